@@ -1,0 +1,189 @@
+"""Seeded toy sets in one and two dimensions, small enough to see a whole model at once.
+
+They stand for the toy figures of the kernel tree paper (appendix D, figures 3 and 4: three kinds of two-dimensional
+classes and three functions of one variable, each with 50 and with 1000 training points and 10 000 test points). The
+paper does not say how its sets were drawn; these are the usual ones. As there, the noise is the same everywhere.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.datasets import make_circles, make_moons
+
+_Drawn = tuple[np.ndarray, np.ndarray]
+
+
+def _seed(rng: np.random.Generator) -> int:
+    # scikit-learn takes no Generator
+    return int(rng.integers(2**31))
+
+
+def _moons(n: int, rng: np.random.Generator) -> _Drawn:
+    X, y = make_moons(n, random_state=_seed(rng))
+    return X, y
+
+
+def _circles(n: int, rng: np.random.Generator) -> _Drawn:
+    X, y = make_circles(n, factor=0.5, random_state=_seed(rng))
+    return X, y
+
+
+def _checkerboard(n: int, rng: np.random.Generator) -> _Drawn:
+    X = rng.uniform(-1, 1, size=(n, 2))
+    cells = np.floor(2 * X).astype(int)
+    return X, cells.sum(axis=1) % 2
+
+
+def _spirals(n: int, rng: np.random.Generator) -> _Drawn:
+    y = _balanced(n, 2, rng)
+    # even density along the arm; the middle, where the arms meet, is left out
+    turn = np.sqrt(rng.uniform(0.05, 1, size=n))
+    angle = 3 * np.pi * turn + np.pi * y
+    return turn[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), y
+
+
+def _gaussians(n: int, rng: np.random.Generator) -> _Drawn:
+    # three classes at the corners of a triangle; the noise is all of their spread
+    y = _balanced(n, 3, rng)
+    centres = np.array([[-1.0, -0.6], [1.0, -0.6], [0.0, 1.1]])
+    return centres[y], y
+
+
+def _balanced(n: int, n_classes: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.permutation(np.arange(n) % n_classes)
+
+
+def _sine(x: np.ndarray) -> np.ndarray:
+    return np.sin(2 * np.pi * x)
+
+
+def _steps(x: np.ndarray) -> np.ndarray:
+    return np.array([-0.5, 1.0, 0.0, -1.0, 0.5])[np.clip((5 * x).astype(int), 0, 4)]
+
+
+def _ramp(x: np.ndarray) -> np.ndarray:
+    return np.clip(4 * x - 2, -1, 1)
+
+
+# name -> generator, and the noise that makes the task neither trivial nor hopeless
+_CLASSES: dict[str, tuple[Callable[[int, np.random.Generator], _Drawn], float]] = {
+    "checkerboard": (_checkerboard, 0.05),
+    "circles": (_circles, 0.12),
+    "gaussians": (_gaussians, 0.5),
+    "moons": (_moons, 0.2),
+    "spirals": (_spirals, 0.08),
+}
+_FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], float]] = {
+    "ramp": (_ramp, 0.2),
+    "sine": (_sine, 0.2),
+    "steps": (_steps, 0.2),
+}
+
+TOY_CLASSIFICATION: tuple[str, ...] = tuple(_CLASSES)
+TOY_REGRESSION: tuple[str, ...] = tuple(_FUNCTIONS)
+
+
+def toy_classification(
+    kind: str,
+    n_samples: int = 100,
+    *,
+    noise: float | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw points of the plane that belong to two or three classes.
+
+    Parameters
+    ----------
+    kind : {"checkerboard", "circles", "gaussians", "moons", "spirals"}
+        The shape of the classes; ``TOY_CLASSIFICATION`` lists them. The gaussians are three classes, the others two.
+    n_samples : int, default=100
+        Number of points.
+    noise : float or None, default=None
+        Standard deviation of the Gaussian noise added to both coordinates after a point got its class. None takes a
+        value that suits the kind.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the draw.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        Points.
+    y : ndarray of shape (n_samples,)
+        Classes 0, 1, ….
+
+    Examples
+    --------
+    >>> from softwood.datasets import toy_classification
+    >>> X, y = toy_classification("moons", 50, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((50, 2), [0, 1])
+    """
+    draw, usual_noise = _CLASSES[_checked_kind(kind, TOY_CLASSIFICATION)]
+    n_samples = _checked_size(n_samples)
+    noise = _checked_noise(noise, usual_noise)
+    rng = np.random.default_rng(random_state)
+    X, y = draw(n_samples, rng)
+    return X + rng.normal(0, noise, size=X.shape), y.astype(np.int64)
+
+
+def toy_regression(
+    kind: str,
+    n_samples: int = 100,
+    *,
+    noise: float | None = None,
+    random_state: int | np.random.Generator | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw noisy values of a function on the unit interval.
+
+    Parameters
+    ----------
+    kind : {"ramp", "sine", "steps"}
+        The function; ``TOY_REGRESSION`` lists them. All have values from -1 to 1.
+    n_samples : int, default=100
+        Number of points, uniform on [0, 1).
+    noise : float or None, default=None
+        Standard deviation of the Gaussian noise added to the values. None takes a value that suits the kind; 0 gives
+        the function itself.
+    random_state : int, numpy Generator or None, default=None
+        Seed of the draw. The same seed gives the same points for any noise.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 1)
+        Points.
+    y : ndarray of shape (n_samples,)
+        Values.
+
+    Examples
+    --------
+    >>> from softwood.datasets import toy_regression
+    >>> X, y = toy_regression("steps", 200, noise=0, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((200, 1), [-1.0, -0.5, 0.0, 0.5, 1.0])
+    """
+    function, usual_noise = _FUNCTIONS[_checked_kind(kind, TOY_REGRESSION)]
+    n_samples = _checked_size(n_samples)
+    noise = _checked_noise(noise, usual_noise)
+    rng = np.random.default_rng(random_state)
+    x = rng.uniform(0, 1, size=n_samples)
+    return x[:, None], function(x) + rng.normal(0, noise, size=n_samples)
+
+
+def _checked_kind(kind: str, kinds: tuple[str, ...]) -> str:
+    if kind not in kinds:
+        raise ValueError(f"The 'kind' parameter must be one of {', '.join(kinds)}. Got {kind!r} instead.")
+    return kind
+
+
+def _checked_size(n_samples: int) -> int:
+    if n_samples < 1:
+        raise ValueError(f"The 'n_samples' parameter must be an int in the range [1, inf). Got {n_samples} instead.")
+    return n_samples
+
+
+def _checked_noise(noise: float | None, usual: float) -> float:
+    if noise is None:
+        return usual
+    if not 0 <= noise < np.inf:
+        raise ValueError(f"The 'noise' parameter must be a float in the range [0, inf) or None. Got {noise} instead.")
+    return noise
