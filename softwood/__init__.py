@@ -1,0 +1,40 @@
+"""softwood: soft decision trees.
+
+Four families of learners grow trees in their own ways; all of them hand over the same finished `SoftTree`, and everything after
+growing is written once, for it. Names are loaded on first use: importing softwood is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softwood.density.kernels import Kernel
+    from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
+    from softwood.gates import Gate
+    from softwood.inspect.text import export_text
+    from softwood.tree import SoftTree
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Gate": "softwood.gates",
+    "Kernel": "softwood.density.kernels",
+    "KernelTreeClassifier": "softwood.density.tree",
+    "KernelTreeRegressor": "softwood.density.tree",
+    "SoftTree": "softwood.tree",
+    "export_text": "softwood.inspect.text",
+}
+
+__all__ = ["Gate", "Kernel", "KernelTreeClassifier", "KernelTreeRegressor", "SoftTree", "export_text"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'softwood' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,194 @@
+"""The estimator that all families share: read the user's table, keep the finished tree, and answer from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from softwood.columns import Columns, read_table
+from softwood.parameters import parameter_error
+from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.tree import SoftTree
+
+__all__ = ["ClassifierBase", "RegressorBase", "TreeEstimator"]
+
+
+class TreeEstimator(BaseEstimator):
+    """What every estimator with a single finished tree can do.
+
+    A family's `fit` calls `_read_training_data`, grows, and stores the `SoftTree` in ``tree_``. `conditions` are what a family's
+    `predict` takes beside the rows, such as measurement errors.
+    """
+
+    tree_: SoftTree
+    columns_: Columns
+    n_features_in_: int
+
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
+        """Validate and encode; rows of weight 0 are dropped, for they must not count in any way.
+
+        Returns
+        -------
+        matrix (n, n_encoded), targets, weights (n,), and the numbers of the rows that were kept
+        """
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        matrix, columns = read_table(self, X, reset=True, categorical_features=getattr(self, "categorical_features", None))
+        check_consistent_length(matrix, y)
+        weights = read_weights(sample_weight, len(matrix))
+        rows = np.flatnonzero(weights > 0)
+        if len(rows) == 0:
+            raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
+        targets = self._read_targets(y, weights)
+        if len(rows) < len(matrix):
+            matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
+        weights = weights * self._class_weights(targets, weights)
+        self.columns_ = columns
+        return matrix, targets, weights, rows
+
+    def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
+        raise NotImplementedError
+
+    def _class_weights(self, targets: Any, weights: np.ndarray) -> np.ndarray | float:
+        return 1.0
+
+    def _matrix(self, X: Any) -> np.ndarray:
+        """The encoded table of rows to predict."""
+        check_is_fitted(self, "tree_")
+        matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
+        return matrix
+
+    def _read_points(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Encoded rows, and half-widths of single cells where a family has them."""
+        return self._matrix(X), None
+
+    def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
+        """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); leaves add up to 1."""
+        matrix, widths = self._read_points(X, **conditions)
+        return self.tree_.memberships(matrix, widths=widths)
+
+    def apply(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Leaf of ``tree_`` with the largest share of each row, (n_rows,)."""
+        matrix, widths = self._read_points(X, **conditions)
+        return self.tree_.apply(matrix, widths=widths)
+
+    def decision_path(self, X: Any, **conditions: Any) -> sparse.csr_array:
+        """Indicator of the nodes of ``tree_`` that each row reaches, sparse (n_rows, n_nodes)."""
+        matrix, widths = self._read_points(X, **conditions)
+        return self.tree_.decision_path(matrix, widths=widths)
+
+    def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Derivative of the prediction (probabilities, or targets) by each column, (n_rows, n_outputs, n_features_in).
+
+        Categories have derivative 0.
+        """
+        matrix, widths = self._read_points(X, **conditions)
+        gradient = self.tree_.input_gradient(matrix, widths=widths)
+        gradient[:, :, self.columns_.is_category] = 0.0
+        out = np.zeros((*gradient.shape[:2], self.n_features_in_))
+        for k, j in enumerate(self.columns_.source):
+            out[:, :, j] += gradient[:, :, k]
+        return out
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Decrease of impurity by each column of X, (n_features_in,); adds up to 1."""
+        check_is_fitted(self, "tree_")
+        return self.columns_.add_up(self.tree_.feature_importances())
+
+    def get_depth(self) -> int:
+        """Depth of ``tree_``."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.max_depth
+
+    def get_n_leaves(self) -> int:
+        """Number of leaves of ``tree_``."""
+        check_is_fitted(self, "tree_")
+        return self.tree_.n_leaves
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = False
+        return tags
+
+
+class ClassifierBase(ClassifierMixin, TreeEstimator):
+    """Answers of a classifier."""
+
+    classes_: np.ndarray
+
+    def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets:
+        targets = read_classes(y)
+        self.classes_ = targets.classes
+        return targets
+
+    def _class_weights(self, targets: ClassTargets, weights: np.ndarray) -> np.ndarray | float:
+        wanted = getattr(self, "class_weight", None)
+        if wanted is None:
+            return 1.0
+        if not (wanted == "balanced" if isinstance(wanted, str) else isinstance(wanted, dict)):
+            raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
+        if targets.labels is None:
+            raise ValueError("class_weight needs class labels as y, not a matrix of probabilities; use sample_weight.")
+        if isinstance(wanted, str):
+            counts = np.bincount(targets.labels, weights=weights, minlength=len(targets.classes))
+            factors = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0))
+        else:
+            factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
+        return factors[targets.labels]
+
+    def predict_proba(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Class probabilities, (n_rows, n_classes)."""
+        matrix, widths = self._read_points(X, **conditions)
+        return self.tree_.predict(matrix, widths=widths)
+
+    def predict(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Most probable class of each row, (n_rows,)."""
+        probabilities = self.predict_proba(X, **conditions)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+
+class RegressorBase(RegressorMixin, TreeEstimator):
+    """Answers of a regressor."""
+
+    def _read_targets(self, y: Any, weights: np.ndarray) -> RealTargets:
+        targets = read_reals(y, weights)
+        self.n_outputs_ = targets.scaled.shape[1]
+        self._is_flat = targets.is_flat
+        return targets
+
+    def predict(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix."""
+        matrix, widths = self._read_points(X, **conditions)
+        out = self.tree_.predict(matrix, widths=widths)
+        return out[:, 0] if self._is_flat else out
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def read_weights(sample_weight: Any, n: int) -> np.ndarray:
+    """Weights of the rows, (n,) float64."""
+    if sample_weight is None:
+        return np.ones(n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"Sample weights must be 1D array or scalar, got shape {weights.shape}.")
+    if len(weights) != n:
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        raise ValueError("sample_weight must hold finite numbers of at least 0.")
+    return weights

@@ -1,0 +1,234 @@
+"""From a table as users have it to a matrix of numbers, and the way back to the user's column names.
+
+Numeric columns stay as they are, nan where a value is missing. A column of text or categories becomes one column of zeros and
+ones per category (one in all if there are two), nan in all of them where it is missing. What was learned at fit time is
+applied unchanged at predict time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from softwood.parameters import parameter_error
+
+__all__ = ["MAX_CATEGORIES", "Columns", "read_table"]
+
+# More categories than this are an identifier or free text rather than a category; each would become a column.
+MAX_CATEGORIES = 255
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of a table become those of a matrix.
+
+    Attributes
+    ----------
+    names : names of the matrix columns, ``city=Rome`` for the category of a column
+    source : (n_encoded,) the table's column that each comes from
+    categories : for each of the table's columns None, or its categories in order
+    """
+
+    names: tuple[str, ...]
+    source: np.ndarray
+    categories: tuple[tuple | None, ...]
+
+    @property
+    def is_category(self) -> np.ndarray:
+        """Which columns of the matrix stand for a category, (n_encoded,) bool."""
+        return np.array([self.categories[j] is not None for j in self.source], dtype=bool)
+
+    def add_up(self, per_encoded: np.ndarray) -> np.ndarray:
+        """Add up numbers of the matrix columns for the table's columns, (n_features_in,)."""
+        return np.bincount(self.source, weights=per_encoded, minlength=len(self.categories))
+
+    def spread(self, per_input: np.ndarray) -> np.ndarray:
+        """Repeat numbers of the table's columns (last axis) for the matrix columns."""
+        return per_input[..., self.source]
+
+
+def read_table(
+    estimator: Any, X: Any, *, reset: bool, categorical_features: Any = "from_dtype", columns: Columns | None = None
+) -> tuple[np.ndarray, Columns]:
+    """Validate a table and encode it.
+
+    Parameters
+    ----------
+    estimator : whose ``n_features_in_`` and ``feature_names_in_`` are set (`reset`) or compared
+    X : array or data frame (pandas, polars), (n_rows, n_features_in)
+    categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of columns
+    columns : what was learned at fit time, if this is not fit time
+
+    Returns
+    -------
+    matrix : (n_rows, n_encoded) float64 in C order, nan where missing
+    columns : how it was made
+    """
+    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    if reset:
+        wanted = _categorical_mask(estimator, X, categorical_features, frame)
+    else:
+        assert columns is not None
+        wanted = np.array([c is not None for c in columns.categories], dtype=bool)
+    if not wanted.any():
+        if frame:
+            _refuse_text(X, estimator)
+        matrix = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=1
+        )
+        names = _input_names(estimator, matrix.shape[1])
+        _refuse_infinity(matrix, names)
+        if columns is None:
+            columns = Columns(names, np.arange(matrix.shape[1]), (None,) * matrix.shape[1])
+        return matrix, columns
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    n_rows = X.shape[0]
+    if n_rows == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
+    names = _input_names(estimator, X.shape[1])
+    blocks: list[np.ndarray] = []
+    encoded_names: list[str] = []
+    source: list[int] = []
+    categories: list[tuple | None] = []
+    for j, name in enumerate(names):
+        values, is_missing = _column(X, j)
+        if not wanted[j]:
+            block = _numbers(values, is_missing, name, estimator)[:, None]
+            kept, labels = None, [name]
+        else:
+            known = None if columns is None else columns.categories[j]
+            kept, block, labels = _one_hot(values, is_missing, name, known, estimator)
+        blocks.append(block)
+        encoded_names += labels
+        source += [j] * len(labels)
+        categories.append(kept)
+    matrix = np.ascontiguousarray(np.concatenate(blocks, axis=1)) if blocks else np.empty((n_rows, 0))
+    _refuse_infinity(matrix, encoded_names)
+    if columns is None:
+        columns = Columns(tuple(encoded_names), np.array(source), tuple(categories))
+    return matrix, columns
+
+
+def _input_names(estimator: Any, n: int) -> tuple[str, ...]:
+    names = getattr(estimator, "feature_names_in_", None)
+    return tuple(f"x[{j}]" for j in range(n)) if names is None else tuple(str(name) for name in names)
+
+
+def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.ndarray:
+    """Which columns of the table are categories, (n_features_in,) bool."""
+    shape = getattr(X, "shape", None)
+    n = shape[1] if shape is not None and len(shape) == 2 else 0
+    if isinstance(wanted, str):
+        if wanted != "from_dtype":
+            raise parameter_error(
+                estimator, "categorical_features", "'from_dtype', None, or columns by name, number or mask", wanted
+            )
+        return np.array([_is_text(X, j) for j in range(n)], dtype=bool) if frame else np.zeros(n, dtype=bool)
+    mask = np.zeros(n, dtype=bool)
+    if wanted is None:
+        return mask
+    chosen = np.asarray(wanted)
+    if chosen.dtype == bool:
+        if chosen.shape != (n,):
+            raise parameter_error(estimator, "categorical_features", f"a mask of the {n} columns", wanted)
+        return chosen
+    names = [str(c) for c in X.columns] if frame else []
+    for column in chosen.tolist():
+        if isinstance(column, str) and column in names:
+            mask[names.index(column)] = True
+        elif isinstance(column, int) and 0 <= column < n:
+            mask[column] = True
+        else:
+            raise parameter_error(estimator, "categorical_features", "columns of X by name or number", column)
+    return mask
+
+
+def _is_text(X: Any, j: int) -> bool:
+    """Whether a frame's column holds text or categories, judged by its type; objects by what they hold."""
+    kind = _type_name(X, j)
+    if any(word in kind for word in ("category", "categorical", "enum", "string", "str")):
+        return True
+    if kind != "object":
+        return False
+    values, is_missing = _column(X, j)
+    return any(isinstance(v, str) for v in values[~is_missing])
+
+
+def _type_name(X: Any, j: int) -> str:
+    dtypes = X.dtypes
+    return str(dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j]).lower()
+
+
+def _refuse_text(X: Any, estimator: Any) -> None:
+    """Dates and the like: say which column, rather than let a conversion fail."""
+    for j in range(X.shape[1]):
+        kind = _type_name(X, j)
+        if any(word in kind for word in ("datetime", "timedelta", "date", "time", "period", "duration")):
+            raise ValueError(f"Column {str(X.columns[j])!r} holds dates ({kind}); give {type(estimator).__name__} numbers.")
+
+
+def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """One column as an array, and where it is missing."""
+    if hasattr(X, "iloc"):
+        series = X.iloc[:, j]
+        is_missing = series.isna().to_numpy(dtype=bool)
+        values = series.astype(object).to_numpy()
+    elif hasattr(X, "get_column"):
+        series = X.get_column(X.columns[j])
+        is_missing = series.is_null().to_numpy()
+        values = np.array(series.to_list(), dtype=object)
+    else:
+        values = np.asarray(X)[:, j]
+        if values.dtype.kind == "f":
+            return values, np.isnan(values)
+        is_missing = np.array([v is None or v != v for v in values], dtype=bool)
+    return values, is_missing
+
+
+def _numbers(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: Any) -> np.ndarray:
+    out = np.full(len(values), np.nan)
+    try:
+        out[~is_missing] = values[~is_missing].astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}.") from error
+    return out
+
+
+def _one_hot(
+    values: np.ndarray, is_missing: np.ndarray, name: str, known: Sequence | None, estimator: Any
+) -> tuple[tuple, np.ndarray, list[str]]:
+    present = list(dict.fromkeys(values[~is_missing].tolist()))
+    if known is None:
+        known = sorted(present, key=lambda v: (str(type(v)), v))
+        if len(known) > MAX_CATEGORIES:
+            raise ValueError(
+                f"Column {name!r} has {len(known)} different categories, more than the {MAX_CATEGORIES} that "
+                f"{type(estimator).__name__} takes; drop it if it is an identifier, or group its categories."
+            )
+    number = {category: k for k, category in enumerate(known)}
+    new = [v for v in present if v not in number]
+    if new:
+        raise ValueError(
+            f"Column {name!r} holds categories that were not there at fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
+            f"{' and more' if len(known) > 5 else ''}. Set unknown ones to missing to have them shared among all branches."
+        )
+    codes = np.array([-1 if m else number[v] for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64)
+    shown = list(range(1, 2)) if len(known) == 2 else list(range(len(known)))
+    block = (codes[:, None] == np.array(shown, dtype=np.int64)).astype(np.float64)
+    block[codes < 0] = np.nan
+    return tuple(known), block, [f"{name}={known[k]}" for k in shown]
+
+
+def _refuse_infinity(matrix: np.ndarray, names: Sequence[str]) -> None:
+    # The sum is finite unless a cell is not: a quick look before the slow one.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(matrix.sum()):
+            return
+    bad = np.isinf(matrix).any(axis=0)
+    if bad.any():
+        j = int(np.argmax(bad))
+        raise ValueError(f"Column {names[j]!r} contains infinity; only finite numbers and missing values (NaN) are taken.")

@@ -1,0 +1,1 @@
+"""Kernel trees: fuzzy trees from kernel density estimation."""

@@ -1,0 +1,137 @@
+"""Bandwidths: half-widths of the kernels, given, by rule, or chosen from the data.
+
+Rules give one half-width per feature; `choose_scale` picks one number for all features, in units of their standard
+deviations, by held-out loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from softwood.columns import Columns
+from softwood.density.kernels import find_column
+from softwood.parameters import parameter_error
+from softwood.targets import ClassTargets, RealTargets
+
+__all__ = [
+    "loo_widths",
+    "row_numbers",
+    "silverman_widths",
+    "standard_deviations",
+    "stated_widths",
+]
+
+# Half-widths tried by leave-one-out likelihood, in standard deviations.
+LOO_GRID = np.geomspace(0.01, 2.0, 16)
+
+
+def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Standard deviation of each column, (p,); 0 for constant ones. Missing values do not count."""
+    out = np.zeros(X.shape[1])
+    for j in range(X.shape[1]):
+        x = X[:, j]
+        known = ~np.isnan(x)
+        if not known.all():
+            x, w = x[known], weights[known]
+        else:
+            w = weights
+        if len(x):
+            largest = np.abs(x).max() or 1.0  # so that no square overflows
+            z = x / largest
+            mean = np.average(z, weights=w)
+            out[j] = np.sqrt(np.average((z - mean) ** 2, weights=w)) * largest
+            if x.min() == x.max():
+                out[j] = 0.0
+    return out
+
+
+def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.ndarray:
+    """Numbers that a user gave, for each column of the matrix: one for all, one per column, or a dict by column."""
+    n = len(columns.categories)
+    if isinstance(spec, Mapping):
+        per_input = np.zeros(n)
+        for column, width in spec.items():
+            per_input[find_column(owner, name, column, columns)] = _at_least_zero(owner, name, width)
+    elif np.ndim(spec) == 1 and len(spec) == n:
+        per_input = np.array([_at_least_zero(owner, name, width) for width in spec])
+    else:
+        per_input = np.full(n, _at_least_zero(owner, name, spec))
+    return np.where(columns.is_category, 0.0, columns.spread(per_input))
+
+
+def _at_least_zero(owner: object, name: str, value: Any) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value) or value < 0:
+        raise parameter_error(owner, name, "a number of at least 0, one per column, a dict by column, or a rule", value)
+    return float(value)
+
+
+def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Silverman's rule of thumb for each column, as the half-width of the box with that standard deviation."""
+    total = weights.sum()
+    sd = standard_deviations(X, weights)
+    out = np.zeros(X.shape[1])
+    for j in range(X.shape[1]):
+        known = ~np.isnan(X[:, j])
+        if sd[j] > 0:
+            order = np.argsort(X[known, j], kind="stable")
+            x, cumulated = X[known, j][order], np.cumsum(weights[known][order])
+            low, high = x[np.searchsorted(cumulated, cumulated[-1] * np.array([0.25, 0.75]))]
+            spread = min(sd[j], (high - low) / 1.34) if high > low else sd[j]
+            out[j] = np.sqrt(3.0) * 0.9 * spread * total**-0.2
+    return out
+
+
+def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
+    """For each column the half-width whose leave-one-out prediction of the target from that column alone is best.
+
+    Likelihood of the class with one pseudo-point of prior probability, or squared error. A row of weight 3 is three rows, of
+    which one is left out.
+    """
+    sd = standard_deviations(X, weights)
+    matrix = targets.matrix()
+    return np.array([_loo_width(X[:, j], matrix, weights, sd[j], targets.is_class) for j in range(X.shape[1])])
+
+
+def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float, is_class: bool) -> float:
+    known = ~np.isnan(x)
+    if sd == 0:
+        return 0.0
+    order = np.argsort(x[known], kind="stable")
+    x, y, w = x[known][order], matrix[known][order], weights[known][order]
+    mass = np.concatenate([[0.0], np.cumsum(w)])
+    sums = np.concatenate([np.zeros((1, y.shape[1])), np.cumsum(w[:, None] * y, axis=0)])
+    prior = sums[-1] / mass[-1]
+    losses = []
+    for h in LOO_GRID * sd:
+        low, high = np.searchsorted(x, x - h, side="left"), np.searchsorted(x, x + h, side="right")
+        count = mass[high] - mass[low] - 1.0
+        estimate = (sums[high] - sums[low] - y + prior) / (np.maximum(count, 0.0) + 1.0)[:, None]
+        if is_class:
+            likelihood = (np.maximum(estimate, 1e-12) * y).sum(axis=1)
+            losses.append(-(w * np.log(np.maximum(likelihood, 1e-12))).sum())
+        else:
+            losses.append((w * ((estimate - y) ** 2).sum(axis=1)).sum())
+    return float(LOO_GRID[int(np.argmin(losses))] * sd)
+
+
+def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
+    """A random-looking number in [0, 1) for each row that depends on its content and the seed alone, (n,).
+
+    Folds and samples drawn by these numbers do not depend on the order of rows or columns, and equal rows stay together, so a
+    weight means repetition there too.
+    """
+
+    def mix(z: np.ndarray) -> np.ndarray:
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+    total = np.full(len(X), seed, dtype=np.uint64)
+    for j in range(X.shape[1]):
+        column = np.ascontiguousarray(X[:, j]) + 0.0  # -0.0 becomes 0.0
+        total += mix(column.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+    return (mix(total) >> np.uint64(11)).astype(np.float64) / 2.0**53

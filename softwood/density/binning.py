@@ -1,0 +1,100 @@
+"""Bins of features: one per distinct value for the exact search, a few hundred quantiles for the histogram search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from softwood.loops.binning import encode_column
+
+__all__ = ["Bins", "bin_features"]
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A matrix coded by bins; a bin is a place with mass.
+
+    Attributes
+    ----------
+    codes : (n, p) unsigned, bin of each cell; one more than a feature's last bin if the value is missing
+    values, lows, highs : (total,) mean, smallest and largest value of each bin, feature after feature
+    offsets : (p + 1,) where the bins of each feature begin
+    """
+
+    codes: np.ndarray
+    values: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    offsets: np.ndarray
+
+    @property
+    def most(self) -> int:
+        """Largest number of bins of a feature."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+
+def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None, n_jobs: int | None = None) -> Bins:
+    """Bin all features.
+
+    Parameters
+    ----------
+    X : (n, p) in C order, nan where missing
+    weights : (n,) weights of the rows, for quantiles and means; None if they are equal
+    max_bins : at most so many bins for a feature, by quantiles; None: one per distinct value
+    n_jobs : threads, over features
+    """
+    n, p = X.shape
+    # Sorting and encoding release the GIL, so threads do.
+    columns = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+        delayed(_bin_column)(X[:, j], weights, max_bins) for j in range(p)
+    )
+    counts = [len(values) for values, _, _ in columns]
+    codes = np.empty((n, p), dtype=np.uint8 if max(counts, default=0) <= 255 else np.uint32)
+    Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+        delayed(encode_column)(X, j, lows[1:], codes) for j, (_, lows, _) in enumerate(columns)
+    )
+    empty = [np.empty(0)]
+    return Bins(
+        codes,
+        np.concatenate(empty + [values for values, _, _ in columns]),
+        np.concatenate(empty + [lows for _, lows, _ in columns]),
+        np.concatenate(empty + [highs for _, _, highs in columns]),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+    )
+
+
+def _bin_column(
+    x: np.ndarray, weights: np.ndarray | None, max_bins: int | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean, smallest and largest value of each bin of a feature."""
+    if weights is None:
+        x = np.sort(x)
+        known = len(x) - np.count_nonzero(np.isnan(x[::-1])) if np.isnan(x[-1:]).any() else len(x)
+    else:
+        order = np.argsort(x, kind="stable")
+        x, weights = x[order], weights[order]
+        known = len(x) - np.count_nonzero(np.isnan(x))
+        weights = weights[:known]
+    x = x[:known]
+    starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]])) if known else np.empty(0, dtype=np.int64)
+    if max_bins is not None and len(starts) > max_bins:
+        goals = np.arange(1, max_bins) / max_bins
+        if weights is None:
+            at = np.floor(known * goals).astype(np.int64)
+        else:
+            cumulated = np.cumsum(weights)
+            at = np.minimum(np.searchsorted(cumulated, cumulated[-1] * goals, side="right"), known - 1)
+        starts = np.unique(np.concatenate([[0], np.searchsorted(x, np.unique(x[at]), side="left")]))
+    if known == 0:
+        return np.empty(0), np.empty(0), np.empty(0)
+    lows = x[starts]
+    highs = x[np.concatenate([starts[1:], [known]]) - 1]
+    # Means of differences from the smallest value: exact for equal values, and safe for huge ones.
+    offsets = x - np.repeat(lows, np.diff(np.append(starts, known)))
+    if weights is None:
+        means = np.add.reduceat(offsets, starts) / np.diff(np.append(starts, known))
+    else:
+        means = np.add.reduceat(offsets * weights, starts) / np.add.reduceat(weights, starts)
+    return np.clip(lows + means, lows, highs), lows, highs

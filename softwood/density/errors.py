@@ -1,0 +1,105 @@
+"""Known measurement error: half-widths of kernels by column, by reading, and by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from softwood.columns import Columns
+from softwood.density.kernels import Kernel, find_column
+from softwood.parameters import parameter_error
+
+__all__ = ["Errors", "combine_widths", "read_errors"]
+
+# By column of the matrix: one number, or one for each row.
+Errors = dict[int, float | np.ndarray]
+
+_NAME = "measurement_error"
+
+
+def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Errors:
+    """Check and collect what the user said about errors.
+
+    Parameters
+    ----------
+    spec : None; a dict from columns to numbers, arrays (n_rows,) or functions of the readings; an array (n_features_in,), or
+        (n_rows, n_features_in) with one error for each cell
+    X : (n, p) the readings, encoded
+    rows : (n,) which of the user's rows these are, if some were left out
+    """
+    if spec is None:
+        return {}
+    n_inputs = len(columns.categories)
+    if isinstance(spec, Mapping):
+        items = {find_column(owner, _NAME, column, columns): error for column, error in spec.items()}
+    else:
+        array = np.asarray(spec, dtype=np.float64)
+        if array.ndim not in (1, 2) or array.shape[-1] != n_inputs:
+            raise parameter_error(
+                owner, _NAME, f"a dict by column, or an array of shape ({n_inputs},) or (n_rows, {n_inputs})", array.shape
+            )
+        items = {j: array[..., j] for j in range(n_inputs)}
+    out: Errors = {}
+    for j, error in items.items():
+        where = int(np.flatnonzero(columns.source == j)[0])
+        name = columns.names[where]
+        if columns.categories[j] is not None:
+            if isinstance(spec, Mapping) or np.any(np.asarray(error) != 0):
+                raise parameter_error(owner, _NAME, "given for columns of numbers", name.split("=")[0])
+            continue
+        out[where] = _one_column(owner, name, error, X[:, where], rows)
+    return out
+
+
+def _one_column(owner: object, name: str, error: Any, x: np.ndarray, rows: np.ndarray | None) -> float | np.ndarray:
+    is_known = ~np.isnan(x)
+    if callable(error):
+        values = np.zeros(len(x))
+        values[is_known] = error(x[is_known])
+    else:
+        values = np.asarray(error, dtype=np.float64)
+        if values.ndim == 1 and rows is not None and len(values) > rows.max(initial=-1):
+            values = values[rows]
+    if values.shape not in ((), (len(x),)):
+        raise parameter_error(owner, _NAME, f"one number, or one for each row, for column {name!r}", f"shape {values.shape}")
+    checked = values[is_known] if values.ndim else values
+    if not np.all(np.isfinite(checked)) or np.any(checked < 0):
+        raise parameter_error(owner, _NAME, f"finite and at least 0 for column {name!r}", error)
+    return np.where(is_known, values, 0.0) if values.ndim else float(values)
+
+
+def combine_widths(
+    widths: np.ndarray, kernels: list[Kernel], errors: Errors, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Bandwidth and measurement error together, as independent errors add up: the root of the sum of squares.
+
+    Returns
+    -------
+    widths : (p,) half-width of each column, with the errors that are the same for all rows
+    cells : (n, p) half-widths of single cells, nan in the columns where all are the same; None if all are
+    """
+    widths = np.array([np.hypot(w, errors[j]) if np.ndim(errors.get(j, 0.0)) == 0 and j in errors else w for j, w in enumerate(widths)])
+    cells = None
+    for j, kernel in enumerate(kernels):
+        error = errors.get(j, 0.0)
+        if kernel.scale is None and np.ndim(error) == 0:
+            continue
+        if cells is None:
+            cells = np.full(X.shape, np.nan)
+        cells[:, j] = widths[j] if kernel.scale is None else widths[j] * _factors(kernel, X[:, j])
+        if np.ndim(error):
+            cells[:, j] = np.hypot(cells[:, j], error)
+    return widths, cells
+
+
+def _factors(kernel: Kernel, x: np.ndarray) -> np.ndarray:
+    assert kernel.scale is not None
+    out = np.ones(len(x))
+    is_known = ~np.isnan(x)
+    factors = np.asarray(kernel.scale(x[is_known]), dtype=np.float64)
+    if factors.shape != (is_known.sum(),) or not np.all(np.isfinite(factors)) or np.any(factors < 0):
+        raise ValueError("scale of a Kernel must return a finite factor of at least 0 for each reading.")
+    out[is_known] = factors
+    return out

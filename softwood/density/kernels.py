@@ -1,0 +1,140 @@
+"""Kernels: how the mass of a measured value is spread around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import erf, sqrt
+from typing import Any
+
+import numpy as np
+
+from softwood.columns import Columns
+from softwood.parameters import parameter_error
+from softwood.tree import KernelShapes
+
+__all__ = ["Kernel", "box", "gaussian", "resolve_kernels", "triangle"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A piecewise-constant density around a measured value.
+
+    Parameters
+    ----------
+    edges : (n_pieces + 1,) rising edges, in units of the half-width (bandwidth); 0 is the measured value
+    densities : (n_pieces,) density between neighbouring edges, up to a common factor
+    scale : function of an array of measured values that returns a factor on the half-width at each of them, for uncertainty that
+        depends on the reading; None: the same everywhere
+
+    Examples
+    --------
+    A sensor that never reads too low, and half of whose error is small:
+
+    >>> from softwood import Kernel
+    >>> kernel = Kernel(edges=[-1.0, -0.2, 0.0], densities=[0.5, 2.0])
+    >>> kernel.cdf
+    array([0. , 0.5, 1. ])
+    """
+
+    edges: Any
+    densities: Any
+    scale: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        edges = np.array(self.edges, dtype=np.float64)
+        densities = np.array(self.densities, dtype=np.float64)
+        if edges.ndim != 1 or len(edges) < 2 or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
+            raise ValueError(f"edges of a Kernel must be at least two rising finite numbers, got {self.edges!r}.")
+        if densities.shape != (len(edges) - 1,) or not np.all(np.isfinite(densities)) or np.any(densities < 0):
+            raise ValueError(f"densities of a Kernel must be {len(edges) - 1} numbers of at least 0, got {self.densities!r}.")
+        if densities[0] == 0 or densities[-1] == 0:
+            raise ValueError("The first and the last density of a Kernel must be above 0: drop the empty pieces.")
+        if self.scale is not None and not callable(self.scale):
+            raise ValueError(f"scale of a Kernel must be a function or None, got {self.scale!r}.")
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "densities", densities / (densities * np.diff(edges)).sum())
+
+    @cached_property
+    def cdf(self) -> np.ndarray:
+        """Distribution values at the edges, (n_pieces + 1,), from 0 to 1."""
+        values = np.concatenate([[0.0], np.cumsum(self.densities * np.diff(self.edges))])
+        return values / values[-1]
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation in units of the half-width."""
+        e, d = self.edges, self.densities
+        mean = float((d * (e[1:] ** 2 - e[:-1] ** 2)).sum() / 2)
+        return sqrt(float((d * (e[1:] ** 3 - e[:-1] ** 3)).sum() / 3) - mean**2)
+
+
+def box() -> Kernel:
+    """The same density from -1 to 1."""
+    return Kernel([-1.0, 1.0], [0.5])
+
+
+def triangle(n_pieces: int = 7) -> Kernel:
+    """A triangle in steps, as wide in standard deviation as the box."""
+    middle = np.linspace(-1, 1, 2 * n_pieces + 1)[1::2]
+    return _as_wide_as_box(np.linspace(-1, 1, n_pieces + 1), 1 - np.abs(middle))
+
+
+def gaussian(n_pieces: int = 9, reach: float = 2.5) -> Kernel:
+    """The Gaussian in steps, cut off at `reach` standard deviations, as wide in standard deviation as the box."""
+    edges = np.linspace(-reach, reach, n_pieces + 1)
+    mass = np.diff([0.5 * (1 + erf(e / sqrt(2))) for e in edges])
+    return _as_wide_as_box(edges, mass / np.diff(edges))
+
+
+def _as_wide_as_box(edges: np.ndarray, densities: np.ndarray) -> Kernel:
+    factor = box().standard_deviation / Kernel(edges, densities).standard_deviation
+    return Kernel(edges * factor, densities)
+
+
+NAMED: dict[str, Callable[[], Kernel]] = {"box": box, "gaussian": gaussian, "triangle": triangle}
+
+
+def resolve_kernels(owner: object, name: str, spec: Any, columns: Columns) -> tuple[list[Kernel], np.ndarray, KernelShapes]:
+    """Kernel of each column of the matrix, the number of its shape, and the table of shapes (the box is number 0).
+
+    Parameters
+    ----------
+    spec : name, `Kernel`, or a dict from the table's columns (names or numbers) to these; other columns have the box
+    """
+    n_inputs = len(columns.categories)
+    per_input: list[Kernel] = [box()] * n_inputs
+    if isinstance(spec, Mapping):
+        for column, kernel in spec.items():
+            per_input[find_column(owner, name, column, columns)] = _kernel(owner, name, kernel)
+    else:
+        per_input = [_kernel(owner, name, spec)] * n_inputs
+    kernels = [box() if columns.categories[j] is not None else per_input[j] for j in columns.source]
+    shapes = [(box().edges, box().cdf)]
+    numbers = []
+    for kernel in kernels:
+        shape = (kernel.edges, kernel.cdf)
+        same = [k for k, s in enumerate(shapes) if np.array_equal(s[0], shape[0]) and np.array_equal(s[1], shape[1])]
+        if not same:
+            shapes.append(shape)
+        numbers.append(same[0] if same else len(shapes) - 1)
+    return kernels, np.array(numbers, dtype=np.int64), KernelShapes.of(shapes)
+
+
+def find_column(owner: object, name: str, column: Any, columns: Columns) -> int:
+    """Number of a column of the table, given by name or number."""
+    n = len(columns.categories)
+    first = {int(j): columns.names[k].split("=")[0] for k, j in reversed(list(enumerate(columns.source)))}
+    for j in range(n):
+        if column == first.get(j) or (isinstance(column, int | np.integer) and not isinstance(column, bool) and column == j):
+            return j
+    raise parameter_error(owner, name, f"given for columns of X ({n} columns: {list(first.values())[:6]})", column)
+
+
+def _kernel(owner: object, name: str, spec: Any) -> Kernel:
+    if isinstance(spec, Kernel):
+        return spec
+    if isinstance(spec, str) and spec in NAMED:
+        return NAMED[spec]()
+    raise parameter_error(owner, name, f"one of {sorted(NAMED)}, a Kernel, or a dict of these by column", spec)

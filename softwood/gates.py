@@ -1,0 +1,32 @@
+"""What an internal node does with a point: the kinds of gates a finished tree can hold.
+
+Every gate gives the share of a point that goes to the left child.
+
+=============== ======================================================================================================
+kind            share that goes left
+=============== ======================================================================================================
+``KERNEL``      part of the point's kernel, within the node's interval on `feature`, that lies at or below `threshold`;
+                half-width 0 is the crisp test ``x[feature] <= threshold``
+``SIGMOID``     ``1 / (1 + exp(-(weights @ x + bias)))``
+``OBLIQUE``     1 if ``weights @ x + bias > 0``, else 0
+``BLEND``       ``blend * smooth_step((weights @ x + bias) / width) + (1 - blend) * [x[feature] <= threshold]``
+=============== ======================================================================================================
+
+A value that is missing sends the share `missing_left` of the node to the left, whatever the gate.
+"""
+
+from enum import IntEnum
+
+from softwood.loops.gates import BLEND, KERNEL, LEAF, OBLIQUE, SIGMOID
+
+__all__ = ["Gate"]
+
+
+class Gate(IntEnum):
+    """Kinds of nodes, as stored in `SoftTree.gate`."""
+
+    LEAF = LEAF
+    KERNEL = KERNEL
+    SIGMOID = SIGMOID
+    OBLIQUE = OBLIQUE
+    BLEND = BLEND

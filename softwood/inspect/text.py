@@ -1,0 +1,58 @@
+"""Text of a tree with the names that its estimator knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.text import tree_text
+from softwood.tree import SoftTree
+
+__all__ = ["export_text"]
+
+
+def export_text(
+    model: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
+    decimals: int = 3,
+) -> str:
+    """Text of a fitted estimator or of a `SoftTree`: a line per node with its test, mass and value.
+
+    Parameters
+    ----------
+    model : estimator with a ``tree_``, or `SoftTree`
+    feature_names, class_names : names in place of those the estimator knows
+    max_depth : deeper nodes are counted, not shown; None shows all
+    decimals : digits behind the point
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softwood import KernelTreeClassifier, export_text
+    >>> iris = load_iris(as_frame=True)
+    >>> model = KernelTreeClassifier(bandwidth=0.2, max_depth=1).fit(iris.data, iris.target_names[iris.target])
+    >>> print(export_text(model))
+    [mass 150.0, setosa: 0.333]
+    |-- petal length (cm) <= 2.450 ±0.352  [mass 50.0, setosa: 1.000]
+    |-- petal length (cm) >  2.450 ±0.352  [mass 100.0, versicolor: 0.500]
+    """
+    if isinstance(model, SoftTree):
+        tree = model
+    else:
+        check_is_fitted(model, "tree_")
+        tree = model.tree_
+        feature_names = model.columns_.names if feature_names is None else feature_names
+        if class_names is None and hasattr(model, "classes_"):
+            class_names = [str(name) for name in model.classes_]
+    for name, given, needed in (
+        ("feature_names", feature_names, tree.n_features),
+        ("class_names", class_names, tree.n_outputs),
+    ):
+        if given is not None and len(given) != needed:
+            raise ValueError(f"{name} must have {needed} names, got {len(given)}.")
+    return tree_text(tree, feature_names=feature_names, class_names=class_names, max_depth=max_depth, decimals=decimals)

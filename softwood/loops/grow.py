@@ -1,0 +1,326 @@
+"""Growing a kernel tree: the search at one node, the division of its points, and the depth-first loop over nodes.
+
+A node is a list of rows with their shares (memberships, paper: u) and an interval per feature. Both children together
+take the parent's place on a pile, so memory is bounded by a path, not by the tree.
+
+Arguments that recur
+--------------------
+codes : (n, p) bin of every cell; the bin after a feature's last one means missing
+values, lows, highs : (total,) place, smallest and largest point of each bin, all features one after the other
+offsets : (p + 1,) where the bins of each feature begin
+widths : (p,) half-width of each feature's kernel; positive for features with widths by cell
+kinds : (p,) which row of the tables `edges` and `cdfs` (lengths: `pieces`) is the shape of each feature's kernel, 0 the box;
+    None, like the next five, if all are boxes of one width per feature: the code for the rest is then not even compiled
+cells : (n, p) half-width of each cell, read for the features with `by_cell`
+targets : (n, q) and labels : (n,): the one that is not used is None
+lines, work : scratch space of the scans; `work` is None for one output with squared error or two-class Gini
+intervals : (2, p) the node's lower and upper end on each feature
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.atoms import add_points, mark_points, take_atoms
+from softwood.loops.kernel import kernel_cdf, kernel_share
+from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SLACK, SQUARED, scan_box, scan_box_single
+from softwood.loops.scan_general import scan_atoms, scan_cells
+
+BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
+
+# Columns of the node table that `grow` fills; sums of targets follow.
+PARENT, SIDE, DEPTH, FEATURE, THRESHOLD, MISSING_LEFT, MASS, SQUARE, SUMS = range(9)
+
+
+@compiled
+def next_seed(seed, salt):
+    """A new 64-bit seed from a seed and a number (splitmix64): a node's draws depend on its path alone."""
+    z = seed + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(salt) + np.uint64(1))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@compiled
+def draw_features(order, seed, n_draw):
+    """Put all features in `order`; shuffled if fewer than all are wanted, so that a search may go past constant ones."""
+    p = order.shape[0]
+    for k in range(p):
+        order[k] = k
+    if n_draw < p:
+        for k in range(p - 1):
+            seed = next_seed(seed, k)
+            other = k + np.int64(seed % np.uint64(p - k))
+            order[k], order[other] = order[other], order[k]
+
+
+@compiled
+def weigh(rows, begin, shares, m, weights, targets, labels, squares, points, node_labels, nodes, line):
+    """Gather a node's points: mass and mass times target, or label; and put mass, squares and sums in its line."""
+    for c in range(MASS, nodes.shape[1]):
+        nodes[line, c] = 0.0
+    for k in range(m):
+        i = rows[begin + k]
+        mass = shares[begin + k] * weights[i]
+        points[k, 0] = mass
+        nodes[line, MASS] += mass
+        if labels is not None:
+            node_labels[k] = labels[i]
+            nodes[line, SUMS + labels[i]] += mass
+        if targets is not None:
+            nodes[line, SQUARE] += mass * squares[i]
+            for o in range(targets.shape[1]):
+                part = mass * targets[i, o]
+                points[k, 1 + o] = part
+                nodes[line, SUMS + o] += part
+
+
+@compiled
+def merit_and_impurity(nodes, line, criterion, is_class):
+    """Merit of an unsplit node, and its impurity times its mass in the same unit as differences of merit."""
+    q = nodes.shape[1] - SUMS
+    mass = nodes[line, MASS]
+    merit = 0.0
+    if criterion == SQUARED:
+        for o in range(q):
+            merit += nodes[line, SUMS + o] ** 2
+        merit /= mass
+        if not is_class:
+            return merit, nodes[line, SQUARE] - merit
+        if q == 1:  # two classes, one stored: S - S^2 / W is half of W times Gini
+            return merit, nodes[line, SUMS] - merit
+        return merit, mass - merit
+    for o in range(q):
+        s = nodes[line, SUMS + o]
+        if s > 0.0:
+            merit += s * np.log(s / mass)
+    rest = mass - nodes[line, SUMS]
+    if criterion == BINARY_ENTROPY and rest > 0.0:
+        merit += rest * np.log(rest / mass)
+    return merit, -merit
+
+
+@compiled
+def search_node(
+    codes, rows, begin, points, labels, m, n_draw, order, values, lows, highs, offsets, widths, kinds, edges,
+    cdfs, pieces, cells, by_cell, intervals, total, min_mass, tie, base, criterion, tables, words, groups, atoms, lines, work,
+):  # fmt: skip
+    """Best split of a node over the features of `order` (the first `n_draw`, and more if those cannot be split).
+
+    Parameters
+    ----------
+    begin, m : where the node's rows begin in `rows`, and their number
+    points, labels : of the node's rows, as `weigh` gives them
+    total, base : mass of the node and its merit unsplit
+    tie : merits closer than this are equal; the split nearer to halves wins, then the first
+    tables : (p or 1, n_bins + 1, 1 + q) empty tables for the bins of every feature, or of one; words, groups : empty sets
+
+    Returns
+    -------
+    feature (-1: none), threshold, left mass, gain (merit over `base`)
+    """
+    at_once = tables.shape[0] > 1
+    if at_once:
+        for first in range(0, m, BLOCK):
+            last = min(first + BLOCK, m)
+            for f in range(n_draw):
+                j = order[f]
+                add_points(codes, j, rows, begin, points, labels, first, last, tables[j])
+    best_feature = -1
+    best_threshold = np.nan
+    best_mass = 0.0
+    best = -np.inf
+    for f in range(order.shape[0]):
+        if f >= n_draw and best_feature >= 0:
+            break
+        j = order[f]
+        n_bins = offsets[j + 1] - offsets[j]
+        crisp = widths[j] <= 0.0
+        lo = intervals[0, j]
+        hi = intervals[1, j]
+        slot = j if at_once else 0
+        if not at_once or f >= n_draw:
+            add_points(codes, j, rows, begin, points, labels, 0, m, tables[slot])
+        sparse = 2 * m < n_bins
+        if sparse:
+            mark_points(codes, j, rows, begin, m, words, groups)
+        n = take_atoms(tables[slot], words, groups, values, offsets[j], n_bins, sparse, atoms)
+        if n == 0 or (n == 1 and crisp):
+            continue
+        merit, threshold, left_mass = -np.inf, np.nan, 0.0
+        is_box = True
+        if kinds is not None:
+            kind = kinds[j]
+            if by_cell[j]:
+                is_box = False
+                merit, threshold, left_mass = scan_cells(
+                    codes, j, rows, begin, points, labels, m, values, offsets[j], n_bins, cells,
+                    edges[kind, : pieces[kind]], cdfs[kind, : pieces[kind]], lo, hi, min_mass, tie, criterion,
+                    atoms.shape[1] - 3,
+                )  # fmt: skip
+            elif kind > 0 and not crisp:
+                is_box = False
+                merit, threshold, left_mass = scan_atoms(
+                    atoms, n, widths[j], edges[kind, : pieces[kind]], cdfs[kind, : pieces[kind]], lo, hi, min_mass, tie,
+                    criterion, atoms.shape[1] - 3,
+                )  # fmt: skip
+        if is_box:
+            if work is None:
+                merit, threshold, left_mass = scan_box_single(
+                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, lines
+                )
+            if work is not None:
+                merit, threshold, left_mass = scan_box(
+                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, criterion, lines, work
+                )
+        gain = merit - base
+        # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
+        if gain > tie or (gain >= -tie and crisp):
+            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+            if merit > best + tie or (merit > best - tie and nearer_halves):
+                best_feature = j
+                best_threshold = threshold
+                best_mass = left_mass
+                best = max(best, merit)
+    return best_feature, best_threshold, best_mass, best - base
+
+
+@compiled
+def divide(
+    codes, rows, shares, begin, m, feature, threshold, missing_left, values, offset, n_bins, width, kinds, edges, cdfs,
+    pieces, cells, by_cell, lo, hi, cutoff, left_rows, left_shares,
+):  # fmt: skip
+    """Share the points of a node between its children, exactly.
+
+    The right child's rows and shares replace the node's, the left child's go to `left_rows` and `left_shares`. A part
+    smaller than `cutoff` (of the whole point) is given to the larger side, so shares still add up.
+
+    Returns
+    -------
+    number of rows on the left and on the right
+    """
+    n_left = 0
+    n_right = 0
+    for k in range(m):
+        i = rows[begin + k]
+        c = codes[i, feature]
+        part = 0.0
+        if c == n_bins:
+            part = missing_left
+        else:
+            x = values[offset + c]
+            if kinds is None:
+                stop = min(hi, x + width)
+                if threshold >= stop:
+                    part = 1.0
+                else:
+                    start = max(lo, x - width)
+                    if threshold > start:
+                        part = (threshold - start) / (stop - start)
+            if kinds is not None:
+                kind = kinds[feature]
+                n = pieces[kind]
+                w = cells[i, feature] if by_cell[feature] else width
+                lower = kernel_cdf(lo, x, w, edges[kind, :n], cdfs[kind, :n])
+                upper = kernel_cdf(hi, x, w, edges[kind, :n], cdfs[kind, :n])
+                part = kernel_share(threshold, x, w, edges[kind, :n], cdfs[kind, :n], lower, upper)
+        u = shares[begin + k]
+        left = u * part
+        right = u - left
+        if left < cutoff:
+            left = 0.0
+            right = u
+        elif right < cutoff:
+            right = 0.0
+            left = u
+        if left > 0.0:
+            left_rows[n_left] = i
+            left_shares[n_left] = left
+            n_left += 1
+        if right > 0.0:
+            rows[begin + n_right] = i
+            shares[begin + n_right] = right
+            n_right += 1
+    return n_left, n_right
+
+
+@compiled
+def grow(
+    codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, pieces, cells,
+    by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
+    intervals, rows, shares, points, node_labels, left_rows, left_shares, order, tables, words, groups,
+    atoms, lines, work,
+):  # fmt: skip
+    """Go on growing, depth first, until the stack is empty, `budget` nodes are done, or an array is too short.
+
+    All of the state is in arrays of the caller, who makes them longer, shows progress, and calls again.
+
+    Parameters
+    ----------
+    state : (3,) number of nodes done, height of the stack, length of the pile
+    nodes : (capacity, 8 + q) the finished nodes, see the column names above; feature -1 is a leaf
+    stack : (capacity, 4) for each node to do where its rows begin, parent, side, depth
+    seeds : (capacity,) and intervals : (capacity, 2, p), which go with the stack
+    rows, shares : (capacity,) the pile: rows and shares of the nodes to do, one after the other
+    """
+    p = codes.shape[1]
+    goal = state[0] + budget
+    while state[1] > 0 and state[0] < goal:
+        at = state[1] - 1
+        begin = stack[at, 0]
+        m = state[2] - begin
+        if state[0] == nodes.shape[0] or at + 2 > stack.shape[0] or begin + 2 * m > rows.shape[0]:
+            return
+        depth = stack[at, 3]
+        line = state[0]
+        state[0] += 1
+        state[1] -= 1
+        state[2] = begin
+        nodes[line, PARENT] = stack[at, 1]
+        nodes[line, SIDE] = stack[at, 2]
+        nodes[line, DEPTH] = depth
+        nodes[line, FEATURE] = -1.0
+        nodes[line, THRESHOLD] = np.nan
+        nodes[line, MISSING_LEFT] = np.nan
+        weigh(rows, begin, shares, m, weights, targets, labels, squares, points, node_labels, nodes, line)
+        mass = nodes[line, MASS]
+        base, impure = merit_and_impurity(nodes, line, criterion, is_class)
+        if depth >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
+            continue
+        draw_features(order, seeds[at], n_draw)
+        feature, threshold, left_mass, gain = search_node(
+            codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
+            widths, kinds, edges, cdfs, pieces, cells, by_cell, intervals[at], mass, min_mass, 1e-10 * impure, base,
+            criterion, tables, words, groups, atoms, lines, work,
+        )  # fmt: skip
+        if feature < 0 or gain < min_gain:
+            continue
+        missing_left = left_mass / mass
+        n_left, n_right = divide(
+            codes, rows, shares, begin, m, feature, threshold, missing_left, values, offsets[feature],
+            offsets[feature + 1] - offsets[feature], widths[feature], kinds, edges, cdfs, pieces, cells, by_cell,
+            intervals[at, 0, feature], intervals[at, 1, feature], cutoff, left_rows, left_shares,
+        )  # fmt: skip
+        if n_left == 0 or n_right == 0:
+            continue
+        nodes[line, FEATURE] = feature
+        nodes[line, THRESHOLD] = threshold
+        nodes[line, MISSING_LEFT] = missing_left
+        middle = begin + n_right
+        for k in range(n_left):
+            rows[middle + k] = left_rows[k]
+            shares[middle + k] = left_shares[k]
+        seed = seeds[at]
+        for side in range(2):  # the right child stays below, the left child is done next
+            entry = at + 1 - side
+            stack[entry, 0] = begin if side == 1 else middle
+            stack[entry, 1] = line
+            stack[entry, 2] = side
+            stack[entry, 3] = depth + 1
+            seeds[entry] = next_seed(seed, side)
+        for j in range(p):
+            intervals[at + 1, 0, j] = intervals[at, 0, j]
+            intervals[at + 1, 1, j] = intervals[at, 1, j]
+        intervals[at + 1, 1, feature] = threshold
+        intervals[at, 0, feature] = threshold
+        state[1] = at + 2
+        state[2] = middle + n_left

@@ -1,0 +1,49 @@
+"""Piecewise-constant kernels: distribution function and density.
+
+A kernel shape is a row of edges (in units of the half-width) and the row of distribution values at these edges, rising
+from 0 to 1. A half-width of 0 is the crisp limit: all mass sits on the point itself and ``x <= t`` goes left.
+"""
+
+from softwood.loops._compile import compiled
+
+
+@compiled
+def kernel_cdf(t, x, width, edges, cdf):
+    """Mass at or below `t` of the kernel around `x` (paper: F(t, x))."""
+    distance = t - x
+    if distance >= width * edges[edges.shape[0] - 1]:
+        return 1.0
+    if distance <= width * edges[0]:
+        return 0.0
+    z = distance / width
+    k = 1
+    while k < edges.shape[0] - 1 and z > edges[k]:
+        k += 1
+    return cdf[k - 1] + (cdf[k] - cdf[k - 1]) * (z - edges[k - 1]) / (edges[k] - edges[k - 1])
+
+
+@compiled
+def kernel_density(t, x, width, edges, cdf):
+    """Density at `t` of the kernel around `x`; 0 for a crisp point."""
+    distance = t - x
+    if distance >= width * edges[edges.shape[0] - 1] or distance <= width * edges[0]:
+        return 0.0
+    z = distance / width
+    k = 1
+    while k < edges.shape[0] - 1 and z > edges[k]:
+        k += 1
+    return (cdf[k] - cdf[k - 1]) / ((edges[k] - edges[k - 1]) * width)
+
+
+@compiled
+def kernel_share(t, x, width, edges, cdf, lower, upper):
+    """Share that goes left at `t` of a point whose mass between the bounds `lower` and `upper` is in the node.
+
+    The bounds are values of the distribution function: those of the interval's ends on this feature.
+    """
+    mass = kernel_cdf(t, x, width, edges, cdf)
+    if mass >= upper:
+        return 1.0
+    if mass <= lower:
+        return 0.0
+    return (mass - lower) / (upper - lower)

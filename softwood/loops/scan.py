@@ -1,0 +1,317 @@
+"""Best threshold of one feature at one node: the scan over breakpoints of theorem 1.
+
+An atom is a place on the feature's axis with mass: a point, or a bin of points. Its share of mass left of a threshold
+rises from 0 to 1 over the part of its kernel that lies in the node's interval, so all left sums are piecewise linear in
+the threshold and the gain is convex between breakpoints: the best threshold is a breakpoint, or one of the two
+positions at which a side has exactly the minimum mass.
+
+Criteria (numbers, because compiled code takes no objects): 0 squared error and Gini, 1 entropy, 2 entropy of two classes
+of which only one is stored. What is maximised is the part of the gain that depends on the threshold, `merit`:
+``sum_k SL_k**2 / WL + sum_k SR_k**2 / WR`` for 0, ``sum S log(S / W)`` of both sides for 1 and 2.
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+
+SQUARED, ENTROPY, BINARY_ENTROPY = 0, 1, 2
+
+# An atom cut thinner than this part of its kernel counts as a step: slopes 1 / thickness would swamp the sums.
+THIN = 1e-6
+# Slack on the minimum mass: sums of weights that should be exact are not, in floating point.
+SLACK = 1.0 - 1e-9
+
+
+@compiled
+def _x_log_x(x):
+    return x * np.log(x) if x > 0.0 else 0.0
+
+
+@compiled
+def merit_of(left_mass, left, total_mass, totals, criterion):
+    """Merit of a split with these left sums; what the scan maximises."""
+    right_mass = total_mass - left_mass
+    merit = 0.0
+    if criterion == SQUARED:
+        a = 0.0
+        b = 0.0
+        for k in range(totals.shape[0]):
+            a += left[k] * left[k]
+            right = totals[k] - left[k]
+            b += right * right
+        return a / left_mass + b / right_mass
+    for k in range(totals.shape[0]):
+        s = min(max(left[k], 0.0), totals[k])
+        merit += _x_log_x(s) + _x_log_x(totals[k] - s)
+    if criterion == BINARY_ENTROPY:
+        s = min(max(left[0], 0.0), left_mass)
+        merit += _x_log_x(left_mass - s) + _x_log_x(right_mass - (totals[0] - s))
+    return merit - _x_log_x(left_mass) - _x_log_x(right_mass)
+
+
+@compiled
+def middle_of(low, high):
+    """Middle of a gap, never rounded up to its right end, whose point would change sides."""
+    middle = low + 0.5 * (high - low)
+    return low if middle >= high else middle
+
+
+@compiled
+def _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
+    """`scan_box_single` for half-width 0: CART's scan."""
+    least = min_mass * SLACK
+    most = total - least
+    best = -np.inf
+    best_t = np.nan
+    best_mass = 0.0
+    left = 0.0
+    left_sum = 0.0
+    for a in range(n - 1):
+        left += atoms[a, 2]
+        left_sum += atoms[a, 3]
+        right = total - left
+        right_sum = total_sum - left_sum
+        up = left_sum * left_sum * right + right_sum * right_sum * left
+        if up > (best - tie) * (left * right) and left >= least and left <= most:
+            merit = up / (left * right)
+            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total):
+                best = max(best, merit)
+                best_mass = left
+                best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
+    return best, best_t, best_mass
+
+
+@compiled
+def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
+    """Best threshold for a box kernel of one half-width, one output, squared error or two-class Gini.
+
+    Parameters
+    ----------
+    atoms : (>= n, 4) place (rising), bin, mass, sum of targets
+    lows, highs : smallest and largest point of each bin
+    lo, hi : the node's interval on this feature
+    h : half-width of the kernel
+    min_mass : smallest mass of a child
+    tie : merits closer than this are equal; the split nearer to halves then wins
+    lines : (>= n + 1, 6) scratch space
+
+    Returns
+    -------
+    merit, threshold, left mass; merit is -inf if no threshold is admissible
+    """
+    total = 0.0
+    total_sum = 0.0
+    for k in range(n):
+        total += atoms[k, 2]
+        total_sum += atoms[k, 3]
+        lines[k, 4] = total
+        lines[k, 5] = total_sum
+    if h <= 0.0:
+        return _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie)
+    # Each atom's line: where its share begins and ends to rise, and the slopes it adds to mass and sum (0: a step).
+    for k in range(n):
+        start = atoms[k, 0] - h
+        end = atoms[k, 0] + h
+        rate = 0.5 / h
+        if start < lo or end > hi:
+            start = max(start, lo)
+            end = min(end, hi)
+            rate = 1.0 / (end - start) if end - start > THIN * 2.0 * h else 0.0
+        lines[k, 0] = start
+        lines[k, 1] = end
+        lines[k, 2] = atoms[k, 2] * rate
+        lines[k, 3] = atoms[k, 3] * rate
+    lines[n, 0] = np.inf
+    least = min_mass * SLACK
+    most = total - least
+    best = -np.inf
+    best_t = np.nan
+    best_mass = 0.0
+    begun = 0
+    ended = 0
+    left = 0.0
+    left_sum = 0.0
+    slope = 0.0
+    slope_sum = 0.0
+    t = lines[0, 0]
+    while ended < n:
+        start = lines[begun, 0]
+        end = lines[ended, 1]
+        is_start = start <= end
+        t_next = start if is_start else end
+        right = total - left
+        right_sum = total_sum - left_sum
+        up = left_sum * left_sum * right + right_sum * right_sum * left
+        if up > (best - tie) * (left * right) and left >= least and left <= most:
+            merit = up / (left * right)
+            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total):
+                if begun == ended:
+                    best_t = middle_of(t, t_next)
+                    best = max(best, merit)
+                    best_mass = left
+                elif t > lo and t < hi:
+                    best_t = t
+                    best = max(best, merit)
+                    best_mass = left
+        step = t_next - t
+        reach = left + slope * step
+        if (left < least and reach > min_mass) or (left < total - min_mass and reach > most):
+            for side in range(2):  # where one side has exactly the minimum
+                goal = min_mass if side == 0 else total - min_mass
+                if left < goal and goal < reach and goal >= least and goal <= most:
+                    part = (goal - left) / slope
+                    s = left_sum + slope_sum * part
+                    merit = s * s / goal + (total_sum - s) ** 2 / (total - goal)
+                    if merit > best + tie:
+                        best = merit
+                        best_t = t + part
+                        best_mass = goal
+        left = reach
+        left_sum += slope_sum * step
+        t = t_next
+        # Written without branches: which edge comes next is not to be predicted.
+        k = begun if is_start else ended
+        sign = 1.0 if is_start else -1.0
+        slope += sign * lines[k, 2]
+        slope_sum += sign * lines[k, 3]
+        if lines[k, 2] == 0.0 and not is_start:
+            left += atoms[k, 2]
+            left_sum += atoms[k, 3]
+        begun += 1 if is_start else 0
+        ended += 0 if is_start else 1
+        if begun == ended:  # no kernel reaches here: the running sums are known exactly, forget rounding errors
+            slope = 0.0
+            slope_sum = 0.0
+            left = lines[ended - 1, 4]
+            left_sum = lines[ended - 1, 5]
+    return best, best_t, best_mass
+
+
+@compiled(reassociate=True)
+def _advance(left, slope, totals, step, atoms, k, rate, jump):
+    """Move the left sums on by `step`, then let atom `k` change the slopes by `rate` and the sums by `jump`.
+
+    Returns
+    -------
+    sums of squares of the left and of the right sums
+    """
+    squares_left = 0.0
+    squares_right = 0.0
+    for o in range(totals.shape[0]):
+        s = left[o] + slope[o] * step + jump * atoms[k, 3 + o]
+        left[o] = s
+        slope[o] += rate * atoms[k, 3 + o]
+        squares_left += s * s
+        squares_right += (totals[o] - s) ** 2
+    return squares_left, squares_right
+
+
+@compiled
+def _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work):
+    """`scan_box` for half-width 0: CART's scan."""
+    totals = work[0]
+    left = work[1]
+    least = min_mass * SLACK
+    most = total - least
+    best = -np.inf
+    best_t = np.nan
+    best_mass = 0.0
+    left_mass = 0.0
+    for a in range(n - 1):
+        left_mass += atoms[a, 2]
+        squares_left, squares_right = _advance(left, work[2], totals, 0.0, atoms, a, 0.0, 1.0)
+        if left_mass >= least and left_mass <= most:
+            if criterion == SQUARED:
+                merit = squares_left / left_mass + squares_right / (total - left_mass)
+            else:
+                merit = merit_of(left_mass, left, total, totals, criterion)
+            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+            if merit > best + tie or (merit > best - tie and nearer_halves):
+                best = max(best, merit)
+                best_mass = left_mass
+                best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
+    return best, best_t, best_mass
+
+
+@compiled
+def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, work):
+    """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
+
+    As `scan_box_single`; `work` is (4, n_outputs) scratch space.
+    """
+    totals = work[0]
+    left = work[1]
+    slope = work[2]
+    trial = work[3]
+    total = 0.0
+    for o in range(totals.shape[0]):
+        totals[o] = 0.0
+        left[o] = 0.0
+        slope[o] = 0.0
+    for k in range(n):
+        total += atoms[k, 2]
+        lines[k, 4] = total
+        for o in range(totals.shape[0]):
+            totals[o] += atoms[k, 3 + o]
+    if h <= 0.0:
+        return _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work)
+    for k in range(n):
+        lines[k, 0] = max(atoms[k, 0] - h, lo)
+        lines[k, 1] = min(atoms[k, 0] + h, hi)
+        thickness = lines[k, 1] - lines[k, 0]
+        lines[k, 2] = 1.0 / thickness if thickness > THIN * 2.0 * h else 0.0
+    lines[n, 0] = np.inf
+    least = min_mass * SLACK
+    most = total - least
+    best = -np.inf
+    best_t = np.nan
+    best_mass = 0.0
+    begun = 0
+    ended = 0
+    left_mass = 0.0
+    slope_mass = 0.0
+    t = lines[0, 0]
+    while ended < n:
+        is_start = lines[begun, 0] <= lines[ended, 1]
+        k = begun if is_start else ended
+        t_next = lines[k, 0] if is_start else lines[k, 1]
+        step = t_next - t
+        reach = left_mass + slope_mass * step
+        if (left_mass < least and reach > min_mass) or (left_mass < total - min_mass and reach > most):
+            for side in range(2):  # where one side has exactly the minimum
+                goal = min_mass if side == 0 else total - min_mass
+                if left_mass < goal and goal < reach and goal >= least and goal <= most:
+                    part = (goal - left_mass) / slope_mass
+                    for o in range(totals.shape[0]):
+                        trial[o] = left[o] + slope[o] * part
+                    merit = merit_of(goal, trial, total, totals, criterion)
+                    if merit > best + tie:
+                        best = merit
+                        best_t = t + part
+                        best_mass = goal
+        rate = lines[k, 2] if is_start else -lines[k, 2]
+        jump = 1.0 if (rate == 0.0 and not is_start) else 0.0
+        squares_left, squares_right = _advance(left, slope, totals, step, atoms, k, rate, jump)
+        left_mass = reach + jump * atoms[k, 2]
+        slope_mass += rate * atoms[k, 2]
+        t = t_next
+        if is_start:
+            begun += 1
+        else:
+            ended += 1
+        if begun == ended:  # no kernel reaches here: forget rounding errors
+            slope_mass = 0.0
+            left_mass = lines[ended - 1, 4]
+            for o in range(totals.shape[0]):
+                slope[o] = 0.0
+        if left_mass >= least and left_mass <= most and (begun == ended or (t > lo and t < hi)):
+            if criterion == SQUARED:
+                merit = squares_left / left_mass + squares_right / (total - left_mass)
+            else:
+                merit = merit_of(left_mass, left, total, totals, criterion)
+            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+            if merit > best + tie or (merit > best - tie and nearer_halves):
+                best = max(best, merit)
+                best_mass = left_mass
+                best_t = middle_of(t, lines[begun, 0]) if begun == ended else t
+    return best, best_t, best_mass

@@ -1,0 +1,264 @@
+"""The scan for kernels of several pieces, and for kernel widths that differ from cell to cell.
+
+Here the breakpoints of different atoms interleave in any way, so they are listed and sorted; `softwood.loops.scan` has the
+faster way for the common case, one box for all points of a feature.
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.kernel import kernel_cdf
+from softwood.loops.scan import SLACK, THIN, merit_of, middle_of
+
+
+@compiled
+def rising_order(keys, n):
+    """Positions of the first `n` keys in rising order; equal keys stay in order (merge sort).
+
+    numpy's sort compiles for two seconds, this one in a tenth of that.
+    """
+    order = np.arange(n)
+    spare = np.empty(n, np.int64)
+    run = 1
+    while run < n:
+        for begin in range(0, n, 2 * run):
+            middle = min(begin + run, n)
+            end = min(begin + 2 * run, n)
+            a = begin
+            b = middle
+            for k in range(begin, end):
+                if a < middle and (b >= end or keys[order[a]] <= keys[order[b]]):
+                    spare[k] = order[a]
+                    a += 1
+                else:
+                    spare[k] = order[b]
+                    b += 1
+        order, spare = spare, order
+        run *= 2
+    return order
+
+
+@compiled
+def place_knots(x, width, edges, cdf, lower, upper, owner, times, rates, owners, at):
+    """Write the breakpoints of one atom and the change of its share's slope at each; a step has the rate nan.
+
+    Returns the next free position.
+    """
+    k = 0
+    last = edges.shape[0] - 1
+    if width <= 0.0 or upper <= lower:
+        times[at] = x
+        rates[at] = np.nan
+        owners[at] = owner
+        return at + 1
+    while k < last and cdf[k + 1] <= lower:
+        k += 1
+    first = at
+    # Positions where the distribution function reaches `lower`, the inner edges, and where it reaches `upper`.
+    slope_before = 0.0
+    mass = upper - lower
+    position = x + width * (edges[k] + (lower - cdf[k]) * (edges[k + 1] - edges[k]) / (cdf[k + 1] - cdf[k]))
+    while True:
+        slope = (cdf[k + 1] - cdf[k]) / ((edges[k + 1] - edges[k]) * width * mass)
+        times[at] = position
+        rates[at] = slope - slope_before
+        owners[at] = owner
+        at += 1
+        slope_before = slope
+        if cdf[k + 1] >= upper:
+            break
+        k += 1
+        position = x + width * edges[k]
+    stop = x + width * (edges[k] + (upper - cdf[k]) * (edges[k + 1] - edges[k]) / (cdf[k + 1] - cdf[k]))
+    if stop - times[first] <= THIN * width * (edges[last] - edges[0]):
+        times[first] = stop
+        rates[first] = np.nan
+        return first + 1
+    times[at] = stop
+    rates[at] = -slope_before
+    owners[at] = owner
+    return at + 1
+
+
+@compiled
+def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie, criterion, work):
+    """Best threshold for atoms with any piecewise-constant kernels, given their breakpoints in any order.
+
+    Parameters
+    ----------
+    times, rates, owners : (>= n_events,) breakpoints, changes of slope (nan: a step) and the atoms they belong to
+    atoms : (>= n, 3 + n_outputs) as in `scan_box`; only masses and sums are read
+    work : (4, n_outputs) scratch space
+
+    Returns
+    -------
+    merit, threshold, left mass
+    """
+    q = work.shape[1]
+    totals = work[0]
+    left = work[1]
+    slope = work[2]
+    trial = work[3]
+    total = 0.0
+    for k in range(q):
+        totals[k] = 0.0
+        left[k] = 0.0
+        slope[k] = 0.0
+    for a in range(n):
+        total += atoms[a, 2]
+        for k in range(q):
+            totals[k] += atoms[a, 3 + k]
+    least = min_mass * SLACK
+    most = total - least
+    order = rising_order(times, n_events)
+    # An atom is open while its share is between 0 and 1; with none open the left sums are flat.
+    open_atoms = 0
+    share_rate = np.zeros(n)
+    best = -np.inf
+    best_t = np.nan
+    best_mass = 0.0
+    left_mass = 0.0
+    slope_mass = 0.0
+    t = -np.inf
+    for position in range(n_events):
+        event = order[position]
+        t_next = times[event]
+        if t_next > t:
+            if left_mass >= least and left_mass <= most and (open_atoms == 0 or (t > lo and t < hi)):
+                merit = merit_of(left_mass, left, total, totals, criterion)
+                if merit > best - tie and (
+                    merit > best + tie or abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+                ):
+                    best_mass = left_mass
+                    best_t = middle_of(t, t_next) if open_atoms == 0 else t
+                    best = max(best, merit)
+            if slope_mass > 0.0:
+                step = t_next - t
+                reach = left_mass + slope_mass * step
+                for side in range(2):
+                    goal = min_mass if side == 0 else total - min_mass
+                    if left_mass < goal and goal < reach and goal >= least and goal <= most:
+                        part = (goal - left_mass) / slope_mass
+                        for k in range(q):
+                            trial[k] = left[k] + slope[k] * part
+                        merit = merit_of(goal, trial, total, totals, criterion)
+                        if merit > best + tie:
+                            best = merit
+                            best_t = t + part
+                            best_mass = goal
+                left_mass = reach
+                for k in range(q):
+                    left[k] += slope[k] * step
+            t = t_next
+        a = owners[event]
+        rate = rates[event]
+        if np.isnan(rate):
+            left_mass += atoms[a, 2]
+            for k in range(q):
+                left[k] += atoms[a, 3 + k]
+        else:
+            before = share_rate[a]
+            after = before + rate
+            if before == 0.0:
+                open_atoms += 1
+            if abs(after) <= 1e-9 * abs(rate):
+                after = 0.0
+                open_atoms -= 1
+            share_rate[a] = after
+            slope_mass += atoms[a, 2] * rate
+            for k in range(q):
+                slope[k] += atoms[a, 3 + k] * rate
+        if open_atoms == 0:
+            slope_mass = 0.0
+            for k in range(q):
+                slope[k] = 0.0
+    return best, best_t, best_mass
+
+
+@compiled
+def scan_points(x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, min_mass, tie, criterion, n_outputs):
+    """Best threshold where every point is an atom of its own.
+
+    Parameters
+    ----------
+    x, widths : (m,) places (nan: missing) and half-widths
+    lower, upper : (m,) distribution values at the ends of the part of each point's kernel that is in the node
+    points, labels : as in `softwood.loops.atoms.add_points`
+
+    Returns
+    -------
+    merit, threshold, left mass
+    """
+    pieces = edges.shape[0] + 1
+    times = np.empty(m * pieces)
+    rates = np.empty(m * pieces)
+    owners = np.empty(m * pieces, np.int64)
+    atoms = np.zeros((m, 3 + n_outputs))
+    missing = np.zeros(1 + n_outputs)
+    observed = 0.0
+    n = 0
+    at = 0
+    for k in range(m):
+        if np.isnan(x[k]):
+            missing[0] += points[k, 0]
+            if labels is not None:
+                missing[1 + labels[k]] += points[k, 0]
+            if labels is None:
+                for o in range(n_outputs):
+                    missing[1 + o] += points[k, 1 + o]
+            continue
+        at = place_knots(x[k], widths[k], edges, cdf, lower[k], upper[k], n, times, rates, owners, at)
+        atoms[n, 2] = points[k, 0]
+        observed += points[k, 0]
+        if labels is not None:
+            atoms[n, 3 + labels[k]] = points[k, 0]
+        if labels is None:
+            for o in range(n_outputs):
+                atoms[n, 3 + o] = points[k, 1 + o]
+        n += 1
+    if missing[0] > 0.0:
+        for a in range(n):
+            part = atoms[a, 2] / observed
+            for o in range(1 + n_outputs):
+                atoms[a, 2 + o] += part * missing[o]
+    work = np.empty((4, n_outputs))
+    return scan_general(times, rates, owners, at, atoms, n, lo, hi, min_mass, tie, criterion, work)
+
+
+@compiled
+def scan_cells(
+    codes, feature, rows, begin, points, labels, m, values, offset, n_bins, cells, edges, cdf, lo, hi,
+    min_mass, tie, criterion, n_outputs,
+):  # fmt: skip
+    """Best threshold of a binned feature whose kernel widths differ from cell to cell."""
+    x = np.empty(m)
+    widths = np.empty(m)
+    lower = np.empty(m)
+    upper = np.empty(m)
+    for k in range(m):
+        row = rows[begin + k]
+        c = codes[row, feature]
+        x[k] = np.nan if c == n_bins else values[offset + c]
+        widths[k] = cells[row, feature]
+        lower[k] = kernel_cdf(lo, x[k], widths[k], edges, cdf)
+        upper[k] = kernel_cdf(hi, x[k], widths[k], edges, cdf)
+    return scan_points(
+        x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, min_mass, tie, criterion, n_outputs
+    )
+
+
+@compiled
+def scan_atoms(atoms, n, width, edges, cdf, lo, hi, min_mass, tie, criterion, n_outputs):
+    """Best threshold of a feature with one kernel of several pieces."""
+    pieces = edges.shape[0] + 1
+    times = np.empty(n * pieces)
+    rates = np.empty(n * pieces)
+    owners = np.empty(n * pieces, np.int64)
+    at = 0
+    for a in range(n):
+        x = atoms[a, 0]
+        lower = kernel_cdf(lo, x, width, edges, cdf)
+        upper = kernel_cdf(hi, x, width, edges, cdf)
+        at = place_knots(x, width, edges, cdf, lower, upper, a, times, rates, owners, at)
+    work = np.empty((4, n_outputs))
+    return scan_general(times, rates, owners, at, atoms, n, lo, hi, min_mass, tie, criterion, work)

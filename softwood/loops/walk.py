@@ -1,0 +1,294 @@
+"""How finished trees share points among their nodes: crisp paths, soft visits, predictions, memberships, gradients.
+
+Arguments that recur
+--------------------
+points : (n, p) values, nan where missing
+left, right : (n_nodes,) children, -1 at leaves
+gate, feature, threshold, missing_left, width, blend, bias, kernel : (n_nodes,) see `softwood.tree.SoftTree`
+weights : (n_nodes, p) of oblique gates; None if the tree has none
+edges, cdfs, pieces : tables of the kernel shapes
+cells : (n, p) half-widths of single cells in place of the nodes' (nan: the node's); or None
+frames, frame_nodes : scratch space for the open forks of a path, (depth, 4) and (depth, 2)
+bounds : (2, p) scratch space; the rows are 0 and 1 before and after each call
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.gates import BLEND, KERNEL, oblique_share, oblique_slope
+from softwood.loops.kernel import kernel_cdf, kernel_density
+
+# What is to be done with a fork when the branch below it is finished.
+GO_RIGHT, RESTORE_LOWER, RESTORE_UPPER, NOTHING = 0, 1, 2, 3
+
+
+@compiled
+def crisp_leaves(points, left, right, feature, threshold, out):
+    """Leaf that each row reaches in a tree of crisp axis-aligned tests; -1 if a missing value was met."""
+    for i in range(points.shape[0]):
+        node = 0
+        while left[node] >= 0:
+            x = points[i, feature[node]]
+            if x <= threshold[node]:
+                node = left[node]
+            elif x > threshold[node]:
+                node = right[node]
+            else:
+                node = -1
+                break
+        out[i] = node
+
+
+@compiled
+def node_share(
+    points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs, pieces,
+    cells, bounds,
+):  # fmt: skip
+    """Share of row `i` that goes left at `node`, and for kernel gates the mass at or below the threshold (else nan)."""
+    j = feature[node]
+    if gate[node] == KERNEL:
+        x = points[i, j]
+        if np.isnan(x):
+            return missing_left[node], np.nan
+        h = width[node]
+        if cells is not None:
+            if not np.isnan(cells[i, j]):
+                h = cells[i, j]
+        shape = kernel[node]
+        mass = kernel_cdf(threshold[node], x, h, edges[shape, : pieces[shape]], cdfs[shape, : pieces[shape]])
+        if mass >= bounds[1, j]:
+            return 1.0, mass
+        if mass <= bounds[0, j]:
+            return 0.0, mass
+        return (mass - bounds[0, j]) / (bounds[1, j] - bounds[0, j]), mass
+    if weights is not None:
+        z = bias[node]
+        for k in range(points.shape[1]):
+            if weights[node, k] != 0.0:
+                z += weights[node, k] * points[i, k]
+        passes = False
+        if gate[node] == BLEND:
+            x = points[i, j]
+            z = np.nan if np.isnan(x) else z
+            passes = x <= threshold[node]
+        if np.isnan(z):
+            return missing_left[node], np.nan
+        return oblique_share(gate[node], z, width[node], blend[node], passes), np.nan
+    return np.nan, np.nan
+
+
+@compiled
+def visit(
+    points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
+    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+):  # fmt: skip
+    """List the nodes that row `i` reaches, parents before children, with its share in each.
+
+    Returns
+    -------
+    number of nodes reached
+    """
+    n = 0
+    height = 0
+    node = 0
+    share = 1.0
+    while True:
+        nodes[n] = node
+        shares[n] = share
+        n += 1
+        if left[node] >= 0:
+            part, mass = node_share(
+                points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
+                cdfs, pieces, cells, bounds,
+            )  # fmt: skip
+            if part >= 1.0:
+                node = left[node]
+                continue
+            if part <= 0.0:
+                node = right[node]
+                continue
+            share_left = share * part
+            share_right = share - share_left
+            # A fork: remember what to do later. Bounds change on kernel gates only, which have a mass.
+            j = feature[node]
+            soft = not np.isnan(mass)
+            if share_left < cutoff:
+                if soft:
+                    frames[height, 0] = RESTORE_LOWER
+                    frames[height, 1] = bounds[0, j]
+                    frame_nodes[height] = node
+                    bounds[0, j] = mass
+                    height += 1
+                node = right[node]
+                continue
+            if share_right < cutoff:
+                if soft:
+                    frames[height, 0] = RESTORE_UPPER
+                    frames[height, 1] = bounds[1, j]
+                    frame_nodes[height] = node
+                    bounds[1, j] = mass
+                    height += 1
+                node = left[node]
+                continue
+            frames[height, 0] = GO_RIGHT
+            frames[height, 2] = share_right
+            frames[height, 3] = mass
+            frame_nodes[height] = node
+            if soft:
+                frames[height, 1] = bounds[1, j]
+                bounds[1, j] = mass
+            height += 1
+            share = share_left
+            node = left[node]
+            continue
+        # A leaf: back to the last fork whose right branch is still to do.
+        again = False
+        while height > 0 and not again:
+            top = height - 1
+            fork = frame_nodes[top]
+            j = feature[fork]
+            todo = frames[top, 0]
+            if todo == GO_RIGHT:
+                mass = frames[top, 3]
+                if np.isnan(mass):
+                    frames[top, 0] = NOTHING
+                else:
+                    bounds[1, j] = frames[top, 1]
+                    frames[top, 1] = bounds[0, j]
+                    bounds[0, j] = mass
+                    frames[top, 0] = RESTORE_LOWER
+                share = frames[top, 2]
+                node = right[fork]
+                again = True
+            else:
+                if todo == RESTORE_LOWER:
+                    bounds[0, j] = frames[top, 1]
+                elif todo == RESTORE_UPPER:
+                    bounds[1, j] = frames[top, 1]
+                height -= 1
+        if not again:
+            return n
+
+
+@compiled
+def predict_rows(
+    points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
+    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, rows, out,
+):  # fmt: skip
+    """Add up shares of leaves times their values for each of `rows`."""
+    q = value.shape[1]
+    for r in range(rows.shape[0]):
+        i = rows[r]
+        for o in range(q):
+            out[i, o] = 0.0
+        n = visit(
+            points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
+            cdfs, pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+        )  # fmt: skip
+        for k in range(n):
+            node = nodes[k]
+            if left[node] < 0:
+                for o in range(q):
+                    out[i, o] += shares[k] * value[node, o]
+
+
+@compiled
+def member_rows(
+    points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
+    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares, indptr, indices, data,
+):  # fmt: skip
+    """Count the nodes that each row reaches (`indices` empty) or fill the sparse matrix of memberships."""
+    for i in range(points.shape[0]):
+        n = visit(
+            points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
+            cdfs, pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+        )  # fmt: skip
+        if indices.shape[0] == 0:
+            indptr[i + 1] = n
+        else:
+            for k in range(n):
+                indices[indptr[i] + k] = nodes[k]
+                data[indptr[i] + k] = shares[k]
+
+
+@compiled
+def gradient_rows(
+    points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
+    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, parent, out,
+):  # fmt: skip
+    """Derivative of the prediction with respect to the point, (n, n_outputs, p).
+
+    The share of a leaf is a product, so its derivative is the share times the sum of the factors' logarithmic derivatives: one
+    factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate.
+    """
+    p = points.shape[1]
+    q = value.shape[1]
+    ends = np.empty((2, p))  # distribution values at the ends of the leaf's interval
+    slopes = np.empty((2, p))  # their derivatives
+    total = np.zeros(p)
+    touched = np.empty(p, np.int64)
+    is_touched = np.zeros(p, np.bool_)
+    for i in range(points.shape[0]):
+        n = visit(
+            points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
+            cdfs, pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+        )  # fmt: skip
+        for k in range(n):
+            leaf = nodes[k]
+            if left[leaf] >= 0:
+                continue
+            n_touched = 0
+            for j in range(p):
+                total[j] = 0.0
+            child = leaf
+            node = parent[leaf]
+            while node >= 0:
+                j = feature[node]
+                if gate[node] == KERNEL:
+                    x = points[i, j]
+                    if not np.isnan(x):
+                        if not is_touched[j]:
+                            is_touched[j] = True
+                            touched[n_touched] = j
+                            n_touched += 1
+                            ends[0, j] = 0.0
+                            ends[1, j] = 1.0
+                            slopes[0, j] = 0.0
+                            slopes[1, j] = 0.0
+                        h = width[node]
+                        if cells is not None:
+                            if not np.isnan(cells[i, j]):
+                                h = cells[i, j]
+                        shape = kernel[node]
+                        m = pieces[shape]
+                        mass = kernel_cdf(threshold[node], x, h, edges[shape, :m], cdfs[shape, :m])
+                        slope = -kernel_density(threshold[node], x, h, edges[shape, :m], cdfs[shape, :m])
+                        if child == left[node] and mass < ends[1, j]:
+                            ends[1, j] = mass
+                            slopes[1, j] = slope
+                        elif child == right[node] and mass > ends[0, j]:
+                            ends[0, j] = mass
+                            slopes[0, j] = slope
+                elif weights is not None:
+                    z = bias[node]
+                    for f in range(p):
+                        if weights[node, f] != 0.0:
+                            z += weights[node, f] * points[i, f]
+                    passes = gate[node] == BLEND and points[i, j] <= threshold[node]
+                    if not np.isnan(z) and not (gate[node] == BLEND and np.isnan(points[i, j])):
+                        slope = oblique_slope(gate[node], z, width[node], blend[node])
+                        if slope != 0.0:
+                            part = oblique_share(gate[node], z, width[node], blend[node], passes)
+                            factor = slope / part if child == left[node] else -slope / (1.0 - part)
+                            for f in range(p):
+                                total[f] += factor * weights[node, f]
+                child = node
+                node = parent[node]
+            for t in range(n_touched):
+                j = touched[t]
+                is_touched[j] = False
+                if ends[1, j] > ends[0, j]:
+                    total[j] += (slopes[1, j] - slopes[0, j]) / (ends[1, j] - ends[0, j])
+            for o in range(q):
+                for j in range(p):
+                    out[i, o, j] += shares[k] * value[leaf, o] * total[j]

@@ -1,0 +1,44 @@
+"""Checks of parameters, with one form of message for all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_choice", "check_integer", "check_number", "parameter_error"]
+
+
+def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
+    """The error that names the parameter, what was expected and what was found."""
+    return ValueError(f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {found!r} instead.")
+
+
+def check_number(owner: object, name: str, value: Any, *, low: float, open_low: bool = False, high: float = np.inf) -> float:
+    """A finite real number in [low, high], or in (low, high] if `open_low`."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(value)
+    if not is_number or value < low or (open_low and value == low) or value > high:
+        end = "inf)" if high == np.inf else f"{high}]"
+        bracket = "(" if open_low else "["
+        raise parameter_error(owner, name, f"a number in the range {bracket}{low}, {end}", value)
+    return float(value)
+
+
+def check_integer(owner: object, name: str, value: Any, *, low: int, high: float = np.inf, or_none: bool = False) -> int | None:
+    """An integer in [low, high], or None if allowed."""
+    if value is None and or_none:
+        return None
+    is_integer = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+    if not is_integer or value < low or value > high:
+        end = "inf)" if high == np.inf else f"{high}]"
+        raise parameter_error(owner, name, f"an int in the range [{low}, {end}" + (" or None" if or_none else ""), value)
+    return int(value)
+
+
+def check_choice(owner: object, name: str, value: Any, choices: Collection[Any]) -> Any:
+    """One of a few values."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise parameter_error(owner, name, "one of " + ", ".join(repr(c) for c in choices), value)
+    return value

@@ -1,0 +1,132 @@
+"""Classes or reals: the whole difference between a classifier and a regressor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+__all__ = ["ClassTargets", "RealTargets", "read_classes", "read_reals"]
+
+
+@dataclass(frozen=True)
+class ClassTargets:
+    """Classes of the training rows: one label each, or a row of probabilities.
+
+    Attributes
+    ----------
+    classes : (n_classes,)
+    labels : (n,) int32 number of the class of each row, or None if the labels are fuzzy
+    shares : (n, n_classes) probabilities of fuzzy labels, or None
+    """
+
+    classes: np.ndarray
+    labels: np.ndarray | None
+    shares: np.ndarray | None
+
+    is_class = True
+
+    def __len__(self) -> int:
+        rows = self.labels if self.shares is None else self.shares
+        assert rows is not None
+        return len(rows)
+
+    def matrix(self) -> np.ndarray:
+        """Rows of class probabilities, (n, n_classes)."""
+        if self.shares is not None:
+            return self.shares
+        assert self.labels is not None
+        return (self.labels[:, None] == np.arange(len(self.classes))).astype(np.float64)
+
+    def take(self, rows: np.ndarray) -> ClassTargets:
+        """The targets of some rows; the classes stay."""
+        return ClassTargets(
+            self.classes,
+            None if self.labels is None else self.labels[rows],
+            None if self.shares is None else self.shares[rows],
+        )
+
+    def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
+        """Part of the mass whose most probable class is not predicted."""
+        truth = self.labels if self.shares is None else self.shares.argmax(axis=1)
+        return float(np.average(prediction.argmax(axis=1) != truth, weights=weights))
+
+
+@dataclass(frozen=True)
+class RealTargets:
+    """Real targets of the training rows, brought to mean 0 and a common scale so that no square overflows.
+
+    Attributes
+    ----------
+    scaled : (n, n_targets)
+    mean : (n_targets,)
+    scale : float, the same for all targets: their relative sizes count in the squared error
+    is_flat : whether the user gave a vector
+    """
+
+    scaled: np.ndarray
+    mean: np.ndarray
+    scale: float
+    is_flat: bool
+
+    is_class = False
+
+    def __len__(self) -> int:
+        return len(self.scaled)
+
+    def matrix(self) -> np.ndarray:
+        """Scaled targets, (n, n_targets)."""
+        return self.scaled
+
+    def take(self, rows: np.ndarray) -> RealTargets:
+        """The targets of some rows, on the same scale."""
+        return RealTargets(self.scaled[rows], self.mean, self.scale, self.is_flat)
+
+    def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
+        """Mean squared error of predictions in the user's units, on the common scale."""
+        error = ((prediction - self.mean) / self.scale - self.scaled) ** 2
+        return float(np.average(error.mean(axis=1), weights=weights))
+
+
+def read_classes(y: Any) -> ClassTargets:
+    """Labels (a vector), or a matrix of class probabilities (an array, or a frame with a column per class)."""
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] > 1:
+        return _fuzzy(y)
+    labels = column_or_1d(array, warn=True)
+    check_classification_targets(labels)
+    if labels.dtype.kind == "O" and any(v is None or v != v for v in labels):
+        raise ValueError("Input y contains NaN or None; every row needs a class.")
+    classes, codes = np.unique(labels, return_inverse=True)
+    return ClassTargets(classes, codes.astype(np.int32), None)
+
+
+def _fuzzy(y: Any) -> ClassTargets:
+    names = getattr(y, "columns", None)
+    shares = check_array(y, dtype=np.float64, input_name="y")
+    if np.any(shares < 0) or not np.allclose(shares.sum(axis=1), 1.0, rtol=0, atol=1e-6):
+        raise ValueError(
+            "A matrix as y must hold class probabilities: every row at least 0 and adding up to 1. "
+            "For class labels give a vector."
+        )
+    classes = np.arange(shares.shape[1]) if names is None else np.asarray(list(names))
+    return ClassTargets(classes, None, shares / shares.sum(axis=1, keepdims=True))
+
+
+def read_reals(y: Any, weights: np.ndarray) -> RealTargets:
+    """A vector, or a matrix with a column per target."""
+    if y is None:
+        raise ValueError("This regressor requires y to be passed, but the target y is None.")
+    targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    is_flat = targets.ndim == 1
+    targets = targets.reshape(len(targets), -1)
+    # Half of each, then the sum: the mean of huge numbers does not overflow.
+    largest = float(np.abs(targets).max(initial=0.0)) or 1.0
+    mean = np.average(targets / largest, axis=0, weights=weights) * largest
+    spread = targets / largest - mean / largest
+    size = float(np.sqrt(np.average((spread**2).sum(axis=1), weights=weights)))
+    scale = size * largest if size > 0 else 1.0
+    return RealTargets(spread * (largest / scale), mean, scale, is_flat)

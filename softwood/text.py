@@ -1,0 +1,88 @@
+"""Plain text of a finished tree; `softwood.inspect.export_text` adds the names of an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from softwood.gates import Gate
+from softwood.tree import SoftTree
+
+__all__ = ["tree_text"]
+
+
+def tree_text(
+    tree: SoftTree,
+    *,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[str] | None = None,
+    max_depth: int | None = None,
+    decimals: int = 3,
+) -> str:
+    """Draw the tree with one line per node: test, mass and value.
+
+    Parameters
+    ----------
+    feature_names : names of the features; ``x[0]``, ``x[1]``, ... if None
+    class_names : names of the classes, for trees whose values are class probabilities
+    max_depth : deeper nodes are counted, not shown; None shows all
+    decimals : digits behind the point
+    """
+    names = [f"x[{j}]" for j in range(tree.n_features)] if feature_names is None else list(feature_names)
+    lines: list[str] = []
+    for node in tree.walk():
+        depth = int(tree.depth[node])
+        if max_depth is not None and depth > max_depth:
+            continue
+        indent = "|   " * (depth - 1) + ("|-- " if depth else "")
+        side = ""
+        if depth:
+            above = int(tree.parent[node])
+            side = _test(tree, above, names, decimals, is_left=node == tree.children_left[above]) + "  "
+        summary = _summary(tree, node, class_names, decimals)
+        if max_depth is not None and depth == max_depth and tree.children_left[node] >= 0:
+            summary += f" ... {_size_below(tree, node)} nodes below"
+        lines.append(f"{indent}{side}{summary}")
+    return "\n".join(lines)
+
+
+def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left: bool) -> str:
+    gate = tree.gate[node]
+    number = f".{decimals}f"
+    if gate in (Gate.KERNEL, Gate.BLEND):
+        sign = "<=" if is_left else "> "
+        text = f"{names[tree.feature[node]]} {sign} {tree.threshold[node]:{number}}"
+        if gate == Gate.KERNEL:
+            width = tree.width[node]
+            return text + (f" ±{width:.{decimals}g}" if width > 0 else "")
+        text = f"{1 - tree.blend[node]:.2f} [{text}] + {tree.blend[node]:.2f} [{{}}]"
+    else:
+        text = "{}"
+    assert tree.weights is not None  # checked when the tree was made
+    row = tree.weights[node]
+    largest = np.argsort(-np.abs(row), kind="stable")[: min(3, np.count_nonzero(row))]
+    terms = " ".join(f"{row[j]:+{number}} {names[j]}" for j in largest)
+    more = np.count_nonzero(row) - len(largest)
+    rest = f" + {more} more" if more > 0 else ""
+    return text.format(f"{terms}{rest} {tree.bias[node]:+{number}} {'>' if is_left else '<='} 0")
+
+
+def _summary(tree: SoftTree, node: int, class_names: Sequence[str] | None, decimals: int) -> str:
+    value = tree.value[node]
+    mass = "" if np.isnan(tree.mass[node]) else f"mass {tree.mass[node]:.{max(decimals - 2, 0)}f}, "
+    shown = ", ".join(f"{v:.{decimals}f}" for v in value[:8]) + (", ..." if len(value) > 8 else "")
+    if class_names is not None:
+        best = int(np.argmax(value))
+        return f"[{mass}{class_names[best]}: {value[best]:.{decimals}f}]"
+    return f"[{mass}value {shown}]"
+
+
+def _size_below(tree: SoftTree, node: int) -> int:
+    size, pending = -1, [node]
+    while pending:
+        size += 1
+        here = pending.pop()
+        if tree.children_left[here] >= 0:
+            pending += [int(tree.children_left[here]), int(tree.children_right[here])]
+    return size

@@ -1,0 +1,405 @@
+"""The finished tree that every family hands over.
+
+All that comes after growing (predicting, explaining, drawing, saving) reads this one class. Its one operation is sharing: a
+point belongs to each node to a degree, its membership, and the memberships of the leaves add up to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from softwood.gates import Gate
+
+__all__ = ["KernelShapes", "SoftTree"]
+
+# Per-node arrays with their fixed types, so that a saved tree means the same everywhere.
+_NODE_TYPES = {
+    "children_left": np.int32,
+    "children_right": np.int32,
+    "parent": np.int32,
+    "depth": np.int32,
+    "gate": np.int8,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "missing_left": np.float64,
+    "width": np.float64,
+    "kernel": np.int32,
+    "blend": np.float64,
+    "bias": np.float64,
+    "mass": np.float64,
+    "impurity": np.float64,
+}
+
+
+@dataclass(frozen=True)
+class KernelShapes:
+    """Tables of piecewise-constant kernel shapes, padded to one length.
+
+    Attributes
+    ----------
+    edges : (n_shapes, max_edges) float64, edges in units of the half-width
+    cdfs : (n_shapes, max_edges) float64, distribution values at the edges, from 0 to 1
+    pieces : (n_shapes,) int64, number of edges of each shape
+    """
+
+    edges: np.ndarray
+    cdfs: np.ndarray
+    pieces: np.ndarray
+
+    @classmethod
+    def of(cls, shapes: list[tuple[np.ndarray, np.ndarray]]) -> KernelShapes:
+        """Build the tables from a list of (edges, cdf) pairs."""
+        longest = max(len(edges) for edges, _ in shapes)
+        edges = np.zeros((len(shapes), longest))
+        cdfs = np.ones((len(shapes), longest))
+        for row, (e, c) in enumerate(shapes):
+            edges[row, : len(e)] = e
+            cdfs[row, : len(c)] = c
+        return cls(edges, cdfs, np.array([len(e) for e, _ in shapes], dtype=np.int64))
+
+    @classmethod
+    def box(cls) -> KernelShapes:
+        """Only the box, the shape with number 0 in every table."""
+        return cls.of([(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SoftTree:
+    """A finished tree: flat arrays, one entry per node, node 0 the root.
+
+    Attributes
+    ----------
+    children_left, children_right, parent, depth : (n_nodes,) int32
+        Structure; children of leaves and the parent of the root are -1.
+    gate : (n_nodes,) int8
+        Kind of gate, see `softwood.gates.Gate`; -1 at leaves.
+    feature, threshold : (n_nodes,) int32, float64
+        Test of axis-aligned and blended gates; -1 and nan elsewhere.
+    missing_left : (n_nodes,) float64
+        Share of a point that goes left if the gate's value is missing: the share of the node's mass that did.
+    width : (n_nodes,) float64
+        Half-width of the kernel, or width of a blended gate's smooth step.
+    kernel : (n_nodes,) int32
+        Shape of the kernel, a row of `shapes`.
+    weights, bias : (n_nodes, n_features) and (n_nodes,) float64
+        Oblique and blended gates; `weights` is None in a tree without them.
+    blend : (n_nodes,) float64
+        Part of the oblique gate in a blended one.
+    value : (n_nodes, n_outputs) float64
+        Class probabilities, or means of the targets.
+    mass, impurity : (n_nodes,) float64
+        Weight of the training points, by membership, and their impurity.
+    cutoff : float
+        A share of a point smaller than this goes to the larger side of its fork.
+
+    Examples
+    --------
+    A stump that sends half of a point to each side at its threshold:
+
+    >>> import numpy as np
+    >>> from softwood import SoftTree
+    >>> tree = SoftTree.from_nodes(
+    ...     children_left=[1, -1, -1], children_right=[2, -1, -1], gate=[0, -1, -1], feature=[0, -1, -1],
+    ...     threshold=[1.5, np.nan, np.nan], width=[1.0, 0, 0], value=[[0.5], [0.0], [1.0]], n_features=1)
+    >>> tree.predict(np.array([[0.0], [1.5], [2.0]])).ravel()
+    array([0.  , 0.5 , 0.75])
+    """
+
+    children_left: np.ndarray
+    children_right: np.ndarray
+    parent: np.ndarray
+    depth: np.ndarray
+    gate: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    width: np.ndarray
+    kernel: np.ndarray
+    blend: np.ndarray
+    bias: np.ndarray
+    weights: np.ndarray | None
+    value: np.ndarray
+    mass: np.ndarray
+    impurity: np.ndarray
+    n_features: int
+    shapes: KernelShapes = field(default_factory=KernelShapes.box)
+    cutoff: float = 0.0
+
+    @classmethod
+    def from_nodes(
+        cls, *, children_left: Any, children_right: Any, value: Any, n_features: int, **columns: Any
+    ) -> SoftTree:
+        """Build a tree from its structure and values; the columns that are not given get their neutral values."""
+        left = np.asarray(children_left, dtype=np.int32)
+        right = np.asarray(children_right, dtype=np.int32)
+        n_nodes = len(left)
+        shapes = columns.pop("shapes", None) or KernelShapes.box()
+        weights = columns.pop("weights", None)
+        cutoff = float(columns.pop("cutoff", 0.0))
+        parent, depth = _parents_and_depths(left, right)
+        neutral: dict[str, Any] = {
+            "gate": np.where(left >= 0, Gate.KERNEL, Gate.LEAF),
+            "feature": -1,
+            "threshold": np.nan,
+            "missing_left": 0.5,
+            "width": 0.0,
+            "kernel": 0,
+            "blend": 0.0,
+            "bias": 0.0,
+            "mass": np.nan,
+            "impurity": np.nan,
+        }
+        unknown = set(columns) - set(neutral)
+        if unknown:
+            raise TypeError(f"SoftTree has no column {sorted(unknown)[0]!r}; the columns are {sorted(neutral)}.")
+        given = {name: columns.get(name, default) for name, default in neutral.items()}
+        arrays = {
+            name: np.array(np.broadcast_to(np.asarray(column, dtype=_NODE_TYPES[name]), n_nodes))
+            for name, column in given.items()
+        }
+        return cls(
+            children_left=left,
+            children_right=right,
+            parent=parent,
+            depth=depth,
+            weights=None if weights is None else np.ascontiguousarray(weights, dtype=np.float64),
+            value=np.ascontiguousarray(np.asarray(value, dtype=np.float64).reshape(n_nodes, -1)),
+            n_features=n_features,
+            shapes=shapes,
+            cutoff=cutoff,
+            **arrays,
+        )
+
+    def __post_init__(self) -> None:
+        n = len(self.children_left)
+        for name, dtype in _NODE_TYPES.items():
+            array = getattr(self, name)
+            if array.shape != (n,) or array.dtype != dtype:
+                raise ValueError(f"{name} must have shape ({n},) and type {np.dtype(dtype)}, got {array.shape} {array.dtype}.")
+        if n == 0 or self.value.ndim != 2 or len(self.value) != n:
+            raise ValueError(f"value must have one row for each of {n} nodes (at least one), got shape {self.value.shape}.")
+        parent, depth = _parents_and_depths(self.children_left, self.children_right)
+        if not (np.array_equal(parent, self.parent) and np.array_equal(depth, self.depth)):
+            raise ValueError("parent and depth do not agree with children_left and children_right.")
+        inner = self.children_left >= 0
+        if np.any((self.gate == Gate.LEAF) == inner):
+            raise ValueError("Exactly the nodes with children must have a gate.")
+        tests = inner & ((self.gate == Gate.KERNEL) | (self.gate == Gate.BLEND))
+        bad = (self.feature < 0) | (self.feature >= self.n_features) | ~np.isfinite(self.threshold)
+        if np.any(tests & bad):
+            raise ValueError("Axis-aligned gates need a feature of the data and a finite threshold.")
+        oblique = inner & (self.gate != Gate.KERNEL)
+        if oblique.any() and (self.weights is None or self.weights.shape != (n, self.n_features)):
+            raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
+        if not np.all(np.isfinite(self.value)):
+            raise ValueError("value must be finite.")
+        if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes.pieces))) or np.any(~(self.width >= 0)):
+            raise ValueError("kernel must be a row of shapes, and width at least 0.")
+
+    # Size
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.children_left)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return int(np.sum(self.children_left < 0))
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of a value: classes, or targets."""
+        return self.value.shape[1]
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; a lone root has depth 0."""
+        return int(self.depth.max())
+
+    @property
+    def is_crisp(self) -> bool:
+        """Whether every point without missing values follows a single path."""
+        return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
+
+    # Sharing
+
+    def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Share of each row in each node, a sparse matrix (n_rows, n_nodes).
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) float array, nan where missing
+        widths : (n_rows, n_features) kernel half-widths of single cells, in place of the nodes' own; nan keeps those
+        """
+        from softwood.loops.walk import member_rows
+
+        X = self._points(X)
+        indptr = np.zeros(len(X) + 1, dtype=np.int64)
+        arguments = self._arguments(X, widths)
+        member_rows(*arguments, indptr, np.empty(0, np.int32), np.empty(0))
+        np.cumsum(indptr, out=indptr)
+        # An empty array of indices means counting: keep at least one place.
+        indices = np.empty(max(1, indptr[-1]), dtype=np.int32)
+        data = np.empty(max(1, indptr[-1]))
+        member_rows(*arguments, indptr, indices, data)
+        matrix = sparse.csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr), shape=(len(X), self.n_nodes))
+        matrix.sort_indices()
+        return matrix
+
+    def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Shares of the leaves times their values, (n_rows, n_outputs); parameters as in `memberships`."""
+        from softwood.loops.walk import crisp_leaves, predict_rows
+
+        X = self._points(X)
+        if self.is_crisp and widths is None:
+            leaves = np.empty(len(X), dtype=np.int32)
+            crisp_leaves(X, self.children_left, self.children_right, self.feature, self.threshold, leaves)
+            out = self.value[leaves]
+            rows = np.flatnonzero(leaves < 0)  # met a missing value: shared among branches all the same
+            if len(rows) == 0:
+                return out
+        else:
+            out = np.empty((len(X), self.n_outputs))
+            rows = np.arange(len(X))
+        predict_rows(*self._arguments(X, widths), self.value, rows, out)
+        return out
+
+    def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Leaf with the largest share of each row, the first of equals, (n_rows,) int64."""
+        shares = self.memberships(X, widths=widths)
+        leaves = np.flatnonzero(self.children_left < 0)
+        return leaves[np.asarray(shares[:, leaves].argmax(axis=1)).ravel()]
+
+    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
+        path = self.memberships(X, widths=widths)
+        path.data = np.ones(len(path.data), dtype=np.int64)
+        return path
+
+    def input_gradient(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
+
+        Zero where the prediction is locally constant, as it is everywhere in a crisp tree; at the breakpoints of the kernels,
+        where left and right derivative differ, one of the two.
+        """
+        from softwood.loops.walk import gradient_rows
+
+        X = self._points(X)
+        out = np.zeros((len(X), self.n_outputs, self.n_features))
+        gradient_rows(*self._arguments(X, widths), self.value, self.parent, out)
+        return out
+
+    # Reading
+
+    def feature_importances(self) -> np.ndarray:
+        """Decrease of impurity by each feature, weighted by mass; adds up to 1 (all 0 for a lone root).
+
+        An oblique gate's decrease is divided among its features by the absolute values of its weights.
+        """
+        importances = np.zeros(self.n_features)
+        inner = np.flatnonzero(self.children_left >= 0)
+        left, right = self.children_left[inner], self.children_right[inner]
+        loss = self.mass * self.impurity
+        decrease = np.maximum(loss[inner] - loss[left] - loss[right], 0.0)
+        if self.weights is None:
+            np.add.at(importances, self.feature[inner], decrease)
+        else:
+            for node, amount in zip(inner, decrease, strict=True):
+                oblique = 1.0 if self.gate[node] in (Gate.SIGMOID, Gate.OBLIQUE) else float(self.blend[node])
+                size = np.abs(self.weights[node])
+                if self.gate[node] != Gate.KERNEL and size.sum() > 0:
+                    importances += amount * oblique * size / size.sum()
+                if self.gate[node] == Gate.KERNEL or self.gate[node] == Gate.BLEND:
+                    importances[self.feature[node]] += amount * (1.0 - oblique)
+        total = importances.sum()
+        return importances / total if total > 0 else importances
+
+    def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> SoftTree:
+        """The same tree read with other kernels: half-width and shape for each feature."""
+        kernel_gates = self.gate == Gate.KERNEL
+        width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
+        kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
+        return replace(self, width=width, kernel=kernel, shapes=shapes)
+
+    def crisp(self) -> SoftTree:
+        """The same tree with every kernel gate hardened to its threshold."""
+        return replace(self, width=np.where(self.gate == Gate.KERNEL, 0.0, self.width))
+
+    def walk(self) -> Iterator[int]:
+        """Nodes depth first, left before right."""
+        pending = [0]
+        while pending:
+            node = pending.pop()
+            yield node
+            if self.children_left[node] >= 0:
+                pending += [int(self.children_right[node]), int(self.children_left[node])]
+
+    def __repr__(self) -> str:
+        return (
+            f"<SoftTree of {self.n_nodes} nodes, {self.n_leaves} leaves, depth {self.max_depth}, "
+            f"{self.n_features} features, {self.n_outputs} outputs>"
+        )
+
+    def __str__(self) -> str:
+        from softwood.text import tree_text
+
+        return tree_text(self)
+
+    # Passing to the compiled loops
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
+        return X
+
+    def _arguments(self, X: np.ndarray, widths: np.ndarray | None) -> tuple:
+        if widths is not None:
+            widths = np.ascontiguousarray(widths, dtype=np.float64)
+            if widths.shape != X.shape or np.any(widths < 0):
+                raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
+        height = self.max_depth + 1
+        bounds = np.zeros((2, self.n_features))
+        bounds[1] = 1.0
+        return (
+            X, self.children_left, self.children_right, self.gate, self.feature, self.threshold, self.missing_left,
+            self.width, self.blend, self.bias, self.weights, self.kernel, self.shapes.edges, self.shapes.cdfs,
+            self.shapes.pieces, widths, self.cutoff, bounds, np.empty((height, 4)), np.empty(height, np.int32),
+            np.empty(self.n_nodes, np.int32), np.empty(self.n_nodes),
+        )  # fmt: skip
+
+
+def _parents_and_depths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parent and depth of each node; an error if the children do not describe one tree."""
+    n = len(left)
+    inner = np.flatnonzero(left >= 0)
+    children = np.concatenate([left[inner], right[inner]])
+    is_tree = (
+        len(right) == n
+        and np.array_equal(left >= 0, right >= 0)
+        and len(children) == n - 1
+        and np.array_equal(np.sort(children), np.arange(1, n))
+    )
+    parent = np.full(n, -1, dtype=np.int32)
+    depth = np.zeros(n, dtype=np.int32)
+    if is_tree:
+        parent[left[inner]] = inner
+        parent[right[inner]] = inner
+        level, reached = np.array([0]), 0
+        while len(level):
+            reached += len(level)
+            split = level[left[level] >= 0]
+            below = np.concatenate([left[split], right[split]])
+            depth[below] = depth[parent[below]] + 1
+            level = below
+        is_tree = reached == n
+    if not is_tree:
+        raise ValueError("children_left and children_right must describe one tree with node 0 as its root.")
+    return parent, depth
