@@ -22,8 +22,8 @@ __all__ = ["ClassifierBase", "RegressorBase", "TreeEstimator"]
 class TreeEstimator(BaseEstimator):
     """What every estimator with a single finished tree can do.
 
-    A family's `fit` calls `_read_training_data`, grows, and stores the `SoftTree` in ``tree_``. `conditions` are what a family's
-    `predict` takes beside the rows, such as measurement errors.
+    A family's `fit` calls `_read_training_data`, grows, and stores the `SoftTree` in ``tree_``. `conditions` are what
+    a family's `predict` takes beside the rows, such as measurement errors.
     """
 
     tree_: SoftTree
@@ -41,7 +41,9 @@ class TreeEstimator(BaseEstimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        matrix, columns = read_table(self, X, reset=True, categorical_features=getattr(self, "categorical_features", None))
+        matrix, columns = read_table(
+            self, X, reset=True, categorical_features=getattr(self, "categorical_features", None)
+        )
         check_consistent_length(matrix, y)
         weights = read_weights(sample_weight, len(matrix))
         rows = np.flatnonzero(weights > 0)
@@ -68,6 +70,8 @@ class TreeEstimator(BaseEstimator):
 
     def _read_points(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Encoded rows, and half-widths of single cells where a family has them."""
+        if conditions:
+            raise TypeError(f"{type(self).__name__} takes no {sorted(conditions)[0]!r} when predicting.")
         return self._matrix(X), None
 
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
@@ -146,15 +150,21 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
             factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
         return factors[targets.labels]
 
-    def predict_proba(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes)."""
+    def _probabilities(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
         return self.tree_.predict(matrix, widths=widths)
 
-    def predict(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
-        probabilities = self.predict_proba(X, **conditions)
+    def _classes(self, X: Any, **conditions: Any) -> np.ndarray:
+        probabilities = self._probabilities(X, **conditions)
         return self.classes_[probabilities.argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, (n_rows, n_classes)."""
+        return self._probabilities(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row, (n_rows,)."""
+        return self._classes(X)
 
 
 class RegressorBase(RegressorMixin, TreeEstimator):
@@ -166,11 +176,14 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         self._is_flat = targets.is_flat
         return targets
 
-    def predict(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix."""
+    def _targets(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
         out = self.tree_.predict(matrix, widths=widths)
         return out[:, 0] if self._is_flat else out
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix."""
+        return self._targets(X)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

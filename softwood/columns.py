@@ -1,8 +1,8 @@
 """From a table as users have it to a matrix of numbers, and the way back to the user's column names.
 
-Numeric columns stay as they are, nan where a value is missing. A column of text or categories becomes one column of zeros and
-ones per category (one in all if there are two), nan in all of them where it is missing. What was learned at fit time is
-applied unchanged at predict time.
+Numeric columns stay as they are, nan where a value is missing. A column of text or categories becomes one column of
+zeros and ones per category (one in all if there are two), nan in all of them where it is missing. What was learned at
+fit time is applied unchanged at predict time.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def read_table(
     ----------
     estimator : whose ``n_features_in_`` and ``feature_names_in_`` are set (`reset`) or compared
     X : array or data frame (pandas, polars), (n_rows, n_features_in)
-    categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of columns
+    categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
+        columns
     columns : what was learned at fit time, if this is not fit time
 
     Returns
@@ -168,7 +169,9 @@ def _refuse_text(X: Any, estimator: Any) -> None:
     for j in range(X.shape[1]):
         kind = _type_name(X, j)
         if any(word in kind for word in ("datetime", "timedelta", "date", "time", "period", "duration")):
-            raise ValueError(f"Column {str(X.columns[j])!r} holds dates ({kind}); give {type(estimator).__name__} numbers.")
+            raise ValueError(
+                f"Column {str(X.columns[j])!r} holds dates ({kind}); give {type(estimator).__name__} numbers."
+            )
 
 
 def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -194,7 +197,9 @@ def _numbers(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: A
     try:
         out[~is_missing] = values[~is_missing].astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}.") from error
+        raise ValueError(
+            f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}."
+        ) from error
     return out
 
 
@@ -214,7 +219,8 @@ def _one_hot(
     if new:
         raise ValueError(
             f"Column {name!r} holds categories that were not there at fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
-            f"{' and more' if len(known) > 5 else ''}. Set unknown ones to missing to have them shared among all branches."
+            f"{' and more' if len(known) > 5 else ''}. "
+            "Set unknown ones to missing to have them shared among all branches."
         )
     codes = np.array([-1 if m else number[v] for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64)
     shown = list(range(1, 2)) if len(known) == 2 else list(range(len(known)))
@@ -231,4 +237,6 @@ def _refuse_infinity(matrix: np.ndarray, names: Sequence[str]) -> None:
     bad = np.isinf(matrix).any(axis=0)
     if bad.any():
         j = int(np.argmax(bad))
-        raise ValueError(f"Column {names[j]!r} contains infinity; only finite numbers and missing values (NaN) are taken.")
+        raise ValueError(
+            f"Column {names[j]!r} contains infinity; only finite numbers and missing values (NaN) are taken."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_integer", "check_number", "parameter_error"]
+__all__ = ["check_choice", "check_flag", "check_integer", "check_number", "is_real", "parameter_error"]
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
@@ -16,24 +16,42 @@ def parameter_error(owner: object, name: str, expected: str, found: Any) -> Valu
     return ValueError(f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {found!r} instead.")
 
 
-def check_number(owner: object, name: str, value: Any, *, low: float, open_low: bool = False, high: float = np.inf) -> float:
+def is_real(value: Any) -> bool:
+    """Whether this is one finite real number; True and False are none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return bool(np.isfinite(float(value)))
+
+
+def check_flag(owner: object, name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise parameter_error(owner, name, "a bool", value)
+    return bool(value)
+
+
+def check_number(
+    owner: object, name: str, value: Any, *, low: float, open_low: bool = False, high: float = np.inf
+) -> float:
     """A finite real number in [low, high], or in (low, high] if `open_low`."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_) and np.isfinite(value)
-    if not is_number or value < low or (open_low and value == low) or value > high:
+    if not is_real(value) or value < low or (open_low and value == low) or value > high:
         end = "inf)" if high == np.inf else f"{high}]"
         bracket = "(" if open_low else "["
         raise parameter_error(owner, name, f"a number in the range {bracket}{low}, {end}", value)
     return float(value)
 
 
-def check_integer(owner: object, name: str, value: Any, *, low: int, high: float = np.inf, or_none: bool = False) -> int | None:
+def check_integer(
+    owner: object, name: str, value: Any, *, low: int, high: float = np.inf, or_none: bool = False
+) -> int | None:
     """An integer in [low, high], or None if allowed."""
     if value is None and or_none:
         return None
-    is_integer = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if not is_integer or value < low or value > high:
+    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
         end = "inf)" if high == np.inf else f"{high}]"
-        raise parameter_error(owner, name, f"an int in the range [{low}, {end}" + (" or None" if or_none else ""), value)
+        raise parameter_error(
+            owner, name, f"an int in the range [{low}, {end}" + (" or None" if or_none else ""), value
+        )
     return int(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import replace
 
 import numpy as np
@@ -109,9 +110,7 @@ def _prune_in_order(tree: SoftTree, alpha_max: float) -> tuple[np.ndarray, np.nd
     with np.errstate(divide="ignore", invalid="ignore"):
         link = np.where(alive, (own - leaf_loss) / (n_leaves - 1), np.inf)
     # One heap entry per change; entries that are out of date are skipped.
-    import heapq
-
-    heap = [(link[node], node) for node in np.flatnonzero(alive)]
+    heap = [(float(link[node]), int(node)) for node in np.flatnonzero(alive)]
     heapq.heapify(heap)
     while heap:
         strength, node = heapq.heappop(heap)
@@ -126,7 +125,7 @@ def _prune_in_order(tree: SoftTree, alpha_max: float) -> tuple[np.ndarray, np.nd
             here = pending.pop()
             if alive[here]:
                 alive[here] = False
-                pending += [tree.children_left[here], tree.children_right[here]]
+                pending += [int(tree.children_left[here]), int(tree.children_right[here])]
         gone, loss = n_leaves[node] - 1, own[node] - leaf_loss[node]
         above = node
         while above >= 0:
@@ -134,8 +133,8 @@ def _prune_in_order(tree: SoftTree, alpha_max: float) -> tuple[np.ndarray, np.nd
             leaf_loss[above] += loss
             if alive[above]:
                 link[above] = (own[above] - leaf_loss[above]) / (n_leaves[above] - 1)
-                heapq.heappush(heap, (link[above], above))
-            above = tree.parent[above]
+                heapq.heappush(heap, (float(link[above]), above))
+            above = int(tree.parent[above])
         if alpha > alphas[-1]:
             alphas.append(alpha)
             losses.append(leaf_loss[0])

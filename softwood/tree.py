@@ -1,7 +1,7 @@
 """The finished tree that every family hands over.
 
-All that comes after growing (predicting, explaining, drawing, saving) reads this one class. Its one operation is sharing: a
-point belongs to each node to a degree, its membership, and the memberships of the leaves add up to 1.
+All that comes after growing (predicting, explaining, drawing, saving) reads this one class. Its one operation is
+sharing: a point belongs to each node to a degree, its membership, and the memberships of the leaves add up to 1.
 """
 
 from __future__ import annotations
@@ -180,9 +180,13 @@ class SoftTree:
         for name, dtype in _NODE_TYPES.items():
             array = getattr(self, name)
             if array.shape != (n,) or array.dtype != dtype:
-                raise ValueError(f"{name} must have shape ({n},) and type {np.dtype(dtype)}, got {array.shape} {array.dtype}.")
+                raise ValueError(
+                    f"{name} must have shape ({n},) and type {np.dtype(dtype)}, got {array.shape} {array.dtype}."
+                )
         if n == 0 or self.value.ndim != 2 or len(self.value) != n:
-            raise ValueError(f"value must have one row for each of {n} nodes (at least one), got shape {self.value.shape}.")
+            raise ValueError(
+                f"value must have one row for each of {n} nodes (at least one), got shape {self.value.shape}."
+            )
         parent, depth = _parents_and_depths(self.children_left, self.children_right)
         if not (np.array_equal(parent, self.parent) and np.array_equal(depth, self.depth)):
             raise ValueError("parent and depth do not agree with children_left and children_right.")
@@ -286,8 +290,8 @@ class SoftTree:
     def input_gradient(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
 
-        Zero where the prediction is locally constant, as it is everywhere in a crisp tree; at the breakpoints of the kernels,
-        where left and right derivative differ, one of the two.
+        Zero where the prediction is locally constant, as it is everywhere in a crisp tree; at the breakpoints of the
+        kernels, where left and right derivative differ, one of the two.
         """
         from softwood.loops.walk import gradient_rows
 

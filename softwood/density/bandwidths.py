@@ -7,14 +7,13 @@ deviations, by held-out loss.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from softwood.columns import Columns
 from softwood.density.kernels import find_column
-from softwood.parameters import parameter_error
+from softwood.parameters import is_real, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 
 __all__ = [
@@ -64,7 +63,7 @@ def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.n
 
 
 def _at_least_zero(owner: object, name: str, value: Any) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value) or value < 0:
+    if not is_real(value) or value < 0:
         raise parameter_error(owner, name, "a number of at least 0, one per column, a dict by column, or a rule", value)
     return float(value)
 
@@ -88,8 +87,8 @@ def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
     """For each column the half-width whose leave-one-out prediction of the target from that column alone is best.
 
-    Likelihood of the class with one pseudo-point of prior probability, or squared error. A row of weight 3 is three rows, of
-    which one is left out.
+    Likelihood of the class with one pseudo-point of prior probability, or squared error. A row of weight 3 is three
+    rows, of which one is left out.
     """
     sd = standard_deviations(X, weights)
     matrix = targets.matrix()
@@ -121,8 +120,8 @@ def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float
 def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
     """A random-looking number in [0, 1) for each row that depends on its content and the seed alone, (n,).
 
-    Folds and samples drawn by these numbers do not depend on the order of rows or columns, and equal rows stay together, so a
-    weight means repetition there too.
+    Folds and samples drawn by these numbers do not depend on the order of rows or columns, and equal rows stay
+    together, so a weight means repetition there too.
     """
 
     def mix(z: np.ndarray) -> np.ndarray:

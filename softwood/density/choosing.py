@@ -1,12 +1,14 @@
 """Choosing bandwidths from the data: by rule, or by held-out loss of one scale for all columns.
 
-``"cv"``: k-fold cross-validation of the scale on a logarithmic grid from 0.01 to 1 standard deviations, past 1 as long as that is better.
+``"cv"``: k-fold cross-validation of the scale on a logarithmic grid from 0.01 to 1 standard deviations, past 1 as
+long as that is better.
 
-``"auto"``, the default: the same on a coarser grid, at a bounded cost. Up to 2 000 rows five folds; with more rows, trees are
-grown on a fifth of them (at least 1 000) and compared on up to 2 000 others, three times below 10 000 rows and once above.
+``"auto"``, the default: the same on a coarser grid, at a bounded cost. Up to 2 000 rows five folds; with more rows,
+trees are grown on a fifth of them (at least 1 000) and compared on up to 2 000 others, three times below 10 000 rows
+and once above.
 
-All trees are grown from the bins of the whole data. Folds are drawn by the content of the rows, so neither their order nor
-writing a repeated row as a weight makes a difference.
+All trees are grown from the bins of the whole data. Folds are drawn by the content of the rows, so neither their
+order nor writing a repeated row as a weight makes a difference.
 """
 
 from __future__ import annotations
@@ -39,7 +41,11 @@ def widths_by_rule(rule: str, data: TrainingData) -> np.ndarray:
 
 
 def choose_by_cv(
-    data: TrainingData, limits: Limits, parts: list[tuple[np.ndarray, np.ndarray]], seed: int, report: Report | None = None
+    data: TrainingData,
+    limits: Limits,
+    parts: list[tuple[np.ndarray, np.ndarray]],
+    seed: int,
+    report: Report | None = None,
 ) -> float:
     """Scale with the smallest loss over the held-out rows of all `parts`, the smallest of equals."""
     if not parts:
@@ -54,7 +60,9 @@ def choose_by_cv(
 def choose_by_auto(data: TrainingData, limits: Limits, seed: int, report: Report | None = None) -> float:
     """Scale with the smallest held-out loss at a bounded cost."""
     n = len(data.matrix)
-    parts = list(content_folds(data.matrix, 5, seed)) if n <= 2000 else list(_samples(data, 3 if n < 10_000 else 1, seed))
+    parts = (
+        list(content_folds(data.matrix, 5, seed)) if n <= 2000 else list(_samples(data, 3 if n < 10_000 else 1, seed))
+    )
     if not parts:
         return 0.0
     tried: dict[float, float] = {}
@@ -94,7 +102,12 @@ def _samples(data: TrainingData, times: int, seed: int) -> Iterator[tuple[np.nda
 
 
 def _loss(
-    data: TrainingData, limits: Limits, scale: float, parts: list[tuple[np.ndarray, np.ndarray]], seed: int, report: Report | None
+    data: TrainingData,
+    limits: Limits,
+    scale: float,
+    parts: list[tuple[np.ndarray, np.ndarray]],
+    seed: int,
+    report: Report | None,
 ) -> float:
     """Mean held-out loss of trees with this scale."""
     problem = data.problem(scale * data.deviations)

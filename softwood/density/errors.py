@@ -24,8 +24,8 @@ def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows:
 
     Parameters
     ----------
-    spec : None; a dict from columns to numbers, arrays (n_rows,) or functions of the readings; an array (n_features_in,), or
-        (n_rows, n_features_in) with one error for each cell
+    spec : None; a dict from columns to numbers, arrays (n_rows,) or functions of the readings; an array
+        (n_features_in,), or (n_rows, n_features_in) with one error for each cell
     X : (n, p) the readings, encoded
     rows : (n,) which of the user's rows these are, if some were left out
     """
@@ -38,7 +38,10 @@ def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows:
         array = np.asarray(spec, dtype=np.float64)
         if array.ndim not in (1, 2) or array.shape[-1] != n_inputs:
             raise parameter_error(
-                owner, _NAME, f"a dict by column, or an array of shape ({n_inputs},) or (n_rows, {n_inputs})", array.shape
+                owner,
+                _NAME,
+                f"a dict by column, or an array of shape ({n_inputs},) or (n_rows, {n_inputs})",
+                array.shape,
             )
         items = {j: array[..., j] for j in range(n_inputs)}
     out: Errors = {}
@@ -63,7 +66,9 @@ def _one_column(owner: object, name: str, error: Any, x: np.ndarray, rows: np.nd
         if values.ndim == 1 and rows is not None and len(values) > rows.max(initial=-1):
             values = values[rows]
     if values.shape not in ((), (len(x),)):
-        raise parameter_error(owner, _NAME, f"one number, or one for each row, for column {name!r}", f"shape {values.shape}")
+        raise parameter_error(
+            owner, _NAME, f"one number, or one for each row, for column {name!r}", f"shape {values.shape}"
+        )
     checked = values[is_known] if values.ndim else values
     if not np.all(np.isfinite(checked)) or np.any(checked < 0):
         raise parameter_error(owner, _NAME, f"finite and at least 0 for column {name!r}", error)
@@ -80,7 +85,12 @@ def combine_widths(
     widths : (p,) half-width of each column, with the errors that are the same for all rows
     cells : (n, p) half-widths of single cells, nan in the columns where all are the same; None if all are
     """
-    widths = np.array([np.hypot(w, errors[j]) if np.ndim(errors.get(j, 0.0)) == 0 and j in errors else w for j, w in enumerate(widths)])
+    widths = np.array(
+        [
+            np.hypot(w, errors[j]) if np.ndim(errors.get(j, 0.0)) == 0 and j in errors else w
+            for j, w in enumerate(widths)
+        ]
+    )
     cells = None
     for j, kernel in enumerate(kernels):
         error = errors.get(j, 0.0)

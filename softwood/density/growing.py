@@ -1,8 +1,8 @@
 """Growing a kernel tree: from binned data to a `SoftTree`.
 
-Depth first in one compiled loop. With a limit on leaves, best first from Python, with the same search and division of a node. With
-several threads, the top of the tree is grown from Python until there are enough nodes to share out, and the loop grows the
-subtrees; a tree does not depend on the number of threads.
+Depth first in one compiled loop. With a limit on leaves, best first from Python, with the same search and division of
+a node. With several threads, the top of the tree is grown from Python until there are enough nodes to share out, and
+the loop grows the subtrees; a tree does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 from softwood.density.binning import Bins
 from softwood.gates import Gate
 from softwood.loops import grow as loop
+from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SLACK, SQUARED
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes, SoftTree
 
 __all__ = ["CRITERIA", "GrowthProblem", "Limits", "finish", "grow_tree"]
 
-CRITERIA = {"gini": loop.SQUARED, "squared_error": loop.SQUARED, "entropy": loop.ENTROPY}
+CRITERIA = {"gini": SQUARED, "squared_error": SQUARED, "entropy": ENTROPY}
 
 # Nodes between two looks at the clock and at a pending interrupt.
 _BUDGET = 2000
@@ -91,7 +92,7 @@ class GrowthProblem:
     def criterion_number(self) -> int:
         """Number of the criterion in the compiled loops."""
         number = CRITERIA[self.criterion]
-        return loop.BINARY_ENTROPY if number == loop.ENTROPY and self.stored_outputs == 1 else number
+        return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number
 
 
 def grow_tree(
@@ -183,7 +184,7 @@ class _Grower:
             "groups": np.zeros((n_words >> 6) + 1, dtype=np.uint64),
             "atoms": np.empty((most, 3 + q)),
             "lines": np.empty((most + 1, 6)),
-            "work": None if q == 1 and self.criterion == loop.SQUARED else np.empty((4, q)),
+            "work": None if q == 1 and self.criterion == SQUARED else np.empty((4, q)),
         }
 
     def data(self) -> tuple:
@@ -231,12 +232,14 @@ class _Grower:
         )  # fmt: skip
         return line
 
-    def split(self, node: _Node, line: np.ndarray, scratch: dict) -> tuple[float, Callable[[], tuple[_Node, _Node]]] | None:
+    def split(
+        self, node: _Node, line: np.ndarray, scratch: dict
+    ) -> tuple[float, Callable[[], tuple[_Node, _Node]]] | None:
         """Gain of the node's best split, entered in its line, and a function that divides the node; None for a leaf."""
         limits = self.limits
         mass = line[0, loop.MASS]
         base, impure = loop.merit_and_impurity(line, 0, self.criterion, self.problem.targets.is_class)
-        if node.depth >= self.max_depth or mass < 2.0 * limits.min_mass * loop.SLACK or impure <= 1e-12 * mass:
+        if node.depth >= self.max_depth or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
         loop.draw_features(scratch["order"], node.seed, self.n_draw)
         feature, threshold, left_mass, gain = loop.search_node(
@@ -318,9 +321,7 @@ def _grow_best_first(
     return np.concatenate(done)
 
 
-def _grow_shared_out(
-    grower: _Grower, root: _Node, threads: int, progress: Callable[[int], None] | None
-) -> np.ndarray:
+def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Callable[[int], None] | None) -> np.ndarray:
     """Grow the top here, and the subtrees below it in threads."""
     scratch = grower.scratch(len(root.rows))
     small = max(256, int(len(root.rows) * _HAND_OUT))

@@ -1,8 +1,9 @@
 """Growing a kernel tree whose bandwidths are estimated anew at every node, from the points of the node.
 
-The kernels of a feature then differ along a path, so the part of a point's kernel that is in a node is not given by the node's
-interval: its two ends, as values of the distribution function, are carried for every point and feature (the paper's bound
-probabilities). This costs n times p numbers per open node; the common case is `softwood.density.growing`.
+The kernels of a feature then differ along a path, so the part of a point's kernel that is in a node is not given by
+the node's interval: its two ends, as values of the distribution function, are carried for every point and feature
+(the paper's bound probabilities). This costs n times p numbers per open node; the common case is
+`softwood.density.growing`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from softwood.density.growing import GrowthProblem, Limits, finish
 from softwood.loops import grow as loop
 from softwood.loops.kernel import kernel_cdf
+from softwood.loops.scan import SLACK
 from softwood.loops.scan_general import scan_points
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
@@ -66,14 +68,14 @@ def grow_tree_per_node(
             progress(number)
         mass = line[0, loop.MASS]
         base, impure = loop.merit_and_impurity(line, 0, criterion, targets.is_class)
-        if depth >= max_depth or mass < 2.0 * limits.min_mass * loop.SLACK or impure <= 1e-12 * mass:
+        if depth >= max_depth or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
             continue
         loop.draw_features(order, node_seed, n_draw)
         widths = rule(X[rows], targets.take(rows), masses)
         points = masses[:, None] if labels is not None else np.hstack([masses[:, None], weighted])
         tie = 1e-10 * impure
         best, best_feature, best_threshold, best_mass = -np.inf, -1, np.nan, 0.0
-        for k, j in enumerate(order):
+        for k, j in enumerate(order.tolist()):
             if k >= n_draw and best_feature >= 0:
                 break
             x = np.ascontiguousarray(X[rows, j])
@@ -85,7 +87,7 @@ def grow_tree_per_node(
                 *everywhere, limits.min_mass, tie, criterion, n_outputs,
             )  # fmt: skip
             if merit - base > tie and merit > best + tie:
-                best, best_feature, best_threshold, best_mass = merit, int(j), threshold, left_mass
+                best, best_feature, best_threshold, best_mass = merit, j, threshold, left_mass
         if best_feature < 0 or best - base < min_gain:
             continue
         j, missing_left = best_feature, best_mass / mass
@@ -112,6 +114,8 @@ def grow_tree_per_node(
         below[:, j] = np.minimum(upper[:, j], known)
         above[:, j] = np.where(np.isnan(reached), lower[:, j], np.maximum(lower[:, j], known))
         seeds = [loop.next_seed(node_seed, k) for k in range(2)]
-        stack.append((rows[in_right], right[in_right], above[in_right], upper[in_right], number, 1, depth + 1, seeds[1]))
+        stack.append(
+            (rows[in_right], right[in_right], above[in_right], upper[in_right], number, 1, depth + 1, seeds[1])
+        )
         stack.append((rows[in_left], left[in_left], lower[in_left], below[in_left], number, 0, depth + 1, seeds[0]))
     return finish(problem, limits, np.concatenate(lines), np.array(widths_of))

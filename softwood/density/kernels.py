@@ -25,8 +25,8 @@ class Kernel:
     ----------
     edges : (n_pieces + 1,) rising edges, in units of the half-width (bandwidth); 0 is the measured value
     densities : (n_pieces,) density between neighbouring edges, up to a common factor
-    scale : function of an array of measured values that returns a factor on the half-width at each of them, for uncertainty that
-        depends on the reading; None: the same everywhere
+    scale : function of an array of measured values that returns a factor on the half-width at each of them, for
+        uncertainty that depends on the reading; None: the same everywhere
 
     Examples
     --------
@@ -48,7 +48,9 @@ class Kernel:
         if edges.ndim != 1 or len(edges) < 2 or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
             raise ValueError(f"edges of a Kernel must be at least two rising finite numbers, got {self.edges!r}.")
         if densities.shape != (len(edges) - 1,) or not np.all(np.isfinite(densities)) or np.any(densities < 0):
-            raise ValueError(f"densities of a Kernel must be {len(edges) - 1} numbers of at least 0, got {self.densities!r}.")
+            raise ValueError(
+                f"densities of a Kernel must be {len(edges) - 1} numbers of at least 0, got {self.densities!r}."
+            )
         if densities[0] == 0 or densities[-1] == 0:
             raise ValueError("The first and the last density of a Kernel must be above 0: drop the empty pieces.")
         if self.scale is not None and not callable(self.scale):
@@ -96,7 +98,9 @@ def _as_wide_as_box(edges: np.ndarray, densities: np.ndarray) -> Kernel:
 NAMED: dict[str, Callable[[], Kernel]] = {"box": box, "gaussian": gaussian, "triangle": triangle}
 
 
-def resolve_kernels(owner: object, name: str, spec: Any, columns: Columns) -> tuple[list[Kernel], np.ndarray, KernelShapes]:
+def resolve_kernels(
+    owner: object, name: str, spec: Any, columns: Columns
+) -> tuple[list[Kernel], np.ndarray, KernelShapes]:
     """Kernel of each column of the matrix, the number of its shape, and the table of shapes (the box is number 0).
 
     Parameters
@@ -127,7 +131,9 @@ def find_column(owner: object, name: str, column: Any, columns: Columns) -> int:
     n = len(columns.categories)
     first = {int(j): columns.names[k].split("=")[0] for k, j in reversed(list(enumerate(columns.source)))}
     for j in range(n):
-        if column == first.get(j) or (isinstance(column, int | np.integer) and not isinstance(column, bool) and column == j):
+        if column == first.get(j) or (
+            isinstance(column, int | np.integer) and not isinstance(column, bool) and column == j
+        ):
             return j
     raise parameter_error(owner, name, f"given for columns of X ({n} columns: {list(first.values())[:6]})", column)
 

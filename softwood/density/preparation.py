@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -82,5 +81,3 @@ def prepare(
 def common_errors(errors: Errors) -> Errors:
     """The errors that are the same for all rows."""
     return {j: error for j, error in errors.items() if np.ndim(error) == 0}
-
-

@@ -1,7 +1,7 @@
 """Kernel density decision trees: the estimators.
 
-Kernel Density Decision Trees (2022): a tree grown on the density that kernels around the training points estimate, instead of on
-the points; and read, if wanted, by averaging over a kernel around the point to predict.
+Kernel Density Decision Trees (2022): a tree grown on the density that kernels around the training points estimate,
+instead of on the points; and read, if wanted, by averaging over a kernel around the point to predict.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from softwood.density.growing_per_node import grow_tree_per_node
 from softwood.density.kernels import Kernel, resolve_kernels
 from softwood.density.preparation import TrainingData, common_errors, prepare
 from softwood.gates import Gate
-from softwood.parameters import check_choice, check_integer, check_number, parameter_error
+from softwood.parameters import check_choice, check_flag, check_integer, check_number, parameter_error
 from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.targets import ClassTargets
 from softwood.tree import SoftTree
@@ -42,29 +42,28 @@ class _KernelTree(TreeEstimator):
     def __init__(
         self,
         *,
-        bandwidth: Any,
-        bandwidth_unit: str,
-        bandwidth_per_node: bool,
-        kernel: Any,
-        prediction_kernel: Any,
-        prediction_bandwidth: Any,
-        measurement_error: Any,
-        criterion: str,
-        splitter: str,
-        max_bins: int,
-        max_depth: int | None,
-        min_mass: float,
-        min_gain: float,
-        max_leaf_nodes: int | None,
-        max_features: Any,
-        ccp_alpha: float,
-        merge_equal: bool,
-        cutoff: float,
-        categorical_features: Any,
-        cv: Any,
-        n_jobs: int | None,
-        random_state: Any,
-        verbose: int,
+        bandwidth: Any = "auto",
+        kernel: Any = "box",
+        prediction_kernel: Any = "same",
+        prediction_bandwidth: Any = "same",
+        bandwidth_unit: str = "sd",
+        bandwidth_per_node: bool = False,
+        measurement_error: Any = None,
+        criterion: str = "squared_error",
+        splitter: str = "auto",
+        max_bins: int = 255,
+        max_depth: int | None = None,
+        min_mass: float = 1.0,
+        min_gain: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        max_features: Any = None,
+        ccp_alpha: float = 0.0,
+        cutoff: float = 1e-6,
+        categorical_features: Any = "from_dtype",
+        cv: Any = 10,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.bandwidth = bandwidth
         self.bandwidth_unit = bandwidth_unit
@@ -82,7 +81,6 @@ class _KernelTree(TreeEstimator):
         self.max_leaf_nodes = max_leaf_nodes
         self.max_features = max_features
         self.ccp_alpha = ccp_alpha
-        self.merge_equal = merge_equal
         self.cutoff = cutoff
         self.categorical_features = categorical_features
         self.cv = cv
@@ -100,8 +98,8 @@ class _KernelTree(TreeEstimator):
         y : (n_rows,) labels or targets
             A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name where given
-            A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
+            where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
         """
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
@@ -122,8 +120,7 @@ class _KernelTree(TreeEstimator):
             tree = grow_tree(problem, limits, seed=seed, n_jobs=self.n_jobs, progress=self._progress())
         if self.ccp_alpha > 0:
             tree = prune_cost_complexity(tree, self.ccp_alpha)
-        if self.merge_equal:
-            tree = merge_equal_leaves(tree)
+        tree = self._simplify(tree)
         self.bandwidths_ = widths
         self.tree_ = self._with_prediction_kernel(tree, data)
         return self
@@ -135,10 +132,13 @@ class _KernelTree(TreeEstimator):
         -------
         bunch with ``ccp_alphas`` and ``impurities``
         """
-        full = clone(self).set_params(ccp_alpha=0.0)
-        full.merge_equal = False
+        full = clone(self).set_params(ccp_alpha=0.0, **({"merge_equal": False} if hasattr(self, "merge_equal") else {}))
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
+
+    def _simplify(self, tree: SoftTree) -> SoftTree:
+        """What is done with the pruned tree before it is handed over."""
+        return tree
 
     # Reading the parameters
 
@@ -150,9 +150,7 @@ class _KernelTree(TreeEstimator):
             check_integer(self, "cv", self.cv, low=2)
         check_integer(self, "verbose", self.verbose, low=0)
         check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
-        for name in ("bandwidth_per_node", "merge_equal"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise parameter_error(self, name, "a bool", getattr(self, name))
+        check_flag(self, "bandwidth_per_node", self.bandwidth_per_node)
         if isinstance(self.bandwidth, str):
             rules = ("silverman", "loo") if self.bandwidth_per_node else ("auto", "cv", "silverman", "loo")
             if self.bandwidth not in rules:
@@ -191,10 +189,12 @@ class _KernelTree(TreeEstimator):
         }
 
     def _choose_widths(self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray) -> np.ndarray:
-        """Half-width of each column's kernel, in the units of the column; sets ``bandwidth_`` where one scale is chosen."""
+        """Half-width of each column's kernel, in the units of the column; sets ``bandwidth_`` if it is chosen."""
         if not isinstance(self.bandwidth, str):
             widths = stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
-            return widths * data.deviations if self.bandwidth_unit == "sd" else np.where(data.deviations > 0, widths, 0.0)
+            return (
+                widths * data.deviations if self.bandwidth_unit == "sd" else np.where(data.deviations > 0, widths, 0.0)
+            )
         if self.bandwidth in ("silverman", "loo"):
             return widths_by_rule(self.bandwidth, data)
         report = self._report_scale if self.verbose else None
@@ -218,7 +218,9 @@ class _KernelTree(TreeEstimator):
     def _node_rule(self) -> Callable[..., np.ndarray]:
         """Half-widths from the points of one node."""
         is_category = self.columns_.is_category
-        stated = None if isinstance(self.bandwidth, str) else stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
+        stated = (
+            None if isinstance(self.bandwidth, str) else stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
+        )
 
         def rule(X: np.ndarray, targets: Any, weights: np.ndarray) -> np.ndarray:
             if stated is not None:
@@ -250,12 +252,16 @@ class _KernelTree(TreeEstimator):
                 widths = widths * data.deviations
         self._prediction = (widths, kernels)
         if self.bandwidth_per_node and not own_width:  # every node keeps its own width
-            return replace(tree, kernel=np.where(tree.gate == Gate.KERNEL, kinds[tree.feature], 0).astype(np.int32), shapes=shapes)
+            return replace(
+                tree, kernel=np.where(tree.gate == Gate.KERNEL, kinds[tree.feature], 0).astype(np.int32), shapes=shapes
+            )
         combined, _ = combine_widths(widths, kernels, common_errors(data.errors), data.matrix[:0])
         return tree.with_kernel(combined, kinds, shapes)
 
-    def _read_points(self, X: Any, measurement_error: Any = None) -> tuple[np.ndarray, np.ndarray | None]:
-        matrix = self._matrix(X)
+    def _read_points(
+        self, X: Any, *, measurement_error: Any = None, **unknown: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        matrix, _ = super()._read_points(X, **unknown)
         widths, kernels = self._prediction
         if self.prediction_kernel is None:
             errors = read_errors(self, measurement_error, self.columns_, matrix)
@@ -297,11 +303,11 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     Parameters
     ----------
     bandwidth : float, sequence, dict, "auto", "cv", "silverman" or "loo", default="auto"
-        Half-width of the kernels: how far the mass of a training point reaches. A number for all columns, one per column, or
-        a dict by column (others 0). ``0`` is the conventional tree. ``"auto"`` and ``"cv"`` choose one number of standard
-        deviations for all columns by held-out loss, ``"auto"`` at a bounded cost, ``"cv"`` by `cv` folds; the number is
-        in ``bandwidth_``. ``"silverman"`` is the rule of thumb for each column, ``"loo"`` the leave-one-out likelihood
-        of the target given the column.
+        Half-width of the kernels: how far the mass of a training point reaches. A number for all columns, one per
+        column, or a dict by column (others 0). ``0`` is the conventional tree. ``"auto"`` and ``"cv"`` choose one
+        number of standard deviations for all columns by held-out loss, ``"auto"`` at a bounded cost, ``"cv"`` by `cv`
+        folds; the number is in ``bandwidth_``. ``"silverman"`` is the rule of thumb for each column, ``"loo"`` the
+        leave-one-out likelihood of the target given the column.
     kernel : "box", "triangle", "gaussian", `Kernel`, or a dict of these by column, default="box"
         Shape of the kernels. The named ones have the standard deviation of the box of the same half-width.
     prediction_kernel : "same", None, or as `kernel`, default="same"
@@ -313,13 +319,14 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     bandwidth_per_node : bool, default=False
         Estimate the bandwidths anew at every node, from the points there; needs a number, ``"silverman"`` or ``"loo"``.
     measurement_error : dict or array, default=None
-        Known errors of columns, as half-widths in their own units: a dict from columns to numbers, or to functions of the
-        reading; or an array (n_features_in,). They add to the bandwidth as independent errors do, the root of the sum of
-        squares, in fitting and in predicting with a kernel. Errors of single cells go to `fit` and `predict`.
+        Known errors of columns, as half-widths in their own units: a dict from columns to numbers, or to functions of
+        the reading; or an array (n_features_in,). They add to the bandwidth as independent errors do, the root of the
+        sum of squares, in fitting and in predicting with a kernel. Errors of single cells go to `fit` and `predict`.
     criterion : "gini" or "entropy", default="gini"
         Impurity that splits reduce.
     splitter : "auto", "exact" or "hist", default="auto"
-        Search over all breakpoints, or over those of at most `max_bins` bins per column; "auto" is exact up to 10 000 rows.
+        Search over all breakpoints, or over those of at most `max_bins` bins per column; "auto" is exact up to 10 000
+        rows.
     max_bins : int, default=255
         Bins of the histogram search.
     max_depth : int, default=None
@@ -336,9 +343,9 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     merge_equal : bool, default=False
         Merge leaves that are siblings and predict the same class. Crisp decisions stay the same.
     cutoff : float, default=1e-6
-        A share of a point smaller than this goes to the larger side of its fork, in fitting and in predicting. It moves at most
-        `cutoff` times the number of nodes that a point visits, so a prediction changes by no more than that times the range of
-        the values.
+        A share of a point smaller than this goes to the larger side of its fork, in fitting and in predicting. It
+        moves at most `cutoff` times the number of nodes that a point visits, so a prediction changes by no more than
+        that times the range of the values.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
     cv : int, splitter or iterable of (train, test), default=10
@@ -422,7 +429,6 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
             max_leaf_nodes=max_leaf_nodes,
             max_features=max_features,
             ccp_alpha=ccp_alpha,
-            merge_equal=merge_equal,
             cutoff=cutoff,
             categorical_features=categorical_features,
             cv=cv,
@@ -430,11 +436,16 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
             random_state=random_state,
             verbose=verbose,
         )
+        self.merge_equal = merge_equal
         self.class_weight = class_weight
 
     def _check_parameters(self) -> Limits:
         check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
+        check_flag(self, "merge_equal", self.merge_equal)
         return super()._check_parameters()
+
+    def _simplify(self, tree: SoftTree) -> SoftTree:
+        return merge_equal_leaves(tree) if self.merge_equal else tree
 
     def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Class probabilities.
@@ -442,18 +453,18 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name where given
-            A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
+            where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
 
         Returns
         -------
         (n_rows, n_classes)
         """
-        return super().predict_proba(X, measurement_error=measurement_error)
+        return self._probabilities(X, measurement_error=measurement_error)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Most probable class of each row, (n_rows,); parameters as in `predict_proba`."""
-        return super().predict(X, measurement_error=measurement_error)
+        return self._classes(X, measurement_error=measurement_error)
 
 
 class KernelTreeRegressor(RegressorBase, _KernelTree):
@@ -461,73 +472,8 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
 
     As `KernelTreeClassifier`, with the squared error; the target may be a matrix.
 
-    Parameters
-    ----------
-    bandwidth : float, sequence, dict, "auto", "cv", "silverman" or "loo", default="auto"
-        Half-width of the kernels: how far the mass of a training point reaches. A number for all columns, one per column, or
-        a dict by column (others 0). ``0`` is the conventional tree. ``"auto"`` and ``"cv"`` choose one number of standard
-        deviations for all columns by held-out loss, ``"auto"`` at a bounded cost, ``"cv"`` by `cv` folds; the number is
-        in ``bandwidth_``. ``"silverman"`` is the rule of thumb for each column, ``"loo"`` the leave-one-out likelihood
-        of the target given the column.
-    kernel : "box", "triangle", "gaussian", `Kernel`, or a dict of these by column, default="box"
-        Shape of the kernels. The named ones have the standard deviation of the box of the same half-width.
-    prediction_kernel : "same", None, or as `kernel`, default="same"
-        Kernel around the points to predict; None reads the tree crisply, as a conventional one.
-    prediction_bandwidth : "same", or a number, sequence or dict as `bandwidth`, default="same"
-        Half-width of the prediction kernel.
-    bandwidth_unit : "sd" or "absolute", default="sd"
-        Whether numbers given as bandwidths are in standard deviations of the columns or in their own units.
-    bandwidth_per_node : bool, default=False
-        Estimate the bandwidths anew at every node, from the points there; needs a number, ``"silverman"`` or ``"loo"``.
-    measurement_error : dict or array, default=None
-        Known errors of columns, as half-widths in their own units: a dict from columns to numbers, or to functions of the
-        reading; or an array (n_features_in,). They add to the bandwidth as independent errors do, the root of the sum of
-        squares, in fitting and in predicting with a kernel. Errors of single cells go to `fit` and `predict`.
-    criterion : "squared_error", default="squared_error"
-        Impurity that splits reduce.
-    splitter : "auto", "exact" or "hist", default="auto"
-        Search over all breakpoints, or over those of at most `max_bins` bins per column; "auto" is exact up to 10 000 rows.
-    max_bins : int, default=255
-        Bins of the histogram search.
-    max_depth : int, default=None
-    min_mass : float, default=1.0
-        Smallest mass (weight times membership) of a leaf. Without it a kernel tree would grow for ever.
-    min_gain : float, default=0.0
-        Smallest decrease of impurity by a split, weighted by the node's part of the whole mass.
-    max_leaf_nodes : int, default=None
-        Grow the best splits first, until there are so many leaves.
-    max_features : int, float, "sqrt", "log2", default=None
-        Features to draw for each node's search; None takes all.
-    ccp_alpha : float, default=0.0
-        Cost of a leaf in cost-complexity pruning.
-    cutoff : float, default=1e-6
-        A share of a point smaller than this goes to the larger side of its fork, in fitting and in predicting. It moves at most
-        `cutoff` times the number of nodes that a point visits, so a prediction changes by no more than that times the range of
-        the values.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
-    cv : int, splitter or iterable of (train, test), default=10
-        Folds of ``bandwidth="cv"``. Folds by number are drawn by the content of the rows: equal rows stay together.
-    n_jobs : int, default=None
-        Threads for binning and growing; the tree does not depend on it.
-    random_state : int or RandomState, default=None
-        Folds of the bandwidth choice and features drawn for `max_features`.
-    verbose : int, default=0
-        1 tells now and then how far it is, 2 more often.
-
-    Attributes
-    ----------
-    tree_ : SoftTree
-        The finished tree, with the prediction kernel.
-    bandwidth_ : float
-        The chosen scale, with ``bandwidth="auto"`` or ``"cv"``.
-    bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table, in its own units.
-    columns_ : Columns
-        How the table became a matrix: names of the encoded columns, categories.
-    feature_importances_ : (n_features_in,) array
-    n_outputs_ : int
-        Number of targets.
+    Parameters are those of `KernelTreeClassifier` without `class_weight` and `merge_equal`; the criterion is
+    "squared_error". Attributes are the same, with ``n_outputs_`` (number of targets) in place of ``classes_``.
 
     Examples
     --------
@@ -539,58 +485,6 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        bandwidth_per_node: bool = False,
-        measurement_error: Any = None,
-        criterion: str = "squared_error",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = None,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        cv: Any = 10,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            bandwidth=bandwidth,
-            kernel=kernel,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            bandwidth_per_node=bandwidth_per_node,
-            measurement_error=measurement_error,
-            criterion=criterion,
-            splitter=splitter,
-            max_bins=max_bins,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            max_leaf_nodes=max_leaf_nodes,
-            max_features=max_features,
-            ccp_alpha=ccp_alpha,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-            merge_equal=False,
-        )
-
     def _check_parameters(self) -> Limits:
         check_choice(self, "criterion", self.criterion, ("squared_error",))
         return super()._check_parameters()
@@ -601,11 +495,11 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name where given
-            A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
+            where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
 
         Returns
         -------
         (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix
         """
-        return super().predict(X, measurement_error=measurement_error)
+        return self._targets(X, measurement_error=measurement_error)

@@ -1,8 +1,8 @@
 """From the points of a node to the atoms of a feature: places in rising order with their masses and sums of targets.
 
-Points are coded by bin (one bin per distinct value, or a few hundred quantile bins). Adding them up by bin and reading the
-occupied bins in order is a histogram and a sort at once; bit sets of the occupied bins keep it cheap for small nodes. Every
-table is left empty for the next node.
+Points are coded by bin (one bin per distinct value, or a few hundred quantile bins). Adding them up by bin and
+reading the occupied bins in order is a histogram and a sort at once; bit sets of the occupied bins keep it cheap for
+small nodes. Every table is left empty for the next node.
 """
 
 import numpy as np

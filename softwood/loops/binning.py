@@ -7,7 +7,7 @@ from softwood.loops._compile import compiled
 
 @compiled
 def encode_column(points, feature, cuts, out):
-    """Write to column `feature` of `out` the number of `cuts` at or below each value; for nan one more than that of all bins.
+    """Write the bin of each value to column `feature` of `out`; a missing value gets the number after the last bin.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Oblique gates: value and derivative with respect to ``z = weights @ x + bias``. Axis-aligned kernel gates: `kernel`."""
+"""Oblique gates: value and derivative with respect to ``z = weights @ x + bias``."""
 
 import numpy as np
 
@@ -9,6 +9,7 @@ LEAF, KERNEL, SIGMOID, OBLIQUE, BLEND = -1, 0, 1, 2, 3
 
 @compiled
 def sigmoid(z):
+    """Logistic function, without overflow."""
     if z >= 0.0:
         return 1.0 / (1.0 + np.exp(-z))
     e = np.exp(z)
@@ -28,6 +29,7 @@ def smooth_step(z, width):
 
 @compiled
 def smooth_step_slope(z, width):
+    """Derivative of `smooth_step`."""
     if z <= -0.5 * width or z >= 0.5 * width:
         return 0.0
     r = z / width

@@ -9,8 +9,9 @@ codes : (n, p) bin of every cell; the bin after a feature's last one means missi
 values, lows, highs : (total,) place, smallest and largest point of each bin, all features one after the other
 offsets : (p + 1,) where the bins of each feature begin
 widths : (p,) half-width of each feature's kernel; positive for features with widths by cell
-kinds : (p,) which row of the tables `edges` and `cdfs` (lengths: `pieces`) is the shape of each feature's kernel, 0 the box;
-    None, like the next five, if all are boxes of one width per feature: the code for the rest is then not even compiled
+kinds : (p,) which row of the tables `edges` and `cdfs` (lengths: `pieces`) is the shape of each feature's kernel, 0
+    the box; None, like the next five, if all are boxes of one width per feature: the code for the rest is then not
+    even compiled
 cells : (n, p) half-width of each cell, read for the features with `by_cell`
 targets : (n, q) and labels : (n,): the one that is not used is None
 lines, work : scratch space of the scans; `work` is None for one output with squared error or two-class Gini
@@ -22,7 +23,7 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
 from softwood.loops.kernel import kernel_cdf, kernel_share
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SLACK, SQUARED, scan_box, scan_box_single
+from softwood.loops.scan import BINARY_ENTROPY, SLACK, SQUARED, scan_box, scan_box_single
 from softwood.loops.scan_general import scan_atoms, scan_cells
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
@@ -42,7 +43,7 @@ def next_seed(seed, salt):
 
 @compiled
 def draw_features(order, seed, n_draw):
-    """Put all features in `order`; shuffled if fewer than all are wanted, so that a search may go past constant ones."""
+    """Put all features in `order`, shuffled if fewer than all are wanted; a search may then go past constant ones."""
     p = order.shape[0]
     for k in range(p):
         order[k] = k
@@ -102,7 +103,8 @@ def merit_and_impurity(nodes, line, criterion, is_class):
 @compiled
 def search_node(
     codes, rows, begin, points, labels, m, n_draw, order, values, lows, highs, offsets, widths, kinds, edges,
-    cdfs, pieces, cells, by_cell, intervals, total, min_mass, tie, base, criterion, tables, words, groups, atoms, lines, work,
+    cdfs, pieces, cells, by_cell, intervals, total, min_mass, tie, base, criterion, tables, words, groups, atoms,
+    lines, work,
 ):  # fmt: skip
     """Best split of a node over the features of `order` (the first `n_draw`, and more if those cannot be split).
 
@@ -112,7 +114,8 @@ def search_node(
     points, labels : of the node's rows, as `weigh` gives them
     total, base : mass of the node and its merit unsplit
     tie : merits closer than this are equal; the split nearer to halves wins, then the first
-    tables : (p or 1, n_bins + 1, 1 + q) empty tables for the bins of every feature, or of one; words, groups : empty sets
+    tables : (p or 1, n_bins + 1, 1 + q) empty tables for the bins of every feature, or of one; words, groups : empty
+        sets
 
     Returns
     -------

@@ -5,8 +5,8 @@ rises from 0 to 1 over the part of its kernel that lies in the node's interval, 
 the threshold and the gain is convex between breakpoints: the best threshold is a breakpoint, or one of the two
 positions at which a side has exactly the minimum mass.
 
-Criteria (numbers, because compiled code takes no objects): 0 squared error and Gini, 1 entropy, 2 entropy of two classes
-of which only one is stored. What is maximised is the part of the gain that depends on the threshold, `merit`:
+Criteria (numbers, because compiled code takes no objects): 0 squared error and Gini, 1 entropy, 2 entropy of two
+classes of which only one is stored. What is maximised is the part of the gain that depends on the threshold, `merit`:
 ``sum_k SL_k**2 / WL + sum_k SR_k**2 / WR`` for 0, ``sum S log(S / W)`` of both sides for 1 and 2.
 """
 

@@ -1,7 +1,7 @@
 """The scan for kernels of several pieces, and for kernel widths that differ from cell to cell.
 
-Here the breakpoints of different atoms interleave in any way, so they are listed and sorted; `softwood.loops.scan` has the
-faster way for the common case, one box for all points of a feature.
+Here the breakpoints of different atoms interleave in any way, so they are listed and sorted; `softwood.loops.scan`
+has the faster way for the common case, one box for all points of a feature.
 """
 
 import numpy as np

@@ -51,7 +51,7 @@ def node_share(
         if np.isnan(x):
             return missing_left[node], np.nan
         h = width[node]
-        if cells is not None:
+        if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
             if not np.isnan(cells[i, j]):
                 h = cells[i, j]
         shape = kernel[node]
@@ -218,8 +218,8 @@ def gradient_rows(
 ):  # fmt: skip
     """Derivative of the prediction with respect to the point, (n, n_outputs, p).
 
-    The share of a leaf is a product, so its derivative is the share times the sum of the factors' logarithmic derivatives: one
-    factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate.
+    The share of a leaf is a product, so its derivative is the share times the sum of the factors' logarithmic
+    derivatives: one factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate.
     """
     p = points.shape[1]
     q = value.shape[1]
@@ -256,7 +256,7 @@ def gradient_rows(
                             slopes[0, j] = 0.0
                             slopes[1, j] = 0.0
                         h = width[node]
-                        if cells is not None:
+                        if cells is not None:  # noqa: SIM102
                             if not np.isnan(cells[i, j]):
                                 h = cells[i, j]
                         shape = kernel[node]
