@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from softwood.parameters import parameter_error
 
-__all__ = ["MAX_CATEGORIES", "Columns", "read_table"]
+__all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_table"]
 
 # More categories than this are an identifier or free text rather than a category; each would become a column.
 MAX_CATEGORIES = 255
@@ -31,11 +31,13 @@ class Columns:
     names : names of the matrix columns, ``city=Rome`` for the category of a column
     source : (n_encoded,) the table's column that each comes from
     categories : for each of the table's columns None, or its categories in order
+    inputs : names of the table's columns
     """
 
     names: tuple[str, ...]
     source: np.ndarray
     categories: tuple[tuple | None, ...]
+    inputs: tuple[str, ...]
 
     @property
     def is_category(self) -> np.ndarray:
@@ -75,16 +77,16 @@ def read_table(
     else:
         assert columns is not None
         wanted = np.array([c is not None for c in columns.categories], dtype=bool)
+    if frame:
+        _refuse_dates(X, wanted, estimator)
     if not wanted.any():
-        if frame:
-            _refuse_text(X, estimator)
         matrix = validate_data(
             estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=1
         )
         names = _input_names(estimator, matrix.shape[1])
         _refuse_infinity(matrix, names)
         if columns is None:
-            columns = Columns(names, np.arange(matrix.shape[1]), (None,) * matrix.shape[1])
+            columns = Columns(names, np.arange(matrix.shape[1]), (None,) * matrix.shape[1], names)
         return matrix, columns
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     n_rows = X.shape[0]
@@ -110,7 +112,7 @@ def read_table(
     matrix = np.ascontiguousarray(np.concatenate(blocks, axis=1)) if blocks else np.empty((n_rows, 0))
     _refuse_infinity(matrix, encoded_names)
     if columns is None:
-        columns = Columns(tuple(encoded_names), np.array(source), tuple(categories))
+        columns = Columns(tuple(encoded_names), np.array(source, dtype=np.int64), tuple(categories), names)
     return matrix, columns
 
 
@@ -164,11 +166,11 @@ def _type_name(X: Any, j: int) -> str:
     return str(dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j]).lower()
 
 
-def _refuse_text(X: Any, estimator: Any) -> None:
+def _refuse_dates(X: Any, is_category: np.ndarray, estimator: Any) -> None:
     """Dates and the like: say which column, rather than let a conversion fail."""
-    for j in range(X.shape[1]):
+    for j in range(min(X.shape[1], len(is_category))):  # a wrong number of columns is told later
         kind = _type_name(X, j)
-        if any(word in kind for word in ("datetime", "timedelta", "date", "time", "period", "duration")):
+        if not is_category[j] and kind.startswith(("date", "time", "period", "duration")):
             raise ValueError(
                 f"Column {str(X.columns[j])!r} holds dates ({kind}); give {type(estimator).__name__} numbers."
             )
@@ -188,8 +190,16 @@ def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
         values = np.asarray(X)[:, j]
         if values.dtype.kind == "f":
             return values, np.isnan(values)
-        is_missing = np.array([v is None or v != v for v in values], dtype=bool)
+        is_missing = np.array([is_missing_value(v) for v in values], dtype=bool)
     return values, is_missing
+
+
+def is_missing_value(value: Any) -> bool:
+    """Whether this is None, nan or the like."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA, which is neither equal nor unequal to itself
+        return True
 
 
 def _numbers(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: Any) -> np.ndarray:

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
+from softwood.columns import is_missing_value
+
 __all__ = ["ClassTargets", "RealTargets", "read_classes", "read_reals"]
 
 
@@ -97,9 +99,9 @@ def read_classes(y: Any) -> ClassTargets:
     if array.ndim == 2 and array.shape[1] > 1:
         return _fuzzy(y)
     labels = column_or_1d(array, warn=True)
-    check_classification_targets(labels)
-    if labels.dtype.kind == "O" and any(v is None or v != v for v in labels):
+    if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
         raise ValueError("Input y contains NaN or None; every row needs a class.")
+    check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     return ClassTargets(classes, codes.astype(np.int32), None)
 

@@ -55,7 +55,9 @@ def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.n
         per_input = np.zeros(n)
         for column, width in spec.items():
             per_input[find_column(owner, name, column, columns)] = _at_least_zero(owner, name, width)
-    elif np.ndim(spec) == 1 and len(spec) == n:
+    elif np.ndim(spec) == 1:
+        if len(spec) != n:
+            raise parameter_error(owner, name, f"one number for all columns, or one for each of the {n}", spec)
         per_input = np.array([_at_least_zero(owner, name, width) for width in spec])
     else:
         per_input = np.full(n, _at_least_zero(owner, name, spec))

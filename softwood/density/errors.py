@@ -41,17 +41,17 @@ def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows:
                 owner,
                 _NAME,
                 f"a dict by column, or an array of shape ({n_inputs},) or (n_rows, {n_inputs})",
-                array.shape,
+                spec if array.ndim == 0 else f"an array of shape {array.shape}",
             )
         items = {j: array[..., j] for j in range(n_inputs)}
     out: Errors = {}
     for j, error in items.items():
-        where = int(np.flatnonzero(columns.source == j)[0])
-        name = columns.names[where]
+        name = columns.inputs[j]
         if columns.categories[j] is not None:
             if isinstance(spec, Mapping) or np.any(np.asarray(error) != 0):
-                raise parameter_error(owner, _NAME, "given for columns of numbers", name.split("=")[0])
+                raise parameter_error(owner, _NAME, "given for columns of numbers", name)
             continue
+        where = int(np.flatnonzero(columns.source == j)[0])
         out[where] = _one_column(owner, name, error, X[:, where], rows)
     return out
 

@@ -128,14 +128,13 @@ def resolve_kernels(
 
 def find_column(owner: object, name: str, column: Any, columns: Columns) -> int:
     """Number of a column of the table, given by name or number."""
-    n = len(columns.categories)
-    first = {int(j): columns.names[k].split("=")[0] for k, j in reversed(list(enumerate(columns.source)))}
-    for j in range(n):
-        if column == first.get(j) or (
-            isinstance(column, int | np.integer) and not isinstance(column, bool) and column == j
-        ):
-            return j
-    raise parameter_error(owner, name, f"given for columns of X ({n} columns: {list(first.values())[:6]})", column)
+    names = columns.inputs
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
+        return int(column)
+    shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+    raise parameter_error(owner, name, f"given for columns of X, by name or number ({len(names)}: {shown})", column)
 
 
 def _kernel(owner: object, name: str, spec: Any) -> Kernel:
@@ -143,4 +142,6 @@ def _kernel(owner: object, name: str, spec: Any) -> Kernel:
         return spec
     if isinstance(spec, str) and spec in NAMED:
         return NAMED[spec]()
-    raise parameter_error(owner, name, f"one of {sorted(NAMED)}, a Kernel, or a dict of these by column", spec)
+    special = "'same', None, " if name == "prediction_kernel" else ""
+    choices = special + ", ".join(repr(known) for known in NAMED)
+    raise parameter_error(owner, name, f"one of {choices}, a Kernel, or a dict of these by column", spec)
