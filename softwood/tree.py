@@ -42,25 +42,22 @@ class KernelShapes:
 
     Attributes
     ----------
-    edges : (n_shapes, max_edges) float64, edges in units of the half-width
+    edges : (n_shapes, max_edges) float64, edges in units of the half-width, the last one repeated
     cdfs : (n_shapes, max_edges) float64, distribution values at the edges, from 0 to 1
-    pieces : (n_shapes,) int64, number of edges of each shape
     """
 
     edges: np.ndarray
     cdfs: np.ndarray
-    pieces: np.ndarray
 
     @classmethod
     def of(cls, shapes: list[tuple[np.ndarray, np.ndarray]]) -> KernelShapes:
         """Build the tables from a list of (edges, cdf) pairs."""
         longest = max(len(edges) for edges, _ in shapes)
-        edges = np.zeros((len(shapes), longest))
-        cdfs = np.ones((len(shapes), longest))
-        for row, (e, c) in enumerate(shapes):
-            edges[row, : len(e)] = e
-            cdfs[row, : len(c)] = c
-        return cls(edges, cdfs, np.array([len(e) for e, _ in shapes], dtype=np.int64))
+        rows = [[np.pad(side, (0, longest - len(side)), mode="edge") for side in shape] for shape in shapes]
+        return cls(np.array([e for e, _ in rows], dtype=np.float64), np.array([c for _, c in rows], dtype=np.float64))
+
+    def __len__(self) -> int:
+        return len(self.edges)
 
     @classmethod
     def box(cls) -> KernelShapes:
@@ -202,7 +199,7 @@ class SoftTree:
             raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
         if not np.all(np.isfinite(self.value)):
             raise ValueError("value must be finite.")
-        if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes.pieces))) or np.any(~(self.width >= 0)):
+        if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes))) or np.any(~(self.width >= 0)):
             raise ValueError("kernel must be a row of shapes, and width at least 0.")
 
     # Size
@@ -375,7 +372,7 @@ class SoftTree:
         return (
             X, self.children_left, self.children_right, self.gate, self.feature, self.threshold, self.missing_left,
             self.width, self.blend, self.bias, self.weights, self.kernel, self.shapes.edges, self.shapes.cdfs,
-            self.shapes.pieces, widths, self.cutoff, bounds, np.empty((height, 4)), np.empty(height, np.int32),
+            widths, self.cutoff, bounds, np.empty((height, 4)), np.empty(height, np.int32),
             np.empty(self.n_nodes, np.int32), np.empty(self.n_nodes),
         )  # fmt: skip
 

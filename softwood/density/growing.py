@@ -156,13 +156,13 @@ class _Grower:
             self.squares = (self.targets**2).sum(axis=1)
         self.criterion = problem.criterion_number
         needs_general = problem.cells is not None or bool(np.any((problem.kinds > 0) & (problem.widths > 0)))
-        none = (None,) * 6
+        none = (None,) * 5
         self.kernels: tuple = none
         if needs_general:
             cells = np.empty((0, 0)) if problem.cells is None else problem.cells
             by_cell = np.zeros(self.p, dtype=bool) if problem.by_cell is None else problem.by_cell
             self.kernels = (
-                problem.kinds, problem.shapes.edges, problem.shapes.cdfs, problem.shapes.pieces, cells, by_cell
+                problem.kinds, problem.shapes.edges, problem.shapes.cdfs, cells, by_cell
             )  # fmt: skip
         self.max_depth = np.iinfo(np.int64).max if limits.max_depth is None else limits.max_depth
         self.min_gain = limits.min_gain_merit(problem, total)
@@ -173,6 +173,7 @@ class _Grower:
         q, most = self.q, self.problem.bins.most
         at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
         n_words = (most >> 6) + 1
+        is_single = q == 1 and self.criterion == SQUARED
         return {
             "points": np.empty((m, 1 + q if self.labels is None else 1)),
             "node_labels": None if self.labels is None else np.empty(m, dtype=np.int32),
@@ -183,8 +184,9 @@ class _Grower:
             "words": np.zeros(n_words, dtype=np.uint64),
             "groups": np.zeros((n_words >> 6) + 1, dtype=np.uint64),
             "atoms": np.empty((most, 3 + q)),
-            "lines": np.empty((most + 1, 6)),
-            "work": None if q == 1 and self.criterion == SQUARED else np.empty((4, q)),
+            "single": np.empty((most + 1, 6)) if is_single else None,
+            "lines": None if is_single else np.empty((most + 1, 6)),
+            "work": None if is_single else np.empty((4, q)),
         }
 
     def data(self) -> tuple:
@@ -216,7 +218,7 @@ class _Grower:
                 self.problem.targets.is_class, _BUDGET, state, nodes, stack, seeds, intervals, rows, shares,
                 scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
                 scratch["order"], scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"],
-                scratch["lines"], scratch["work"],
+                scratch["single"], scratch["lines"], scratch["work"],
             )  # fmt: skip
             if progress is not None:
                 progress(int(state[0]))
@@ -245,8 +247,8 @@ class _Grower:
         feature, threshold, left_mass, gain = loop.search_node(
             self.problem.bins.codes, node.rows, 0, scratch["points"], scratch["node_labels"], len(node.rows),
             self.n_draw, scratch["order"], *self.data(), node.intervals, mass, limits.min_mass, 1e-10 * impure, base,
-            self.criterion, scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"], scratch["lines"],
-            scratch["work"],
+            self.criterion, scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"],
+            scratch["lines"], scratch["work"],
         )  # fmt: skip
         if feature < 0 or gain < self.min_gain:
             return None

@@ -47,8 +47,7 @@ def grow_tree_per_node(
     max_depth = np.inf if limits.max_depth is None else limits.max_depth
     min_gain = limits.min_gain_merit(problem, float(problem.weights.sum()))
     criterion = problem.criterion_number
-    edges = [problem.shapes.edges[k, : problem.shapes.pieces[k]] for k in problem.kinds]
-    cdfs = [problem.shapes.cdfs[k, : problem.shapes.pieces[k]] for k in problem.kinds]
+    edges, cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
     order = np.empty(p, dtype=np.int64)
     lines: list[np.ndarray] = []
     widths_of: list[float] = []

@@ -9,12 +9,13 @@ codes : (n, p) bin of every cell; the bin after a feature's last one means missi
 values, lows, highs : (total,) place, smallest and largest point of each bin, all features one after the other
 offsets : (p + 1,) where the bins of each feature begin
 widths : (p,) half-width of each feature's kernel; positive for features with widths by cell
-kinds : (p,) which row of the tables `edges` and `cdfs` (lengths: `pieces`) is the shape of each feature's kernel, 0
-    the box; None, like the next five, if all are boxes of one width per feature: the code for the rest is then not
+kinds : (p,) which row of the tables `edges` and `cdfs` is the shape of each feature's kernel, 0
+    the box; None, like the next four, if all are boxes of one width per feature: the code for the rest is then not
     even compiled
 cells : (n, p) half-width of each cell, read for the features with `by_cell`
 targets : (n, q) and labels : (n,): the one that is not used is None
-lines, work : scratch space of the scans; `work` is None for one output with squared error or two-class Gini
+single : scratch space of `scan_box_single`, for one output with squared error or two-class Gini;  lines, work : that of
+    `scan_box`; what is not used is None, and the code for it is not compiled
 intervals : (2, p) the node's lower and upper end on each feature
 """
 
@@ -103,8 +104,8 @@ def merit_and_impurity(nodes, line, criterion, is_class):
 @compiled
 def search_node(
     codes, rows, begin, points, labels, m, n_draw, order, values, lows, highs, offsets, widths, kinds, edges,
-    cdfs, pieces, cells, by_cell, intervals, total, min_mass, tie, base, criterion, tables, words, groups, atoms,
-    lines, work,
+    cdfs, cells, by_cell, intervals, total, min_mass, tie, base, criterion, tables, words, groups, atoms,
+    single, lines, work,
 ):  # fmt: skip
     """Best split of a node over the features of `order` (the first `n_draw`, and more if those cannot be split).
 
@@ -122,6 +123,7 @@ def search_node(
     feature (-1: none), threshold, left mass, gain (merit over `base`)
     """
     at_once = tables.shape[0] > 1
+    no_rows = np.int64(0)  # a plain 0 would be a type of its own, and compile the callee again
     if at_once:
         for first in range(0, m, BLOCK):
             last = min(first + BLOCK, m)
@@ -142,7 +144,7 @@ def search_node(
         hi = intervals[1, j]
         slot = j if at_once else 0
         if not at_once or f >= n_draw:
-            add_points(codes, j, rows, begin, points, labels, 0, m, tables[slot])
+            add_points(codes, j, rows, begin, points, labels, no_rows, m, tables[slot])
         sparse = 2 * m < n_bins
         if sparse:
             mark_points(codes, j, rows, begin, m, words, groups)
@@ -157,19 +159,19 @@ def search_node(
                 is_box = False
                 merit, threshold, left_mass = scan_cells(
                     codes, j, rows, begin, points, labels, m, values, offsets[j], n_bins, cells,
-                    edges[kind, : pieces[kind]], cdfs[kind, : pieces[kind]], lo, hi, min_mass, tie, criterion,
+                    edges[kind], cdfs[kind], lo, hi, min_mass, tie, criterion,
                     atoms.shape[1] - 3,
                 )  # fmt: skip
             elif kind > 0 and not crisp:
                 is_box = False
                 merit, threshold, left_mass = scan_atoms(
-                    atoms, n, widths[j], edges[kind, : pieces[kind]], cdfs[kind, : pieces[kind]], lo, hi, min_mass, tie,
+                    atoms, n, widths[j], edges[kind], cdfs[kind], lo, hi, min_mass, tie,
                     criterion, atoms.shape[1] - 3,
                 )  # fmt: skip
         if is_box:
-            if work is None:
+            if single is not None:
                 merit, threshold, left_mass = scan_box_single(
-                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, lines
+                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, single
                 )
             if work is not None:
                 merit, threshold, left_mass = scan_box(
@@ -190,7 +192,7 @@ def search_node(
 @compiled
 def divide(
     codes, rows, shares, begin, m, feature, threshold, missing_left, values, offset, n_bins, width, kinds, edges, cdfs,
-    pieces, cells, by_cell, lo, hi, cutoff, left_rows, left_shares,
+    cells, by_cell, lo, hi, cutoff, left_rows, left_shares,
 ):  # fmt: skip
     """Share the points of a node between its children, exactly.
 
@@ -221,11 +223,10 @@ def divide(
                         part = (threshold - start) / (stop - start)
             if kinds is not None:
                 kind = kinds[feature]
-                n = pieces[kind]
                 w = cells[i, feature] if by_cell[feature] else width
-                lower = kernel_cdf(lo, x, w, edges[kind, :n], cdfs[kind, :n])
-                upper = kernel_cdf(hi, x, w, edges[kind, :n], cdfs[kind, :n])
-                part = kernel_share(threshold, x, w, edges[kind, :n], cdfs[kind, :n], lower, upper)
+                lower = kernel_cdf(lo, x, w, edges[kind], cdfs[kind])
+                upper = kernel_cdf(hi, x, w, edges[kind], cdfs[kind])
+                part = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
         u = shares[begin + k]
         left = u * part
         right = u - left
@@ -248,10 +249,10 @@ def divide(
 
 @compiled
 def grow(
-    codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, pieces, cells,
+    codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, cells,
     by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
     intervals, rows, shares, points, node_labels, left_rows, left_shares, order, tables, words, groups,
-    atoms, lines, work,
+    atoms, single, lines, work,
 ):  # fmt: skip
     """Go on growing, depth first, until the stack is empty, `budget` nodes are done, or an array is too short.
 
@@ -292,15 +293,15 @@ def grow(
         draw_features(order, seeds[at], n_draw)
         feature, threshold, left_mass, gain = search_node(
             codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
-            widths, kinds, edges, cdfs, pieces, cells, by_cell, intervals[at], mass, min_mass, 1e-10 * impure, base,
-            criterion, tables, words, groups, atoms, lines, work,
+            widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, 1e-10 * impure, base,
+            criterion, tables, words, groups, atoms, single, lines, work,
         )  # fmt: skip
         if feature < 0 or gain < min_gain:
             continue
         missing_left = left_mass / mass
         n_left, n_right = divide(
             codes, rows, shares, begin, m, feature, threshold, missing_left, values, offsets[feature],
-            offsets[feature + 1] - offsets[feature], widths[feature], kinds, edges, cdfs, pieces, cells, by_cell,
+            offsets[feature + 1] - offsets[feature], widths[feature], kinds, edges, cdfs, cells, by_cell,
             intervals[at, 0, feature], intervals[at, 1, feature], cutoff, left_rows, left_shares,
         )  # fmt: skip
         if n_left == 0 or n_right == 0:

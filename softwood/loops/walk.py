@@ -6,7 +6,7 @@ points : (n, p) values, nan where missing
 left, right : (n_nodes,) children, -1 at leaves
 gate, feature, threshold, missing_left, width, blend, bias, kernel : (n_nodes,) see `softwood.tree.SoftTree`
 weights : (n_nodes, p) of oblique gates; None if the tree has none
-edges, cdfs, pieces : tables of the kernel shapes
+edges, cdfs : tables of the kernel shapes
 cells : (n, p) half-widths of single cells in place of the nodes' (nan: the node's); or None
 frames, frame_nodes : scratch space for the open forks of a path, (depth, 4) and (depth, 2)
 bounds : (2, p) scratch space; the rows are 0 and 1 before and after each call
@@ -41,7 +41,7 @@ def crisp_leaves(points, left, right, feature, threshold, out):
 
 @compiled
 def node_share(
-    points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs, pieces,
+    points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
     cells, bounds,
 ):  # fmt: skip
     """Share of row `i` that goes left at `node`, and for kernel gates the mass at or below the threshold (else nan)."""
@@ -55,7 +55,7 @@ def node_share(
             if not np.isnan(cells[i, j]):
                 h = cells[i, j]
         shape = kernel[node]
-        mass = kernel_cdf(threshold[node], x, h, edges[shape, : pieces[shape]], cdfs[shape, : pieces[shape]])
+        mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
         if mass >= bounds[1, j]:
             return 1.0, mass
         if mass <= bounds[0, j]:
@@ -80,7 +80,7 @@ def node_share(
 @compiled
 def visit(
     points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+    cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
 ):  # fmt: skip
     """List the nodes that row `i` reaches, parents before children, with its share in each.
 
@@ -99,7 +99,7 @@ def visit(
         if left[node] >= 0:
             part, mass = node_share(
                 points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-                cdfs, pieces, cells, bounds,
+                cdfs, cells, bounds,
             )  # fmt: skip
             if part >= 1.0:
                 node = left[node]
@@ -173,7 +173,7 @@ def visit(
 @compiled
 def predict_rows(
     points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, rows, out,
+    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, rows, out,
 ):  # fmt: skip
     """Add up shares of leaves times their values for each of `rows`."""
     q = value.shape[1]
@@ -183,7 +183,7 @@ def predict_rows(
             out[i, o] = 0.0
         n = visit(
             points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-            cdfs, pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+            cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
         )  # fmt: skip
         for k in range(n):
             node = nodes[k]
@@ -195,13 +195,13 @@ def predict_rows(
 @compiled
 def member_rows(
     points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares, indptr, indices, data,
+    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, indptr, indices, data,
 ):  # fmt: skip
     """Count the nodes that each row reaches (`indices` empty) or fill the sparse matrix of memberships."""
     for i in range(points.shape[0]):
         n = visit(
             points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-            cdfs, pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+            cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
         )  # fmt: skip
         if indices.shape[0] == 0:
             indptr[i + 1] = n
@@ -214,7 +214,7 @@ def member_rows(
 @compiled
 def gradient_rows(
     points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, parent, out,
+    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, parent, out,
 ):  # fmt: skip
     """Derivative of the prediction with respect to the point, (n, n_outputs, p).
 
@@ -231,7 +231,7 @@ def gradient_rows(
     for i in range(points.shape[0]):
         n = visit(
             points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-            cdfs, pieces, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
+            cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
         )  # fmt: skip
         for k in range(n):
             leaf = nodes[k]
@@ -260,9 +260,8 @@ def gradient_rows(
                             if not np.isnan(cells[i, j]):
                                 h = cells[i, j]
                         shape = kernel[node]
-                        m = pieces[shape]
-                        mass = kernel_cdf(threshold[node], x, h, edges[shape, :m], cdfs[shape, :m])
-                        slope = -kernel_density(threshold[node], x, h, edges[shape, :m], cdfs[shape, :m])
+                        mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
+                        slope = -kernel_density(threshold[node], x, h, edges[shape], cdfs[shape])
                         if child == left[node] and mass < ends[1, j]:
                             ends[1, j] = mass
                             slopes[1, j] = slope

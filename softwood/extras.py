@@ -1,0 +1,34 @@
+"""Packages that only a part of softwood needs, and the command that installs them."""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["require"]
+
+
+def require(module: str, extra: str, purpose: str) -> Any:
+    """Import a module of an optional package.
+
+    Parameters
+    ----------
+    module : dotted name of the module
+    extra : extra of softwood that installs the package
+    purpose : what needs it, the beginning of the error's sentence
+
+    Raises
+    ------
+    ImportError
+        If it is not installed, with the command that installs it.
+
+    Examples
+    --------
+    >>> from softwood.extras import require
+    >>> require("no_such_package", "plots", "Drawing a surface")
+    Traceback (most recent call last):
+    ImportError: Drawing a surface needs no_such_package. Install it with: pip install "softwood[plots]"
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f'{purpose} needs {package}. Install it with: pip install "softwood[{extra}]"') from error
