@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from softwood.density.kernels import Kernel
     from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
     from softwood.gates import Gate
+    from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
     from softwood.tree import SoftTree
 
@@ -23,9 +24,10 @@ _HOME = {
     "KernelTreeRegressor": "softwood.density.tree",
     "SoftTree": "softwood.tree",
     "export_text": "softwood.inspect.text",
+    "plot_surface": "softwood.inspect.surface",
 }
 
-__all__ = ["Gate", "Kernel", "KernelTreeClassifier", "KernelTreeRegressor", "SoftTree", "export_text"]
+__all__ = ["Gate", "Kernel", "KernelTreeClassifier", "KernelTreeRegressor", "SoftTree", "export_text", "plot_surface"]
 
 
 def __getattr__(name: str) -> Any:

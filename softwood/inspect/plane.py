@@ -1,0 +1,106 @@
+"""A table of points in a plane through the data: two columns vary, the others stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from softwood.columns import is_missing_value
+
+__all__ = ["column_names", "limits", "numbers", "plane_table", "two_columns"]
+
+_MARGIN = 0.06  # of the data's range, on each side
+
+
+def column_names(X: Any) -> list[str]:
+    """Names of the columns of a table; ``x[0]``, ``x[1]``, ... for an array."""
+    return [str(name) for name in getattr(X, "columns", [f"x[{j}]" for j in range(X.shape[1])])]
+
+
+def two_columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
+    """Numbers of two different columns, given by name or number."""
+    shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
+    wanted = [features] if isinstance(features, str) else list(features)
+    found = []
+    for column in wanted:
+        if isinstance(column, str) and column in names:
+            found.append(names.index(column))
+        elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
+            found.append(int(column))
+    if len(found) != len(wanted) or len(found) != 2 or found[0] == found[1]:
+        raise ValueError(
+            f"The 'features' parameter must be two different columns of X, by name or number ({len(names)}: {shown}). "
+            f"Got {features!r} instead."
+        )
+    return found[0], found[1]
+
+
+def numbers(X: Any, j: int, name: str) -> np.ndarray:
+    """A column as floats (n_rows,), nan where it is missing."""
+    values = np.asarray(_column(X, j), dtype=object)
+    try:
+        return np.array([np.nan if is_missing_value(v) else float(v) for v in values])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Column {name!r} must hold numbers to be an axis: {error}.") from error
+
+
+def limits(values: np.ndarray) -> tuple[float, float]:
+    """Lowest and highest value of an axis that shows all `values`."""
+    known = values[np.isfinite(values)]
+    if len(known) == 0:
+        return 0.0, 1.0
+    low, high = float(known.min()), float(known.max())
+    margin = _MARGIN * (high - low) or 0.5
+    return low - margin, high + margin
+
+
+def plane_table(X: Any, pair: tuple[int, int], places: tuple[np.ndarray, np.ndarray]) -> Any:
+    """A table of the kind of `X` (array, pandas or polars frame) with a row for each of the places.
+
+    Parameters
+    ----------
+    pair : the two columns that vary
+    places : their values, (n,) each; the other columns are at their median, or at their most frequent category
+    """
+    n = len(places[0])
+    varying = dict(zip(pair, places, strict=True))
+    typical = {
+        j: np.full(n, _typical_row(np.asarray(_column(X, j), dtype=object)))
+        for j in range(X.shape[1])
+        if j not in varying
+    }
+    if hasattr(X, "iloc"):
+        frame = X.iloc[np.zeros(n, dtype=np.int64)].reset_index(drop=True)
+        for j in range(X.shape[1]):
+            frame.isetitem(j, varying[j] if j in varying else X.iloc[typical[j], j].array)
+        return frame
+    if hasattr(X, "get_column"):
+        old = [X.get_column(name) for name in X.columns]
+        return type(X)(
+            [type(s)(s.name, varying[j]) if j in varying else s[typical[j].tolist()] for j, s in enumerate(old)]
+        )
+    table = np.empty((n, X.shape[1]), dtype=X.dtype if X.dtype.kind in "fO" else np.float64)
+    for j in range(X.shape[1]):
+        table[:, j] = varying[j] if j in varying else X[typical[j], j]
+    return table
+
+
+def _column(X: Any, j: int) -> Any:
+    if hasattr(X, "iloc"):
+        return X.iloc[:, j]
+    return X.get_column(X.columns[j]) if hasattr(X, "get_column") else X[:, j]
+
+
+def _typical_row(values: np.ndarray) -> int:
+    """Row with the median of a column, or with its most frequent value if it does not hold numbers."""
+    known = np.array([k for k, v in enumerate(values) if not is_missing_value(v)], dtype=np.int64)
+    if len(known) == 0:
+        return 0
+    try:
+        order = np.argsort(values[known].astype(np.float64), kind="stable")
+        return int(known[order[len(order) // 2]])
+    except (TypeError, ValueError):
+        _, first, counts = np.unique(values[known].astype(str), return_index=True, return_counts=True)
+        return int(known[first[np.argmax(counts)]])
