@@ -103,7 +103,7 @@ def plot_surface(
             bar.set_label(f"probability of {model.classes_[output]}")
     if partition and isinstance(getattr(model, "tree_", None), SoftTree):
         lines = _model_lines(model, table[:1], pair, (x_limits, y_limits))
-        ax.add_collection(collections.LineCollection(lines, colors="0.25", linewidths=0.6), autolim=False)
+        ax.add_collection(collections.LineCollection(lines, colors="0.3", linewidths=0.5), autolim=False)
     if y is not None:
         _draw_points(ax, model, data, y, output)
     ax.set(xlim=x_limits, ylim=y_limits, xlabel=names[pair[0]], ylabel=names[pair[1]])

@@ -1,0 +1,122 @@
+"""The demo: four models on data that comes with scikit-learn, one table and one figure."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.metrics import accuracy_score, log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier
+
+from softwood.density.tree import KernelTreeClassifier
+from softwood.extras import require
+from softwood.inspect.surface import plot_surface
+
+__all__ = ["demo_models", "run_demo"]
+
+# The two columns that are drawn: the classes overlap along a slanted border.
+_PAIR = ("worst area", "worst smoothness")
+
+
+def demo_models(seed: int) -> dict[str, Any]:
+    """Models to compare, by the names that the demo shows; another one is another line."""
+    return {
+        "CART (scikit-learn)": DecisionTreeClassifier(random_state=seed),
+        "kernel tree": KernelTreeClassifier(random_state=seed),
+        "kernel tree, crisp prediction": KernelTreeClassifier(prediction_kernel=None, random_state=seed),
+        "random forest (scikit-learn)": RandomForestClassifier(random_state=seed),
+    }
+
+
+def run_demo(output: Path, seed: int = 0) -> None:
+    """Fit the models, print the table, and draw what they have learned.
+
+    Parameters
+    ----------
+    output : file of the figure; its ending says the format
+    seed : of the split into training and test rows, and of the models
+    """
+    data = load_breast_cancer()
+    parts = train_test_split(data.data, data.target, test_size=0.4, stratify=data.target, random_state=seed)
+    n_train, n_test, n_columns = len(parts[0]), len(parts[1]), parts[0].shape[1]
+    print(
+        f"Breast cancer data of scikit-learn: {n_columns} columns, {n_train} rows to learn from, {n_test} held out.",
+        flush=True,
+    )
+    print(
+        "The first run compiles the inner loops for some seconds and keeps them for the next ... ", end="", flush=True
+    )
+    print(f"ready in {_compile(*parts):.1f} s\n", flush=True)
+
+    lines: list[tuple[str, ...]] = [("model", "accuracy", "log loss", "leaves", "fit", "predict")]
+    for name, model in demo_models(seed).items():
+        lines.append((name, *_measure(model, *parts)))
+    print(_aligned(lines))
+    print("\nAccuracy and log loss on the held-out rows. Leaves of a forest: those of all its trees.")
+    try:
+        _draw(output, data, parts, seed)
+    except ImportError as error:
+        print(f"No figure: {error}")
+    else:
+        print(f"Decision surfaces of the same models, fitted to two of the columns: {output}")
+
+
+def _compile(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> float:
+    """Seconds that a first fit and prediction take, so that they are in no row of the table."""
+    start = time.perf_counter()
+    for kernel in ("same", None):
+        KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y).predict_proba(X_test)
+    return time.perf_counter() - start
+
+
+def _measure(model: Any, X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> tuple[str, ...]:
+    start = time.perf_counter()
+    model.fit(X, y)
+    fit_time = time.perf_counter() - start
+    predict_times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        probabilities = model.predict_proba(X_test)
+        predict_times.append(time.perf_counter() - start)
+    accuracy = accuracy_score(y_test, model.classes_[probabilities.argmax(axis=1)])
+    leaves = sum(tree.get_n_leaves() for tree in getattr(model, "estimators_", [model]))
+    return (
+        f"{accuracy:.3f}",
+        f"{log_loss(y_test, probabilities):.3f}",
+        str(leaves),
+        f"{1e3 * fit_time:.1f} ms",
+        f"{1e3 * min(predict_times):.1f} ms",
+    )
+
+
+def _aligned(lines: list[tuple[str, ...]]) -> str:
+    """A table as text: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    rows = (
+        "   ".join([line[0].ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True))])
+        for line in lines
+    )
+    return "\n".join(rows)
+
+
+def _draw(output: Path, data: Any, parts: Any, seed: int) -> None:
+    """Surfaces of the models over two columns, with the held-out rows."""
+    figure = require("matplotlib.figure", "plots", "The figure").Figure(figsize=(13, 3.9), layout="constrained")
+    models = demo_models(seed)
+    columns = [list(data.feature_names).index(name) for name in _PAIR]
+    X, X_test = parts[0][:, columns], parts[1][:, columns]
+    y, y_test = (data.target_names[labels] for labels in parts[2:])
+    panels = figure.subplots(1, len(models), sharex=True, sharey=True)
+    for panel, (name, model) in zip(panels, models.items(), strict=True):
+        fitted = clone(model).fit(X, y)
+        plot_surface(fitted, X_test, y_test, ax=panel)
+        panel.set(title=f"{name}\n{fitted.score(X_test, y_test):.1%} right", xlabel=_PAIR[0], ylabel="")
+    panels[0].set(ylabel=_PAIR[1])
+    panels[-1].legend(loc="lower right", framealpha=0.9)
+    figure.savefig(output, dpi=110)
