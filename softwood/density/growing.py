@@ -265,7 +265,7 @@ class _Grower:
             )  # fmt: skip
             below, above = node.intervals.copy(), node.intervals.copy()
             below[1, feature] = above[0, feature] = threshold
-            seeds = [loop.next_seed(node.seed, side) for side in range(2)]
+            seeds = [np.uint64(loop.next_seed(node.seed, side)) for side in range(2)]  # numba hands out Python ints
             return (
                 _Node(left_rows[:n_left].copy(), left_shares[:n_left].copy(), below, seeds[0], node.depth + 1),
                 _Node(rows[:n_right].copy(), shares[:n_right].copy(), above, seeds[1], node.depth + 1),

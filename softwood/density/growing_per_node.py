@@ -112,7 +112,7 @@ def grow_tree_per_node(
         below, above = upper.copy(), lower.copy()
         below[:, j] = np.minimum(upper[:, j], known)
         above[:, j] = np.where(np.isnan(reached), lower[:, j], np.maximum(lower[:, j], known))
-        seeds = [loop.next_seed(node_seed, k) for k in range(2)]
+        seeds = [np.uint64(loop.next_seed(node_seed, k)) for k in range(2)]  # numba hands out Python ints
         stack.append(
             (rows[in_right], right[in_right], above[in_right], upper[in_right], number, 1, depth + 1, seeds[1])
         )
