@@ -42,15 +42,20 @@ def rising_order(keys, n):
 def place_knots(x, width, edges, cdf, lower, upper, owner, times, rates, owners, at):
     """Write the breakpoints of one atom and the change of its share's slope at each; a step has the rate nan.
 
+    Before a step comes a breakpoint that changes nothing: the last threshold at which the atom is still on the right.
+
     Returns the next free position.
     """
     k = 0
     last = edges.shape[0] - 1
     if width <= 0.0 or upper <= lower:
-        times[at] = x
-        rates[at] = np.nan
+        times[at] = np.nextafter(x, -np.inf)
+        rates[at] = 0.0
         owners[at] = owner
-        return at + 1
+        times[at + 1] = x
+        rates[at + 1] = np.nan
+        owners[at + 1] = owner
+        return at + 2
     while k < last and cdf[k + 1] <= lower:
         k += 1
     first = at
@@ -71,13 +76,24 @@ def place_knots(x, width, edges, cdf, lower, upper, owner, times, rates, owners,
         position = x + width * edges[k]
     stop = x + width * (edges[k] + (upper - cdf[k]) * (edges[k + 1] - edges[k]) / (cdf[k + 1] - cdf[k]))
     if stop - times[first] <= THIN * width * (edges[last] - edges[0]):
-        times[first] = stop
-        rates[first] = np.nan
-        return first + 1
+        rates[first] = 0.0
+        times[first + 1] = stop
+        rates[first + 1] = np.nan
+        owners[first + 1] = owner
+        return first + 2
     times[at] = stop
     rates[at] = -slope_before
     owners[at] = owner
     return at + 1
+
+
+@compiled
+def _add(total, rest, x):
+    """Add `x` to `total`, and to `rest` what that loses by rounding (Neumaier)."""
+    larger = total + x
+    if abs(total) >= abs(x):
+        return larger, rest + ((total - larger) + x)
+    return larger, rest + ((x - larger) + total)
 
 
 @compiled
@@ -110,6 +126,9 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
             totals[k] += atoms[a, 3 + k]
     least = min_mass * SLACK
     most = total - least
+    # Narrow kernels have steep slopes: what they leave behind by rounding would swamp the slopes of wide ones.
+    rest = np.zeros(q)
+    rest_mass = 0.0
     order = rising_order(times, n_events)
     # An atom is open while its share is between 0 and 1; with none open the left sums are flat.
     open_atoms = 0
@@ -132,15 +151,16 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
                     best_mass = left_mass
                     best_t = middle_of(t, t_next) if open_atoms == 0 else t
                     best = max(best, merit)
-            if slope_mass > 0.0:
+            rate_mass = slope_mass + rest_mass
+            if rate_mass > 0.0:
                 step = t_next - t
-                reach = left_mass + slope_mass * step
+                reach = left_mass + rate_mass * step
                 for side in range(2):
                     goal = min_mass if side == 0 else total - min_mass
                     if left_mass < goal and goal < reach and goal >= least and goal <= most:
-                        part = (goal - left_mass) / slope_mass
+                        part = (goal - left_mass) / rate_mass
                         for k in range(q):
-                            trial[k] = left[k] + slope[k] * part
+                            trial[k] = left[k] + (slope[k] + rest[k]) * part
                         merit = merit_of(goal, trial, total, totals, criterion)
                         if merit > best + tie:
                             best = merit
@@ -148,7 +168,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
                             best_mass = goal
                 left_mass = reach
                 for k in range(q):
-                    left[k] += slope[k] * step
+                    left[k] += (slope[k] + rest[k]) * step
             t = t_next
         a = owners[event]
         rate = rates[event]
@@ -165,13 +185,17 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
                 after = 0.0
                 open_atoms -= 1
             share_rate[a] = after
-            slope_mass += atoms[a, 2] * rate
+            slope_mass, rest_mass = _add(slope_mass, rest_mass, -atoms[a, 2] * before)
+            slope_mass, rest_mass = _add(slope_mass, rest_mass, atoms[a, 2] * after)
             for k in range(q):
-                slope[k] += atoms[a, 3 + k] * rate
+                slope[k], rest[k] = _add(slope[k], rest[k], -atoms[a, 3 + k] * before)
+                slope[k], rest[k] = _add(slope[k], rest[k], atoms[a, 3 + k] * after)
         if open_atoms == 0:
             slope_mass = 0.0
+            rest_mass = 0.0
             for k in range(q):
                 slope[k] = 0.0
+                rest[k] = 0.0
     return best, best_t, best_mass
 
 
