@@ -1,0 +1,18 @@
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run. To look further: pytest --hypothesis-profile=explore
+_common = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("same", derandomize=True, max_examples=60, **_common)
+settings.register_profile("few", derandomize=True, max_examples=15, **_common)
+settings.register_profile("explore", max_examples=2000, **_common)
+settings.load_profile("few" if numba.config.DISABLE_JIT else "same")
+
+
+@pytest.fixture(autouse=True)
+def _as_silent_as_compiled():
+    """Compiled code wraps integers around and multiplies infinity by 0 in silence; without the JIT numpy would warn."""
+    with np.errstate(all="ignore" if numba.config.DISABLE_JIT else None):
+        yield

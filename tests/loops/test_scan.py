@@ -1,0 +1,159 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softwood.loops.scan import (
+    BINARY_ENTROPY,
+    ENTROPY,
+    SQUARED,
+    merit_of,
+    middle_of,
+    scan_box,
+    scan_box_single,
+)
+from tests.loops.strategies import check, nodes
+from tests.reference.gains import merit
+from tests.reference.kernels import BOX
+
+half_widths = st.sampled_from([0.0, 0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
+
+
+def run_single(node):
+    n = len(node.x)
+    return scan_box_single(
+        node.atoms(), n, node.x, node.x, node.lo, node.hi, node.widths[0], node.min_mass, node.tie, np.empty((n + 1, 6))
+    )
+
+
+def run_box(node):
+    n = len(node.x)
+    return scan_box(
+        node.atoms(), n, node.x, node.x, node.lo, node.hi, node.widths[0], node.min_mass, node.tie, node.criterion,
+        np.empty((n + 1, 6)), np.empty((4, node.sums.shape[1])),
+    )  # fmt: skip
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths))
+def test_single_output_scan_finds_the_best_threshold(node):
+    check(node, BOX, run_single(node))
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1, 2, 3], criteria=[SQUARED, ENTROPY, BINARY_ENTROPY], widths=half_widths))
+def test_scan_finds_the_best_threshold(node):
+    check(node, BOX, run_box(node))
+
+
+@given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths))
+def test_both_scans_agree(node):
+    single, several = run_single(node), run_box(node)
+    assert single[0] == pytest.approx(several[0], rel=1e-9, abs=1e-9 * node.scale)
+
+
+@pytest.mark.tiny
+def test_threshold_is_in_the_middle_of_a_gap():
+    atoms = np.array([[0.0, 0, 1.0, 0.0], [4.0, 1, 1.0, 1.0]])
+    for h in (0.0, 0.5):
+        arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.0, 1e-12)
+        assert scan_box_single(*arguments, np.empty((3, 6))) == (1.0, 2.0, 1.0)
+        assert scan_box(*arguments, SQUARED, np.empty((3, 6)), np.empty((4, 1))) == (1.0, 2.0, 1.0)
+
+
+@pytest.mark.tiny
+def test_crisp_threshold_is_between_the_points_of_the_bins():
+    atoms = np.array([[0.0, 0, 1.0, 0.0], [4.0, 1, 1.0, 1.0]])
+    lows, highs = np.array([-1.0, 3.0]), np.array([1.0, 5.0])
+    arguments = (atoms, 2, lows, highs, -np.inf, np.inf, 0.0, 1.0, 1e-12)
+    assert scan_box_single(*arguments, np.empty((3, 6)))[1] == 2.0
+    assert scan_box(*arguments, ENTROPY, np.empty((3, 6)), np.empty((4, 1)))[1] == 2.0
+
+
+@pytest.mark.tiny
+def test_of_equally_good_splits_the_one_nearer_to_halves_wins():
+    # all targets are 0, so no split has any merit
+    atoms = np.array([[0.0, 0, 1, 0], [1.0, 1, 1, 0], [2.0, 2, 2, 0], [3.0, 3, 1, 0], [4.0, 4, 1, 0]])
+    for h in (0.0, 0.25):
+        arguments = (atoms, 5, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.0, 1e-12)
+        for _, threshold, left in (
+            scan_box_single(*arguments, np.empty((6, 6))),
+            scan_box(*arguments, SQUARED, np.empty((6, 6)), np.empty((4, 1))),
+        ):
+            assert left in (2.0, 4.0)
+            assert threshold in (1.5, 2.5)
+
+
+@pytest.mark.tiny
+def test_minimum_mass_moves_the_threshold_to_where_a_side_has_just_that():
+    # one heavy kernel around each point; the best split would leave 1 on the left
+    atoms = np.array([[0.0, 0, 1.0, 0.0], [1.0, 1, 9.0, 9.0]])
+    arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, 0.5, 2.0, 1e-12)
+    for _, threshold, left in (
+        scan_box_single(*arguments, np.empty((3, 6))),
+        scan_box(*arguments, SQUARED, np.empty((3, 6)), np.empty((4, 1))),
+    ):
+        assert left == pytest.approx(2.0)
+        assert threshold == pytest.approx(0.5 + 1 / 9)
+
+
+@pytest.mark.tiny
+def test_no_admissible_threshold():
+    atoms = np.array([[0.0, 0, 1.0, 0.0], [1.0, 1, 1.0, 1.0]])
+    for h in (0.0, 1.0):
+        arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.5, 1e-12)
+        assert scan_box_single(*arguments, np.empty((3, 6)))[0] == -np.inf
+        assert scan_box(*arguments, SQUARED, np.empty((3, 6)), np.empty((4, 1)))[0] == -np.inf
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("number", "name"), [(SQUARED, "squared"), (ENTROPY, "entropy"), (BINARY_ENTROPY, "two classes")]
+)
+def test_merit(number, name):
+    totals, left = np.array([3.0, 2.0]), np.array([0.5, 2.0])
+    if number == BINARY_ENTROPY:
+        totals, left = totals[:1], left[:1]
+    expected = merit(2.5, left, 2.5, totals - left, name)
+    assert merit_of(2.5, left, 5.0, totals, number) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.tiny
+def test_middle_is_never_the_right_end():
+    assert middle_of(1.0, 2.0) == 1.5
+    assert middle_of(1.0, np.nextafter(1.0, 2.0)) == 1.0
+    assert -1e308 <= middle_of(-1e308, 1e308) < 1e308
+
+
+def exact_left(t, x, masses, sums, lo, hi, h):
+    start, stop = np.maximum(x - h, lo), np.minimum(x + h, hi)
+    share = np.clip((t - start) / (stop - start), 0.0, 1.0)
+    return share @ masses, share @ sums
+
+
+@pytest.mark.parametrize("h", [0.0, 1e-5, 1e-3, 0.3])
+@pytest.mark.parametrize("cut", [False, True])
+def test_sums_do_not_drift_over_many_points(h, cut):
+    rng = np.random.default_rng(0)
+    n = 100_000
+    x = np.sort(rng.normal(size=n))
+    masses = rng.random(n) ** 4 + 1e-6
+    lo, hi = (x[100] + 0.3 * h, x[-100] - 0.4 * h) if cut and h > 0 else (-np.inf, np.inf)
+    inside = (x + h > lo) & (x - h < hi)
+    x, masses = x[inside], masses[inside]
+    y = (x > 1.3) * 1.0 + rng.normal(size=len(x))
+    atoms = np.column_stack([x, np.arange(len(x)), masses, masses * y])
+    lines = np.empty((len(x) + 1, 6))
+    total, total_sum = masses.sum(), masses @ y
+    for found in (
+        scan_box_single(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, lines),
+        scan_box(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, SQUARED, lines, np.empty((4, 1))),
+    ):
+        best, threshold, left = found
+        if h == 0:
+            goes_left = x <= threshold
+            mass, s = masses[goes_left].sum(), (masses * y)[goes_left].sum()
+        else:
+            mass, s = exact_left(threshold, x, masses, masses * y, lo, hi, h)
+        assert left == pytest.approx(mass, rel=1e-11)
+        assert best == pytest.approx(s**2 / mass + (total_sum - s) ** 2 / (total - mass), rel=1e-11)

@@ -1,0 +1,223 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, scan_box
+from softwood.loops.scan_general import place_knots, rising_order, scan_atoms, scan_cells, scan_points
+from tests.loops.strategies import check, nodes
+from tests.reference.kernels import LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
+from tests.reference.search import Axis
+
+CRITERIA = [SQUARED, ENTROPY, BINARY_ENTROPY]
+half_widths = st.sampled_from([0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
+with_crisp = st.sampled_from([0.0, 0.0, 0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
+
+
+@st.composite
+def shape_and_node(draw, *, widths, unique):
+    shape = draw(st.sampled_from(SHAPES))
+    reach = shape.edges[0], shape.edges[-1]
+    node = draw(
+        nodes(n_outputs=[1, 2, 3], criteria=CRITERIA, widths=widths, shape_reach=reach, unique=unique, max_size=7)
+    )
+    inside = [interval_mass(x, w, node.lo, node.hi, shape) > 1e-3 for x, w in zip(node.x, node.widths, strict=True)]
+    if not all(inside):  # in the hollow of a kernel
+        node.lo, node.hi = -np.inf, np.inf
+    return shape, node
+
+
+def run_atoms(node, shape):
+    return scan_atoms(
+        node.atoms(), len(node.x), node.widths[0], *table(shape), node.lo, node.hi, node.min_mass, node.tie,
+        node.criterion, node.sums.shape[1],
+    )  # fmt: skip
+
+
+def run_points(node, shape, lower=None, upper=None, labels=None):
+    if lower is None:
+        pairs = list(zip(node.x, node.widths, strict=True))
+        lower = np.array([cdf(node.lo, x, w, shape) for x, w in pairs])
+        upper = np.array([cdf(node.hi, x, w, shape) for x, w in pairs])
+    points = np.column_stack([node.masses, node.sums]) if labels is None else node.masses[:, None].copy()
+    return scan_points(
+        node.x, node.widths, lower, upper, points, labels, len(node.x), *table(shape), node.lo, node.hi, node.min_mass,
+        node.tie, node.criterion, node.sums.shape[1],
+    )  # fmt: skip
+
+
+@pytest.mark.tiny
+@given(shape_and_node(widths=half_widths, unique=True))
+def test_one_kernel_for_all_atoms(case):
+    shape, node = case
+    check(node, shape, run_atoms(node, shape))
+
+
+@pytest.mark.tiny
+@given(shape_and_node(widths=with_crisp, unique=False))
+def test_a_width_for_each_point(case):
+    shape, node = case
+    check(node, shape, run_points(node, shape))
+
+
+@pytest.mark.tiny
+@given(shape_and_node(widths=with_crisp, unique=False), st.data())
+def test_missing_values_are_shared_as_the_others_are(case, data):
+    shape, node = case
+    missing = np.array([data.draw(st.booleans()) for _ in node.x])
+    missing[data.draw(st.integers(0, len(missing) - 1))] = False
+    node.x = np.where(missing, np.nan, node.x)
+    check(node, shape, run_points(node, shape))
+
+
+@pytest.mark.tiny
+@given(shape_and_node(widths=with_crisp, unique=False), st.data())
+def test_bounds_for_each_point(case, data):
+    # as they arise where the bandwidth changes along a path
+    shape, node = case
+    node.lo, node.hi = -np.inf, np.inf
+    ends = [sorted(data.draw(st.lists(st.integers(0, 8), min_size=2, max_size=2, unique=True))) for _ in node.x]
+    lower, upper = np.array(ends).T / 8
+    found = run_points(node, shape, lower, upper)
+    axis = Axis(node.x, node.widths, node.masses, node.sums, shape=shape, lower=lower, upper=upper)
+    check(node, shape, found, axis)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("criterion", [SQUARED, ENTROPY])
+def test_labels_in_place_of_targets(criterion):
+    rng = np.random.default_rng(3)
+    x, widths, masses = rng.normal(size=12), rng.random(12), rng.random(12) + 0.1
+    labels = rng.integers(3, size=12).astype(np.int32)
+    x[4] = np.nan
+    one_hot = masses[:, None] * np.eye(3)[labels]
+    zeros, ones = np.zeros(12), np.ones(12)
+    rest = (12, *table(STAIRS), -np.inf, np.inf, 0.5, 1e-12, criterion, 3)
+    by_label = scan_points(x, widths, zeros, ones, masses[:, None].copy(), labels, *rest)
+    by_target = scan_points(x, widths, zeros, ones, np.column_stack([masses, one_hot]), None, *rest)
+    assert by_label == by_target
+    assert np.isfinite(by_label[0])
+
+
+@pytest.mark.tiny
+def test_cells_of_a_binned_feature():
+    rng = np.random.default_rng(5)
+    # the second feature has three bins from place 3 on; code 3 is missing
+    codes = np.array([[0, 2], [1, 0], [2, 3], [0, 1], [1, 2], [2, 0]], dtype=np.uint8)
+    values = np.array([9.0, 9.0, 9.0, -1.0, 0.5, 2.0])
+    cells = rng.random((6, 2))
+    rows = np.array([99, 5, 4, 2, 0, 3], dtype=np.uint32)
+    points = np.column_stack([np.ones(5), [0.0, 1.0, 0.0, 1.0, 1.0]])
+    lo, hi = -0.8, 1.9
+    found = scan_cells(
+        codes, 1, rows, 1, points, None, 5, values, 3, 3, cells, *table(LATE), lo, hi, 0.5, 1e-12, SQUARED, 1
+    )
+    x = np.array([-1.0, 2.0, np.nan, 2.0, 0.5])
+    widths = cells[rows[1:], 1]
+    lower, upper = (np.array([cdf(end, a, w, LATE) for a, w in zip(x, widths, strict=True)]) for end in (lo, hi))
+    axis = Axis(x, widths, points[:, 0], points[:, 1:], lo, hi, LATE)
+    best, _ = axis.best("squared", 0.5)
+    assert found[0] >= best - 1e-9
+    assert axis.merit(found[1], "squared") == pytest.approx(found[0])
+    assert found == scan_points(x, widths, lower, upper, points, None, 5, *table(LATE), lo, hi, 0.5, 1e-12, SQUARED, 1)
+
+
+@pytest.mark.tiny
+def test_the_box_in_a_longer_table():
+    # shapes of one tree are kept in one table, the last edge of the shorter ones repeated
+    edges, values = np.array([-1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 1.0])
+    atoms = np.array([[0.0, 0, 1.0, 0.0], [0.7, 1, 2.0, 2.0], [1.1, 2, 1.0, 0.0]])
+    lines, work = np.empty((4, 6)), np.empty((4, 1))
+    for lo, hi in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
+        short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], lo, hi, 0.5, 0.1, 1e-12, SQUARED, lines, work)
+        long = scan_atoms(atoms, 3, 0.5, edges, values, lo, hi, 0.1, 1e-12, SQUARED, 1)
+        assert long == pytest.approx(short, rel=1e-12)
+
+
+@pytest.mark.tiny
+@given(st.lists(st.integers(-3, 3), max_size=40))
+def test_rising_order_is_a_stable_sort(keys):
+    keys = np.array([*keys, -9, 5], dtype=float)  # the last two are beyond n
+    n = len(keys) - 2
+    assert rising_order(keys, n).tolist() == np.argsort(keys[:n], kind="stable").tolist()
+
+
+@pytest.mark.tiny
+@given(shape_and_node(widths=half_widths, unique=True))
+def test_knots_describe_the_share(case):
+    shape, node = case
+    edges, values = table(shape)
+    x, width = node.x[0], node.widths[0]
+    lower, upper = cdf(node.lo, x, width, shape), cdf(node.hi, x, width, shape)
+    size = len(edges) + 3
+    times, rates, owners = np.full(size, np.nan), np.full(size, np.nan), np.full(size, -1)
+    end = place_knots(x, width, edges, values, lower, upper, 7, times, rates, owners, 2)
+    assert set(owners[2:end]) == {7}
+    assert np.all(np.isnan(times[:2]))
+    assert np.all(np.isnan(times[end:]))
+    times, rates = times[2:end], rates[2:end]
+    assert np.all(np.diff(times) >= 0)
+    assert rates.sum() == pytest.approx(0.0, abs=1e-9 * np.abs(rates).max())
+    for t in np.concatenate([times, 0.5 * (times[1:] + times[:-1]), [times[0] - 1, times[-1] + 1]]):
+        share = np.clip(t - times, 0, None) @ rates
+        assert share == pytest.approx(left_share(t, x, width, node.lo, node.hi, shape), abs=1e-9)
+
+
+@pytest.mark.tiny
+def test_a_crisp_point_and_a_thin_slice_are_steps():
+    edges, values = table(STAIRS)
+    times, rates, owners = np.empty(8), np.empty(8), np.empty(8, dtype=np.int64)
+    end = place_knots(2.0, 0.0, edges, values, 0.0, 1.0, 0, times, rates, owners, 0)
+    assert end == 2
+    assert times[:2].tolist() == [np.nextafter(2.0, 0), 2.0]
+    assert rates[0] == 0.0
+    assert np.isnan(rates[1])
+    end = place_knots(2.0, 1.0, edges, values, 0.5, 0.5 + 1e-8, 0, times, rates, owners, 0)
+    assert end == 2
+    assert times[:2] == pytest.approx([2.0, 2.0], abs=1e-6)
+    assert rates[0] == 0.0
+    assert np.isnan(rates[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_steep_slopes_of_narrow_kernels_leave_nothing_behind(seed):
+    # widths in proportion to the reading, over 15 orders of magnitude
+    rng = np.random.default_rng(seed)
+    n = 150
+    x = np.sort(np.exp(rng.normal(scale=6.0, size=n)))
+    h = 0.9 * x
+    y = rng.normal(size=n)
+    edges, values = table(STAIRS)
+    best, threshold, left = scan_points(
+        x, h, np.zeros(n), np.ones(n), np.column_stack([np.ones(n), y]), None, n, edges, values, -np.inf, np.inf, 1.0,
+        0.0, SQUARED, 1,
+    )  # fmt: skip
+    share = np.interp((threshold - x) / h, edges, values)
+    mass, s = share.sum(), share @ y
+    assert left == pytest.approx(mass, rel=1e-9)
+    assert best == pytest.approx(s**2 / mass + (y.sum() - s) ** 2 / (n - mass), rel=1e-8)
+
+
+@pytest.mark.parametrize("widths", ["one", "by point", "in proportion to the reading"])
+def test_sums_do_not_drift_over_many_points(widths):
+    rng = np.random.default_rng(0)
+    n = 100_000
+    if widths == "in proportion to the reading":
+        x = np.sort(np.exp(rng.normal(scale=5.0, size=n)))
+        h = 0.3 * x
+    else:
+        x = np.sort(rng.normal(size=n))
+        h = np.full(n, 0.1) if widths == "one" else rng.choice([0.0, 1e-6, 1e-3, 0.2], size=n)
+    masses = rng.random(n) ** 4 + 1e-6
+    y = 1.0 * (x > np.quantile(x, 0.7)) + rng.normal(size=n)
+    points = np.column_stack([masses, masses * y])
+    edges, values = table(STAIRS)
+    best, threshold, left = scan_points(
+        x, h, np.zeros(n), np.ones(n), points, None, n, edges, values, -np.inf, np.inf, 1.0, 0.0, SQUARED, 1
+    )
+    z = (threshold - x) / np.where(h > 0, h, 1.0)
+    share = np.where(h > 0, np.interp(z, edges, values), x <= threshold)
+    mass, s = share @ masses, share @ points[:, 1]
+    total, total_sum = points.sum(axis=0)
+    assert left == pytest.approx(mass, rel=1e-9)
+    assert best == pytest.approx(s**2 / mass + (total_sum - s) ** 2 / (total - mass), rel=1e-9)
