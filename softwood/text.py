@@ -17,6 +17,7 @@ def tree_text(
     *,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
+    is_category: Sequence[bool] | None = None,
     max_depth: int | None = None,
     decimals: int = 3,
 ) -> str:
@@ -26,10 +27,12 @@ def tree_text(
     ----------
     feature_names : names of the features; ``x[0]``, ``x[1]``, ... if None
     class_names : names of the classes, for trees whose values are class probabilities
+    is_category : which features are 1 for a category and 0 for all others; None: none is
     max_depth : deeper nodes are counted, not shown; None shows all
     decimals : digits behind the point
     """
     names = [f"x[{j}]" for j in range(tree.n_features)] if feature_names is None else list(feature_names)
+    categories = np.zeros(tree.n_features, dtype=bool) if is_category is None else np.asarray(is_category)
     lines: list[str] = []
     for node in tree.walk():
         depth = int(tree.depth[node])
@@ -39,7 +42,11 @@ def tree_text(
         side = ""
         if depth:
             above = int(tree.parent[node])
-            side = _test(tree, above, names, decimals, is_left=node == tree.children_left[above]) + "  "
+            is_left = bool(node == tree.children_left[above])
+            if tree.gate[above] == Gate.KERNEL and categories[tree.feature[above]]:
+                side = ("not " if is_left else "") + names[tree.feature[above]] + "  "
+            else:
+                side = _test(tree, above, names, decimals, is_left=is_left) + "  "
         summary = _summary(tree, node, class_names, decimals)
         if max_depth is not None and depth == max_depth and tree.children_left[node] >= 0:
             summary += f" ... {_size_below(tree, node)} nodes below"

@@ -40,12 +40,18 @@ def export_text(
     [mass 150.0, setosa: 0.333]
     |-- petal length (cm) <= 2.450 ±0.352  [mass 50.0, setosa: 1.000]
     |-- petal length (cm) >  2.450 ±0.352  [mass 100.0, versicolor: 0.500]
+
+    ±0.352 is the half-width of the prediction kernel: a flower within that distance goes partly to both sides.
     """
+    is_category = None
     if isinstance(model, SoftTree):
-        tree = model
+        tree: Any = model
     else:
-        check_is_fitted(model, "tree_")
-        tree = model.tree_
+        check_is_fitted(model)
+        tree = getattr(model, "tree_", None)
+        if not isinstance(tree, SoftTree):
+            raise TypeError(f"export_text takes a SoftTree or a fitted estimator of softwood with one. Got {model!r}.")
+        is_category = model.columns_.is_category
         feature_names = model.columns_.names if feature_names is None else feature_names
         if class_names is None and hasattr(model, "classes_"):
             class_names = [str(name) for name in model.classes_]
@@ -55,4 +61,11 @@ def export_text(
     ):
         if given is not None and len(given) != needed:
             raise ValueError(f"{name} must have {needed} names, got {len(given)}.")
-    return tree_text(tree, feature_names=feature_names, class_names=class_names, max_depth=max_depth, decimals=decimals)
+    return tree_text(
+        tree,
+        feature_names=feature_names,
+        class_names=class_names,
+        is_category=is_category,
+        max_depth=max_depth,
+        decimals=decimals,
+    )
