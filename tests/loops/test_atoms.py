@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softwood.loops.atoms import add_points, mark_points, take_atoms
+
+
+def run(codes, n_bins, points, labels, q, *, sparse, values):
+    """Atoms of the points whose bins are `codes`, by the loops."""
+    m = len(codes)
+    matrix = np.zeros((m + 3, 2), dtype=np.uint32)
+    rows = np.arange(m + 3, dtype=np.uint32)[::-1].copy()  # the node's rows begin at place 1
+    matrix[rows[1 : m + 1], 1] = codes
+    table = np.zeros((n_bins + 1, 1 + q))
+    words = np.zeros((n_bins >> 6) + 1, dtype=np.uint64)
+    groups = np.zeros((len(words) >> 6) + 1, dtype=np.uint64)
+    atoms = np.full((n_bins, 3 + q), np.nan)
+    half = m // 2  # in two blocks
+    add_points(matrix, 1, rows, 1, points, labels, 0, half, table)
+    add_points(matrix, 1, rows, 1, points, labels, half, m, table)
+    if sparse:
+        mark_points(matrix, 1, rows, 1, m, words, groups)
+    n = take_atoms(table, words, groups, values, 4, n_bins, sparse, atoms)
+    assert not table.any()
+    assert not words.any()
+    assert not groups.any()
+    return atoms[:n]
+
+
+def slow(codes, n_bins, points, sums, values):
+    """The same by definition: points of a bin together, and missing ones in proportion to the mass of the others."""
+    rows = []
+    for c in range(n_bins):
+        here = codes == c
+        if here.any():
+            rows.append([values[4 + c], 4 + c, points[here, 0].sum(), *sums[here].sum(axis=0)])
+    out = np.array(rows).reshape(len(rows), 3 + sums.shape[1])
+    missing = codes == n_bins
+    if len(out):
+        out[:, 2:] += np.outer(
+            out[:, 2] / out[:, 2].sum(), np.column_stack([points[missing, :1], sums[missing]]).sum(axis=0)
+        )
+    return out
+
+
+@pytest.mark.tiny
+@given(
+    codes=st.lists(st.integers(0, 12), min_size=1, max_size=20),
+    spread=st.sampled_from([1, 7, 500]),
+    q=st.integers(1, 3),
+    labelled=st.booleans(),
+    sparse=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_atoms_are_the_occupied_bins_in_order(codes, spread, q, labelled, sparse, seed):
+    rng = np.random.default_rng(seed)
+    codes, n_bins = np.array(codes) * spread, 12 * spread
+    masses = rng.random(len(codes)) + 0.1
+    values = np.sort(rng.normal(size=4 + n_bins))
+    if labelled:
+        labels = rng.integers(q, size=len(codes)).astype(np.int32)
+        points, sums = masses[:, None], masses[:, None] * np.eye(q)[labels]
+    else:
+        labels, sums = None, rng.normal(size=(len(codes), q))
+        points = np.column_stack([masses, sums])
+    found = run(codes, n_bins, points, labels, q, sparse=sparse, values=values)
+    assert found == pytest.approx(slow(codes, n_bins, points, sums, values), rel=1e-12)
+
+
+@pytest.mark.tiny
+def test_all_values_missing():
+    codes = np.full(3, 5)
+    found = run(codes, 5, np.ones((3, 2)), None, 1, sparse=True, values=np.arange(9.0))
+    assert len(found) == 0

@@ -1,0 +1,69 @@
+"""Random trees."""
+
+import numpy as np
+
+from softwood.gates import Gate
+from softwood.tree import KernelShapes, SoftTree
+from tests.reference.kernels import SHAPES, table
+
+ALL_GATES = (Gate.KERNEL, Gate.SIGMOID, Gate.OBLIQUE, Gate.BLEND)
+
+
+def random_tree(
+    seed, *, n_leaves=12, n_features=3, n_outputs=2, gates=(Gate.KERNEL,), shapes=SHAPES, widths="any", cutoff=0.0
+):
+    """A tree of random form with random tests.
+
+    Parameters
+    ----------
+    widths : "any" (by node, some 0), a number, or one for each feature
+    """
+    rng = np.random.default_rng(seed)
+    left, right = [-1], [-1]
+    for _ in range(n_leaves - 1):
+        leaf = int(rng.choice(np.flatnonzero(np.array(left) < 0)))
+        left[leaf], right[leaf] = len(left), len(left) + 1
+        left += [-1, -1]
+        right += [-1, -1]
+    n = len(left)
+    inner = np.array(left) >= 0
+    feature = np.where(inner, rng.integers(n_features, size=n), -1)
+    if isinstance(widths, str):
+        width = rng.choice([0.0, 0.3, 1.0, 4.0], size=n)
+    else:
+        width = np.broadcast_to(widths, n_features)[feature]
+    by_feature = rng.integers(len(shapes), size=n_features)
+    gate = np.where(inner, rng.choice([int(g) for g in gates], size=n), Gate.LEAF)
+    width = np.where(gate == Gate.BLEND, 2.0, width)
+    oblique = any(g != Gate.KERNEL for g in gates)
+    masses = rng.random(n) + 0.1
+    for node in range(n - 1, -1, -1):
+        if inner[node]:
+            masses[node] = masses[left[node]] + masses[right[node]]
+    return SoftTree.from_nodes(
+        children_left=left,
+        children_right=right,
+        gate=gate,
+        feature=feature,
+        threshold=np.where(inner, rng.normal(size=n), np.nan),
+        missing_left=rng.random(n),
+        width=np.where(inner, width, 0.0),
+        kernel=np.where(inner, by_feature[feature], 0),
+        weights=rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.7) if oblique else None,
+        bias=rng.normal(size=n) if oblique else 0.0,
+        blend=rng.random(n) if oblique else 0.0,
+        value=rng.normal(size=(n, n_outputs)),
+        mass=masses,
+        impurity=rng.random(n),
+        n_features=n_features,
+        shapes=KernelShapes.of([table(shape) for shape in shapes]),
+        cutoff=cutoff,
+    )
+
+
+def random_points(seed, n, p, missing=0.0):
+    """Standard normal points, some cells missing."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X[rng.random((n, p)) < missing] = np.nan
+    return X
