@@ -1,0 +1,49 @@
+"""The Python in README and docs runs, page by page, prints what the page shows, and links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import matplotlib
+import pytest
+from matplotlib import pyplot
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# a block of Python and, if one follows at once, the block that shows what it prints
+BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n+^```\n(.*?)^```$)?", flags=re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+matplotlib.use("agg")
+
+
+def _name(page):
+    return str(page.relative_to(ROOT))
+
+
+def _with_python():
+    return [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+def test_readme_has_an_example():
+    assert ROOT / "README.md" in _with_python()
+
+
+@pytest.mark.parametrize("page", _with_python(), ids=_name)
+def test_python_blocks_run_in_one_namespace(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # what a block saves goes here
+    text = page.read_text(encoding="utf-8")
+    namespace = {"__name__": "__main__"}
+    for block in BLOCK.finditer(text):
+        above = text.count("\n", 0, block.start(1))
+        code = compile("\n" * above + block[1], str(page), "exec")  # so that errors tell the line of the page
+        exec(code, namespace)
+        printed = capsys.readouterr().out
+        assert block[2] is None or printed == block[2]
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if not target.startswith(("http", "mailto:", "#")):
+            assert (page.parent / target.partition("#")[0]).exists(), f"{_name(page)} links to {target}"
