@@ -55,6 +55,7 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
     Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
         delayed(encode_column)(X, j, lows[1:], codes) for j, (_, lows, _) in enumerate(columns)
     )
+    codes[:, np.array(counts, dtype=np.int64) == 0] = 0  # a column without any value has no bins, so "missing" is 0
     empty = [np.empty(0)]
     return Bins(
         codes,
