@@ -155,8 +155,8 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         return self.tree_.predict(matrix, widths=widths)
 
     def _classes(self, X: Any, **conditions: Any) -> np.ndarray:
-        probabilities = self._probabilities(X, **conditions)
-        return self.classes_[probabilities.argmax(axis=1)]
+        matrix, widths = self._read_points(X, **conditions)
+        return self.classes_[self.tree_.predict_largest(matrix, widths=widths)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, (n_rows, n_classes)."""

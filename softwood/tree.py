@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -224,7 +225,7 @@ class SoftTree:
         """Depth of the deepest leaf; a lone root has depth 0."""
         return int(self.depth.max())
 
-    @property
+    @cached_property
     def is_crisp(self) -> bool:
         """Whether every point without missing values follows a single path."""
         return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
@@ -256,21 +257,26 @@ class SoftTree:
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Shares of the leaves times their values, (n_rows, n_outputs); parameters as in `memberships`."""
-        from softwood.loops.walk import crisp_leaves, predict_rows
+        from softwood.loops.walk import predict_rows
 
         X = self._points(X)
-        if self.is_crisp and widths is None:
-            leaves = np.empty(len(X), dtype=np.int32)
-            crisp_leaves(X, self.children_left, self.children_right, self.feature, self.threshold, leaves)
-            out = self.value[leaves]
-            rows = np.flatnonzero(leaves < 0)  # met a missing value: shared among branches all the same
-            if len(rows) == 0:
-                return out
+        leaves = self._crisp_leaves(X, widths)
+        if leaves is not None:
+            return self.value[leaves]
+        out = np.zeros((len(X), self.n_outputs))
+        if widths is None and self.weights is None and not _has_missing(X):
+            self._predict_kernel(X, out)
         else:
-            out = np.empty((len(X), self.n_outputs))
-            rows = np.arange(len(X))
-        predict_rows(*self._arguments(X, widths), self.value, rows, out)
+            predict_rows(*self._arguments(X, widths), self.value, out)
         return out
+
+    def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Output with the largest prediction of each row, (n_rows,): the number of the most probable class."""
+        X = self._points(X)
+        leaves = self._crisp_leaves(X, widths)
+        if leaves is not None:
+            return self.value.argmax(axis=1)[leaves]
+        return self.predict(X, widths=widths).argmax(axis=1)
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Leaf with the largest share of each row, the first of equals, (n_rows,) int64."""
@@ -361,20 +367,84 @@ class SoftTree:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
         return X
 
+    def _predict_kernel(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` with the predictions of a tree of kernel gates, as many rows at once as there is room for."""
+        from softwood.loops.predict import predict_kernel_rows
+
+        batch = 256
+        capacity = max(2 * self.n_nodes, 64 * batch)  # one row has room in any case
+        scratch = (
+            np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
+            np.empty((2 * capacity, 2)), *(np.empty(capacity, np.uint32) for _ in range(3)),
+        )  # fmt: skip
+        gates = (
+            self._tests, self._ends, self.threshold, self.width, self.kernel, self.shapes.edges, self.shapes.cdfs,
+            self.cutoff,
+        )  # fmt: skip
+        begin = 0
+        while begin < len(X):
+            end = min(begin + batch, len(X))
+            fits = predict_kernel_rows(X, begin, end, *gates, *scratch, self.value, out)
+            if fits:
+                begin = end
+            else:
+                out[begin:end] = 0.0
+                batch = max(1, batch // 2)
+
+    def _crisp_leaves(self, X: np.ndarray, widths: np.ndarray | None) -> np.ndarray | None:
+        """The one leaf of each row, (n_rows,), if no row is shared."""
+        from softwood.loops.predict import crisp_leaves_fast
+
+        if widths is not None or not self.is_crisp or _has_missing(X):
+            return None
+        leaves = np.empty(len(X), dtype=np.int32)
+        crisp_leaves_fast(X, self._tests, np.where(self.children_left < 0, np.inf, self.threshold), leaves)
+        return leaves
+
+    @cached_property
+    def _tests(self) -> np.ndarray:
+        """Feature, left and right child of each node, (n_nodes, 3); leaves are their own children."""
+        is_leaf = self.children_left < 0
+        tests = np.column_stack([self.feature, self.children_left, self.children_right])
+        tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
+        tests[is_leaf, 0] = 0
+        return np.ascontiguousarray(tests, dtype=np.uint32)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Values up to which a point goes left as a whole, and from which on right, (n_nodes, 2)."""
+        reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
+        ends = self.threshold[:, None] - reach
+        ends[self.children_left < 0] = -np.inf, np.inf
+        return ends
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_ends", "_tests")}
+
+    def _scratch(self) -> tuple:
+        """Scratch space of the loops: bounds, frames, and the list of a row's nodes and shares."""
+        height = self.max_depth + 1
+        bounds = np.zeros((2, self.n_features))
+        bounds[1] = 1.0
+        nodes, shares = np.empty(self.n_nodes, np.int32), np.empty(self.n_nodes)
+        return bounds, np.empty((height, 4)), np.empty(height, np.int32), nodes, shares
+
     def _arguments(self, X: np.ndarray, widths: np.ndarray | None) -> tuple:
         if widths is not None:
             widths = np.ascontiguousarray(widths, dtype=np.float64)
             if widths.shape != X.shape or np.any(widths < 0):
                 raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
-        height = self.max_depth + 1
-        bounds = np.zeros((2, self.n_features))
-        bounds[1] = 1.0
         return (
             X, self.children_left, self.children_right, self.gate, self.feature, self.threshold, self.missing_left,
             self.width, self.blend, self.bias, self.weights, self.kernel, self.shapes.edges, self.shapes.cdfs,
-            widths, self.cutoff, bounds, np.empty((height, 4)), np.empty(height, np.int32),
-            np.empty(self.n_nodes, np.int32), np.empty(self.n_nodes),
+            widths, self.cutoff, *self._scratch(),
         )  # fmt: skip
+
+
+def _has_missing(X: np.ndarray) -> bool:
+    # Missing values make the sum nan; so may huge ones, which then take the slower way to the same result.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return not np.isfinite(X.sum())
 
 
 def _parents_and_depths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.loops.binning import encode_column
 
@@ -46,15 +47,10 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
     n_jobs : threads, over features
     """
     n, p = X.shape
-    # Sorting and encoding release the GIL, so threads do.
-    columns = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-        delayed(_bin_column)(X[:, j], weights, max_bins) for j in range(p)
-    )
+    columns = _for_all(_bin_column, [(X[:, j], weights, max_bins) for j in range(p)], n_jobs)
     counts = [len(values) for values, _, _ in columns]
     codes = np.empty((n, p), dtype=np.uint8 if max(counts, default=0) <= 255 else np.uint32)
-    Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-        delayed(encode_column)(X, j, lows[1:], codes) for j, (_, lows, _) in enumerate(columns)
-    )
+    _for_all(encode_column, [(X, j, lows[1:], codes) for j, (_, lows, _) in enumerate(columns)], n_jobs)
     codes[:, np.array(counts, dtype=np.int64) == 0] = 0  # a column without any value has no bins, so "missing" is 0
     empty = [np.empty(0)]
     return Bins(
@@ -64,6 +60,13 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
         np.concatenate(empty + [highs for _, _, highs in columns]),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
     )
+
+
+def _for_all(work: Callable, arguments: list[tuple], n_jobs: int | None) -> list:
+    """Call `work` for each, in threads if there are several: sorting and encoding release the GIL."""
+    if effective_n_jobs(n_jobs) == 1:  # small data must not pay for a pool
+        return [work(*each) for each in arguments]
+    return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(work)(*each) for each in arguments)
 
 
 def _bin_column(

@@ -23,23 +23,6 @@ GO_RIGHT, RESTORE_LOWER, RESTORE_UPPER, NOTHING = 0, 1, 2, 3
 
 
 @compiled
-def crisp_leaves(points, left, right, feature, threshold, out):
-    """Leaf that each row reaches in a tree of crisp axis-aligned tests; -1 if a missing value was met."""
-    for i in range(points.shape[0]):
-        node = 0
-        while left[node] >= 0:
-            x = points[i, feature[node]]
-            if x <= threshold[node]:
-                node = left[node]
-            elif x > threshold[node]:
-                node = right[node]
-            else:
-                node = -1
-                break
-        out[i] = node
-
-
-@compiled
 def node_share(
     points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
     cells, bounds,
@@ -173,14 +156,11 @@ def visit(
 @compiled
 def predict_rows(
     points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, rows, out,
+    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, out,
 ):  # fmt: skip
-    """Add up shares of leaves times their values for each of `rows`."""
+    """Add up shares of leaves times their values; `out` (n, n_outputs) is zeros."""
     q = value.shape[1]
-    for r in range(rows.shape[0]):
-        i = rows[r]
-        for o in range(q):
-            out[i, o] = 0.0
+    for i in range(points.shape[0]):
         n = visit(
             points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
             cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,

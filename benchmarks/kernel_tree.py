@@ -1,0 +1,278 @@
+"""Speed of the kernel tree, as ratios to scikit-learn's DecisionTreeClassifier measured in the same run.
+
+Run:  python benchmarks/kernel_tree.py [--quick] [--only NAME ...] [--write docs/benchmarks.md]
+
+Every figure is the median of a few repetitions on warm code, ours and the peer's in turn; one thread unless a row says otherwise.
+Accuracy is on held-out rows. Data are synthetic and seeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_iris, make_classification
+from sklearn.tree import DecisionTreeClassifier
+
+from softwood import KernelTreeClassifier
+
+Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def blobs(n: int, p: int, classes: int, seed: int = 0) -> Data:
+    """Gaussian clusters of scikit-learn, half of the columns informative, and a held-out part."""
+    held_out = 5_000
+    X, y = make_classification(
+        n + held_out, p, n_informative=max(5, p // 2), n_redundant=p // 10, n_classes=classes,
+        n_clusters_per_class=2 if classes < 10 else 1, class_sep=1.0 if classes < 10 else 1.5, random_state=seed,
+    )  # fmt: skip
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def letter_like(n: int = 20_000, p: int = 16, classes: int = 26, seed: int = 0) -> Data:
+    """Whole numbers from 0 to 15 around a few prototypes per class, like the letter recognition data."""
+    rng = np.random.default_rng(seed)
+    held_out = 5_000
+    prototypes = rng.uniform(2, 13, size=(classes, 3, p))
+    y = rng.integers(classes, size=n + held_out)
+    X = prototypes[y, rng.integers(3, size=len(y))] + rng.normal(scale=1.8, size=(len(y), p))
+    X = np.clip(np.round(X), 0, 15)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def seconds(work: Callable[[], object], times: int) -> float:
+    """Median duration."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - start)
+    return float(np.median(taken))
+
+
+def compare(ours: Callable[[], object], peer: Callable[[], object], times: int) -> tuple[float, float]:
+    """Median durations of both, measured in turn so that a slow minute of the machine hits both."""
+    ours()  # compile
+    pairs = [(seconds(ours, 1), seconds(peer, 1)) for _ in range(times)]
+    return float(np.median([a for a, _ in pairs])), float(np.median([b for _, b in pairs]))
+
+
+def fit_row(name: str, data: Data, target: float, times: int, **parameters: object) -> dict:
+    X, y, X_test, y_test = data
+    model, cart = KernelTreeClassifier(**parameters), DecisionTreeClassifier(random_state=0)
+    ours, peer = compare(lambda: model.fit(X, y), lambda: cart.fit(X, y), times)
+    return {
+        "work": name, "ours": ours, "peer": peer, "ratio": ours / peer, "target": target,
+        "accuracy": model.score(X_test, y_test), "peer accuracy": cart.score(X_test, y_test),
+        "leaves": model.get_n_leaves(),
+    }  # fmt: skip
+
+
+def row_binary(times: int) -> list[dict]:
+    data = blobs(100_000, 20, 2)
+    return [fit_row("fit 100 000 × 20, 2 classes, h = 0.1, hist", data, 0.35, times, bandwidth=0.1, splitter="hist")]
+
+
+def row_classes(times: int) -> list[dict]:
+    data = blobs(20_000, 16, 26)
+    return [fit_row("fit 20 000 × 16, 26 classes, h = 0.1, auto", data, 2.0, times, bandwidth=0.1)]
+
+
+def row_wide_bandwidth(times: int) -> list[dict]:
+    return [
+        fit_row("fit letter-like 20 000 × 16, 26 classes, h = 1", letter_like(), 60.0, times, bandwidth=1.0),
+        fit_row("the same with 20 000 different values", blobs(20_000, 16, 26), 60.0, times, bandwidth=1.0),
+    ]
+
+
+def row_exact(times: int) -> list[dict]:
+    data = blobs(5_000, 50, 2)
+    return [fit_row("fit 5 000 × 50, 2 classes, h = 0.03, exact", data, 1.5, times, bandwidth=0.03, splitter="exact")]
+
+
+def row_million(times: int) -> list[dict]:
+    data = blobs(1_000_000, 20, 2)
+    row = fit_row(
+        "fit 1 000 000 × 20, h = 0.03, hist, two threads", data, 0.15, min(times, 2), bandwidth=0.03, splitter="hist",
+        n_jobs=2,
+    )  # fmt: skip
+    row["memory"] = peak_memory_ratio()
+    return [row]
+
+
+def peak_memory_ratio() -> float:
+    """Extra peak memory of a fit of 1 000 000 × 20 in units of the bytes of X, in a process of its own."""
+    code = (
+        "import resource, numpy as np; from softwood import KernelTreeClassifier\n"
+        "rng = np.random.default_rng(0); X = rng.normal(size=(1_000_000, 20))\n"
+        "y = (X[:, :5].sum(axis=1) + rng.normal(size=len(X)) > 0).astype(int)\n"
+        "KernelTreeClassifier(bandwidth=0.03, splitter='hist', n_jobs=2).fit(X[:20_000].copy(), y[:20_000])\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "KernelTreeClassifier(bandwidth=0.03, splitter='hist', n_jobs=2, max_depth=40).fit(X, y)\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print((after - before) * 1024 / X.nbytes)\n"
+    )
+    return float(run_python(code))
+
+
+def row_predict(times: int) -> list[dict]:
+    X, y, X_test, y_test = blobs(100_000, 20, 2)
+    rows = np.resize(X_test, (20_000, X.shape[1]))
+    cart = DecisionTreeClassifier(random_state=0).fit(X, y)
+    out = []
+    for name, kernel, target in (("on", "same", 3.0), ("off", None, 1.2)):
+        model = KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y)
+        ours, peer = compare(lambda m=model: m.predict(rows), lambda: cart.predict(rows), 5 * times)
+        out.append({
+            "work": f"predict 20 000 rows, h = 0.1, prediction kernel {name}", "ours": ours, "peer": peer,
+            "ratio": ours / peer, "target": target, "accuracy": model.score(X_test, y_test),
+            "peer accuracy": cart.score(X_test, y_test), "leaves": model.get_n_leaves(),
+        })  # fmt: skip
+    return out
+
+
+def row_small(times: int) -> list[dict]:
+    X, y = load_iris(return_X_y=True)
+    fixed, default, cart = KernelTreeClassifier(bandwidth=0.3), KernelTreeClassifier(), DecisionTreeClassifier()
+    ours, peer = compare(lambda: fixed.fit(X, y), lambda: cart.fit(X, y), 10 * times)
+    chosen, _ = compare(lambda: default.fit(X, y), lambda: None, times)
+    return [
+        {"work": "fit 150 × 4, bandwidth given", "ours": ours, "peer": peer, "ratio": ours / peer, "limit": 0.003},
+        {"work": "fit 150 × 4, default bandwidth (chosen)", "ours": chosen, "peer": peer, "ratio": chosen / peer, "limit": 1.0},
+    ]
+
+
+def row_default(times: int) -> list[dict]:
+    """Cost of the default bandwidth, in fits with the bandwidth that it chooses."""
+    out = []
+    for name, data in (("20 000 × 16, 26 classes", blobs(20_000, 16, 26)), ("letter-like", letter_like()), ("30 000 × 20, 2 classes", blobs(30_000, 20, 2))):
+        X, y, X_test, y_test = data
+        model = KernelTreeClassifier().fit(X, y)
+        given = KernelTreeClassifier(bandwidth=model.bandwidth_)
+        ours, peer = compare(lambda m=model: m.fit(X, y), lambda g=given: g.fit(X, y), times)
+        out.append({
+            "work": f"default bandwidth, {name} (chosen {model.bandwidth_:.2g}); peer: one fit with it", "ours": ours, "peer": peer,
+            "ratio": ours / peer, "target": 3.0, "accuracy": model.score(X_test, y_test), "leaves": model.get_n_leaves(),
+        })  # fmt: skip
+    return out
+
+
+def row_start(times: int) -> list[dict]:
+    """Importing, and the first fit of a process with cold and with warm compilation cache."""
+    base = min(float(run_python(TIME_IT.format("import sklearn"))) for _ in range(5))
+    both = min(float(run_python(TIME_IT.format("import sklearn, softwood"))) for _ in range(5))
+    rows = [{"work": "`import softwood` beside `import sklearn`", "ours": both - base, "limit": 0.1}]
+    for name, model in (
+        ("bandwidth given, 2 classes", "softwood.KernelTreeClassifier(bandwidth=0.1).fit(X[:100], y[:100])"),
+        ("default bandwidth, 3 classes", "softwood.KernelTreeClassifier().fit(X, y)"),
+    ):
+        code = "from sklearn.datasets import load_iris; import sklearn.tree, softwood; X, y = load_iris(return_X_y=True)"
+        with tempfile.TemporaryDirectory() as cache:
+            cold = float(run_python(TIME_IT.format(model), code, NUMBA_CACHE_DIR=cache))
+            warm = float(np.median([float(run_python(TIME_IT.format(model), code, NUMBA_CACHE_DIR=cache)) for _ in range(3)]))
+        rows.append({"work": f"first fit of a process, cold cache ({name})", "ours": cold, "limit": 6.0})
+        rows.append({"work": f"first fit of a process, warm cache ({name})", "ours": warm, "limit": 0.7})
+    return rows
+
+
+TIME_IT = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
+
+
+def run_python(code: str, before: str = "", **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{before}\n{code}"], capture_output=True, text=True, check=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    return done.stdout.split()[-1]
+
+
+def growth(times: int) -> list[dict]:
+    """How fit time grows: fitted exponents of time against one quantity at a time, CART's beside ours."""
+    cases = {
+        "rows (2 000 to 64 000)": ([2_000, 8_000, 32_000, 64_000], lambda v: (blobs(v, 20, 2), 0.1)),
+        "columns (5 to 80)": ([5, 20, 80], lambda v: (blobs(10_000, v, 2), 0.1)),
+        "classes (2 to 32)": ([2, 8, 32], lambda v: (blobs(10_000, 20, v), 0.1)),
+        "bandwidth (0.05 to 0.8)": ([0.05, 0.2, 0.8], lambda v: (blobs(10_000, 20, 2), v)),
+    }
+    out = []
+    for name, (values, case) in cases.items():
+        ours, peers = [], []
+        for value in values:
+            (X, y, _, _), bandwidth = case(value)
+            model = KernelTreeClassifier(bandwidth=bandwidth, splitter="hist")
+            cart = DecisionTreeClassifier(random_state=0)
+            a, b = compare(lambda m=model, X=X, y=y: m.fit(X, y), lambda c=cart, X=X, y=y: c.fit(X, y), times)
+            ours.append(a)
+            peers.append(b)
+        slope = [float(np.polyfit(np.log(values), np.log(t), 1)[0]) for t in (ours, peers)]
+        out.append({"quantity": name, "ours": slope[0], "peer": slope[1], "seconds": ours})
+    return out
+
+
+ROWS: dict[str, Callable[[int], list[dict]]] = {
+    "binary": row_binary, "classes": row_classes, "wide": row_wide_bandwidth, "exact": row_exact, "million": row_million,
+    "predict": row_predict, "small": row_small, "default": row_default, "start": row_start,
+}  # fmt: skip
+
+
+def table(rows: list[dict]) -> str:
+    lines = [
+        "| work | ours (s) | peer (s) | ratio | target | met | accuracy | peer's | leaves |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for r in rows:
+        goal = f"≤ {r['target']:g} ×" if "target" in r else f"≤ {r['limit']:g} s"
+        met = r["ratio"] <= r["target"] if "target" in r else r["ours"] <= r["limit"]
+
+        def shown(key: str, form: str, r: dict = r) -> str:
+            return format(r[key], form) if key in r else ""
+
+        lines.append(
+            f"| {r['work']} | {r['ours']:.4g} | {shown('peer', '.4g')} | {shown('ratio', '.2f')} | {goal} | "
+            f"{'yes' if met else 'no'} | {shown('accuracy', '.3f')} | {shown('peer accuracy', '.3f')} | {shown('leaves', 'd')} |"
+        )
+        if "memory" in r:
+            lines.append(
+                f"| extra memory of that fit, in bytes of X | {r['memory']:.2f} | | | ≤ 3 | {'yes' if r['memory'] <= 3 else 'no'} | | | |"
+            )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=[*ROWS, "growth"], help="only these rows")
+    parser.add_argument("--times", type=int, default=3, help="repetitions")
+    parser.add_argument("--write", type=Path, help="put the tables into this page, between its markers")
+    options = parser.parse_args()
+    wanted = options.only or [*ROWS, "growth"]
+    rows: list[dict] = []
+    for name in wanted:
+        if name != "growth":
+            found = ROWS[name](options.times)
+            rows += found
+            print(table(found).split("\n", 2)[2], flush=True)
+    text = table(rows)
+    if "growth" in wanted:
+        text += "\n\n| fit time against | our exponent | CART's | our seconds |\n|---|---|---|---|\n"
+        for g in growth(max(1, options.times - 1)):
+            text += f"| {g['quantity']} | {g['ours']:.2f} | {g['peer']:.2f} | {', '.join(f'{s:.3g}' for s in g['seconds'])} |\n"
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    text += f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; peak memory {memory:.1f} GiB\n"
+    print("\n" + text)
+    if options.write:
+        begin, end = "<!-- kernel_tree begins -->", "<!-- kernel_tree ends -->"
+        page = options.write.read_text()
+        options.write.write_text(page[: page.index(begin) + len(begin)] + "\n" + text + page[page.index(end) :])
+
+
+if __name__ == "__main__":
+    main()

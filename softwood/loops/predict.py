@@ -1,0 +1,172 @@
+"""Fast predictions of trees with axis-aligned gates, for rows without missing values.
+
+The children of a node are a row of two numbers and the choice between them is computed, not branched on: which way a
+point goes cannot be predicted, and a wrong guess of the processor costs more than the whole step.
+`softwood.loops.walk` has the loops for everything else.
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.kernel import kernel_cdf
+
+STEPS = 4  # that an item makes before it is looked at
+LANES = 8  # rows that go down together: the processor waits for memory once for all of them
+
+
+@compiled
+def crisp_leaves_fast(points, tests, thresholds, out):
+    """Leaf that each row reaches in a tree of crisp tests.
+
+    Parameters
+    ----------
+    tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
+    thresholds : (n_nodes,) inf at leaves
+    """
+    n = points.shape[0]
+    node = np.empty(LANES, np.uint32)
+    for begin in range(0, n, LANES):
+        lanes = np.uint64(min(LANES, n - begin))  # unsigned: an index that cannot be negative is not checked for it
+        for lane in range(lanes):
+            node[lane] = 0
+        moving = True
+        while moving:
+            moving = False
+            for lane in range(lanes):
+                at = node[lane]
+                side = np.uint32(points[np.uint64(begin) + lane, tests[at, 0]] > thresholds[at])
+                below = tests[at, np.uint32(1) + side]
+                moving |= below != at
+                node[lane] = below
+        for lane in range(lanes):
+            out[np.uint64(begin) + lane] = node[lane]
+
+
+@compiled
+def _add_link(links, link_ends, at, feature, before, lower, upper):
+    links[at, 0] = feature
+    links[at, 1] = before
+    link_ends[at, 0] = lower
+    link_ends[at, 1] = upper
+
+
+@compiled
+def predict_kernel_rows(
+    points, begin, end, tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items, shares, links,
+    link_ends, active, arrived, events, value, out,
+):  # fmt: skip
+    """Add up shares of leaves times their values in a tree of kernel gates, for the rows `begin` to `end` at once.
+
+    An item is a part of a row on its way down. In each round every item makes a step, without branches; those that
+    arrive at a leaf, or at a gate that may divide them, are then seen to one by one.
+
+    Parameters
+    ----------
+    tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
+    ends : (n_nodes, 2) values up to which a point goes left as a whole, and from which on right; -inf and inf at leaves
+    thresholds, widths, kernels : (n_nodes,)
+    items : (capacity, 3) scratch space: node, row, and last link of each item;  shares : (capacity,)
+    links : (2 * capacity, 2) scratch space: a fork that an item has passed, as its feature and the link before it
+    link_ends : (2 * capacity, 2) the distribution values between which the item's part of the kernel lies since then
+    active, arrived, events : (capacity,) scratch space
+    out : (n, n_outputs) zeros
+
+    Returns
+    -------
+    whether the scratch space was enough; if not, `out` must be cleared and fewer rows taken
+    """
+    none = np.uint32(0xFFFFFFFF)
+    one = np.uint32(1)
+    only_box = edges.shape[0] == 1
+    n_items = np.uint64(end - begin)
+    n_links = np.uint64(0)
+    n_active = n_items
+    capacity = items.shape[0]
+    for k in range(n_items):
+        items[k, 0] = 0
+        items[k, 1] = np.uint64(begin) + k
+        items[k, 2] = none
+        shares[k] = 1.0
+        active[k] = k
+    while n_active > 0:
+        if n_items + n_active > capacity or n_links + 2 * n_active > 2 * capacity:
+            return False
+        n_arrived = np.uint64(0)
+        n_events = np.uint64(0)
+        n_left = np.uint64(0)
+        for k in range(n_active):
+            item = active[k]
+            at = items[item, 0]
+            i = items[item, 1]
+            stays = False
+            for _ in range(STEPS):
+                x = points[i, tests[at, 0]]
+                is_right = x > ends[at, 0]
+                stays = is_right & (x < ends[at, 1])
+                below = tests[at, one + np.uint32(is_right)]
+                at = at if stays else below
+            items[item, 0] = at
+            is_leaf = tests[at, 1] == at
+            arrived[n_arrived] = item
+            n_arrived += np.uint64(stays & is_leaf)
+            events[n_events] = item
+            n_events += np.uint64(stays & (not is_leaf))
+            active[n_left] = item
+            n_left += np.uint64(not stays)
+        n_active = n_left
+        for k in range(n_arrived):
+            item = arrived[k]
+            at = items[item, 0]
+            i = items[item, 1]
+            share = shares[item]
+            for o in range(value.shape[1]):
+                out[i, o] += share * value[at, o]
+        for k in range(n_events):
+            item = events[k]
+            at = items[item, 0]
+            i = items[item, 1]
+            j = tests[at, 0]
+            lower = 0.0
+            upper = 1.0
+            before = items[item, 2]
+            link = before
+            while link != none:
+                if links[link, 0] == j:
+                    lower = link_ends[link, 0]
+                    upper = link_ends[link, 1]
+                    break
+                link = links[link, 1]
+            if only_box:  # the ends say it all
+                mass = (ends[at, 1] - points[i, j]) / (ends[at, 1] - ends[at, 0])
+            else:
+                kind = kernels[at]
+                mass = kernel_cdf(thresholds[at], points[i, j], widths[at], edges[kind], cdfs[kind])
+            if mass >= upper:
+                items[item, 0] = tests[at, 1]
+            elif mass <= lower:
+                items[item, 0] = tests[at, 2]
+            else:
+                share = shares[item]
+                left = share * (mass - lower) / (upper - lower)
+                right = share - left
+                if left >= cutoff and right >= cutoff:  # a new item takes the right side
+                    items[n_items, 0] = tests[at, 2]
+                    items[n_items, 1] = i
+                    items[n_items, 2] = n_links
+                    shares[n_items] = right
+                    _add_link(links, link_ends, n_links, j, before, mass, upper)
+                    n_links += np.uint64(1)
+                    active[n_active] = n_items
+                    n_active += np.uint64(1)
+                    n_items += np.uint64(1)
+                    shares[item] = left
+                goes_left = left >= cutoff
+                items[item, 0] = tests[at, 1 if goes_left else 2]
+                items[item, 2] = n_links
+                lower = lower if goes_left else mass
+                upper = mass if goes_left else upper
+                _add_link(links, link_ends, n_links, j, before, lower, upper)
+                n_links += np.uint64(1)
+            active[n_active] = item
+            n_active += np.uint64(1)
+    return True
