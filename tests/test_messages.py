@@ -20,6 +20,8 @@ y = ["no", "no", "yes", "yes"]
         ({"prediction_kernel": "none"}, "one of 'same', None, 'box', .* Got 'none'"),
         ({"measurement_error": 0.5}, r"a dict by column, or an array of shape \(2,\) .* Got 0.5"),
         ({"measurement_error": {"city": 0.5}}, "columns of numbers. Got 'city'"),
+        ({"measurement_error": {"age": -0.5}}, "at least 0 for column 'age'. Got -0.5"),
+        ({"measurement_error": {"age": lambda age: age * np.nan}}, "finite .* for column 'age'. Got nan"),
         ({"categorical_features": ["cty"]}, "'categorical_features' .* Got 'cty'"),
     ],
 )

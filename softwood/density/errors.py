@@ -70,8 +70,10 @@ def _one_column(owner: object, name: str, error: Any, x: np.ndarray, rows: np.nd
             owner, _NAME, f"one number, or one for each row, for column {name!r}", f"shape {values.shape}"
         )
     checked = values[is_known] if values.ndim else values
-    if not np.all(np.isfinite(checked)) or np.any(checked < 0):
-        raise parameter_error(owner, _NAME, f"finite and at least 0 for column {name!r}", error)
+    is_bad = ~(np.isfinite(checked) & (checked >= 0))
+    if np.any(is_bad):
+        found = float(checked[is_bad][0])
+        raise parameter_error(owner, _NAME, f"finite and at least 0 for column {name!r}", found)
     return np.where(is_known, values, 0.0) if values.ndim else float(values)
 
 
