@@ -89,7 +89,7 @@ class GrowthProblem:
         return self.targets.scaled.shape[1]
 
     @property
-    def criterion_number(self) -> int:
+    def criterion_number(self) -> int | None:
         """Number of the criterion in the compiled loops."""
         number = CRITERIA[self.criterion]
         return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number

@@ -62,15 +62,6 @@ def mark_points(codes, feature, rows, begin, m, words, groups):
 
 
 @compiled
-def _take(table, c, values, offset, atoms, n):
-    atoms[n, 0] = values[offset + c]
-    atoms[n, 1] = offset + c
-    for o in range(table.shape[1]):
-        atoms[n, 2 + o] = table[c, o]
-        table[c, o] = 0.0
-
-
-@compiled
 def take_atoms(table, words, groups, values, offset, n_bins, sparse, atoms):
     """Move the occupied bins of a feature, in rising order, to the list of atoms; empty the table.
 
@@ -102,13 +93,20 @@ def take_atoms(table, words, groups, values, offset, n_bins, sparse, atoms):
                     c = (w << 6) + _lowest_bit(word)
                     word &= word - one
                     if c < n_bins:
-                        _take(table, c, values, offset, atoms, n)
+                        atoms[n, 1] = c
                         n += 1
     else:
         for c in range(n_bins):
             if table[c, 0] > 0.0:
-                _take(table, c, values, offset, atoms, n)
+                atoms[n, 1] = c
                 n += 1
+    for a in range(n):
+        c = np.int64(atoms[a, 1])
+        atoms[a, 0] = values[offset + c]
+        atoms[a, 1] = offset + c
+        for o in range(table.shape[1]):
+            atoms[a, 2 + o] = table[c, o]
+            table[c, o] = 0.0
     if table[n_bins, 0] > 0.0:
         total = 0.0
         for a in range(n):

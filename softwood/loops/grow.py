@@ -24,7 +24,7 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
 from softwood.loops.kernel import kernel_cdf, kernel_share
-from softwood.loops.scan import BINARY_ENTROPY, SLACK, SQUARED, scan_box, scan_box_single
+from softwood.loops.scan import BINARY_ENTROPY, SLACK, scan_box, scan_box_single
 from softwood.loops.scan_general import scan_atoms, scan_cells
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
@@ -82,23 +82,23 @@ def merit_and_impurity(nodes, line, criterion, is_class):
     q = nodes.shape[1] - SUMS
     mass = nodes[line, MASS]
     merit = 0.0
-    if criterion == SQUARED:
+    if criterion is not None:
         for o in range(q):
-            merit += nodes[line, SUMS + o] ** 2
-        merit /= mass
-        if not is_class:
-            return merit, nodes[line, SQUARE] - merit
-        if q == 1:  # two classes, one stored: S - S^2 / W is half of W times Gini
-            return merit, nodes[line, SUMS] - merit
-        return merit, mass - merit
+            s = nodes[line, SUMS + o]
+            if s > 0.0:
+                merit += s * np.log(s / mass)
+        rest = mass - nodes[line, SUMS]
+        if criterion == BINARY_ENTROPY and rest > 0.0:
+            merit += rest * np.log(rest / mass)
+        return merit, -merit
     for o in range(q):
-        s = nodes[line, SUMS + o]
-        if s > 0.0:
-            merit += s * np.log(s / mass)
-    rest = mass - nodes[line, SUMS]
-    if criterion == BINARY_ENTROPY and rest > 0.0:
-        merit += rest * np.log(rest / mass)
-    return merit, -merit
+        merit += nodes[line, SUMS + o] ** 2
+    merit /= mass
+    if not is_class:
+        return merit, nodes[line, SQUARE] - merit
+    if q == 1:  # two classes, one stored: S - S^2 / W is half of W times Gini
+        return merit, nodes[line, SUMS] - merit
+    return merit, mass - merit
 
 
 @compiled

@@ -5,16 +5,17 @@ rises from 0 to 1 over the part of its kernel that lies in the node's interval, 
 the threshold and the gain is convex between breakpoints: the best threshold is a breakpoint, or one of the two
 positions at which a side has exactly the minimum mass.
 
-Criteria (numbers, because compiled code takes no objects): 0 squared error and Gini, 1 entropy, 2 entropy of two
-classes of which only one is stored. What is maximised is the part of the gain that depends on the threshold, `merit`:
-``sum_k SL_k**2 / WL + sum_k SR_k**2 / WR`` for 0, ``sum S log(S / W)`` of both sides for 1 and 2.
+Criteria: None for squared error and Gini, 1 for entropy, 2 for the entropy of two classes of which one is stored. (None
+rather than a number: what is only needed for entropy is then not compiled.) What is maximised is the part of the gain
+that depends on the threshold, `merit`: ``sum_k SL_k**2 / WL + sum_k SR_k**2 / WR`` for the first, ``sum S log(S / W)``
+of both sides for the others.
 """
 
 import numpy as np
 
 from softwood.loops._compile import compiled
 
-SQUARED, ENTROPY, BINARY_ENTROPY = 0, 1, 2
+SQUARED, ENTROPY, BINARY_ENTROPY = None, 1, 2
 
 # An atom cut thinner than this part of its kernel counts as a step: slopes 1 / thickness would swamp the sums.
 THIN = 1e-6
@@ -31,22 +32,21 @@ def _x_log_x(x):
 def merit_of(left_mass, left, total_mass, totals, criterion):
     """Merit of a split with these left sums; what the scan maximises."""
     right_mass = total_mass - left_mass
-    merit = 0.0
-    if criterion == SQUARED:
-        a = 0.0
-        b = 0.0
+    if criterion is not None:
+        merit = -_x_log_x(left_mass) - _x_log_x(right_mass)
         for k in range(totals.shape[0]):
-            a += left[k] * left[k]
-            right = totals[k] - left[k]
-            b += right * right
-        return a / left_mass + b / right_mass
+            s = min(max(left[k], 0.0), totals[k])
+            merit += _x_log_x(s) + _x_log_x(totals[k] - s)
+        if criterion == BINARY_ENTROPY:
+            s = min(max(left[0], 0.0), left_mass)
+            merit += _x_log_x(left_mass - s) + _x_log_x(right_mass - (totals[0] - s))
+        return merit
+    squares_left = 0.0
+    squares_right = 0.0
     for k in range(totals.shape[0]):
-        s = min(max(left[k], 0.0), totals[k])
-        merit += _x_log_x(s) + _x_log_x(totals[k] - s)
-    if criterion == BINARY_ENTROPY:
-        s = min(max(left[0], 0.0), left_mass)
-        merit += _x_log_x(left_mass - s) + _x_log_x(right_mass - (totals[0] - s))
-    return merit - _x_log_x(left_mass) - _x_log_x(right_mass)
+        squares_left += left[k] ** 2
+        squares_right += (totals[k] - left[k]) ** 2
+    return squares_left / left_mass + squares_right / right_mass
 
 
 @compiled
@@ -221,9 +221,8 @@ def _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work):
         left_mass += atoms[a, 2]
         squares_left, squares_right = _advance(left, work[2], totals, 0.0, atoms, a, 0.0, 1.0)
         if left_mass >= least and left_mass <= most:
-            if criterion == SQUARED:
-                merit = squares_left / left_mass + squares_right / (total - left_mass)
-            else:
+            merit = squares_left / left_mass + squares_right / (total - left_mass)
+            if criterion is not None:
                 merit = merit_of(left_mass, left, total, totals, criterion)
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
             if merit > best + tie or (merit > best - tie and nearer_halves):
@@ -305,9 +304,8 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
             for o in range(totals.shape[0]):
                 slope[o] = 0.0
         if left_mass >= least and left_mass <= most and (begun == ended or (t > lo and t < hi)):
-            if criterion == SQUARED:
-                merit = squares_left / left_mass + squares_right / (total - left_mass)
-            else:
+            merit = squares_left / left_mass + squares_right / (total - left_mass)
+            if criterion is not None:
                 merit = merit_of(left_mass, left, total, totals, criterion)
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
             if merit > best + tie or (merit > best - tie and nearer_halves):
