@@ -16,6 +16,8 @@ y = ["no", "no", "yes", "yes"]
         ({"bandwidth": "silvermann"}, "'bandwidth' .* one of 'auto', 'cv', 'silverman', 'loo'. Got 'silvermann'"),
         ({"bandwidth": [0.1, 0.2, 0.3]}, r"one for each of the 2. Got \[0.1, 0.2, 0.3\]"),
         ({"bandwidth": {"agee": 0.1}}, r"by name or number \(2: 'age', 'city'\). Got 'agee'"),
+        ({"bandwidth": None}, "a number of at least 0, .* 'auto', 'cv', 'silverman' or 'loo'. Got None"),
+        ({"bandwidth": 1, "prediction_bandwidth": "auto"}, "'prediction_bandwidth' .* 'same'. Got 'auto'"),
         ({"kernel": "gauss"}, "one of 'box', 'gaussian', 'triangle', a Kernel, .* Got 'gauss'"),
         ({"prediction_kernel": "none"}, "one of 'same', None, 'box', .* Got 'none'"),
         ({"measurement_error": 0.5}, r"a dict by column, or an array of shape \(2,\) .* Got 0.5"),
@@ -28,6 +30,16 @@ y = ["no", "no", "yes", "yes"]
 def test_parameters(parameters, message):
     with pytest.raises(ValueError, match=message):
         KernelTreeClassifier(**parameters).fit(X, y)
+
+
+def test_errors_of_rows_are_as_many_as_rows():
+    with pytest.raises(ValueError, match=r"one for each row, for column 'age'. Got 'an array of shape \(5,\)'"):
+        KernelTreeClassifier(bandwidth=0.1).fit(X, y, measurement_error={"age": np.ones(5)})
+    # a row without weight does not count, but its error is there
+    model = KernelTreeClassifier(bandwidth=0.1)
+    with_error = model.fit(X, y, sample_weight=[0, 1, 1, 1], measurement_error={"age": [9.0, 1.0, 2.0, 3.0]})
+    expected = KernelTreeClassifier(bandwidth=0.1).fit(X[1:], y[1:], measurement_error={"age": [1.0, 2.0, 3.0]})
+    assert np.allclose(with_error.predict_proba(X), expected.predict_proba(X))
 
 
 def test_columns_may_be_named_anything():

@@ -19,7 +19,9 @@ Errors = dict[int, float | np.ndarray]
 _NAME = "measurement_error"
 
 
-def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows: np.ndarray | None = None) -> Errors:
+def read_errors(
+    owner: object, spec: Any, columns: Columns, X: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
+) -> Errors:
     """Check and collect what the user said about errors.
 
     Parameters
@@ -27,7 +29,7 @@ def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows:
     spec : None; a dict from columns to numbers, arrays (n_rows,) or functions of the readings; an array
         (n_features_in,), or (n_rows, n_features_in) with one error for each cell
     X : (n, p) the readings, encoded
-    rows : (n,) which of the user's rows these are, if some were left out
+    rows, n_rows : (n,) which of the user's rows these are, and how many there were, if some were left out
     """
     if spec is None:
         return {}
@@ -52,22 +54,24 @@ def read_errors(owner: object, spec: Any, columns: Columns, X: np.ndarray, rows:
                 raise parameter_error(owner, _NAME, "given for columns of numbers", name)
             continue
         where = int(np.flatnonzero(columns.source == j)[0])
-        out[where] = _one_column(owner, name, error, X[:, where], rows)
+        out[where] = _one_column(owner, name, error, X[:, where], rows, n_rows)
     return out
 
 
-def _one_column(owner: object, name: str, error: Any, x: np.ndarray, rows: np.ndarray | None) -> float | np.ndarray:
+def _one_column(
+    owner: object, name: str, error: Any, x: np.ndarray, rows: np.ndarray | None, n_rows: int | None
+) -> float | np.ndarray:
     is_known = ~np.isnan(x)
     if callable(error):
         values = np.zeros(len(x))
         values[is_known] = error(x[is_known])
     else:
         values = np.asarray(error, dtype=np.float64)
-        if values.ndim == 1 and rows is not None and len(values) > rows.max(initial=-1):
+        if values.ndim == 1 and rows is not None and len(values) == n_rows:
             values = values[rows]
     if values.shape not in ((), (len(x),)):
         raise parameter_error(
-            owner, _NAME, f"one number, or one for each row, for column {name!r}", f"shape {values.shape}"
+            owner, _NAME, f"one number, or one for each row, for column {name!r}", f"an array of shape {values.shape}"
         )
     checked = values[is_known] if values.ndim else values
     is_bad = ~(np.isfinite(checked) & (checked >= 0))

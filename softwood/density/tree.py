@@ -107,7 +107,7 @@ class _KernelTree(TreeEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = prepare(
             matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
-            self._errors(measurement_error, matrix, rows), criterion=self.criterion, splitter=self.splitter,
+            self._errors(measurement_error, matrix, rows, len(y)), criterion=self.criterion, splitter=self.splitter,
             max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
@@ -181,11 +181,13 @@ class _KernelTree(TreeEstimator):
         assert number is not None
         return min(number, p)
 
-    def _errors(self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None) -> Errors:
+    def _errors(
+        self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
+    ) -> Errors:
         """Errors of the columns (the parameter), and in their place those given for single cells."""
         return {
             **read_errors(self, self.measurement_error, self.columns_, matrix),
-            **read_errors(self, given, self.columns_, matrix, rows),
+            **read_errors(self, given, self.columns_, matrix, rows, n_rows),
         }
 
     def _choose_widths(self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray) -> np.ndarray:
