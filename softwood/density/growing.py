@@ -184,8 +184,8 @@ class _Grower:
             "words": np.zeros(n_words, dtype=np.uint64),
             "groups": np.zeros((n_words >> 6) + 1, dtype=np.uint64),
             "atoms": np.empty((most, 3 + q)),
-            "single": np.empty((most + 1, 6)) if is_single else None,
-            "lines": None if is_single else np.empty((most + 1, 6)),
+            "single": np.empty((most + 1, 5)) if is_single else None,
+            "lines": None if is_single else np.empty((most + 1, 5)),
             "work": None if is_single else np.empty((4, q)),
         }
 

@@ -43,6 +43,40 @@ def crisp_leaves_fast(points, tests, thresholds, out):
 
 
 @compiled
+def _make_steps(points, tests, ends, items, active, n_active, arrived, events):
+    """Let every active item make some steps; sort out those at a leaf and those at a gate that may divide them.
+
+    Returns
+    -------
+    number of items that are still on their way, at a leaf, and at such a gate
+    """
+    one = np.uint32(1)
+    n_left = np.uint64(0)
+    n_arrived = np.uint64(0)
+    n_events = np.uint64(0)
+    for k in range(n_active):
+        item = active[k]
+        at = items[item, 0]
+        i = items[item, 1]
+        stays = False
+        for _ in range(STEPS):
+            x = points[i, tests[at, 0]]
+            is_right = x > ends[at, 0]
+            stays = is_right & (x < ends[at, 1])
+            below = tests[at, one + np.uint32(is_right)]
+            at = at if stays else below
+        items[item, 0] = at
+        is_leaf = tests[at, 1] == at
+        arrived[n_arrived] = item
+        n_arrived += np.uint64(stays & is_leaf)
+        events[n_events] = item
+        n_events += np.uint64(stays & (not is_leaf))
+        active[n_left] = item
+        n_left += np.uint64(not stays)
+    return n_left, n_arrived, n_events
+
+
+@compiled
 def _add_link(links, link_ends, at, feature, before, lower, upper):
     links[at, 0] = feature
     links[at, 1] = before
@@ -76,7 +110,6 @@ def predict_kernel_rows(
     whether the scratch space was enough; if not, `out` must be cleared and fewer rows taken
     """
     none = np.uint32(0xFFFFFFFF)
-    one = np.uint32(1)
     only_box = edges.shape[0] == 1
     n_items = np.uint64(end - begin)
     n_links = np.uint64(0)
@@ -91,29 +124,7 @@ def predict_kernel_rows(
     while n_active > 0:
         if n_items + n_active > capacity or n_links + 2 * n_active > 2 * capacity:
             return False
-        n_arrived = np.uint64(0)
-        n_events = np.uint64(0)
-        n_left = np.uint64(0)
-        for k in range(n_active):
-            item = active[k]
-            at = items[item, 0]
-            i = items[item, 1]
-            stays = False
-            for _ in range(STEPS):
-                x = points[i, tests[at, 0]]
-                is_right = x > ends[at, 0]
-                stays = is_right & (x < ends[at, 1])
-                below = tests[at, one + np.uint32(is_right)]
-                at = at if stays else below
-            items[item, 0] = at
-            is_leaf = tests[at, 1] == at
-            arrived[n_arrived] = item
-            n_arrived += np.uint64(stays & is_leaf)
-            events[n_events] = item
-            n_events += np.uint64(stays & (not is_leaf))
-            active[n_left] = item
-            n_left += np.uint64(not stays)
-        n_active = n_left
+        n_active, n_arrived, n_events = _make_steps(points, tests, ends, items, active, n_active, arrived, events)
         for k in range(n_arrived):
             item = arrived[k]
             at = items[item, 0]

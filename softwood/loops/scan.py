@@ -82,6 +82,23 @@ def _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
 
 
 @compiled
+def _place_lines(atoms, n, lo, hi, h, lines):
+    """Where each atom's share begins and ends to rise within the interval, and at what rate (0: at once, a step)."""
+    for k in range(n):
+        start = atoms[k, 0] - h
+        end = atoms[k, 0] + h
+        rate = 0.5 / h
+        if start < lo or end > hi:
+            start = max(start, lo)
+            end = min(end, hi)
+            rate = 1.0 / (end - start) if end - start > THIN * 2.0 * h else 0.0
+        lines[k, 0] = start
+        lines[k, 1] = end
+        lines[k, 2] = rate
+    lines[n, 0] = np.inf  # nothing starts after the last one
+
+
+@compiled
 def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     """Best threshold for a box kernel of one half-width, one output, squared error or two-class Gini.
 
@@ -93,7 +110,7 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     h : half-width of the kernel
     min_mass : smallest mass of a child
     tie : merits closer than this are equal; the split nearer to halves then wins
-    lines : (>= n + 1, 6) scratch space
+    lines : (>= n + 1, 5) scratch space
 
     Returns
     -------
@@ -104,24 +121,11 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     for k in range(n):
         total += atoms[k, 2]
         total_sum += atoms[k, 3]
-        lines[k, 4] = total
-        lines[k, 5] = total_sum
+        lines[k, 3] = total
+        lines[k, 4] = total_sum
     if h <= 0.0:
         return _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie)
-    # Each atom's line: where its share begins and ends to rise, and the slopes it adds to mass and sum (0: a step).
-    for k in range(n):
-        start = atoms[k, 0] - h
-        end = atoms[k, 0] + h
-        rate = 0.5 / h
-        if start < lo or end > hi:
-            start = max(start, lo)
-            end = min(end, hi)
-            rate = 1.0 / (end - start) if end - start > THIN * 2.0 * h else 0.0
-        lines[k, 0] = start
-        lines[k, 1] = end
-        lines[k, 2] = atoms[k, 2] * rate
-        lines[k, 3] = atoms[k, 3] * rate
-    lines[n, 0] = np.inf
+    _place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least
     best = -np.inf
@@ -171,9 +175,9 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
         t = t_next
         # Written without branches: which edge comes next is not to be predicted.
         k = begun if is_start else ended
-        sign = 1.0 if is_start else -1.0
-        slope += sign * lines[k, 2]
-        slope_sum += sign * lines[k, 3]
+        rate = lines[k, 2] if is_start else -lines[k, 2]
+        slope += rate * atoms[k, 2]
+        slope_sum += rate * atoms[k, 3]
         if lines[k, 2] == 0.0 and not is_start:
             left += atoms[k, 2]
             left_sum += atoms[k, 3]
@@ -182,8 +186,8 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
         if begun == ended:  # no kernel reaches here: the running sums are known exactly, forget rounding errors
             slope = 0.0
             slope_sum = 0.0
-            left = lines[ended - 1, 4]
-            left_sum = lines[ended - 1, 5]
+            left = lines[ended - 1, 3]
+            left_sum = lines[ended - 1, 4]
     return best, best_t, best_mass
 
 
@@ -249,17 +253,12 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
         slope[o] = 0.0
     for k in range(n):
         total += atoms[k, 2]
-        lines[k, 4] = total
+        lines[k, 3] = total
         for o in range(totals.shape[0]):
             totals[o] += atoms[k, 3 + o]
     if h <= 0.0:
         return _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work)
-    for k in range(n):
-        lines[k, 0] = max(atoms[k, 0] - h, lo)
-        lines[k, 1] = min(atoms[k, 0] + h, hi)
-        thickness = lines[k, 1] - lines[k, 0]
-        lines[k, 2] = 1.0 / thickness if thickness > THIN * 2.0 * h else 0.0
-    lines[n, 0] = np.inf
+    _place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least
     best = -np.inf
@@ -300,7 +299,7 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
             ended += 1
         if begun == ended:  # no kernel reaches here: forget rounding errors
             slope_mass = 0.0
-            left_mass = lines[ended - 1, 4]
+            left_mass = lines[ended - 1, 3]
             for o in range(totals.shape[0]):
                 slope[o] = 0.0
         if left_mass >= least and left_mass <= most and (begun == ended or (t > lo and t < hi)):

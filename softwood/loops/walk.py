@@ -95,34 +95,23 @@ def visit(
             # A fork: remember what to do later. Bounds change on kernel gates only, which have a mass.
             j = feature[node]
             soft = not np.isnan(mass)
-            if share_left < cutoff:
+            goes_left = share_left >= cutoff
+            is_whole = not goes_left or share_right < cutoff
+            if soft or not is_whole:
+                frame_nodes[height] = node
+                frames[height, 0] = GO_RIGHT
+                if is_whole:
+                    frames[height, 0] = RESTORE_UPPER if goes_left else RESTORE_LOWER
+                frames[height, 2] = share_right
+                frames[height, 3] = mass
                 if soft:
-                    frames[height, 0] = RESTORE_LOWER
-                    frames[height, 1] = bounds[0, j]
-                    frame_nodes[height] = node
-                    bounds[0, j] = mass
-                    height += 1
-                node = right[node]
-                continue
-            if share_right < cutoff:
-                if soft:
-                    frames[height, 0] = RESTORE_UPPER
-                    frames[height, 1] = bounds[1, j]
-                    frame_nodes[height] = node
-                    bounds[1, j] = mass
-                    height += 1
-                node = left[node]
-                continue
-            frames[height, 0] = GO_RIGHT
-            frames[height, 2] = share_right
-            frames[height, 3] = mass
-            frame_nodes[height] = node
-            if soft:
-                frames[height, 1] = bounds[1, j]
-                bounds[1, j] = mass
-            height += 1
-            share = share_left
-            node = left[node]
+                    end = 1 if goes_left else 0
+                    frames[height, 1] = bounds[end, j]
+                    bounds[end, j] = mass
+                height += 1
+            if not is_whole:
+                share = share_left
+            node = left[node] if goes_left else right[node]
             continue
         # A leaf: back to the last fork whose right branch is still to do.
         again = False

@@ -28,16 +28,15 @@ def table(shape):
 
 
 def cdf(t, x, width, shape=BOX):
-    """F(t, x): part of the kernel around `x` that lies at or below `t`."""
-    if width == 0:
-        return 1.0 if x <= t else 0.0
+    """F(t, x): part of the kernel around `x` that lies at or below `t`; arrays are combined by broadcasting."""
+    t, x, width = np.broadcast_arrays(t, x, width)
     below = total = 0.0
-    for left, right, density in zip(shape.edges[:-1], shape.edges[1:], shape.densities, strict=True):
-        start, stop = x + width * left, x + width * right
-        covered = 0.0 if t <= start else 1.0 if t >= stop else (t - start) / (stop - start)
-        below += density * (right - left) * covered
-        total += density * (right - left)
-    return below / total
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for left, right, density in zip(shape.edges[:-1], shape.edges[1:], shape.densities, strict=True):
+            start, stop = x + width * left, x + width * right
+            below = below + density * (right - left) * np.clip((t - start) / (stop - start), 0.0, 1.0)
+            total += density * (right - left)
+    return np.where(width == 0, np.where(x <= t, 1.0, 0.0), below / total)[()]
 
 
 def interval_mass(x, width, lo, hi, shape=BOX):
@@ -48,7 +47,7 @@ def interval_mass(x, width, lo, hi, shape=BOX):
 def left_share(t, x, width, lo, hi, shape=BOX):
     """Of the part of `x` in (lo, hi], the share at or below `t`."""
     inside = interval_mass(x, width, lo, hi, shape)
-    return min(max((cdf(t, x, width, shape) - cdf(lo, x, width, shape)) / inside, 0.0), 1.0)
+    return np.clip((cdf(t, x, width, shape) - cdf(lo, x, width, shape)) / inside, 0.0, 1.0)
 
 
 def density(t, x, width, shape=BOX):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.reference.gains import merit
-from tests.reference.kernels import BOX, cdf, left_share, table
+from tests.reference.kernels import BOX, cdf, table
 
 
 class Axis:
@@ -20,20 +20,20 @@ class Axis:
     def __init__(self, x, widths, masses, sums, lo=-np.inf, hi=np.inf, shape=BOX, lower=None, upper=None):
         self.x, self.masses, self.sums = np.asarray(x), np.asarray(masses), np.asarray(sums)
         self.widths = np.broadcast_to(widths, self.x.shape)
-        self.lo, self.hi, self.shape, self.lower, self.upper = lo, hi, shape, lower, upper
+        self.lo, self.hi, self.shape = lo, hi, shape
+        self.known = ~np.isnan(self.x)
+        self.has_bounds = lower is not None
+        self.lower = lower if self.has_bounds else cdf(lo, self.x, self.widths, shape)
+        self.upper = upper if self.has_bounds else cdf(hi, self.x, self.widths, shape)
 
     def shares(self, t):
         """Share of each point that goes left at `t`; missing ones go as the mass of the others does."""
-        out = np.full(len(self.x), np.nan)
-        known = np.flatnonzero(~np.isnan(self.x))
-        for i in known:
-            if self.lower is None:
-                out[i] = left_share(t, self.x[i], self.widths[i], self.lo, self.hi, self.shape)
-            else:
-                below = cdf(t, self.x[i], self.widths[i], self.shape)
-                room = self.upper[i] - self.lower[i]
-                out[i] = min(max((below - self.lower[i]) / room, 0.0), 1.0)
-        out[np.isnan(out)] = self.masses[known] @ out[known] / self.masses[known].sum()
+        known = self.known
+        below = cdf(t, self.x[known], self.widths[known], self.shape)
+        room = self.upper[known] - self.lower[known]
+        out = np.empty(len(self.x))
+        out[known] = np.clip((below - self.lower[known]) / room, 0.0, 1.0)
+        out[~known] = self.masses[known] @ out[known] / self.masses[known].sum()
         return out
 
     def left(self, t):
@@ -42,38 +42,40 @@ class Axis:
         return shares @ self.masses, shares @ self.sums
 
     def merit(self, t, criterion):
+        """Merit of the split at `t`."""
         mass, sums = self.left(t)
         return merit(mass, sums, self.masses.sum() - mass, self.sums.sum(axis=0) - sums, criterion)
 
     def breakpoints(self):
         """Where the slope of a point's share changes, or (crisp points) the share jumps."""
-        known = ~np.isnan(self.x)
-        at = self.x[known, None] + self.widths[known, None] * np.array(self.shape.edges)
-        if self.lower is not None:
+        x, widths = self.x[self.known], self.widths[self.known]
+        at = (x[:, None] + widths[:, None] * np.array(self.shape.edges)).ravel()
+        if self.has_bounds:
             edges, values = table(self.shape)
-            levels = np.concatenate([self.lower[known], self.upper[known]])
-            ends = np.tile(self.x[known], 2) + np.tile(self.widths[known], 2) * np.interp(levels, values, edges)
-            at = np.append(at, ends)
+            for level in (self.lower, self.upper):
+                at = np.append(at, x + widths * np.interp(level[self.known], values, edges))
         at = np.unique(at)
         return at[(at > self.lo) & (at < self.hi)]
 
     def candidates(self, n_grid, min_mass):
         """Thresholds to try."""
         points = self.breakpoints()
-        if len(points) == 0:
-            points = np.array([0.5 * (self.lo + self.hi)]) if np.isfinite(self.hi - self.lo) else np.array([])
-        crisp = self.x[~np.isnan(self.x) & (self.widths == 0)]
-        tried = [points, 0.5 * (points[1:] + points[:-1]), np.nextafter(crisp, -np.inf)]
         low = self.lo if np.isfinite(self.lo) else points.min(initial=0.0) - 1.0
         high = self.hi if np.isfinite(self.hi) else points.max(initial=0.0) + 1.0
-        tried.append(np.linspace(low, high, n_grid + 2)[1:-1])
+        crisp = self.x[self.known & (self.widths == 0)]
         total = self.masses.sum()
-        tried.append([self._where_left_mass_is(goal, low, high) for goal in (min_mass, total - min_mass)])
+        tried = [
+            points,
+            0.5 * (points[1:] + points[:-1]),
+            np.nextafter(crisp, -np.inf),
+            np.linspace(low, high, n_grid + 2)[1:-1],
+            [self._where_left_mass_is(goal, low, high) for goal in (min_mass, total - min_mass)],
+        ]
         out = np.unique(np.concatenate(tried))
         return out[(out > self.lo) & (out < self.hi)]
 
     def _where_left_mass_is(self, goal, low, high):
-        for _ in range(60):
+        for _ in range(50):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self.left(middle)[0] < goal else (low, middle)
         return high
@@ -81,11 +83,11 @@ class Axis:
     def best(self, criterion, min_mass, n_grid=40):
         """Largest merit of the thresholds with the minimum mass on both sides, and its place; -inf if there is none."""
         best, best_t = -np.inf, np.nan
-        total = self.masses.sum()
+        total, sums = self.masses.sum(), self.sums.sum(axis=0)
         for t in self.candidates(n_grid, min_mass):
-            mass, _ = self.left(t)
-            if mass >= min_mass and total - mass >= min_mass:
-                value = self.merit(t, criterion)
+            left_mass, left_sums = self.left(t)
+            if left_mass >= min_mass and total - left_mass >= min_mass:
+                value = merit(left_mass, left_sums, total - left_mass, sums - left_sums, criterion)
                 if value > best:
                     best, best_t = value, t
         return best, best_t

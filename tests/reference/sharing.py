@@ -87,7 +87,7 @@ def gradient(tree, shapes, x, cells=None, step=1e-6):
 
 
 def interval_membership(tree, shapes, widths, node, x):
-    """Membership of `x` in a node of kernel gates with one width per feature: the product over features of its intervals."""
+    """Membership of `x` in a node, with one width per feature: the product over features of its intervals."""
     lo, hi = np.full(tree.n_features, -np.inf), np.full(tree.n_features, np.inf)
     kernel = np.zeros(tree.n_features, dtype=int)
     child = node
