@@ -9,12 +9,12 @@ the node's interval: its two ends, as values of the distribution function, are c
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from softwood.density.growing import GrowthProblem, Limits, finish
 from softwood.loops import grow as loop
-from softwood.loops.kernel import kernel_cdf
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_general import scan_points
 from softwood.targets import ClassTargets, RealTargets
@@ -36,85 +36,127 @@ def grow_tree_per_node(
 ) -> SoftTree:
     """Grow a tree depth first, with the half-widths that `rule` gives for the points of each node and their masses."""
     n, p = X.shape
-    n_outputs = problem.stored_outputs
-    targets = problem.targets
-    labels = targets.labels if isinstance(targets, ClassTargets) and n_outputs > 1 else None
-    matrix = targets.matrix()
-    if targets.is_class and n_outputs == 1:
-        matrix = matrix[:, 1:2] if matrix.shape[1] > 1 else np.zeros((n, 1))
-    squares = (matrix**2).sum(axis=1)
-    n_draw = p if limits.n_draw is None else limits.n_draw
-    max_depth = np.inf if limits.max_depth is None else limits.max_depth
-    min_gain = limits.min_gain_merit(problem, float(problem.weights.sum()))
-    criterion = problem.criterion_number
-    edges, cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
-    order = np.empty(p, dtype=np.int64)
+    grower = _Grower(problem, X, rule, limits)
     lines: list[np.ndarray] = []
-    widths_of: list[float] = []
-    everywhere = (-np.inf, np.inf)
-    stack = [(np.arange(n), np.ones(n), np.zeros((n, p)), np.ones((n, p)), -1, 0, 0, np.uint64(seed))]
+    widths: list[float] = []
+    stack = [_Node(np.arange(n), np.ones(n), np.zeros((n, p)), np.ones((n, p)), -1, 0, 0, np.uint64(seed))]
     while stack:
-        rows, shares, lower, upper, parent, side, depth, node_seed = stack.pop()
-        masses = shares * problem.weights[rows]
-        weighted = masses[:, None] * matrix[rows]
-        line = np.zeros((1, loop.SUMS + n_outputs))
-        line[0, : loop.SUMS] = [parent, side, depth, -1, np.nan, np.nan, masses.sum(), masses @ squares[rows]]
-        line[0, loop.SUMS :] = weighted.sum(axis=0)
-        number = len(lines)
+        node = stack.pop()
+        line, points = grower.weigh(node)
         lines.append(line)
-        widths_of.append(0.0)
-        if progress is not None and number % 100 == 0:
-            progress(number)
-        mass = line[0, loop.MASS]
-        base, impure = loop.merit_and_impurity(line, 0, criterion, targets.is_class)
-        if depth >= max_depth or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
-            continue
-        loop.draw_features(order, node_seed, n_draw)
-        widths = rule(X[rows], targets.take(rows), masses)
-        points = masses[:, None] if labels is not None else np.hstack([masses[:, None], weighted])
+        split = grower.search(node, line, points)
+        children = None if split is None else grower.divide(node, split, len(lines) - 1)
+        widths.append(0.0 if split is None or children is None else split.width)
+        if split is not None and children is not None:
+            line[0, loop.FEATURE : loop.MASS] = [split.feature, split.threshold, split.missing_left]
+            stack += children[::-1]
+        if progress is not None and len(lines) % 100 == 0:
+            progress(len(lines))
+    return finish(problem, limits, np.concatenate(lines), np.array(widths))
+
+
+@dataclass
+class _Node:
+    """A node to be grown; `lower` and `upper` are the bounds of each point's kernel in it, (n_rows, p)."""
+
+    rows: np.ndarray
+    shares: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    parent: int
+    side: int
+    depth: int
+    seed: np.uint64
+
+
+@dataclass
+class _Split:
+    feature: int
+    threshold: float
+    missing_left: float
+    width: float
+
+
+class _Grower:
+    """Search and division of one node."""
+
+    def __init__(self, problem: GrowthProblem, X: np.ndarray, rule: WidthRule, limits: Limits) -> None:
+        self.problem, self.X, self.rule, self.limits = problem, X, rule, limits
+        targets = problem.targets
+        self.labels = targets.labels if isinstance(targets, ClassTargets) and problem.stored_outputs > 1 else None
+        self.matrix = targets.matrix()
+        if targets.is_class and problem.stored_outputs == 1:
+            self.matrix = self.matrix[:, 1:2] if self.matrix.shape[1] > 1 else np.zeros((len(X), 1))
+        self.squares = (self.matrix**2).sum(axis=1)
+        self.min_gain = limits.min_gain_merit(problem, float(problem.weights.sum()))
+        self.edges, self.cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
+
+    def weigh(self, node: _Node) -> tuple[np.ndarray, np.ndarray]:
+        """The node's line as a leaf, and its points as the scan takes them."""
+        masses = node.shares * self.problem.weights[node.rows]
+        weighted = masses[:, None] * self.matrix[node.rows]
+        head = [node.parent, node.side, node.depth, -1, np.nan, np.nan, masses.sum(), masses @ self.squares[node.rows]]
+        points = masses[:, None] if self.labels is not None else np.hstack([masses[:, None], weighted])
+        return np.concatenate([head, weighted.sum(axis=0)])[None], np.ascontiguousarray(points)
+
+    def search(self, node: _Node, line: np.ndarray, points: np.ndarray) -> _Split | None:
+        """Best split with bandwidths estimated from the node's points; None for a leaf."""
+        limits, problem, p = self.limits, self.problem, self.X.shape[1]
+        mass, criterion = line[0, loop.MASS], problem.criterion_number
+        base, impure = loop.merit_and_impurity(line, 0, criterion, problem.targets.is_class)
+        is_deep = limits.max_depth is not None and node.depth >= limits.max_depth
+        if is_deep or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
+            return None
+        n_draw = p if limits.n_draw is None else limits.n_draw
+        order = np.empty(p, dtype=np.int64)
+        loop.draw_features(order, node.seed, n_draw)
+        widths = self.rule(self.X[node.rows], problem.targets.take(node.rows), points[:, 0])
+        labels = None if self.labels is None else self.labels[node.rows]
         tie = 1e-10 * impure
-        best, best_feature, best_threshold, best_mass = -np.inf, -1, np.nan, 0.0
+        best, split = -np.inf, None
         for k, j in enumerate(order.tolist()):
-            if k >= n_draw and best_feature >= 0:
+            if k >= n_draw and split is not None:
                 break
-            x = np.ascontiguousarray(X[rows, j])
+            x = self.X[node.rows, j]
             if np.isnan(x).all():
                 continue
             merit, threshold, left_mass = scan_points(
-                x, np.full(len(rows), widths[j]), np.ascontiguousarray(lower[:, j]), np.ascontiguousarray(upper[:, j]),
-                np.ascontiguousarray(points), None if labels is None else labels[rows], len(rows), edges[j], cdfs[j],
-                *everywhere, limits.min_mass, tie, criterion, n_outputs,
+                x, np.full(len(x), widths[j]), np.ascontiguousarray(node.lower[:, j]),
+                np.ascontiguousarray(node.upper[:, j]), points, labels, len(x), self.edges[j], self.cdfs[j],
+                -np.inf, np.inf, limits.min_mass, tie, criterion, problem.stored_outputs,
             )  # fmt: skip
             if merit - base > tie and merit > best + tie:
-                best, best_feature, best_threshold, best_mass = merit, j, threshold, left_mass
-        if best_feature < 0 or best - base < min_gain:
-            continue
-        j, missing_left = best_feature, best_mass / mass
-        reached = np.array(
-            [kernel_cdf(best_threshold, x, widths[j], edges[j], cdfs[j]) if x == x else np.nan for x in X[rows, j]]
-        )
-        room = upper[:, j] - lower[:, j]
+                best, split = merit, _Split(j, threshold, left_mass / mass, widths[j])
+        return None if best - base < self.min_gain else split
+
+    def divide(self, node: _Node, split: _Split, number: int) -> list[_Node] | None:
+        """Left and right child of a node, or None if a side would be empty."""
+        j, cutoff = split.feature, self.limits.cutoff
+        x, lower, upper = self.X[node.rows, j], node.lower[:, j], node.upper[:, j]
+        if split.width > 0:
+            reached = np.interp((split.threshold - x) / split.width, self.edges[j], self.cdfs[j])
+        else:
+            reached = (x <= split.threshold).astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.clip((reached - lower[:, j]) / room, 0.0, 1.0)
-        part = np.where(reached >= upper[:, j], 1.0, np.where(reached <= lower[:, j], 0.0, part))
-        part = np.where(np.isnan(reached), missing_left, part)
-        left, right = shares * part, shares * (1.0 - part)
+            part = (reached - lower) / (upper - lower)
+        part = np.where(reached >= upper, 1.0, np.where(reached <= lower, 0.0, part))
+        part = np.where(np.isnan(x), split.missing_left, part)
+        left = node.shares * part
+        right = node.shares - left
         left, right = (
-            np.where(left < limits.cutoff, 0.0, np.where(right < limits.cutoff, shares, left)),
-            np.where(right < limits.cutoff, 0.0, np.where(left < limits.cutoff, shares, right)),
+            np.where(left < cutoff, 0.0, np.where(right < cutoff, node.shares, left)),
+            np.where(right < cutoff, 0.0, np.where(left < cutoff, node.shares, right)),
         )
-        in_left, in_right = np.flatnonzero(left > 0), np.flatnonzero(right > 0)
-        if len(in_left) == 0 or len(in_right) == 0:
-            continue
-        line[0, loop.FEATURE : loop.MASS] = [j, best_threshold, missing_left]
-        widths_of[number] = widths[j]
-        known = np.where(np.isnan(reached), 1.0, reached)
-        below, above = upper.copy(), lower.copy()
-        below[:, j] = np.minimum(upper[:, j], known)
-        above[:, j] = np.where(np.isnan(reached), lower[:, j], np.maximum(lower[:, j], known))
-        seeds = [np.uint64(loop.next_seed(node_seed, k)) for k in range(2)]  # numba hands out Python ints
-        stack.append(
-            (rows[in_right], right[in_right], above[in_right], upper[in_right], number, 1, depth + 1, seeds[1])
-        )
-        stack.append((rows[in_left], left[in_left], lower[in_left], below[in_left], number, 0, depth + 1, seeds[0]))
-    return finish(problem, limits, np.concatenate(lines), np.array(widths_of))
+        below, above = node.upper.copy(), node.lower.copy()
+        below[:, j] = np.where(np.isnan(x), upper, np.minimum(upper, reached))
+        above[:, j] = np.where(np.isnan(x), lower, np.maximum(lower, reached))
+        children = []
+        for side, shares, low, high in ((0, left, node.lower, below), (1, right, above, node.upper)):
+            inside = np.flatnonzero(shares > 0)
+            if len(inside) == 0:
+                return None
+            seed = np.uint64(loop.next_seed(node.seed, side))  # numba hands out Python ints
+            children.append(
+                _Node(node.rows[inside], shares[inside], low[inside], high[inside], number, side, node.depth + 1, seed)
+            )
+        return children
