@@ -151,9 +151,9 @@ def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.nd
 
 
 def _is_text(X: Any, j: int) -> bool:
-    """Whether a frame's column holds text or categories, judged by its type; objects by what they hold."""
+    """Whether a frame's column holds text, categories or truth values, by its type; objects by what they hold."""
     kind = _type_name(X, j)
-    if any(word in kind for word in ("category", "categorical", "enum", "string", "str")):
+    if any(word in kind for word in ("category", "categorical", "enum", "string", "str", "bool")):
         return True
     if kind != "object":
         return False

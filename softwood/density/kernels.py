@@ -17,7 +17,7 @@ from softwood.tree import KernelShapes
 __all__ = ["Kernel", "box", "gaussian", "resolve_kernels", "triangle"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kernel:
     """A piecewise-constant density around a measured value.
 

@@ -264,8 +264,8 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
-    begun = 0
-    ended = 0
+    begun = np.int64(0)  # a plain 0 is a type of its own to begin with, and would compile what it is passed to twice
+    ended = np.int64(0)
     left_mass = 0.0
     slope_mass = 0.0
     t = lines[0, 0]

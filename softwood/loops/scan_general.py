@@ -220,8 +220,8 @@ def scan_points(x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, 
     atoms = np.zeros((m, 3 + n_outputs))
     missing = np.zeros(1 + n_outputs)
     observed = 0.0
-    n = 0
-    at = 0
+    n = np.int64(0)  # not a plain 0: see `scan_box`
+    at = np.int64(0)
     for k in range(m):
         if np.isnan(x[k]):
             missing[0] += points[k, 0]
@@ -278,7 +278,7 @@ def scan_atoms(atoms, n, width, edges, cdf, lo, hi, min_mass, tie, criterion, n_
     times = np.empty(n * pieces)
     rates = np.empty(n * pieces)
     owners = np.empty(n * pieces, np.int64)
-    at = 0
+    at = np.int64(0)
     for a in range(n):
         x = atoms[a, 0]
         lower = kernel_cdf(lo, x, width, edges, cdf)
