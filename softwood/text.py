@@ -63,16 +63,16 @@ def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left
         if gate == Gate.KERNEL:
             width = tree.width[node]
             return text + (f" ±{width:.{decimals}g}" if width > 0 else "")
-        text = f"{1 - tree.blend[node]:.2f} [{text}] + {tree.blend[node]:.2f} [{{}}]"
-    else:
-        text = "{}"
     assert tree.weights is not None  # checked when the tree was made
     row = tree.weights[node]
     largest = np.argsort(-np.abs(row), kind="stable")[: min(3, np.count_nonzero(row))]
     terms = " ".join(f"{row[j]:+{number}} {names[j]}" for j in largest)
     more = np.count_nonzero(row) - len(largest)
     rest = f" + {more} more" if more > 0 else ""
-    return text.format(f"{terms}{rest} {tree.bias[node]:+{number}} {'>' if is_left else '<='} 0")
+    oblique = f"{terms}{rest} {tree.bias[node]:+{number}} {'>' if is_left else '<='} 0"
+    if gate == Gate.BLEND:
+        return f"{1 - tree.blend[node]:.2f} [{text}] + {tree.blend[node]:.2f} [{oblique}]"
+    return oblique
 
 
 def _summary(tree: SoftTree, node: int, class_names: Sequence[str] | None, decimals: int) -> str:

@@ -451,13 +451,9 @@ def _parents_and_depths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray
     """Parent and depth of each node; an error if the children do not describe one tree."""
     n = len(left)
     inner = np.flatnonzero(left >= 0)
-    children = np.concatenate([left[inner], right[inner]])
-    is_tree = (
-        len(right) == n
-        and np.array_equal(left >= 0, right >= 0)
-        and len(children) == n - 1
-        and np.array_equal(np.sort(children), np.arange(1, n))
-    )
+    has_pairs = np.array_equal(left >= 0, right >= 0)
+    children = np.concatenate([left[inner], right[inner]]) if has_pairs else inner
+    is_tree = has_pairs and len(children) == n - 1 and np.array_equal(np.sort(children), np.arange(1, n))
     parent = np.full(n, -1, dtype=np.int32)
     depth = np.zeros(n, dtype=np.int32)
     if is_tree:
