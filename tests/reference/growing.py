@@ -35,19 +35,19 @@ def check_splits(tree, X, Y, weights, widths, shapes, *, criterion, min_mass, ma
         assert tree.value[node] == _approx(masses @ Y / mass)
         axes = [axis(X, Y, masses, widths, shapes, j, lo[node, j], hi[node, j]) for j in range(X.shape[1])]
         best = max((best_gain(a, criterion, min_mass, n_grid) for a in axes if a is not None), default=-np.inf)
-        scale = mass * impurity(masses, Y, criterion)
+        tolerance = 1e-8 * mass * impurity(masses, Y, criterion) + 1e-12 * mass * (1 + (Y**2).max())
         if tree.children_left[node] >= 0:
             n_splits += 1
             j, t = tree.feature[node], tree.threshold[node]
             assert lo[node, j] < t < hi[node, j]
             shared = axes[j].shares(t)
             found = gain(axes[j].masses, axes[j].targets, shared, criterion)
-            assert found >= best - 1e-8 * scale, f"node {node}: gain {found}, but {best} is possible"
+            assert found >= best - tolerance, f"node {node}: gain {found}, but {best} is possible"
             left = shared @ axes[j].masses
             assert min(left, mass - left) >= min_mass * (1 - 1e-6)
             assert abs(tree.missing_left[node] - left / mass) <= 1e-7
         elif tree.depth[node] < max_depth:
-            assert best <= 1e-8 * scale, f"leaf {node} could be split with gain {best} of {scale}"
+            assert best <= tolerance, f"leaf {node} could be split with gain {best}"
     return n_splits
 
 

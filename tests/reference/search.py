@@ -27,17 +27,17 @@ class Axis:
         self.upper = upper if self.has_bounds else cdf(hi, self.x, self.widths, shape)
 
     def shares(self, t):
-        """Share of each point that goes left at `t`; missing ones go as the mass of the others does."""
+        """Share of each point that goes left at each `t`, (..., n); missing ones go as the mass of the others does."""
         known = self.known
-        below = cdf(t, self.x[known], self.widths[known], self.shape)
+        below = cdf(np.asarray(t)[..., None], self.x[known], self.widths[known], self.shape)
         room = self.upper[known] - self.lower[known]
-        out = np.empty(len(self.x))
-        out[known] = np.clip((below - self.lower[known]) / room, 0.0, 1.0)
-        out[~known] = self.masses[known] @ out[known] / self.masses[known].sum()
+        out = np.empty((*np.shape(t), len(self.x)))
+        out[..., known] = np.clip((below - self.lower[known]) / room, 0.0, 1.0)
+        out[..., ~known] = (out[..., known] @ self.masses[known] / self.masses[known].sum())[..., None]
         return out
 
     def left(self, t):
-        """Mass and sums on the left of `t`."""
+        """Mass and sums on the left of each `t`."""
         shares = self.shares(t)
         return shares @ self.masses, shares @ self.sums
 
@@ -69,23 +69,26 @@ class Axis:
             0.5 * (points[1:] + points[:-1]),
             np.nextafter(crisp, -np.inf),
             np.linspace(low, high, n_grid + 2)[1:-1],
-            [self._where_left_mass_is(goal, low, high) for goal in (min_mass, total - min_mass)],
+            self._where_left_mass_is(np.array([min_mass, total - min_mass]), low, high),
         ]
         out = np.unique(np.concatenate(tried))
         return out[(out > self.lo) & (out < self.hi)]
 
     def _where_left_mass_is(self, goal, low, high):
+        """By halving the interval again and again."""
+        low, high = np.full(len(goal), low), np.full(len(goal), high)
         for _ in range(50):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.left(middle)[0] < goal else (low, middle)
+            too_low = self.left(middle)[0] < goal
+            low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
         return high
 
     def best(self, criterion, min_mass, n_grid=40):
         """Largest merit of the thresholds with the minimum mass on both sides, and its place; -inf if there is none."""
         best, best_t = -np.inf, np.nan
         total, sums = self.masses.sum(), self.sums.sum(axis=0)
-        for t in self.candidates(n_grid, min_mass):
-            left_mass, left_sums = self.left(t)
+        tried = self.candidates(n_grid, min_mass)
+        for t, left_mass, left_sums in zip(tried, *self.left(tried), strict=True):
             if left_mass >= min_mass and total - left_mass >= min_mass:
                 value = merit(left_mass, left_sums, total - left_mass, sums - left_sums, criterion)
                 if value > best:

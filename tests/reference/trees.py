@@ -27,13 +27,14 @@ def random_tree(
         right += [-1, -1]
     n = len(left)
     inner = np.array(left) >= 0
-    feature = np.where(inner, rng.integers(n_features, size=n), -1)
+    gate = np.where(inner, rng.choice([int(g) for g in gates], size=n), Gate.LEAF)
+    has_test = (gate == Gate.KERNEL) | (gate == Gate.BLEND)
+    feature = np.where(has_test, rng.integers(n_features, size=n), -1)
     if isinstance(widths, str):
         width = rng.choice([0.0, 0.3, 1.0, 4.0], size=n)
     else:
         width = np.broadcast_to(widths, n_features)[feature]
     by_feature = rng.integers(len(shapes), size=n_features)
-    gate = np.where(inner, rng.choice([int(g) for g in gates], size=n), Gate.LEAF)
     width = np.where(gate == Gate.BLEND, 2.0, width)
     oblique = any(g != Gate.KERNEL for g in gates)
     masses = rng.random(n) + 0.1
@@ -45,13 +46,13 @@ def random_tree(
         children_right=right,
         gate=gate,
         feature=feature,
-        threshold=np.where(inner, rng.normal(size=n), np.nan),
+        threshold=np.where(has_test, rng.normal(size=n), np.nan),
         missing_left=rng.random(n),
         width=np.where(inner, width, 0.0),
-        kernel=np.where(inner, by_feature[feature], 0),
+        kernel=np.where(has_test, by_feature[feature], 0),
         weights=rng.normal(size=(n, n_features)) * (rng.random((n, n_features)) < 0.7) if oblique else None,
         bias=rng.normal(size=n) if oblique else 0.0,
-        blend=rng.random(n) if oblique else 0.0,
+        blend=np.where(gate == Gate.BLEND, rng.random(n), 0.0),
         value=rng.normal(size=(n, n_outputs)),
         mass=masses,
         impurity=rng.random(n),

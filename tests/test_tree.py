@@ -1,0 +1,299 @@
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from softwood import Gate, SoftTree
+from softwood.tree import KernelShapes
+from tests.reference.kernels import BOX, SHAPES, STAIRS, table
+from tests.reference.sharing import node_shares
+from tests.reference.trees import ALL_GATES, random_points, random_tree
+
+
+def stump(**columns):
+    columns = {"feature": [0, -1, -1], "threshold": [1.5, np.nan, np.nan], "value": [0.5, 0.0, 1.0]} | columns
+    return SoftTree.from_nodes(children_left=[1, -1, -1], children_right=[2, -1, -1], n_features=1, **columns)
+
+
+# What holds for every tree
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("cutoff", [0.0, 0.02])
+def test_children_add_up_to_their_parent_and_leaves_to_one(seed, cutoff):
+    tree = random_tree(seed, gates=ALL_GATES, n_leaves=20, cutoff=cutoff)
+    shares = tree.memberships(random_points(seed, 30, 3, missing=0.2)).toarray()
+    inner = np.flatnonzero(tree.children_left >= 0)
+    below = shares[:, tree.children_left[inner]] + shares[:, tree.children_right[inner]]
+    assert below == pytest.approx(shares[:, inner], abs=1e-14)
+    assert shares[:, tree.children_left < 0].sum(axis=1) == pytest.approx(1.0, abs=1e-14)
+    assert np.all(shares >= 0)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(3))
+def test_answers_agree_with_one_another(seed):
+    tree, X = random_tree(seed, gates=ALL_GATES, n_leaves=20), random_points(seed, 30, 3, missing=0.1)
+    shares = tree.memberships(X).toarray()
+    leaves = np.flatnonzero(tree.children_left < 0)
+    assert tree.predict(X) == pytest.approx(shares[:, leaves] @ tree.value[leaves])
+    assert np.array_equal(tree.predict_largest(X), tree.predict(X).argmax(axis=1))
+    assert np.array_equal(tree.apply(X), leaves[shares[:, leaves].argmax(axis=1)])
+    assert np.array_equal(tree.decision_path(X).toarray(), (shares > 0).astype(int))
+
+
+@pytest.mark.tiny
+def test_apply_takes_the_first_of_equal_leaves():
+    assert stump(width=[1.0, 0, 0]).apply(np.array([[1.5]])).tolist() == [1]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(5))
+def test_cutoff_changes_a_prediction_by_less_than_it_says(seed):
+    exact = random_tree(seed, n_leaves=60, widths=2.0, n_features=4, shapes=[BOX])
+    X = random_points(seed, 50, 4)
+    spread = np.ptp(exact.value[exact.children_left < 0], axis=0).max()
+    for cutoff in (1e-4, 1e-2, 0.1):
+        cut = replace(exact, cutoff=cutoff)
+        visited = exact.decision_path(X).sum(axis=1)
+        moved = np.abs(cut.predict(X) - exact.predict(X)).max(axis=1)
+        assert np.all(moved <= cutoff * visited * spread)
+    assert cut.decision_path(X).sum() < 0.9 * exact.decision_path(X).sum()
+
+
+@pytest.mark.tiny
+def test_parents_depths_and_counts():
+    tree = random_tree(0, n_leaves=15)
+    for node in range(1, tree.n_nodes):
+        above = tree.parent[node]
+        assert node in (tree.children_left[above], tree.children_right[above])
+        assert tree.depth[node] == tree.depth[above] + 1
+    assert (tree.n_leaves, tree.n_nodes) == (15, 29)
+    assert (tree.parent[0], tree.depth[0]) == (-1, 0)
+    assert tree.max_depth == tree.depth.max()
+    assert "29 nodes, 15 leaves" in repr(tree)
+
+
+@pytest.mark.tiny
+def test_walk_is_depth_first_left_before_right():
+    tree = random_tree(1, n_leaves=15)
+    order = list(tree.walk())
+    assert sorted(order) == list(range(tree.n_nodes))
+    place = {node: k for k, node in enumerate(order)}
+    for node in np.flatnonzero(tree.children_left >= 0):
+        left, right = tree.children_left[node], tree.children_right[node]
+        assert place[left] == place[node] + 1
+        assert place[right] > place[left]
+
+
+# Kernels
+
+
+@pytest.mark.tiny
+def test_crisp_only_if_all_gates_are_crisp_tests():
+    assert random_tree(0, widths=0.0).is_crisp
+    assert not random_tree(0, widths=1.0).is_crisp
+    assert random_tree(0, n_leaves=1).is_crisp
+    oblique = random_tree(0, gates=(Gate.OBLIQUE,), widths=0.0)
+    assert not oblique.is_crisp
+    assert random_tree(0).crisp().is_crisp
+
+
+@pytest.mark.tiny
+def test_crisp_keeps_the_tests_and_the_other_gates():
+    tree = random_tree(0, gates=ALL_GATES, n_leaves=30)
+    crisp = tree.crisp()
+    assert np.array_equal(crisp.threshold, tree.threshold, equal_nan=True)
+    kernel = tree.gate == Gate.KERNEL
+    assert np.all(crisp.width[kernel] == 0)
+    assert np.array_equal(crisp.width[~kernel], tree.width[~kernel])
+    assert tree.width[kernel].max() > 0
+
+
+@pytest.mark.tiny
+def test_other_kernels():
+    tree = random_tree(0, n_leaves=20, shapes=[BOX])
+    widths, kernels = np.array([0.0, 0.5, 1.5]), np.array([0, 1, 1])
+    other = tree.with_kernel(widths, kernels, KernelShapes.of([table(BOX), table(STAIRS)]))
+    X = random_points(0, 10, 3)
+    expected = np.array([node_shares(other, [BOX, STAIRS], x) for x in X])
+    assert other.memberships(X).toarray() == pytest.approx(expected)
+    inner = tree.children_left >= 0
+    assert np.array_equal(other.width[inner], widths[tree.feature[inner]])
+    assert np.array_equal(other.kernel[inner], kernels[tree.feature[inner]])
+
+
+@pytest.mark.tiny
+def test_shapes_of_different_length_share_a_table():
+    shapes = KernelShapes.of([table(shape) for shape in SHAPES])
+    assert len(shapes) == len(SHAPES)
+    assert shapes.edges.shape == shapes.cdfs.shape
+    assert shapes.edges[0].tolist() == [-1, 1, 1, 1]
+    assert shapes.cdfs[0].tolist() == [0, 1, 1, 1]
+
+
+# Importances
+
+
+@pytest.mark.tiny
+def test_importances_are_the_decrease_of_impurity():
+    tree = SoftTree.from_nodes(
+        children_left=[1, -1, 3, -1, -1], children_right=[2, -1, 4, -1, -1], feature=[0, -1, 2, -1, -1],
+        threshold=[0, np.nan, 0, np.nan, np.nan], value=np.zeros(5), n_features=3,
+        mass=[10.0, 4, 6, 3, 3], impurity=[0.5, 0.25, 0.5, 0.1, 0.3],
+    )  # fmt: skip
+    first, second = 10 * 0.5 - 4 * 0.25 - 6 * 0.5, 6 * 0.5 - 3 * 0.1 - 3 * 0.3
+    assert tree.feature_importances() == pytest.approx([first / (first + second), 0, second / (first + second)])
+
+
+@pytest.mark.tiny
+def test_importances_of_oblique_gates_follow_their_weights():
+    columns = {"children_left": [1, -1, -1], "children_right": [2, -1, -1], "value": np.zeros(3), "n_features": 3}
+    columns |= {"mass": [4.0, 2, 2], "impurity": [0.5, 0.25, 0], "weights": [[1.0, -3, 0], [0, 0, 0], [0, 0, 0]]}
+    sigmoid = SoftTree.from_nodes(gate=[Gate.SIGMOID, -1, -1], **columns)
+    assert sigmoid.feature_importances() == pytest.approx([0.25, 0.75, 0])
+    test = {"feature": [2, -1, -1], "threshold": [0, np.nan, np.nan]}
+    blend = SoftTree.from_nodes(gate=[Gate.BLEND, -1, -1], blend=0.2, **test, **columns)
+    assert blend.feature_importances() == pytest.approx([0.05, 0.15, 0.8])
+
+
+@pytest.mark.tiny
+def test_importances_of_a_lone_root_are_zero():
+    root = {"children_left": [-1], "children_right": [-1], "value": [1.0], "mass": 1.0, "impurity": 0.5}
+    assert SoftTree.from_nodes(n_features=2, **root).feature_importances().tolist() == [0, 0]
+
+
+# Making a tree
+
+
+@pytest.mark.tiny
+def test_types_are_fixed_and_columns_broadcast():
+    tree = stump(missing_left=0.25, mass=[3, 1, 2])
+    assert tree.children_left.dtype == np.int32
+    assert tree.gate.dtype == np.int8
+    assert tree.mass.dtype == np.float64
+    assert tree.missing_left.tolist() == [0.25] * 3
+    assert tree.value.shape == (3, 1)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"gate": [-1, -1, -1]}, "Exactly the nodes with children must have a gate"),
+        ({"gate": [0, 0, -1]}, "Exactly the nodes with children must have a gate"),
+        ({"feature": [-1, -1, -1]}, "feature of the data and a finite threshold"),
+        ({"feature": [1, -1, -1]}, "feature of the data and a finite threshold"),
+        ({"threshold": [np.nan] * 3}, "feature of the data and a finite threshold"),
+        ({"threshold": [np.inf] * 3}, "feature of the data and a finite threshold"),
+        ({"gate": [Gate.SIGMOID, -1, -1]}, r"Oblique gates need weights of shape \(3, 1\)"),
+        (
+            {"gate": [Gate.SIGMOID, -1, -1], "weights": np.zeros((3, 2))},
+            r"Oblique gates need weights of shape \(3, 1\)",
+        ),
+        ({"value": [0.0, np.nan, 1.0]}, "value must be finite"),
+        ({"kernel": 1}, "kernel must be a row of shapes"),
+        ({"kernel": -1}, "kernel must be a row of shapes"),
+        ({"width": -1.0}, "width at least 0"),
+        ({"width": np.nan}, "width at least 0"),
+    ],
+)
+def test_nodes_that_are_no_tree_of_gates(change, message):
+    with pytest.raises(ValueError, match=message):
+        stump(**change)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ([1, -1, -1], [1, -1, -1]),  # a child twice
+        ([1, -1, -1], [-1, -1, -1]),  # half a fork
+        ([1, 0, -1], [2, 0, -1]),  # the root has a parent
+        ([-1, 3, -1, 1, -1], [-1, 2, -1, 4, -1]),  # two pieces, one a circle
+        ([1, -1, -1, -1], [2, -1, -1, -1]),  # a node without parent
+        ([1, -1, -1], [5, -1, -1]),  # no such node
+        ([-1, -1, 1], [-1]),  # of different length
+        ([-1], [-1, -1, -1]),
+    ],
+)
+def test_structures_that_are_no_tree(left, right):
+    with pytest.raises(ValueError, match="must describe one tree with node 0 as its root"):
+        SoftTree.from_nodes(children_left=left, children_right=right, value=np.zeros(len(left)), n_features=1)
+
+
+@pytest.mark.tiny
+def test_unknown_columns_and_wrong_types():
+    with pytest.raises(TypeError, match="SoftTree has no column 'treshold'"):
+        stump(treshold=0.0)
+    tree = stump()
+    with pytest.raises(ValueError, match="depth must have shape"):
+        replace(tree, depth=tree.depth[:2])
+    with pytest.raises(ValueError, match=r"children_left must have shape .* int32"):
+        replace(tree, children_left=tree.children_left.astype(np.int64))
+    with pytest.raises(ValueError, match="parent and depth do not agree"):
+        replace(tree, depth=tree.depth + 1)
+    with pytest.raises(ValueError, match="value must have one row"):
+        replace(tree, value=tree.value[:2])
+
+
+@pytest.mark.tiny
+def test_rows_of_the_wrong_shape():
+    tree = stump()
+    for X in (np.zeros((2, 3)), np.zeros(2)):
+        with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 1\)"):
+            tree.predict(X)
+    for widths in (np.zeros((3, 1)), -np.ones((2, 1))):
+        with pytest.raises(ValueError, match=r"widths must have shape \(2, 1\) and be at least 0"):
+            tree.memberships(np.zeros((2, 1)), widths=widths)
+
+
+@pytest.mark.tiny
+def test_a_tree_survives_pickling():
+    tree, X = random_tree(0, gates=ALL_GATES), random_points(0, 9, 3)
+    tree.predict(X)
+    again = pickle.loads(pickle.dumps(tree))
+    assert np.array_equal(again.predict(X), tree.predict(X))
+    assert str(again) == str(tree)
+
+
+# Text
+
+
+@pytest.mark.tiny
+def test_text_of_each_gate():
+    columns = {"children_left": [1, -1, -1], "children_right": [2, -1, -1], "value": [[0.5], [0], [1]], "n_features": 5}
+    weights = np.zeros((3, 5))
+    weights[0] = [0.5, 0, -2, 1, 0.25]
+    test = {"feature": [1, -1, -1], "threshold": [2.5, np.nan, np.nan]}
+    kernel = SoftTree.from_nodes(**columns, **test, width=[0.25, 0, 0], mass=[8, 5, 3])
+    assert str(kernel).splitlines() == [
+        "[mass 8.0, value 0.500]",
+        "|-- x[1] <= 2.500 ±0.25  [mass 5.0, value 0.000]",
+        "|-- x[1] >  2.500 ±0.25  [mass 3.0, value 1.000]",
+    ]
+    sigmoid = SoftTree.from_nodes(**columns, gate=[Gate.SIGMOID, -1, -1], weights=weights, bias=[-1.0, 0, 0])
+    assert str(sigmoid).splitlines()[1:] == [
+        "|-- -2.000 x[2] +1.000 x[3] +0.500 x[0] + 1 more -1.000 > 0  [value 0.000]",
+        "|-- -2.000 x[2] +1.000 x[3] +0.500 x[0] + 1 more -1.000 <= 0  [value 1.000]",
+    ]
+    weights[0, [0, 4]] = 0
+    blend = SoftTree.from_nodes(
+        **columns, **test, gate=[Gate.BLEND, -1, -1], weights=weights, bias=[1.0, 0, 0], blend=[0.25, 0, 0], width=1.0
+    )
+    assert str(blend).splitlines()[1] == (
+        "|-- 0.75 [x[1] <= 2.500] + 0.25 [-2.000 x[2] +1.000 x[3] +1.000 > 0]  [value 0.000]"
+    )
+
+
+@pytest.mark.tiny
+def test_names_may_hold_braces():
+    from softwood import export_text
+
+    tree = SoftTree.from_nodes(
+        children_left=[1, -1, -1], children_right=[2, -1, -1], value=np.zeros(3), n_features=1, feature=[0, -1, -1],
+        threshold=[0, np.nan, np.nan], gate=[Gate.BLEND, -1, -1], weights=np.ones((3, 1)), blend=0.5, width=1.0,
+    )  # fmt: skip
+    assert "{a} <= 0.000" in export_text(tree, feature_names=["{a}"])
