@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
@@ -9,6 +11,19 @@ settings.register_profile("same", derandomize=True, max_examples=60, **_common)
 settings.register_profile("few", derandomize=True, max_examples=15, **_common)
 settings.register_profile("explore", max_examples=2000, **_common)
 settings.load_profile("few" if numba.config.DISABLE_JIT else "same")
+
+
+def pytest_configure():
+    """Drop compiled loops that are older than any of the sources.
+
+    numba looks only at the file of the function itself, not at those of the functions that it calls.
+    """
+    loops = Path(__file__).parents[1] / "softwood" / "loops"
+    newest = max(source.stat().st_mtime for source in loops.glob("*.py"))
+    compiled = list((loops / "__pycache__").glob("*.nb[ci]"))
+    if any(file.stat().st_mtime < newest for file in compiled):
+        for file in compiled:
+            file.unlink(missing_ok=True)
 
 
 @pytest.fixture(autouse=True)
