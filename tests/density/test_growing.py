@@ -105,8 +105,8 @@ def grown(X, y, **parameters):
 
 def same(one, other):
     """Whether two trees are equal to the last bit."""
-    names = "children_left children_right feature threshold missing_left width value mass impurity".split()
-    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in names)
+    fields = ("children_left", "children_right", "feature", "threshold", "missing_left", "width", "value", "mass")
+    return all(np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True) for name in fields)
 
 
 def gains(tree):
