@@ -142,11 +142,8 @@ class _Grower:
         part = np.where(reached >= upper, 1.0, np.where(reached <= lower, 0.0, part))
         part = np.where(np.isnan(x), split.missing_left, part)
         left = node.shares * part
+        left = np.where(left < cutoff, 0.0, np.where(node.shares - left < cutoff, node.shares, left))
         right = node.shares - left
-        left, right = (
-            np.where(left < cutoff, 0.0, np.where(right < cutoff, node.shares, left)),
-            np.where(right < cutoff, 0.0, np.where(left < cutoff, node.shares, right)),
-        )
         below, above = node.upper.copy(), node.lower.copy()
         below[:, j] = np.where(np.isnan(x), upper, np.minimum(upper, reached))
         above[:, j] = np.where(np.isnan(x), lower, np.maximum(lower, reached))
