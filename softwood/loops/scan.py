@@ -21,6 +21,8 @@ SQUARED, ENTROPY, BINARY_ENTROPY = None, 1, 2
 THIN = 1e-6
 # Slack on the minimum mass: sums of weights that should be exact are not, in floating point.
 SLACK = 1.0 - 1e-9
+# Part of the mass by which a split must be nearer to halves to win a tie: rounding errors must not decide.
+EVEN = 1e-9
 
 
 @compiled
@@ -74,7 +76,7 @@ def _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
         up = left_sum * left_sum * right + right_sum * right_sum * left
         if up > (best - tie) * (left * right) and left >= least and left <= most:
             merit = up / (left * right)
-            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total):
+            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total) - EVEN * total:
                 best = max(best, merit)
                 best_mass = left
                 best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
@@ -128,6 +130,7 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     _place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least
+    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
@@ -148,7 +151,7 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
         up = left_sum * left_sum * right + right_sum * right_sum * left
         if up > (best - tie) * (left * right) and left >= least and left <= most:
             merit = up / (left * right)
-            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total):
+            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total) - EVEN * total:
                 if begun == ended:
                     best_t = middle_of(t, t_next)
                     best = max(best, merit)
@@ -162,7 +165,7 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
         if (left < least and reach > min_mass) or (left < total - min_mass and reach > most):
             for side in range(2):  # where one side has exactly the minimum
                 goal = min_mass if side == 0 else total - min_mass
-                if left < goal and goal < reach and goal >= least and goal <= most:
+                if left + margin < goal and goal < reach - margin and goal >= least and goal <= most:
                     part = (goal - left) / slope
                     s = left_sum + slope_sum * part
                     merit = s * s / goal + (total_sum - s) ** 2 / (total - goal)
@@ -228,7 +231,7 @@ def _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work):
             merit = squares_left / left_mass + squares_right / (total - left_mass)
             if criterion is not None:
                 merit = merit_of(left_mass, left, total, totals, criterion)
-            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
                 best_mass = left_mass
@@ -251,16 +254,17 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
         totals[o] = 0.0
         left[o] = 0.0
         slope[o] = 0.0
-    for k in range(n):
-        total += atoms[k, 2]
-        lines[k, 3] = total
+    for a in range(n):
+        total += atoms[a, 2]
+        lines[a, 3] = total
         for o in range(totals.shape[0]):
-            totals[o] += atoms[k, 3 + o]
+            totals[o] += atoms[a, 3 + o]
     if h <= 0.0:
         return _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work)
     _place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least
+    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
@@ -278,7 +282,7 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
         if (left_mass < least and reach > min_mass) or (left_mass < total - min_mass and reach > most):
             for side in range(2):  # where one side has exactly the minimum
                 goal = min_mass if side == 0 else total - min_mass
-                if left_mass < goal and goal < reach and goal >= least and goal <= most:
+                if left_mass + margin < goal and goal < reach - margin and goal >= least and goal <= most:
                     part = (goal - left_mass) / slope_mass
                     for o in range(totals.shape[0]):
                         trial[o] = left[o] + slope[o] * part
@@ -306,7 +310,7 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
             merit = squares_left / left_mass + squares_right / (total - left_mass)
             if criterion is not None:
                 merit = merit_of(left_mass, left, total, totals, criterion)
-            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
                 best_mass = left_mass

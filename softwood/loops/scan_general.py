@@ -8,7 +8,7 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.kernel import kernel_cdf
-from softwood.loops.scan import SLACK, THIN, merit_of, middle_of
+from softwood.loops.scan import EVEN, SLACK, THIN, merit_of, middle_of
 
 
 @compiled
@@ -126,6 +126,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
             totals[k] += atoms[a, 3 + k]
     least = min_mass * SLACK
     most = total - least
+    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     # Narrow kernels have steep slopes: what they leave behind by rounding would swamp the slopes of wide ones.
     rest = np.zeros(q)
     rest_mass = 0.0
@@ -146,7 +147,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
             if left_mass >= least and left_mass <= most and (open_atoms == 0 or (t > lo and t < hi)):
                 merit = merit_of(left_mass, left, total, totals, criterion)
                 if merit > best - tie and (
-                    merit > best + tie or abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+                    merit > best + tie or abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
                 ):
                     best_mass = left_mass
                     best_t = middle_of(t, t_next) if open_atoms == 0 else t
@@ -157,7 +158,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
                 reach = left_mass + rate_mass * step
                 for side in range(2):
                     goal = min_mass if side == 0 else total - min_mass
-                    if left_mass < goal and goal < reach and goal >= least and goal <= most:
+                    if left_mass + margin < goal and goal < reach - margin and goal >= least and goal <= most:
                         part = (goal - left_mass) / rate_mass
                         for k in range(q):
                             trial[k] = left[k] + (slope[k] + rest[k]) * part
