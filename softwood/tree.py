@@ -419,7 +419,7 @@ class SoftTree:
         return ends
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_ends", "_tests")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_ends", "_tests", "is_crisp")}
 
     def _scratch(self) -> tuple:
         """Scratch space of the loops: bounds, frames, and the list of a row's nodes and shares."""

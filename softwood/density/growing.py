@@ -217,8 +217,8 @@ class _Grower:
                 self.max_depth, limits.min_mass, self.min_gain, self.n_draw, limits.cutoff, self.criterion,
                 self.problem.targets.is_class, _BUDGET, state, nodes, stack, seeds, intervals, rows, shares,
                 scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
-                scratch["order"], scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"],
-                scratch["single"], scratch["lines"], scratch["work"],
+                self.problem.bins.priority, scratch["order"], scratch["tables"], scratch["words"], scratch["groups"],
+                scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"],
             )  # fmt: skip
             if progress is not None:
                 progress(int(state[0]))
@@ -243,12 +243,12 @@ class _Grower:
         base, impure = loop.merit_and_impurity(line, 0, self.criterion, self.problem.targets.is_class)
         if node.depth >= self.max_depth or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
-        loop.draw_features(scratch["order"], node.seed, self.n_draw)
+        loop.draw_features(scratch["order"], self.problem.bins.priority, node.seed, self.n_draw)
         feature, threshold, left_mass, gain = loop.search_node(
             self.problem.bins.codes, node.rows, 0, scratch["points"], scratch["node_labels"], len(node.rows),
-            self.n_draw, scratch["order"], *self.data(), node.intervals, mass, limits.min_mass, 1e-10 * impure, base,
-            self.criterion, scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"],
-            scratch["lines"], scratch["work"],
+            self.n_draw, scratch["order"], *self.data(), node.intervals, mass, limits.min_mass,
+            loop.tie_of(base, impure, mass), base, self.criterion, scratch["tables"], scratch["words"],
+            scratch["groups"], scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"],
         )  # fmt: skip
         if feature < 0 or gain < self.min_gain:
             return None

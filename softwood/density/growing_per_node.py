@@ -109,10 +109,10 @@ class _Grower:
             return None
         n_draw = p if limits.n_draw is None else limits.n_draw
         order = np.empty(p, dtype=np.int64)
-        loop.draw_features(order, node.seed, n_draw)
+        loop.draw_features(order, problem.bins.priority, node.seed, n_draw)
         widths = self.rule(self.X[node.rows], problem.targets.take(node.rows), points[:, 0])
         labels = None if self.labels is None else self.labels[node.rows]
-        tie = 1e-10 * impure
+        tie = loop.tie_of(base, impure, mass)
         best, split = -np.inf, None
         for k, j in enumerate(order.tolist()):
             if k >= n_draw and split is not None:

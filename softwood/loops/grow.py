@@ -24,7 +24,7 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
 from softwood.loops.kernel import kernel_cdf, kernel_share
-from softwood.loops.scan import BINARY_ENTROPY, SLACK, scan_box, scan_box_single
+from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single
 from softwood.loops.scan_general import scan_atoms, scan_cells
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
@@ -43,11 +43,11 @@ def next_seed(seed, salt):
 
 
 @compiled
-def draw_features(order, seed, n_draw):
-    """Put all features in `order`, shuffled if fewer than all are wanted; a search may then go past constant ones."""
+def draw_features(order, priority, seed, n_draw):
+    """Copy `priority` to `order`, shuffled if fewer than all are wanted; a search may then go past constant ones."""
     p = order.shape[0]
     for k in range(p):
-        order[k] = k
+        order[k] = priority[k]
     if n_draw < p:
         for k in range(p - 1):
             seed = next_seed(seed, k)
@@ -99,6 +99,12 @@ def merit_and_impurity(nodes, line, criterion, is_class):
     if q == 1:  # two classes, one stored: S - S^2 / W is half of W times Gini
         return merit, nodes[line, SUMS] - merit
     return merit, mass - merit
+
+
+@compiled
+def tie_of(base, impure, mass):
+    """Merits closer than this are equal: a trifle of the impurity, but no less than rounding errors."""
+    return 1e-10 * impure + 1e-14 * (abs(base) + mass)
 
 
 @compiled
@@ -180,7 +186,7 @@ def search_node(
         gain = merit - base
         # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
         if gain > tie or (gain >= -tie and crisp):
-            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total)
+            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best_feature = j
                 best_threshold = threshold
@@ -251,7 +257,7 @@ def divide(
 def grow(
     codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, cells,
     by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
-    intervals, rows, shares, points, node_labels, left_rows, left_shares, order, tables, words, groups,
+    intervals, rows, shares, points, node_labels, left_rows, left_shares, priority, order, tables, words, groups,
     atoms, single, lines, work,
 ):  # fmt: skip
     """Go on growing, depth first, until the stack is empty, `budget` nodes are done, or an array is too short.
@@ -290,10 +296,10 @@ def grow(
         base, impure = merit_and_impurity(nodes, line, criterion, is_class)
         if depth >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
             continue
-        draw_features(order, seeds[at], n_draw)
+        draw_features(order, priority, seeds[at], n_draw)
         feature, threshold, left_mass, gain = search_node(
             codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
-            widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, 1e-10 * impure, base,
+            widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, tie_of(base, impure, mass), base,
             criterion, tables, words, groups, atoms, single, lines, work,
         )  # fmt: skip
         if feature < 0 or gain < min_gain:

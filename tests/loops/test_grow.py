@@ -13,10 +13,10 @@ def test_draws_depend_on_the_seed_alone_and_are_fair():
     counts = np.zeros((5, 5))
     for seed in range(400):
         order = np.empty(5, dtype=np.int64)
-        loop.draw_features(order, np.uint64(seed), 2)
+        loop.draw_features(order, np.arange(len(order)), np.uint64(seed), 2)
         assert sorted(order) == [0, 1, 2, 3, 4]
         again = np.empty(5, dtype=np.int64)
-        loop.draw_features(again, np.uint64(seed), 2)
+        loop.draw_features(again, np.arange(len(again)), np.uint64(seed), 2)
         assert np.array_equal(order, again)
         counts[np.arange(5), order] += 1
     assert np.all(np.abs(counts - 80) < 45)  # five standard deviations
@@ -25,7 +25,7 @@ def test_draws_depend_on_the_seed_alone_and_are_fair():
 @pytest.mark.tiny
 def test_all_features_in_order_if_all_are_wanted():
     order = np.empty(4, dtype=np.int64)
-    loop.draw_features(order, np.uint64(9), 4)
+    loop.draw_features(order, np.arange(len(order)), np.uint64(9), 4)
     assert order.tolist() == [0, 1, 2, 3]
 
 
