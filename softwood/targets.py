@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
@@ -87,6 +88,11 @@ class RealTargets:
         """The targets of some rows, on the same scale."""
         return RealTargets(self.scaled[rows], self.mean, self.scale, self.is_flat)
 
+    @property
+    def square_scale(self) -> float:
+        """Square of the scale, the unit of impurities; of huge and tiny scales as far as floats go."""
+        return min(max(self.scale, 1e-150), 1e150) ** 2
+
     def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
         """Mean squared error of predictions in the user's units, on the common scale."""
         error = ((prediction - self.mean) / self.scale - self.scaled) ** 2
@@ -101,6 +107,8 @@ def read_classes(y: Any) -> ClassTargets:
     labels = column_or_1d(array, warn=True)
     if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
         raise ValueError("Input y contains NaN or None; every row needs a class.")
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     return ClassTargets(classes, codes.astype(np.int32), None)

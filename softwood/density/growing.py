@@ -48,7 +48,7 @@ class Limits:
         """`min_gain` as the compiled loops count it: a difference of merits, for a root of mass `total`."""
         targets = problem.targets
         if isinstance(targets, RealTargets):
-            unit = targets.scaled.shape[1] / targets.scale**2
+            unit = targets.scaled.shape[1] / targets.square_scale
         elif problem.criterion == "entropy":
             unit = np.log(2.0)  # impurities are in bits, merits in natural units
         else:
@@ -422,7 +422,7 @@ def _values(problem: GrowthProblem, nodes: np.ndarray) -> tuple[np.ndarray, np.n
     means = nodes[:, loop.SUMS :] / nodes[:, loop.MASS, None]
     if isinstance(targets, RealTargets):
         variance = nodes[:, loop.SQUARE] / nodes[:, loop.MASS] - (means**2).sum(axis=1)
-        return targets.mean + targets.scale * means, np.maximum(variance, 0.0) * targets.scale**2 / means.shape[1]
+        return targets.mean + targets.scale * means, np.maximum(variance, 0.0) * targets.square_scale / means.shape[1]
     if len(targets.classes) == 1:
         means = np.ones((len(nodes), 1))
     elif means.shape[1] == 1:

@@ -107,8 +107,8 @@ class _KernelTree(TreeEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = prepare(
             matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
-            self._errors(measurement_error, matrix, rows, len(y)), criterion=self.criterion, splitter=self.splitter,
-            max_bins=self.max_bins, n_jobs=self.n_jobs,
+            self._errors(measurement_error, matrix, rows, np.shape(y)[0]), criterion=self.criterion,
+            splitter=self.splitter, max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
             raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
