@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from softwood.parameters import check_choice, check_integer, check_number, parameter_error
+
+
+class Owner:
+    pass
+
+
+@pytest.mark.tiny
+def test_message_names_parameter_owner_expectation_and_finding():
+    error = parameter_error(Owner(), "depth", "an int", "seven")
+    assert isinstance(error, ValueError)
+    assert str(error) == "The 'depth' parameter of Owner must be an int. Got 'seven' instead."
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("value", [0, 0.0, 1.5, np.float32(2), np.int64(3)])
+def test_numbers(value):
+    found = check_number(Owner(), "x", value, low=0)
+    assert found == value
+    assert type(found) is float
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("value", [-1e-9, np.nan, np.inf, "1", None, True, np.True_, [1], 1j])
+def test_not_numbers(value):
+    with pytest.raises(ValueError, match=r"'x' parameter of Owner must be a number in the range \[0.0, inf\)"):
+        check_number(Owner(), "x", value, low=0.0)
+
+
+@pytest.mark.tiny
+def test_ends_of_ranges():
+    assert check_number(Owner(), "x", 1.0, low=0.0, high=1.0) == 1.0
+    with pytest.raises(ValueError, match=r"in the range \(0.0, 1.0\]. Got 0.0"):
+        check_number(Owner(), "x", 0.0, low=0.0, open_low=True, high=1.0)
+    with pytest.raises(ValueError, match=r"in the range \[0.0, 1.0\]. Got 1.1"):
+        check_number(Owner(), "x", 1.1, low=0.0, high=1.0)
+
+
+@pytest.mark.tiny
+def test_integers():
+    assert check_integer(Owner(), "n", np.int32(4), low=1) == 4
+    assert check_integer(Owner(), "n", None, low=1, or_none=True) is None
+    for value in (0, 2.0, "2", True, None, np.nan):
+        with pytest.raises(ValueError, match=r"'n' parameter of Owner must be an int in the range \[1, inf\)\. Got"):
+            check_integer(Owner(), "n", value, low=1)
+    with pytest.raises(ValueError, match=r"an int in the range \[2, 255\] or None. Got 256"):
+        check_integer(Owner(), "n", 256, low=2, high=255, or_none=True)
+
+
+@pytest.mark.tiny
+def test_choices():
+    assert check_choice(Owner(), "c", "a", ("a", None)) == "a"
+    assert check_choice(Owner(), "c", None, ("a", None)) is None
+    for value in ("b", 1, np.array(["a", "a"])):
+        with pytest.raises(ValueError, match=r"'c' parameter of Owner must be one of 'a', None\. Got"):
+            check_choice(Owner(), "c", value, ("a", None))
