@@ -107,7 +107,7 @@ class _KernelTree(TreeEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = prepare(
             matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
-            self._errors(measurement_error, matrix, rows, np.shape(y)[0]), criterion=self.criterion,
+            self._errors(measurement_error, matrix, rows, len(np.asarray(y))), criterion=self.criterion,
             splitter=self.splitter, max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
