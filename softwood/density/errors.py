@@ -91,12 +91,7 @@ def combine_widths(
     widths : (p,) half-width of each column, with the errors that are the same for all rows
     cells : (n, p) half-widths of single cells, nan in the columns where all are the same; None if all are
     """
-    widths = np.array(
-        [
-            np.hypot(w, errors[j]) if np.ndim(errors.get(j, 0.0)) == 0 and j in errors else w
-            for j, w in enumerate(widths)
-        ]
-    )
+    combined = np.array([np.hypot(w, e) if np.ndim(e := errors.get(j, 0.0)) == 0 else w for j, w in enumerate(widths)])
     cells = None
     for j, kernel in enumerate(kernels):
         error = errors.get(j, 0.0)
@@ -104,10 +99,8 @@ def combine_widths(
             continue
         if cells is None:
             cells = np.full(X.shape, np.nan)
-        cells[:, j] = widths[j] if kernel.scale is None else widths[j] * _factors(kernel, X[:, j])
-        if np.ndim(error):
-            cells[:, j] = np.hypot(cells[:, j], error)
-    return widths, cells
+        cells[:, j] = np.hypot(widths[j] if kernel.scale is None else widths[j] * _factors(kernel, X[:, j]), error)
+    return combined, cells
 
 
 def _factors(kernel: Kernel, x: np.ndarray) -> np.ndarray:

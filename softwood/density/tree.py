@@ -212,7 +212,10 @@ class _KernelTree(TreeEstimator):
             return list(content_folds(data.matrix, int(self.cv), seed))
         number = np.full(int(rows.max()) + 1, -1)
         number[rows] = np.arange(len(rows))  # the user's splits count the rows of weight 0, too
-        labels = data.targets.labels if isinstance(data.targets, ClassTargets) else None
+        labels = None
+        if isinstance(data.targets, ClassTargets) and data.targets.labels is not None:
+            labels = np.zeros(len(number), dtype=np.int32)
+            labels[rows] = data.targets.labels
         splits = check_cv(self.cv, labels, classifier=labels is not None).split(np.zeros(len(number)), labels)
         kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
         return [(train[train >= 0], test[test >= 0]) for train, test in kept]
