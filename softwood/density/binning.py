@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
-from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -25,6 +22,8 @@ class Bins:
     codes : (n, p) unsigned, bin of each cell; one more than a feature's last bin if the value is missing
     values, lows, highs : (total,) mean, smallest and largest value of each bin, feature after feature
     offsets : (p + 1,) where the bins of each feature begin
+    priority : (p,) features by rising skewness. Of equally good splits the first one in this order is taken: it depends
+        on the distribution of the values alone, so neither the order nor the units of the columns matter
     """
 
     codes: np.ndarray
@@ -32,15 +31,7 @@ class Bins:
     lows: np.ndarray
     highs: np.ndarray
     offsets: np.ndarray
-
-    @cached_property
-    def priority(self) -> np.ndarray:
-        """Features in an order that depends on their values alone, (p,) int64.
-
-        Of equally good splits the first one in this order is taken, so the order of columns does not matter.
-        """
-        parts = [self.lows[begin:end].tobytes() for begin, end in pairwise(self.offsets)]
-        return np.array(sorted(range(len(parts)), key=lambda j: blake2b(parts[j]).digest()), dtype=np.int64)
+    priority: np.ndarray
 
     @property
     def most(self) -> int:
@@ -60,17 +51,18 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
     """
     n, p = X.shape
     columns = _for_all(_bin_column, [(X[:, j], weights, max_bins) for j in range(p)], n_jobs)
-    counts = [len(values) for values, _, _ in columns]
+    counts = [len(values) for values, *_ in columns]
     codes = np.empty((n, p), dtype=np.uint8 if max(counts, default=0) <= 255 else np.uint32)
-    _for_all(encode_column, [(X, j, lows[1:], codes) for j, (_, lows, _) in enumerate(columns)], n_jobs)
+    _for_all(encode_column, [(X, j, lows[1:], codes) for j, (_, lows, *_) in enumerate(columns)], n_jobs)
     codes[:, np.array(counts, dtype=np.int64) == 0] = 0  # a column without any value has no bins, so "missing" is 0
     empty = [np.empty(0)]
     return Bins(
         codes,
-        np.concatenate(empty + [values for values, _, _ in columns]),
-        np.concatenate(empty + [lows for _, lows, _ in columns]),
-        np.concatenate(empty + [highs for _, _, highs in columns]),
+        np.concatenate(empty + [values for values, *_ in columns]),
+        np.concatenate(empty + [lows for _, lows, *_ in columns]),
+        np.concatenate(empty + [highs for _, _, highs, _ in columns]),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.argsort([skewness for *_, skewness in columns], kind="stable").astype(np.int64),
     )
 
 
@@ -83,8 +75,8 @@ def _for_all(work: Callable, arguments: list[tuple], n_jobs: int | None) -> list
 
 def _bin_column(
     x: np.ndarray, weights: np.ndarray | None, max_bins: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean, smallest and largest value of each bin of a feature."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Mean, smallest and largest value of each bin of a feature, and its skewness."""
     if weights is None:
         x = np.sort(x)
         known = len(x) - np.count_nonzero(np.isnan(x[::-1])) if np.isnan(x[-1:]).any() else len(x)
@@ -104,7 +96,7 @@ def _bin_column(
             at = np.minimum(np.searchsorted(cumulated, cumulated[-1] * goals, side="right"), known - 1)
         starts = np.unique(np.concatenate([[0], np.searchsorted(x, np.unique(x[at]), side="left")]))
     if known == 0:
-        return np.empty(0), np.empty(0), np.empty(0)
+        return np.empty(0), np.empty(0), np.empty(0), 0.0
     lows = x[starts]
     highs = x[np.concatenate([starts[1:], [known]]) - 1]
     # Means of differences from the smallest value: exact for equal values, and safe for huge ones.
@@ -113,4 +105,15 @@ def _bin_column(
         means = np.add.reduceat(offsets, starts) / np.diff(np.append(starts, known))
     else:
         means = np.add.reduceat(offsets * weights, starts) / np.add.reduceat(weights, starts)
-    return np.clip(lows + means, lows, highs), lows, highs
+    return np.clip(lows + means, lows, highs), lows, highs, _skewness(x, weights)
+
+
+def _skewness(x: np.ndarray, weights: np.ndarray | None) -> float:
+    """Skewness of sorted values; 0 if they are all the same."""
+    if x[0] == x[-1]:
+        return 0.0
+    z = x / max(abs(x[0]), abs(x[-1]))  # so that no power overflows
+    z = z - np.average(z, weights=weights)
+    square = z * z
+    variance = float(np.average(square, weights=weights))
+    return float(np.average(square * z, weights=weights)) / variance**1.5 if variance > 0 else 0.0

@@ -90,6 +90,19 @@ def nodes(draw, *, n_outputs, criteria, widths, shape_reach=(-1.0, 1.0), unique=
     return Node(x, width, mass, mass[:, None] * y, lo, hi, min_mass, criterion)
 
 
+def with_slivers(node, width, parts):
+    """The node with atoms of which only `parts` (at the lower and at the upper end) of a box are in its interval."""
+    for end, sign, part in ((node.lo, 1, parts[0]), (node.hi, -1, parts[1])):
+        if part and np.isfinite(end):
+            x = end - sign * (width - 2 * width * part)
+            node.x, node.widths = np.append(node.x, x), np.append(node.widths, width)
+            node.masses = np.append(node.masses, 1.0)
+            node.sums = np.vstack([node.sums, np.eye(node.sums.shape[1])[:1]])
+    order = np.argsort(node.x)
+    node.x, node.widths, node.masses, node.sums = (a[order] for a in (node.x, node.widths, node.masses, node.sums))
+    return node
+
+
 def check(node, shape, found, axis=None):
     """At least as good as the best by trial, and as good as it says."""
     merit_found, threshold, left_mass = found

@@ -12,7 +12,7 @@ from softwood.loops.scan import (
     scan_box,
     scan_box_single,
 )
-from tests.loops.strategies import check, nodes
+from tests.loops.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX
 
@@ -43,6 +43,17 @@ def test_single_output_scan_finds_the_best_threshold(node):
 @pytest.mark.tiny
 @given(nodes(n_outputs=[1, 2, 3], criteria=[SQUARED, ENTROPY, BINARY_ENTROPY], widths=half_widths))
 def test_scan_finds_the_best_threshold(node):
+    check(node, BOX, run_box(node))
+
+
+@pytest.mark.tiny
+@given(
+    nodes(n_outputs=[1], criteria=[SQUARED], widths=st.just(0.5)),
+    st.tuples(*[st.sampled_from([0.0, 1e-8, 4e-7, 3e-6, 1e-4])] * 2),
+)
+def test_kernels_of_which_hardly_anything_is_in_the_node(node, parts):
+    with_slivers(node, 0.5, parts)
+    check(node, BOX, run_single(node))
     check(node, BOX, run_box(node))
 
 
@@ -133,15 +144,16 @@ def exact_left(t, x, masses, sums, lo, hi, h):
 
 @pytest.mark.parametrize("h", [0.0, 1e-5, 1e-3, 0.3])
 @pytest.mark.parametrize("cut", [False, True])
-def test_sums_do_not_drift_over_many_points(h, cut):
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+def test_sums_do_not_drift_over_many_points(h, cut, offset):
     rng = np.random.default_rng(0)
     n = 100_000
-    x = np.sort(rng.normal(size=n))
+    x = np.sort(rng.normal(size=n)) + offset
     masses = rng.random(n) ** 4 + 1e-6
     lo, hi = (x[100] + 0.3 * h, x[-100] - 0.4 * h) if cut and h > 0 else (-np.inf, np.inf)
     inside = (x + h > lo) & (x - h < hi)
     x, masses = x[inside], masses[inside]
-    y = (x > 1.3) * 1.0 + rng.normal(size=len(x))
+    y = (x > 1.3 + offset) * 1.0 + rng.normal(size=len(x))
     atoms = np.column_stack([x, np.arange(len(x)), masses, masses * y])
     lines = np.empty((len(x) + 1, 6))
     total, total_sum = masses.sum(), masses @ y

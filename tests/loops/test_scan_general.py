@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, scan_box
 from softwood.loops.scan_general import place_knots, rising_order, scan_atoms, scan_cells, scan_points
-from tests.loops.strategies import check, nodes
-from tests.reference.kernels import LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
+from tests.loops.strategies import check, nodes, with_slivers
+from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
 from tests.reference.search import Axis
 
 CRITERIA = [SQUARED, ENTROPY, BINARY_ENTROPY]
@@ -58,6 +58,16 @@ def test_one_kernel_for_all_atoms(case):
 def test_a_width_for_each_point(case):
     shape, node = case
     check(node, shape, run_points(node, shape))
+
+
+@pytest.mark.tiny
+@given(
+    nodes(n_outputs=[1, 2], criteria=CRITERIA, widths=st.just(0.5)),
+    st.tuples(*[st.sampled_from([0.0, 1e-8, 4e-7, 3e-6, 1e-4])] * 2),
+)
+def test_kernels_of_which_hardly_anything_is_in_the_node(node, parts):
+    with_slivers(node, 0.5, parts)
+    check(node, BOX, run_atoms(node, BOX))
 
 
 @pytest.mark.tiny

@@ -124,6 +124,7 @@ def test_missing_values_in_a_crisp_tree_are_shared(seed):
     assert tree.predict(X) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.tiny
 def test_rows_that_reach_all_of_a_large_tree():
     tree = random_tree(
         0, n_leaves=150, n_features=3000, widths=50.0, shapes=[BOX]
