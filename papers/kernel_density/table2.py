@@ -270,16 +270,26 @@ def read_published(path: Path = PUBLISHED_FILE) -> dict[tuple[str, str], float]:
         }
 
 
-def summarise(folds: list[dict[str, Any]], published: dict[tuple[str, str], float]) -> list[Figure]:
-    """Figures of all data sets and columns of which there are lines, in the order of the table."""
+def summarise(
+    folds: list[dict[str, Any]], published: dict[tuple[str, str], float], n_folds: int = N_FOLDS
+) -> list[Figure]:
+    """Figures of all data sets and columns, in the order of the table.
+
+    Only complete repeats count, and in a data set only those that all its columns have: so columns are compared on the
+    same folds, also while a run is going on.
+    """
     names = [*DATA_SETS, *sorted({row["data_set"] for row in folds} - set(DATA_SETS))]
     figures = []
     for name in names:
+        complete = {column: _complete_repeats(folds, name, column, n_folds) for column in COLUMNS}
+        present = [repeats for repeats in complete.values() if repeats]
+        repeats = sorted(set.intersection(*present)) if present else []
         for column in COLUMNS:
-            rows = [row for row in folds if row["data_set"] == name and row["column"] == column]
-            if not rows:
+            if not complete[column] or not repeats:
                 continue
-            repeats = sorted({row["repeat"] for row in rows})
+            rows = [
+                row for row in folds if row["data_set"] == name and row["column"] == column and row["repeat"] in repeats
+            ]
             runs = [np.array([100 * row["accuracy"] for row in rows if row["repeat"] == r]) for r in repeats]
             means = [float(run.mean()) for run in runs]
             variances = [run.var(ddof=1) / len(run) for run in runs if len(run) > 1]
@@ -298,6 +308,11 @@ def summarise(folds: list[dict[str, Any]], published: dict[tuple[str, str], floa
                 )
             )
     return figures
+
+
+def _complete_repeats(folds: list[dict[str, Any]], name: str, column: str, n_folds: int) -> set[int]:
+    repeats = [row["repeat"] for row in folds if row["data_set"] == name and row["column"] == column]
+    return {repeat for repeat in repeats if repeats.count(repeat) == n_folds}
 
 
 SUMMARY_FIELDS = (

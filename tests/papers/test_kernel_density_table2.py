@@ -24,7 +24,7 @@ FOLDS = made_up_folds(
     {
         ("iris", "tree_sklearn"): [[0.9, 0.92], [0.9, 0.92]],
         ("iris", "tree_kernel"): [[0.95, 0.97], [0.91, 0.93]],
-        ("iris", "tree_auto"): [[0.93, 0.94]],
+        ("iris", "tree_auto"): [[0.93, 0.94], [0.93, 0.94]],
         ("wine", "tree_sklearn"): [[0.9, 0.9]],
         ("wine", "tree_kernel"): [[0.88, 0.9]],
     }
@@ -33,7 +33,7 @@ PUBLISHED = {("iris", "tree_sklearn"): 94.0, ("iris", "tree_kernel"): 96.7, ("wi
 
 
 def test_figures_are_means_over_repeats_with_the_error_of_one_draw():
-    figures = table2.summarise(FOLDS, PUBLISHED)
+    figures = table2.summarise(FOLDS, PUBLISHED, n_folds=2)
     assert [(f.data_set, f.column) for f in figures] == [
         ("iris", "tree_sklearn"), ("iris", "tree_kernel"), ("iris", "tree_auto"),
         ("wine", "tree_sklearn"), ("wine", "tree_kernel"),
@@ -46,8 +46,19 @@ def test_figures_are_means_over_repeats_with_the_error_of_one_draw():
     assert figures[2].published is None
 
 
+def test_only_complete_repeats_that_all_columns_have_count():
+    folds = made_up_folds(
+        {("iris", "tree_kernel"): [[0.9, 0.9], [0.5, 0.5], [0.1]], ("iris", "tree_auto"): [[0.8, 0.8], [0.3]]}
+    )
+    figures = table2.summarise(folds, {}, n_folds=2)
+    assert [(f.column, f.repeats, f.ours) for f in figures] == [
+        ("tree_kernel", 1, pytest.approx(90.0)), ("tree_auto", 1, pytest.approx(80.0)),
+    ]  # fmt: skip
+    assert table2.summarise(folds, {}, n_folds=3) == []
+
+
 def test_markdown_counts_wins_and_names_what_is_far():
-    text = table2.markdown(table2.summarise(FOLDS, PUBLISHED))
+    text = table2.markdown(table2.summarise(FOLDS, PUBLISHED, n_folds=2))
     assert "| iris | 94.0 | 91.0 ± 1.0 | 96.7 | 94.0 ± 1.0 | 93.5 ± 0.5 |" in text
     assert "The kernel tree beats scikit-learn's pruned tree on 1 of 2 data sets (not on wine)." in text
     assert "-0.50 points on average over 1 data sets" in text
@@ -95,7 +106,7 @@ def test_run_goes_through_and_goes_on_where_it_stopped(tmp_path, capsys):
     text = path.read_text()
     assert text.startswith(first)
     assert "tree_auto" not in capsys.readouterr().out
-    figures = table2.summarise(table2.read_folds(path), {})
+    figures = table2.summarise(table2.read_folds(path), {}, n_folds=2)
     assert [f.column for f in figures] == list(table2.COLUMNS)
     assert all(f.ours > 70 and f.repeats == 1 for f in figures)
 
