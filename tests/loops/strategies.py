@@ -45,7 +45,7 @@ class Node:
     @property
     def scale(self):
         """Size of merits, for tolerances."""
-        return max(abs(self.sums).sum(), (self.sums**2).sum() / self.masses.min(), self.masses.sum())
+        return max(abs(self.sums).sum(), ((self.sums**2).sum(axis=1) / self.masses).sum(), self.masses.sum())
 
     def atoms(self):
         return np.column_stack([self.x, np.arange(len(self.x)), self.masses, self.sums])
@@ -96,23 +96,23 @@ def with_slivers(node, width, parts):
         if part and np.isfinite(end):
             x = end - sign * (width - 2 * width * part)
             node.x, node.widths = np.append(node.x, x), np.append(node.widths, width)
-            node.masses = np.append(node.masses, 1.0)
-            node.sums = np.vstack([node.sums, np.eye(node.sums.shape[1])[:1]])
+            node.masses = np.append(node.masses, part)
+            node.sums = np.vstack([node.sums, part * np.eye(node.sums.shape[1])[:1]])
     order = np.argsort(node.x)
     node.x, node.widths, node.masses, node.sums = (a[order] for a in (node.x, node.widths, node.masses, node.sums))
     return node
 
 
-def check(node, shape, found, axis=None):
+def check(node, shape, found, axis=None, precision=1e-9):
     """At least as good as the best by trial, and as good as it says."""
     merit_found, threshold, left_mass = found
     axis = node.axis(shape) if axis is None else axis
     best, best_t = axis.best(node.name, node.min_mass)
-    tolerance = 1e-9 * node.scale
+    tolerance = precision * node.scale
     assert merit_found >= best - tolerance, f"{merit_found} at {threshold}, but {best} at {best_t}"
     if np.isfinite(merit_found):
         assert node.lo < threshold < node.hi
         mass, _ = axis.left(threshold)
-        assert abs(left_mass - mass) <= 1e-9 * node.masses.sum()
-        assert min(mass, node.masses.sum() - mass) >= node.min_mass * (1 - 1e-6)
+        assert abs(left_mass - mass) <= precision * node.masses.sum()
+        assert min(mass, node.masses.sum() - mass) >= node.min_mass - precision * node.masses.sum()
         assert abs(axis.merit(threshold, node.name) - merit_found) <= tolerance

@@ -53,8 +53,8 @@ def test_scan_finds_the_best_threshold(node):
 )
 def test_kernels_of_which_hardly_anything_is_in_the_node(node, parts):
     with_slivers(node, 0.5, parts)
-    check(node, BOX, run_single(node))
-    check(node, BOX, run_box(node))
+    check(node, BOX, run_single(node), precision=3e-6)
+    check(node, BOX, run_box(node), precision=3e-6)
 
 
 @given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths))
@@ -167,5 +167,6 @@ def test_sums_do_not_drift_over_many_points(h, cut, offset):
             mass, s = masses[goes_left].sum(), (masses * y)[goes_left].sum()
         else:
             mass, s = exact_left(threshold, x, masses, masses * y, lo, hi, h)
-        assert left == pytest.approx(mass, rel=1e-11)
-        assert best == pytest.approx(s**2 / mass + (total_sum - s) ** 2 / (total - mass), rel=1e-11)
+        precision = 1e-7 if offset else 1e-11  # the edges themselves are rounded, by up to a millionth of h
+        assert left == pytest.approx(mass, rel=precision)
+        assert best == pytest.approx(s**2 / mass + (total_sum - s) ** 2 / (total - mass), rel=precision)
