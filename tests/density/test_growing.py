@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.growing import check_splits
-from tests.reference.kernels import BOX, SHAPES
+from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, draw
 
 on_grid = st.integers(-8, 8).map(lambda k: k / 4)
 anywhere = st.floats(-2, 2).map(lambda x: round(x, 3))
@@ -294,3 +295,96 @@ def test_crossed_features_are_found_by_crisp_trees():
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])
     model = KernelTreeClassifier(bandwidth=0).fit(X, [0, 1, 1, 0])
     assert model.predict(X).tolist() == [0, 1, 1, 0]
+
+
+# What must not change a tree: small data full of near ties, where rounding errors would decide
+
+
+def small_data(seed):
+    rng = np.random.default_rng(seed)
+    n, p = int(rng.integers(10, 100)), int(rng.integers(1, 5))
+    X = rng.normal(size=(n, p))
+    score = X[:, 0] + 0.5 * rng.normal(size=n)
+    return rng, X, score, rng.normal(size=(40, p))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["gini", "entropy", "squared_error"])
+@pytest.mark.parametrize("parameters", [{"bandwidth": 0}, {"bandwidth": 0.3}, {"bandwidth": 0.3, "kernel": "triangle"}])
+def test_rows_columns_weights_and_units(seed, kind, parameters):
+    rng, X, score, Z = small_data(seed)
+    is_class = kind != "squared_error"
+    y = np.digitize(score, [-0.5, 0.5] if seed % 2 else [0]) if is_class else score
+
+    def answer(X, y, Z, weights=None):
+        model = (KernelTreeClassifier if is_class else KernelTreeRegressor)(criterion=kind, **parameters)
+        model.fit(X, y, sample_weight=weights)
+        return model.predict_proba(Z) if is_class else model.predict(Z)
+
+    expected = answer(X, y, Z)
+    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
+    assert answer(X[rows], y[rows], Z) == pytest.approx(expected, abs=1e-7)
+    assert answer(X[:, columns], y, Z[:, columns]) == pytest.approx(expected, abs=1e-7)
+    assert answer(X * 3.7e5, y, Z * 3.7e5) == pytest.approx(expected, abs=1e-7)
+    weights = rng.integers(0, 4, size=len(X))
+    repeated = np.repeat(np.arange(len(X)), weights)
+    assert answer(X[repeated], y[repeated], Z) == pytest.approx(answer(X, y, Z, weights), abs=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e300])
+def test_targets_of_any_size(scale):
+    _, X, y, Z = small_data(1)
+    for targets in (y, np.column_stack([y, -2 * y])):
+        for parameters in ({}, {"max_leaf_nodes": 9}, {"bandwidth_per_node": True}):
+            expected = KernelTreeRegressor(bandwidth=0.3, **parameters).fit(X, targets)
+            found = KernelTreeRegressor(bandwidth=0.3, **parameters).fit(X, targets * scale)
+            assert found.predict(Z) / scale == pytest.approx(expected.predict(Z))
+            assert found.feature_importances_ == pytest.approx(expected.feature_importances_)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-12, 1e12, 1e300])
+@pytest.mark.parametrize("kernel", ["box", "gaussian"])
+def test_columns_of_any_size(scale, kernel):
+    _, X, y, Z = small_data(1)
+    expected = KernelTreeRegressor(bandwidth=0.3, kernel=kernel).fit(X, y)
+    found = KernelTreeRegressor(bandwidth=0.3, kernel=kernel).fit(X * scale, y)
+    assert found.predict(Z * scale) == pytest.approx(expected.predict(Z), abs=1e-7)
+    slopes = expected.input_gradient(Z)
+    if scale < 1e300:
+        assert found.input_gradient(Z * scale) * scale == pytest.approx(slopes, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.tiny
+def test_a_split_whose_shares_are_all_cut_off_is_none():
+    X, y = [[0.0], [0.05]], [0, 1]
+    parameters = {"bandwidth": 1.0, "bandwidth_unit": "absolute", "min_mass": 0.01, "max_depth": 1}
+    assert KernelTreeClassifier(cutoff=0.0, **parameters).fit(X, y).tree_.mass[1:].min() < 0.1
+    assert KernelTreeClassifier(cutoff=0.1, **parameters).fit(X, y).tree_.n_leaves == 1
+
+
+# Points drawn from the kernel density estimate
+
+
+@pytest.mark.parametrize("shape", [BOX, STAIRS, LATE])
+@pytest.mark.parametrize("is_class", [True, False])
+def test_first_splits_are_those_of_many_points_from_the_density(shape, is_class):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    score = X[:, 0] + 0.7 * (X[:, 1] > 0.3) + 0.2 * rng.normal(size=60)
+    y = np.digitize(score, [-0.3, 0.8]) if is_class else score
+    widths = np.array([0.5, 0.4, 0.6])
+    ours, cart = (
+        (KernelTreeClassifier, DecisionTreeClassifier) if is_class else (KernelTreeRegressor, DecisionTreeRegressor)
+    )
+    parameters = {"bandwidth": widths, "bandwidth_unit": "absolute", "kernel": Kernel(*shape)}
+    tree = ours(max_depth=2, **parameters).fit(X, y).tree_
+    rows = np.repeat(np.arange(60), 1500)
+    drawn = np.column_stack([draw(rng, X[rows, j], widths[j], shape, len(rows)) for j in range(3)])
+    drawn_tree = cart(max_depth=2, random_state=0).fit(drawn, y[rows]).tree_
+    inner = tree.children_left >= 0
+    assert inner.sum() == 3
+    assert np.array_equal(tree.children_left, drawn_tree.children_left)
+    assert np.array_equal(tree.feature[inner], drawn_tree.feature[inner])
+    assert tree.threshold[inner] == pytest.approx(drawn_tree.threshold[inner], abs=0.05)
+    assert tree.value == pytest.approx(drawn_tree.value.reshape(7, -1), abs=0.03)
+    assert tree.mass / 60 == pytest.approx(drawn_tree.weighted_n_node_samples / len(rows), abs=0.02)
