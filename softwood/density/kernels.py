@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import erf, sqrt
 from typing import Any
 
@@ -72,6 +72,7 @@ class Kernel:
         return sqrt(float((d * (e[1:] ** 3 - e[:-1] ** 3)).sum() / 3) - mean**2)
 
 
+@cache
 def box() -> Kernel:
     """The same density from -1 to 1."""
     return Kernel([-1.0, 1.0], [0.5])

@@ -23,7 +23,7 @@ from softwood.density.choosing import choose_by_auto, choose_by_cv, content_fold
 from softwood.density.errors import Errors, combine_widths, read_errors
 from softwood.density.growing import Limits, grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
-from softwood.density.kernels import Kernel, resolve_kernels
+from softwood.density.kernels import box, resolve_kernels
 from softwood.density.preparation import TrainingData, common_errors, prepare
 from softwood.gates import Gate
 from softwood.parameters import check_choice, check_flag, check_integer, check_number, parameter_error
@@ -245,7 +245,7 @@ class _KernelTree(TreeEstimator):
         kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
         widths = self.bandwidths_
         if self.prediction_kernel is None:
-            self._prediction = (np.zeros_like(widths), [Kernel([-1.0, 1.0], [0.5])] * len(widths))
+            self._prediction = (np.zeros_like(widths), [box()] * len(widths))
             return tree.crisp()
         is_same = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
         if not is_same:
@@ -256,6 +256,9 @@ class _KernelTree(TreeEstimator):
             if self.bandwidth_unit == "sd":
                 widths = widths * data.deviations
         self._prediction = (widths, kernels)
+        by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
+        if is_same and not own_width and by_column:  # as it was grown
+            return tree
         if self.bandwidth_per_node and not own_width:  # every node keeps its own width
             return replace(
                 tree, kernel=np.where(tree.gate == Gate.KERNEL, kinds[tree.feature], 0).astype(np.int32), shapes=shapes
