@@ -79,8 +79,8 @@ def test_auto_takes_a_scale_of_its_grid(model_class):
 
 def test_a_wide_kernel_where_the_signal_is_smooth_and_a_narrow_one_where_it_is_not():
     rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, size=(300, 1))
-    smooth = X[:, 0] + rng.normal(size=300)
+    X = rng.uniform(-2, 2, size=(250, 1))
+    smooth = X[:, 0] + rng.normal(size=250)
     jagged = np.sign(np.sin(12 * X[:, 0]))
     for bandwidth in ("auto", "cv"):
         wide = KernelTreeRegressor(bandwidth=bandwidth, random_state=0).fit(X, smooth).bandwidth_
@@ -94,7 +94,7 @@ def test_larger_data_are_sampled(bandwidth):
     X = rng.normal(size=(2500, 2))
     y = (X[:, 0] + rng.normal(size=2500) > 0).astype(int)
     if bandwidth == "cv":
-        X, y = X[:300], y[:300]
+        X, y = X[:250], y[:250]
     model = KernelTreeClassifier(bandwidth=bandwidth, random_state=0, cv=4, max_depth=4)
     first = clone(model).fit(X, y).bandwidth_
     assert clone(model).fit(X, y).bandwidth_ == first

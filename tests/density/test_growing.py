@@ -179,13 +179,13 @@ def test_min_mass(blobs, kernel, min_mass):
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("max_leaf_nodes", [None, 50])
 def test_min_gain_is_in_units_of_the_impurity(blobs, criterion, n_classes, max_leaf_nodes):
-    X, y = blobs[0][:400], np.minimum(blobs[1][:400], n_classes - 1)
+    X, y = blobs[0][:240], np.minimum(blobs[1][:240], n_classes - 1)
     parameters = {"criterion": criterion, "max_leaf_nodes": max_leaf_nodes, "min_mass": 5}
     check_min_gain(grown(X, y, **parameters), lambda g: grown(X, y, min_gain=g, **parameters))
 
 
 def test_min_gain_of_a_regressor(blobs):
-    X, y = blobs[0][:400], 100.0 * np.nan_to_num(blobs[0][:400, :2])
+    X, y = blobs[0][:240], 100.0 * np.nan_to_num(blobs[0][:240, :2])
 
     def fit(g):
         return KernelTreeRegressor(bandwidth=0.3, min_gain=g, min_mass=5).fit(X, y).tree_
