@@ -46,18 +46,22 @@ def choose_by_cv(
     parts: list[tuple[np.ndarray, np.ndarray]],
     seed: int,
     report: Report | None = None,
+    *,
+    crisp: bool = False,
 ) -> float:
     """Scale with the smallest loss over the held-out rows of all `parts`, the smallest of equals."""
     if not parts:
         return 0.0
-    tried = {scale: _loss(data, limits, scale, parts, seed, report) for scale in CV_GRID}
+    tried = {scale: _loss(data, limits, scale, parts, seed, report, crisp) for scale in CV_GRID}
     while max(tried) == _best(tried) and max(tried) * _STEP <= _MAX_SCALE:
         scale = max(tried) * _STEP
-        tried[scale] = _loss(data, limits, scale, parts, seed, report)
+        tried[scale] = _loss(data, limits, scale, parts, seed, report, crisp)
     return _best(tried)
 
 
-def choose_by_auto(data: TrainingData, limits: Limits, seed: int, report: Report | None = None) -> float:
+def choose_by_auto(
+    data: TrainingData, limits: Limits, seed: int, report: Report | None = None, *, crisp: bool = False
+) -> float:
     """Scale with the smallest held-out loss at a bounded cost."""
     n = len(data.matrix)
     parts = (
@@ -67,7 +71,7 @@ def choose_by_auto(data: TrainingData, limits: Limits, seed: int, report: Report
         return 0.0
     tried: dict[float, float] = {}
     for scale in AUTO_GRID:
-        tried[scale] = _loss(data, limits, scale, parts, seed, report)
+        tried[scale] = _loss(data, limits, scale, parts, seed, report, crisp)
         # Large data have smooth losses, and large bandwidths are dear: stop when it only gets worse.
         recent = list(tried.values())[-2:]
         if n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values()):
@@ -108,13 +112,15 @@ def _loss(
     parts: list[tuple[np.ndarray, np.ndarray]],
     seed: int,
     report: Report | None,
+    crisp: bool,
 ) -> float:
-    """Mean held-out loss of trees with this scale."""
+    """Mean held-out loss of trees with this scale, read as they will be: with their kernels, or crisply."""
     problem = data.problem(scale * data.deviations)
     total, mass = 0.0, 0.0
     for train, test in parts:
         tree = grow_tree(problem, limits, seed=seed, rows=train)
-        cells = None if problem.cells is None else problem.cells[test]
+        tree = tree.crisp() if crisp else tree
+        cells = None if problem.cells is None or crisp else problem.cells[test]
         weights = data.weights[test]
         loss = data.targets.take(test).loss(tree.predict(data.matrix[test], widths=cells), weights)
         total += loss * weights.sum()

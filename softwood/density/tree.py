@@ -200,10 +200,11 @@ class _KernelTree(TreeEstimator):
         if self.bandwidth in ("silverman", "loo"):
             return widths_by_rule(self.bandwidth, data)
         report = self._report_scale if self.verbose else None
+        is_crisp = self.prediction_kernel is None  # chosen for the reading that will be used
         if self.bandwidth == "cv":
-            self.bandwidth_ = choose_by_cv(data, limits, self._parts(data, rows, seed), seed, report)
+            self.bandwidth_ = choose_by_cv(data, limits, self._parts(data, rows, seed), seed, report, crisp=is_crisp)
         else:
-            self.bandwidth_ = choose_by_auto(data, limits, seed, report)
+            self.bandwidth_ = choose_by_auto(data, limits, seed, report, crisp=is_crisp)
         return self.bandwidth_ * data.deviations
 
     def _parts(self, data: TrainingData, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
