@@ -19,7 +19,7 @@ from softwood.gates import Gate
 __all__ = ["KernelShapes", "SoftTree"]
 
 # Per-node arrays with their fixed types, so that a saved tree means the same everywhere.
-_NODE_TYPES = {
+NODE_TYPES = {
     "children_left": np.int32,
     "children_right": np.int32,
     "parent": np.int32,
@@ -157,7 +157,7 @@ class SoftTree:
             raise TypeError(f"SoftTree has no column {sorted(unknown)[0]!r}; the columns are {sorted(neutral)}.")
         given = {name: columns.get(name, default) for name, default in neutral.items()}
         arrays = {
-            name: np.array(np.broadcast_to(np.asarray(column, dtype=_NODE_TYPES[name]), n_nodes))
+            name: np.array(np.broadcast_to(np.asarray(column, dtype=NODE_TYPES[name]), n_nodes))
             for name, column in given.items()
         }
         return cls(
@@ -175,7 +175,7 @@ class SoftTree:
 
     def __post_init__(self) -> None:
         n = len(self.children_left)
-        for name, dtype in _NODE_TYPES.items():
+        for name, dtype in NODE_TYPES.items():
             array = getattr(self, name)
             if array.shape != (n,) or array.dtype != dtype:
                 raise ValueError(
@@ -264,7 +264,7 @@ class SoftTree:
         if leaves is not None:
             return self.value[leaves]
         out = np.zeros((len(X), self.n_outputs))
-        if widths is None and self.weights is None and not _has_missing(X):
+        if widths is None and self.weights is None and not has_missing(X):
             self._predict_kernel(X, out)
         else:
             predict_rows(*self._arguments(X, widths), self.value, out)
@@ -368,34 +368,22 @@ class SoftTree:
         return X
 
     def _predict_kernel(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` with the predictions of a tree of kernel gates, as many rows at once as there is room for."""
-        from softwood.loops.predict import predict_kernel_rows
+        """Add to `out` the predictions of a tree of kernel gates."""
+        from softwood.loops.predict import add_kernel_trees
 
         batch = 256
-        capacity = max(2 * self.n_nodes, 64 * batch)  # one row has room in any case
-        scratch = (
-            np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
-            np.empty((2 * capacity, 2)), *(np.empty(capacity, np.uint32) for _ in range(3)),
+        zero = np.zeros(1, dtype=np.int64)
+        add_kernel_trees(
+            X, zero, zero, zero.astype(np.int32), batch, self._tests, self._ends, self.threshold, self.width,
+            self.kernel, self.shapes.edges, self.shapes.cdfs, self.cutoff, *kernel_scratch(self.n_nodes, batch),
+            self.value, out,
         )  # fmt: skip
-        gates = (
-            self._tests, self._ends, self.threshold, self.width, self.kernel, self.shapes.edges, self.shapes.cdfs,
-            self.cutoff,
-        )  # fmt: skip
-        begin = 0
-        while begin < len(X):
-            end = min(begin + batch, len(X))
-            fits = predict_kernel_rows(X, begin, end, *gates, *scratch, self.value, out)
-            if fits:
-                begin = end
-            else:
-                out[begin:end] = 0.0
-                batch = max(1, batch // 2)
 
     def _crisp_leaves(self, X: np.ndarray, widths: np.ndarray | None) -> np.ndarray | None:
         """The one leaf of each row, (n_rows,), if no row is shared."""
         from softwood.loops.predict import crisp_leaves_fast
 
-        if widths is not None or not self.is_crisp or _has_missing(X):
+        if widths is not None or not self.is_crisp or has_missing(X):
             return None
         leaves = np.empty(len(X), dtype=np.int32)
         crisp_leaves_fast(X, self._tests, np.where(self.children_left < 0, np.inf, self.threshold), leaves)
@@ -441,10 +429,20 @@ class SoftTree:
         )  # fmt: skip
 
 
-def _has_missing(X: np.ndarray) -> bool:
+def has_missing(X: np.ndarray) -> bool:
+    """Whether a value is missing, or so huge that sums overflow."""
     # Missing values make the sum nan; so may huge ones, which then take the slower way to the same result.
     with np.errstate(over="ignore", invalid="ignore"):
         return not np.isfinite(X.sum())
+
+
+def kernel_scratch(n_nodes: int, batch: int) -> tuple[np.ndarray, ...]:
+    """Scratch space of `softwood.loops.predict.add_kernel_trees` for trees of up to `n_nodes` nodes."""
+    capacity = max(2 * n_nodes, 64 * batch)  # one row has room in any case
+    return (
+        np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
+        np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),
+    )  # fmt: skip
 
 
 def _parents_and_depths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

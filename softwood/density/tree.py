@@ -9,34 +9,27 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, check_random_state
 
-from softwood.base import ClassifierBase, RegressorBase, TreeEstimator
+from softwood.base import ClassifierBase, RegressorBase
 from softwood.density.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
-from softwood.density.choosing import choose_by_auto, choose_by_cv, content_folds, widths_by_rule
-from softwood.density.errors import Errors, combine_widths, read_errors
+from softwood.density.choosing import choose_by_auto, choose_by_cv
 from softwood.density.growing import Limits, grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
-from softwood.density.kernels import box, resolve_kernels
-from softwood.density.preparation import TrainingData, common_errors, prepare
-from softwood.gates import Gate
-from softwood.parameters import check_choice, check_flag, check_integer, check_number, parameter_error
+from softwood.density.model import KernelModel
+from softwood.density.preparation import TrainingData
+from softwood.parameters import check_choice, check_flag, check_number, parameter_error
 from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
-from softwood.targets import ClassTargets
 from softwood.tree import SoftTree
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 
-_NO_MASS = 1e-9  # a side with less mass than this is no side
 
-
-class _KernelTree(TreeEstimator):
+class _KernelTree(KernelModel):
     """What the classifier and the regressor share."""
 
     def __init__(
@@ -105,11 +98,7 @@ class _KernelTree(TreeEstimator):
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        data = prepare(
-            matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
-            self._errors(measurement_error, matrix, rows, len(np.asarray(y))), criterion=self.criterion,
-            splitter=self.splitter, max_bins=self.max_bins, n_jobs=self.n_jobs,
-        )  # fmt: skip
+        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
             raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
         widths = self._choose_widths(data, limits, seed, rows)
@@ -143,83 +132,28 @@ class _KernelTree(TreeEstimator):
     # Reading the parameters
 
     def _check_parameters(self) -> Limits:
-        check_choice(self, "splitter", self.splitter, ("auto", "exact", "hist"))
-        check_choice(self, "bandwidth_unit", self.bandwidth_unit, ("sd", "absolute"))
-        check_integer(self, "max_bins", self.max_bins, low=2, high=255)
-        if isinstance(self.cv, Integral):
-            check_integer(self, "cv", self.cv, low=2)
-        check_integer(self, "verbose", self.verbose, low=0)
+        self._check_kernel_parameters()
         check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
         check_flag(self, "bandwidth_per_node", self.bandwidth_per_node)
-        if isinstance(self.bandwidth, str):
-            rules = ("silverman", "loo") if self.bandwidth_per_node else ("auto", "cv", "silverman", "loo")
-            if self.bandwidth not in rules:
-                expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, rules))}"
-                raise parameter_error(self, "bandwidth", expected, self.bandwidth)
+        if self.bandwidth_per_node and isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo"):
+            expected = "a number, one per column, a dict by column, or one of 'silverman', 'loo'"
+            raise parameter_error(self, "bandwidth", expected, self.bandwidth)
         if self.bandwidth_per_node and self.max_leaf_nodes is not None:
             raise parameter_error(self, "max_leaf_nodes", "None with bandwidth_per_node", self.max_leaf_nodes)
-        min_mass = check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True)
-        return Limits(
-            max_depth=check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
-            min_mass=max(min_mass, _NO_MASS),
-            min_gain=check_number(self, "min_gain", self.min_gain, low=0.0),
-            max_leaf_nodes=check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
-            cutoff=check_number(self, "cutoff", self.cutoff, low=0.0, high=0.1),
-        )
-
-    def _n_draw(self, p: int) -> int:
-        """Number of features to look at in each node."""
-        wanted = self.max_features
-        if wanted is None:
-            return p
-        if isinstance(wanted, str):
-            check_choice(self, "max_features", wanted, ("sqrt", "log2"))
-            return max(1, int(np.sqrt(p) if wanted == "sqrt" else np.log2(p)))
-        if isinstance(wanted, float | np.floating) and 0.0 < wanted <= 1.0:
-            return max(1, int(wanted * p))
-        number = check_integer(self, "max_features", wanted, low=1)
-        assert number is not None
-        return min(number, p)
-
-    def _errors(
-        self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
-    ) -> Errors:
-        """Errors of the columns (the parameter), and in their place those given for single cells."""
-        return {
-            **read_errors(self, self.measurement_error, self.columns_, matrix),
-            **read_errors(self, given, self.columns_, matrix, rows, n_rows),
-        }
+        return self._limits()
 
     def _choose_widths(self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray) -> np.ndarray:
         """Half-width of each column's kernel, in the units of the column; sets ``bandwidth_`` if it is chosen."""
-        if not isinstance(self.bandwidth, str):
-            widths = stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
-            return (
-                widths * data.deviations if self.bandwidth_unit == "sd" else np.where(data.deviations > 0, widths, 0.0)
-            )
-        if self.bandwidth in ("silverman", "loo"):
-            return widths_by_rule(self.bandwidth, data)
+        widths = self._given_widths(data)
+        if widths is not None:
+            return widths
         report = self._report_scale if self.verbose else None
-        is_crisp = self.prediction_kernel is None  # chosen for the reading that will be used
+        is_crisp = self._reads_crisply  # chosen for the reading that will be used
         if self.bandwidth == "cv":
             self.bandwidth_ = choose_by_cv(data, limits, self._parts(data, rows, seed), seed, report, crisp=is_crisp)
         else:
             self.bandwidth_ = choose_by_auto(data, limits, seed, report, crisp=is_crisp)
         return self.bandwidth_ * data.deviations
-
-    def _parts(self, data: TrainingData, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Training and held-out rows of the folds of `cv`."""
-        if isinstance(self.cv, Integral):
-            return list(content_folds(data.matrix, int(self.cv), seed))
-        number = np.full(int(rows.max()) + 1, -1)
-        number[rows] = np.arange(len(rows))  # the user's splits count the rows of weight 0, too
-        labels = None
-        if isinstance(data.targets, ClassTargets) and data.targets.labels is not None:
-            labels = np.zeros(len(number), dtype=np.int32)
-            labels[rows] = data.targets.labels
-        splits = check_cv(self.cv, labels, classifier=labels is not None).split(np.zeros(len(number)), labels)
-        kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
-        return [(train[train >= 0], test[test >= 0]) for train, test in kept]
 
     def _node_rule(self) -> Callable[..., np.ndarray]:
         """Half-widths from the points of one node."""
@@ -239,48 +173,12 @@ class _KernelTree(TreeEstimator):
 
         return rule
 
-    # Kernels for reading the tree
+    @property
+    def _has_node_widths(self) -> bool:
+        return bool(self.bandwidth_per_node)
 
-    def _with_prediction_kernel(self, tree: SoftTree, data: TrainingData) -> SoftTree:
-        """The tree as it will be read, and what `_read_points` needs to do the same for single cells."""
-        kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
-        widths = self.bandwidths_
-        if self.prediction_kernel is None:
-            self._prediction = (np.zeros_like(widths), [box()] * len(widths))
-            return tree.crisp()
-        is_same = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
-        if not is_same:
-            kernels, kinds, shapes = resolve_kernels(self, "prediction_kernel", self.prediction_kernel, self.columns_)
-        own_width = not (isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same")
-        if own_width:
-            widths = stated_widths(self, "prediction_bandwidth", self.prediction_bandwidth, self.columns_)
-            if self.bandwidth_unit == "sd":
-                widths = widths * data.deviations
-        self._prediction = (widths, kernels)
-        by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
-        if is_same and not own_width and by_column:  # as it was grown
-            return tree
-        if self.bandwidth_per_node and not own_width:  # every node keeps its own width
-            return replace(
-                tree, kernel=np.where(tree.gate == Gate.KERNEL, kinds[tree.feature], 0).astype(np.int32), shapes=shapes
-            )
-        combined, _ = combine_widths(widths, kernels, common_errors(data.errors), data.matrix[:0])
-        return tree.with_kernel(combined, kinds, shapes)
-
-    def _read_points(
-        self, X: Any, *, measurement_error: Any = None, **unknown: Any
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        matrix, _ = super()._read_points(X, **unknown)
-        widths, kernels = self._prediction
-        if self.prediction_kernel is None:
-            errors = read_errors(self, measurement_error, self.columns_, matrix)
-        else:
-            errors = self._errors(measurement_error, matrix)
-        if measurement_error is not None:  # the tree holds other errors, or none: every column is said anew
-            errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
-        if self.bandwidth_per_node and errors:
-            raise parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
-        return matrix, combine_widths(widths, kernels, errors, matrix)[1]
+    def _no_errors_with_node_widths(self) -> ValueError:
+        return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
 
     # Telling
 
@@ -297,9 +195,6 @@ class _KernelTree(TreeEstimator):
                 last = now
 
         return tell
-
-    def _report_scale(self, scale: float, loss: float) -> None:
-        print(f"[{type(self).__name__}] bandwidth {scale:.3g} sd: held-out loss {loss:.4f}", flush=True)
 
 
 class KernelTreeClassifier(ClassifierBase, _KernelTree):

@@ -43,16 +43,15 @@ def crisp_leaves_fast(points, tests, thresholds, out):
 
 
 @compiled
-def _make_steps(points, tests, ends, items, active, n_active, arrived, events):
-    """Let every active item make some steps; sort out those at a leaf and those at a gate that may divide them.
+def _make_steps(points, tests, ends, items, active, n_active, events):
+    """Let every active item make some steps; sort out those at a gate that may divide them, and drop those at a leaf.
 
     Returns
     -------
-    number of items that are still on their way, at a leaf, and at such a gate
+    number of items that are still on their way, and at such a gate
     """
     one = np.uint32(1)
     n_left = np.uint64(0)
-    n_arrived = np.uint64(0)
     n_events = np.uint64(0)
     for k in range(n_active):
         item = active[k]
@@ -67,13 +66,11 @@ def _make_steps(points, tests, ends, items, active, n_active, arrived, events):
             at = at if stays else below
         items[item, 0] = at
         is_leaf = tests[at, 1] == at
-        arrived[n_arrived] = item
-        n_arrived += np.uint64(stays & is_leaf)
         events[n_events] = item
         n_events += np.uint64(stays & (not is_leaf))
         active[n_left] = item
         n_left += np.uint64(not stays)
-    return n_left, n_arrived, n_events
+    return n_left, n_events
 
 
 @compiled
@@ -85,11 +82,11 @@ def _add_link(links, link_ends, at, feature, before, lower, upper):
 
 
 @compiled
-def predict_kernel_rows(
-    points, begin, end, tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items, shares, links,
-    link_ends, active, arrived, events, value, out,
+def share_out(
+    points, begin, end, root, tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items, shares, links,
+    link_ends, active, events,
 ):  # fmt: skip
-    """Add up shares of leaves times their values in a tree of kernel gates, for the rows `begin` to `end` at once.
+    """Share out the rows `begin` to `end` at once among the leaves of a tree of kernel gates.
 
     An item is a part of a row on its way down. In each round every item makes a step, without branches; those that
     arrive at a leaf, or at a gate that may divide them, are then seen to one by one.
@@ -99,15 +96,15 @@ def predict_kernel_rows(
     tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
     ends : (n_nodes, 2) values up to which a point goes left as a whole, and from which on right; -inf and inf at leaves
     thresholds, widths, kernels : (n_nodes,)
-    items : (capacity, 3) scratch space: node, row, and last link of each item;  shares : (capacity,)
+    root : node to start from
+    items : (capacity, 3) node, row, and last link of each item;  shares : (capacity,)
     links : (2 * capacity, 2) scratch space: a fork that an item has passed, as its feature and the link before it
     link_ends : (2 * capacity, 2) the distribution values between which the item's part of the kernel lies since then
-    active, arrived, events : (capacity,) scratch space
-    out : (n, n_outputs) zeros
+    active, events : (capacity,) scratch space
 
     Returns
     -------
-    whether the scratch space was enough; if not, `out` must be cleared and fewer rows taken
+    number of items, now at their leaves; -1 if the scratch space was not enough, and fewer rows must be taken
     """
     none = np.uint32(0xFFFFFFFF)
     only_box = edges.shape[0] == 1
@@ -116,22 +113,15 @@ def predict_kernel_rows(
     n_active = n_items
     capacity = items.shape[0]
     for k in range(n_items):
-        items[k, 0] = 0
+        items[k, 0] = root
         items[k, 1] = np.uint64(begin) + k
         items[k, 2] = none
         shares[k] = 1.0
         active[k] = k
     while n_active > 0:
         if n_items + n_active > capacity or n_links + 2 * n_active > 2 * capacity:
-            return False
-        n_active, n_arrived, n_events = _make_steps(points, tests, ends, items, active, n_active, arrived, events)
-        for k in range(n_arrived):
-            item = arrived[k]
-            at = items[item, 0]
-            i = items[item, 1]
-            share = shares[item]
-            for o in range(value.shape[1]):
-                out[i, o] += share * value[at, o]
+            return np.int64(-1)
+        n_active, n_events = _make_steps(points, tests, ends, items, active, n_active, events)
         for k in range(n_events):
             item = events[k]
             at = items[item, 0]
@@ -180,4 +170,64 @@ def predict_kernel_rows(
                 n_links += np.uint64(1)
             active[n_active] = item
             n_active += np.uint64(1)
-    return True
+    return np.int64(n_items)
+
+
+@compiled
+def add_kernel_trees(
+    points, trees, offsets, output, batch, tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items,
+    shares, links, link_ends, active, events, value, out,
+):  # fmt: skip
+    """Add shares of leaves times their values, for trees of kernel gates one after the other.
+
+    Parameters
+    ----------
+    trees : numbers of the trees to add;  offsets : (n_trees + 1,) root of each
+    output : (n_trees,) first column of `out` that a tree's values go to
+    batch : rows to begin with at once; fewer where the scratch space is too small
+    The others are as in `share_out`; nodes are numbered through all trees.
+    """
+    for t in trees:
+        first = output[t]
+        size = np.int64(batch)
+        begin = np.int64(0)
+        while begin < points.shape[0]:
+            end = min(begin + size, points.shape[0])
+            n = share_out(
+                points, begin, end, offsets[t], tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items,
+                shares, links, link_ends, active, events,
+            )  # fmt: skip
+            if n < 0:
+                size = max(size >> 1, 1)
+                continue
+            begin = end
+            for k in range(n):
+                leaf = items[k, 0]
+                i = items[k, 1]
+                for o in range(value.shape[1]):
+                    out[i, first + o] += shares[k] * value[leaf, o]
+
+
+@compiled
+def add_crisp_trees(points, trees, offsets, output, tests, thresholds, value, out):
+    """Add the values of the leaves that each row reaches, for trees of crisp tests; arguments as above."""
+    n = points.shape[0]
+    node = np.empty(LANES, np.uint32)
+    for t in trees:
+        first = output[t]
+        for begin in range(0, n, LANES):
+            lanes = np.uint64(min(LANES, n - begin))
+            for lane in range(lanes):
+                node[lane] = offsets[t]
+            moving = True
+            while moving:
+                moving = False
+                for lane in range(lanes):
+                    at = node[lane]
+                    side = np.uint32(points[np.uint64(begin) + lane, tests[at, 0]] > thresholds[at])
+                    below = tests[at, np.uint32(1) + side]
+                    moving |= below != at
+                    node[lane] = below
+            for lane in range(lanes):
+                for o in range(value.shape[1]):
+                    out[np.uint64(begin) + lane, first + o] += value[node[lane], o]

@@ -1,0 +1,180 @@
+"""What all kernel models share: the parameters of the kernels, and reading the finished model with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from softwood.base import TreeEstimator
+from softwood.density.bandwidths import stated_widths
+from softwood.density.choosing import content_folds, widths_by_rule
+from softwood.density.errors import Errors, combine_widths, read_errors
+from softwood.density.growing import Limits
+from softwood.density.kernels import box, resolve_kernels
+from softwood.density.preparation import TrainingData, common_errors, prepare
+from softwood.forest import SoftForest
+from softwood.gates import Gate
+from softwood.parameters import check_choice, check_integer, check_number, parameter_error
+from softwood.targets import ClassTargets
+from softwood.tree import SoftTree
+
+__all__ = ["KernelModel"]
+
+_NO_MASS = 1e-9  # a side with less mass than this is no side
+
+Finished = TypeVar("Finished", SoftTree, SoftForest)
+
+
+class KernelModel(TreeEstimator):
+    """An estimator with a bandwidth, kernels and measurement errors."""
+
+    # Ways to choose the bandwidth from the data, by name.
+    _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
+
+    # Reading the parameters
+
+    def _check_kernel_parameters(self) -> None:
+        check_choice(self, "splitter", self.splitter, ("auto", "exact", "hist"))
+        check_choice(self, "bandwidth_unit", self.bandwidth_unit, ("sd", "absolute"))
+        check_integer(self, "max_bins", self.max_bins, low=2, high=255)
+        if isinstance(self.cv, Integral):
+            check_integer(self, "cv", self.cv, low=2)
+        check_integer(self, "verbose", self.verbose, low=0)
+        if isinstance(self.bandwidth, str) and self.bandwidth not in self._rules:
+            expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
+            raise parameter_error(self, "bandwidth", expected, self.bandwidth)
+
+    def _limits(self) -> Limits:
+        min_mass = check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True)
+        return Limits(
+            max_depth=check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
+            min_mass=max(min_mass, _NO_MASS),
+            min_gain=check_number(self, "min_gain", self.min_gain, low=0.0),
+            max_leaf_nodes=check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
+            cutoff=check_number(self, "cutoff", self.cutoff, low=0.0, high=0.1),
+        )
+
+    def _n_draw(self, p: int) -> int:
+        """Number of features to look at in each node."""
+        wanted = self.max_features
+        if wanted is None:
+            return p
+        if isinstance(wanted, str):
+            check_choice(self, "max_features", wanted, ("sqrt", "log2"))
+            return max(1, int(np.sqrt(p) if wanted == "sqrt" else np.log2(p)))
+        if isinstance(wanted, float | np.floating) and 0.0 < wanted <= 1.0:
+            return max(1, int(wanted * p))
+        number = check_integer(self, "max_features", wanted, low=1)
+        assert number is not None
+        return min(number, p)
+
+    def _prepare(
+        self,
+        matrix: np.ndarray,
+        targets: Any,
+        weights: np.ndarray,
+        rows: np.ndarray,
+        n_rows: int,
+        measurement_error: Any,
+        criterion: str,
+    ) -> TrainingData:
+        """The training data, binned; `rows` of the user's `n_rows` are left."""
+        return prepare(
+            matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
+            self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
+            max_bins=self.max_bins, n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _errors(
+        self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
+    ) -> Errors:
+        """Errors of the columns (the parameter), and in their place those given for single cells."""
+        return {
+            **read_errors(self, self.measurement_error, self.columns_, matrix),
+            **read_errors(self, given, self.columns_, matrix, rows, n_rows),
+        }
+
+    def _given_widths(self, data: TrainingData) -> np.ndarray | None:
+        """Half-width of each column's kernel in its own units, if stated or by rule; None if held-out loss decides."""
+        if not isinstance(self.bandwidth, str):
+            widths = stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
+            is_sd = self.bandwidth_unit == "sd"
+            return widths * data.deviations if is_sd else np.where(data.deviations > 0, widths, 0.0)
+        return widths_by_rule(self.bandwidth, data) if self.bandwidth in ("silverman", "loo") else None
+
+    @property
+    def _reads_crisply(self) -> bool:
+        return self.prediction_kernel is None
+
+    def _parts(self, data: TrainingData, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Training and held-out rows of the folds of `cv`."""
+        if isinstance(self.cv, Integral):
+            return list(content_folds(data.matrix, int(self.cv), seed))
+        number = np.full(int(rows.max()) + 1, -1)
+        number[rows] = np.arange(len(rows))  # the user's splits count the rows of weight 0, too
+        labels = None
+        if isinstance(data.targets, ClassTargets) and data.targets.labels is not None:
+            labels = np.zeros(len(number), dtype=np.int32)
+            labels[rows] = data.targets.labels
+        splits = check_cv(self.cv, labels, classifier=labels is not None).split(np.zeros(len(number)), labels)
+        kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
+        return [(train[train >= 0], test[test >= 0]) for train, test in kept]
+
+    # Kernels for reading the finished model
+
+    def _with_prediction_kernel(self, finished: Finished, data: TrainingData) -> Finished:
+        """The model as it will be read, and what `_read_points` needs to do the same for single cells."""
+        kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
+        widths = self.bandwidths_
+        if self._reads_crisply:
+            self._prediction = (np.zeros_like(widths), [box()] * len(widths))
+            return finished.crisp()
+        is_same = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
+        if not is_same:
+            kernels, kinds, shapes = resolve_kernels(self, "prediction_kernel", self.prediction_kernel, self.columns_)
+        own_width = not (isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same")
+        if own_width:
+            widths = stated_widths(self, "prediction_bandwidth", self.prediction_bandwidth, self.columns_)
+            if self.bandwidth_unit == "sd":
+                widths = widths * data.deviations
+        self._prediction = (widths, kernels)
+        by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
+        if is_same and not own_width and by_column:  # as it was grown
+            return finished
+        if self._has_node_widths and not own_width:  # every node keeps its own width
+            kernel = np.where(finished.gate == Gate.KERNEL, kinds[finished.feature], 0).astype(np.int32)
+            return replace(finished, kernel=kernel, shapes=shapes)
+        combined, _ = combine_widths(widths, kernels, common_errors(data.errors), data.matrix[:0])
+        return finished.with_kernel(combined, kinds, shapes)
+
+    @property
+    def _has_node_widths(self) -> bool:
+        """Whether nodes have widths of their own, so that the columns' cannot be put in their place."""
+        return False
+
+    def _read_points(
+        self, X: Any, *, measurement_error: Any = None, **unknown: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        matrix, _ = super()._read_points(X, **unknown)
+        widths, kernels = self._prediction
+        if self._reads_crisply:
+            errors = read_errors(self, measurement_error, self.columns_, matrix)
+        else:
+            errors = self._errors(measurement_error, matrix)
+        if measurement_error is not None:  # the tree holds other errors, or none: every column is said anew
+            errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
+        if self._has_node_widths and errors:
+            raise self._no_errors_with_node_widths()
+        return matrix, combine_widths(widths, kernels, errors, matrix)[1]
+
+    def _no_errors_with_node_widths(self) -> ValueError:
+        raise NotImplementedError
+
+    # Telling
+
+    def _report_scale(self, scale: float, loss: float) -> None:
+        print(f"[{type(self).__name__}] bandwidth {scale:.3g} sd: held-out loss {loss:.4f}", flush=True)

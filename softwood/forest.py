@@ -1,0 +1,353 @@
+"""The finished ensemble: several trees side by side in the same flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from scipy import sparse
+
+from softwood.gates import Gate
+from softwood.tree import NODE_TYPES, KernelShapes, SoftTree, has_missing, kernel_scratch
+
+__all__ = ["SoftForest"]
+
+# Rows that are worth a thread of their own.
+_ROWS_PER_THREAD = 500
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SoftForest:
+    """Trees side by side: the arrays of `SoftTree`, one tree after the other.
+
+    A prediction is ``base + scale * (sum of the trees' predictions)``: the mean of a forest, or the sum of a boosted
+    ensemble. Nodes are numbered within their tree; node ``k`` of tree ``t`` is entry ``offsets[t] + k``.
+
+    Attributes
+    ----------
+    offsets : (n_trees + 1,) int64
+        Where the nodes of each tree begin.
+    output : (n_trees,) int32
+        First output that a tree's values are added to: 0, but in boosting with a tree for each class.
+    base : (n_outputs,) float64
+    scale : float
+    children_left, ..., impurity, n_features, shapes, cutoff
+        As in `SoftTree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import SoftForest, SoftTree
+    >>> stumps = [
+    ...     SoftTree.from_nodes(
+    ...         children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1],
+    ...         threshold=[threshold, np.nan, np.nan], value=[[0.5], [0.0], [1.0]], n_features=1)
+    ...     for threshold in (1.0, 2.0)]
+    >>> SoftForest.mean(stumps).predict(np.array([[0.0], [1.5], [3.0]])).ravel()
+    array([0. , 0.5, 1. ])
+    """
+
+    offsets: np.ndarray
+    output: np.ndarray
+    base: np.ndarray
+    scale: float
+    children_left: np.ndarray
+    children_right: np.ndarray
+    parent: np.ndarray
+    depth: np.ndarray
+    gate: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    width: np.ndarray
+    kernel: np.ndarray
+    blend: np.ndarray
+    bias: np.ndarray
+    weights: np.ndarray | None
+    value: np.ndarray
+    mass: np.ndarray
+    impurity: np.ndarray
+    n_features: int
+    shapes: KernelShapes
+    cutoff: float
+
+    @classmethod
+    def mean(cls, trees: Sequence[SoftTree]) -> SoftForest:
+        """A forest that predicts the mean of its trees."""
+        first = _first_of(trees)
+        return cls._of(trees, np.zeros(len(trees), np.int32), np.zeros(first.n_outputs), 1.0 / len(trees))
+
+    @classmethod
+    def sum(cls, trees: Sequence[SoftTree], output: Any, base: Any) -> SoftForest:
+        """An ensemble that adds the predictions of its trees to a start value.
+
+        Parameters
+        ----------
+        output : (n_trees,) first output that each tree adds to
+        base : (n_outputs,) the start value
+        """
+        _first_of(trees)
+        return cls._of(trees, np.asarray(output, dtype=np.int32), np.array(base, dtype=np.float64), 1.0)
+
+    @classmethod
+    def _of(cls, trees: Sequence[SoftTree], output: np.ndarray, base: np.ndarray, scale: float) -> SoftForest:
+        first = trees[0]
+        arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in [*NODE_TYPES, "value"]}
+        weights = None
+        if any(tree.weights is not None for tree in trees):
+            empty = [np.zeros((tree.n_nodes, tree.n_features)) for tree in trees]
+            weights = np.concatenate(
+                [none if tree.weights is None else tree.weights for tree, none in zip(trees, empty, strict=True)]
+            )
+        return cls(
+            offsets=np.concatenate([[0], np.cumsum([tree.n_nodes for tree in trees])]).astype(np.int64),
+            output=output,
+            base=base,
+            scale=scale,
+            weights=weights,
+            n_features=first.n_features,
+            shapes=first.shapes,
+            cutoff=first.cutoff,
+            **arrays,
+        )
+
+    def __post_init__(self) -> None:
+        n, n_trees = len(self.children_left), len(self.offsets) - 1
+        if n_trees < 1 or self.offsets[0] != 0 or self.offsets[-1] != n or np.any(np.diff(self.offsets) < 1):
+            raise ValueError(f"offsets must rise from 0 to the number of nodes, {n}.")
+        if self.output.shape != (n_trees,) or np.any(self.output < 0):
+            raise ValueError(f"output must hold a number of at least 0 for each of {n_trees} trees.")
+        if self.base.ndim != 1 or np.any(self.output + self.value.shape[1] > len(self.base)):
+            raise ValueError("base must have an entry for each output that a tree adds to.")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, number: int) -> SoftTree:
+        """One of the trees."""
+        number = range(len(self))[number]
+        part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
+        names = [*NODE_TYPES, "value", "weights"]
+        arrays = {name: None if getattr(self, name) is None else getattr(self, name)[part] for name in names}
+        return SoftTree(**arrays, n_features=self.n_features, shapes=self.shapes, cutoff=self.cutoff)
+
+    def __iter__(self) -> Iterator[SoftTree]:
+        return (self[number] for number in range(len(self)))
+
+    def first(self, n_trees: int) -> SoftForest:
+        """The first trees as an ensemble; a mean stays a mean."""
+        end = int(self.offsets[n_trees])
+        arrays = {
+            field.name: getattr(self, field.name)[:end]
+            for field in fields(self)
+            if field.name in {*NODE_TYPES, "value", "weights"} and getattr(self, field.name) is not None
+        }
+        scale = self.scale * len(self) / n_trees if self.scale != 1.0 else 1.0
+        return replace(
+            self, offsets=self.offsets[: n_trees + 1], output=self.output[:n_trees], scale=scale, **arrays
+        )  # fmt: skip
+
+    # Size
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees."""
+        return len(self.children_left)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves of all trees."""
+        return int(np.sum(self.children_left < 0))
+
+    @property
+    def n_outputs(self) -> int:
+        """Length of a prediction: classes, or targets."""
+        return len(self.base)
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf."""
+        return int(self.depth.max())
+
+    @cached_property
+    def is_crisp(self) -> bool:
+        """Whether every point without missing values follows a single path in each tree."""
+        return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
+
+    # Sharing
+
+    def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None) -> np.ndarray:
+        """Sum or mean of the trees' predictions, (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) float array, nan where missing
+        widths : (n_rows, n_features) kernel half-widths of single cells, in place of the nodes' own; nan keeps those
+        n_jobs : threads, over rows; the prediction does not depend on it
+        """
+        X = self._points(X)
+        out = np.zeros((len(X), self.n_outputs))
+        self._add_trees(X, widths, np.arange(len(self)), out, n_jobs)
+        out *= self.scale
+        out += self.base
+        return out
+
+    def staged_predict(
+        self, X: np.ndarray, *, widths: np.ndarray | None = None, step: int = 1, n_jobs: int | None = None
+    ) -> Iterator[np.ndarray]:
+        """Prediction after each `step` trees, (n_rows, n_outputs) each; the last one is that of `predict`."""
+        X = self._points(X)
+        out = np.zeros((len(X), self.n_outputs))
+        is_mean = self.scale != 1.0
+        for begin in range(0, len(self), step):
+            end = min(begin + step, len(self))
+            self._add_trees(X, widths, np.arange(begin, end), out, n_jobs)
+            yield out * (self.scale * len(self) / end if is_mean else 1.0) + self.base
+
+    def predict_largest(
+        self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Output with the largest prediction of each row, (n_rows,)."""
+        return self.predict(X, widths=widths, n_jobs=n_jobs).argmax(axis=1)
+
+    def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Share of each row in each node of every tree, a sparse matrix (n_rows, n_nodes)."""
+        return sparse.csr_array(sparse.hstack([tree.memberships(X, widths=widths) for tree in self], format="csr"))
+
+    def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Leaf with the largest share of each row in each tree, numbered within the tree, (n_rows, n_trees) int64."""
+        return np.column_stack([tree.apply(X, widths=widths) for tree in self])
+
+    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
+        path = self.memberships(X, widths=widths)
+        path.data = np.ones(len(path.data), dtype=np.int64)
+        return path
+
+    def input_gradient(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features)."""
+        X = self._points(X)
+        out = np.zeros((len(X), self.n_outputs, self.n_features))
+        for tree, first in zip(self, self.output, strict=True):
+            out[:, first : first + tree.n_outputs] += tree.input_gradient(X, widths=widths)
+        return self.scale * out
+
+    # Reading
+
+    def feature_importances(self) -> np.ndarray:
+        """Mean of the trees' decreases of impurity by feature, as in scikit-learn's forests; adds up to 1.
+
+        Trees that are a lone root do not count; all 0 if there are no others.
+        """
+        every = [tree.feature_importances() for tree, size in zip(self, np.diff(self.offsets), strict=True) if size > 1]
+        total = np.mean(every, axis=0) if every else np.zeros(self.n_features)
+        return total / total.sum() if total.sum() > 0 else total
+
+    def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> SoftForest:
+        """The same trees read with other kernels: half-width and shape for each feature."""
+        kernel_gates = self.gate == Gate.KERNEL
+        width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
+        kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
+        return replace(self, width=width, kernel=kernel, shapes=shapes)
+
+    def crisp(self) -> SoftForest:
+        """The same trees with every kernel gate hardened to its threshold."""
+        return replace(self, width=np.where(self.gate == Gate.KERNEL, 0.0, self.width))
+
+    def __repr__(self) -> str:
+        return (
+            f"<SoftForest of {len(self)} trees, {self.n_nodes} nodes, {self.n_leaves} leaves, "
+            f"{self.n_features} features, {self.n_outputs} outputs>"
+        )
+
+    # Passing to the compiled loops
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
+        return X
+
+    def _add_trees(
+        self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray, n_jobs: int | None
+    ) -> None:
+        """Add the predictions of some trees to `out`: rows in threads, trees one after the other."""
+        plain = widths is None and self.weights is None and not has_missing(X)
+        add = (self._add_crisp if self.is_crisp else self._add_kernel) if plain else self._add_any
+        n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
+        bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
+        parts = [slice(int(begin), int(end)) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        if plain:
+            _ = self._tests, self._ends  # made once, before there are threads
+        if n_parts == 1:
+            add(X, widths, trees, out)
+        else:
+            Parallel(n_jobs=n_parts, prefer="threads", require="sharedmem")(
+                delayed(add)(X[part], None if widths is None else widths[part], trees, out[part]) for part in parts
+            )
+
+    def _add_crisp(self, X: np.ndarray, widths: None, trees: np.ndarray, out: np.ndarray) -> None:
+        from softwood.loops.predict import add_crisp_trees
+
+        add_crisp_trees(X, trees, self.offsets, self.output, self._tests, self._crisp_thresholds, self.value, out)
+
+    def _add_kernel(self, X: np.ndarray, widths: None, trees: np.ndarray, out: np.ndarray) -> None:
+        from softwood.loops.predict import add_kernel_trees
+
+        batch = 256
+        scratch = kernel_scratch(int(np.diff(self.offsets)[trees].max()), batch)
+        add_kernel_trees(
+            X, trees, self.offsets, self.output, batch, self._tests, self._ends, self.threshold, self.width,
+            self.kernel, self.shapes.edges, self.shapes.cdfs, self.cutoff, *scratch, self.value, out,
+        )  # fmt: skip
+
+    def _add_any(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
+        for number in trees:
+            tree, first = self[number], self.output[number]
+            out[:, first : first + tree.n_outputs] += tree.predict(X, widths=widths)
+
+    @cached_property
+    def _tests(self) -> np.ndarray:
+        """Feature, left and right child of each node, (n_nodes, 3), numbered through; leaves are their own children."""
+        is_leaf = self.children_left < 0
+        begin = np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        tests = np.column_stack([self.feature, self.children_left + begin, self.children_right + begin])
+        tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
+        tests[is_leaf, 0] = 0
+        return np.ascontiguousarray(tests, dtype=np.uint32)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Values up to which a point goes left as a whole, and from which on right, (n_nodes, 2)."""
+        reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
+        ends = self.threshold[:, None] - reach
+        ends[self.children_left < 0] = -np.inf, np.inf
+        return ends
+
+    @cached_property
+    def _crisp_thresholds(self) -> np.ndarray:
+        return np.where(self.children_left < 0, np.inf, self.threshold)
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_ends", "_tests", "_crisp_thresholds", "is_crisp")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
+
+def _first_of(trees: Iterable[SoftTree]) -> SoftTree:
+    """The first tree; an error if the others do not go with it."""
+    trees = list(trees)
+    if not trees:
+        raise ValueError("A SoftForest needs at least one tree.")
+    first = trees[0]
+    for tree in trees[1:]:
+        if (tree.n_features, tree.n_outputs, tree.cutoff) != (first.n_features, first.n_outputs, first.cutoff):
+            raise ValueError("All trees of a SoftForest must have the same features, number of outputs, and cutoff.")
+        if tree.shapes is not first.shapes and not (
+            np.array_equal(tree.shapes.edges, first.shapes.edges) and np.array_equal(tree.shapes.cdfs, first.shapes.cdfs)
+        ):
+            raise ValueError("All trees of a SoftForest must have the same table of kernel shapes.")
+    return first

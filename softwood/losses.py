@@ -1,0 +1,387 @@
+"""Losses of gradient boosting: start value, derivatives, link, and the leaf values where these are quantiles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.special import expit
+
+from softwood.parameters import check_integer, is_real, parameter_error
+
+__all__ = [
+    "AbsoluteError",
+    "BinaryLogLoss",
+    "Loss",
+    "PoissonDeviance",
+    "QuantileError",
+    "SoftmaxLogLoss",
+    "SquaredError",
+    "loss_by_name",
+]
+
+# Less than half the distance from 1 to the next float: lost in a sum with any row that is still undecided, yet a
+# gradient of 1 divided by it, and the square of that, are finite.
+SMALLEST_HESSIAN = 1e-16
+
+# Best constants go no further than this prior: about -35 or 35 as a raw score, where hessians are above the smallest.
+SMALLEST_PRIOR = 1e-15
+
+# exp(300) = 2e130, so that squares of sums over any number of rows are still finite.
+LARGEST_LOG = 300.0
+
+# Cumulative weights as near as this to the wanted part of the total, relative to the total, are equal to it.
+ROUNDING = 1e-12
+
+
+class Loss(ABC):
+    """A loss of the target and of raw scores, which boosting adds up and the link turns into predictions.
+
+    Everywhere `y` is (n,), `raw` is (n, n_scores), and `weights` is (n,), or None for all ones. A weight of 2 is the
+    row twice.
+
+    Attributes
+    ----------
+    n_scores : number of raw scores per row
+    has_exact_leaves : whether Newton steps are good leaf values; if not, `leaf_value` gives the best ones
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood.losses import loss_by_name
+    >>> loss = loss_by_name("log_loss", n_classes=2)
+    >>> y = np.array([0.0, 1.0, 1.0, 1.0])
+    >>> raw = np.tile(loss.start(y, None), (4, 1))
+    >>> loss.predict(raw)[0]
+    array([0.25, 0.75])
+    >>> gradient, hessian = np.empty((4, 1)), np.empty((4, 1))
+    >>> loss.gradients(y, raw, None, gradient, hessian)
+    >>> gradient.ravel()
+    array([ 0.75, -0.25, -0.25, -0.25])
+    """
+
+    n_scores: int = 1
+    has_exact_leaves: bool = True
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Raise a ValueError if the loss is not defined for these targets."""
+        if not np.isfinite(y).all():
+            raise ValueError(f"The targets y of {type(self).__name__} must be finite. Got NaN or infinity.")
+
+    @abstractmethod
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The best constant raw score, (n_scores,); always finite."""
+
+    def gradients(
+        self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray | None, gradient: np.ndarray, hessian: np.ndarray
+    ) -> None:
+        """Fill `gradient` and `hessian`, (n, n_scores), with the weighted derivatives with respect to `raw`.
+
+        Of several scores the hessian is the diagonal. It is at least `SMALLEST_HESSIAN` times the weight.
+        """
+        self._fill_derivatives(y, raw, gradient, hessian)
+        np.maximum(hessian, SMALLEST_HESSIAN, out=hessian)
+        if weights is not None:
+            gradient *= weights[:, None]
+            hessian *= weights[:, None]
+
+    def value(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray | None) -> float:
+        """Weighted mean of the loss."""
+        return float(np.average(self._row_losses(y, raw), weights=weights))
+
+    @abstractmethod
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """Predictions from raw scores: (n,), or class probabilities (n, n_classes)."""
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+        """The best constant to add to the raw scores of rows with these residuals ``y - raw``, both (n,).
+
+        0 if no row has a weight. Only for losses without exact leaves.
+        """
+        raise NotImplementedError(f"Leaf values of {type(self).__name__} are Newton steps.")
+
+    @abstractmethod
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        """Fill both with derivatives that are not weighted yet."""
+
+    @abstractmethod
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
+
+
+class SquaredError(Loss):
+    """Half the squared error; raw scores are predictions."""
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The mean, (1,)."""
+        return np.array([np.average(y, weights=weights)])
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """The raw scores, (n,)."""
+        return raw[:, 0].copy()
+
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        np.subtract(raw[:, 0], y, out=gradient[:, 0])
+        hessian.fill(1.0)
+
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        return 0.5 * (raw[:, 0] - y) ** 2
+
+
+class _PiecewiseLinearError(Loss):
+    """An error with one slope for raw scores above the target and one for those below.
+
+    The second derivative is 0; the weight stands in for it, as is usual.
+    """
+
+    has_exact_leaves = False
+
+    def __init__(self, slope_above: float, slope_below: float) -> None:
+        self._slope_above = slope_above
+        self._slope_below = slope_below
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The median or quantile, (1,)."""
+        return np.array([self.leaf_value(y, weights)])
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """The raw scores, (n,)."""
+        return raw[:, 0].copy()
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+        """The median or quantile of the residuals; the middle where a whole interval is best."""
+        part = self._slope_below / (self._slope_below + self._slope_above)
+        return _quantile(residuals, part) if weights is None else _weighted_quantile(residuals, weights, part)
+
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        is_above, is_below = gradient[:, 0], hessian[:, 0]
+        np.greater(raw[:, 0], y, out=is_above)
+        np.less(raw[:, 0], y, out=is_below)
+        gradient *= self._slope_above
+        hessian *= self._slope_below
+        gradient -= hessian
+        hessian.fill(1.0)
+
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        residuals = y - raw[:, 0]
+        return np.maximum(self._slope_below * residuals, -self._slope_above * residuals)
+
+
+class AbsoluteError(_PiecewiseLinearError):
+    """The absolute error; raw scores are predictions, of the median."""
+
+    def __init__(self) -> None:
+        super().__init__(1.0, 1.0)
+
+
+class QuantileError(_PiecewiseLinearError):
+    """The pinball loss; raw scores are predictions, of a quantile.
+
+    Parameters
+    ----------
+    quantile : the part of the targets that shall lie below the prediction, in (0, 1)
+    """
+
+    def __init__(self, quantile: float) -> None:
+        if not is_real(quantile) or not 0 < quantile < 1:
+            raise parameter_error(self, "quantile", "a number in the range (0, 1)", quantile)
+        super().__init__(1.0 - quantile, float(quantile))
+        self.quantile = float(quantile)
+
+
+class PoissonDeviance(Loss):
+    """Half the Poisson deviance without its terms in `y` alone; raw scores are logarithms of predictions.
+
+    Raw scores above `LARGEST_LOG` count as that.
+    """
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Raise a ValueError unless all targets are at least 0 and some are larger."""
+        super().check_targets(y)
+        if y.min() < 0:
+            raise ValueError(f"The targets y of PoissonDeviance must be at least 0. Got {y.min()}.")
+        if y.max() == 0:
+            raise ValueError("Some of the targets y of PoissonDeviance must be above 0. All are 0.")
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The logarithm of the mean, (1,)."""
+        return np.log([max(np.average(y, weights=weights), SMALLEST_PRIOR)])
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """Expected counts, (n,)."""
+        return np.exp(np.minimum(raw[:, 0], LARGEST_LOG))
+
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        np.minimum(raw, LARGEST_LOG, out=hessian)
+        np.exp(hessian, out=hessian)
+        np.subtract(hessian[:, 0], y, out=gradient[:, 0])
+
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        log_count = np.minimum(raw[:, 0], LARGEST_LOG)
+        return np.exp(log_count) - y * log_count
+
+
+class BinaryLogLoss(Loss):
+    """Cross-entropy of two classes; `y` is 0, 1 or the probability of the second, raw scores are its log odds."""
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Raise a ValueError unless all targets are in [0, 1]."""
+        super().check_targets(y)
+        if y.min() < 0 or y.max() > 1:
+            raise ValueError(
+                "The targets y of BinaryLogLoss must be probabilities of the second class, in [0, 1]. "
+                f"Got values from {y.min()} to {y.max()}."
+            )
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The log odds of the prior, (1,)."""
+        prior = np.average(y, weights=weights)
+        return np.log([max(prior, SMALLEST_PRIOR) / max(1.0 - prior, SMALLEST_PRIOR)])
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """Class probabilities, (n, 2)."""
+        probabilities = np.empty((len(raw), 2))
+        # not as 1 minus the other, which has no digits left where it is small
+        expit(-raw[:, 0], out=probabilities[:, 0])
+        expit(raw[:, 0], out=probabilities[:, 1])
+        return probabilities
+
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        expit(raw, out=gradient)
+        np.subtract(1.0, gradient, out=hessian)
+        hessian *= gradient
+        gradient[:, 0] -= y
+
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        score = raw[:, 0]
+        return np.maximum(score, 0.0) - y * score + np.log1p(np.exp(-np.abs(score)))
+
+
+class SoftmaxLogLoss(Loss):
+    """Cross-entropy of any number of classes; raw scores are log probabilities up to a constant per row.
+
+    `y` holds the number of the class of each row, (n,) int32, or its class probabilities, (n, n_classes).
+
+    Parameters
+    ----------
+    n_classes : number of classes, also of those that no row has
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        check_integer(self, "n_classes", n_classes, low=1)
+        self.n_scores = int(n_classes)
+
+    def check_targets(self, y: np.ndarray) -> None:
+        """Raise a ValueError unless these are numbers of classes, or rows of class probabilities."""
+        super().check_targets(y)
+        if y.ndim == 1:
+            if y.dtype.kind not in "iu" or y.min() < 0 or y.max() >= self.n_scores:
+                raise ValueError(
+                    f"Labels y of SoftmaxLogLoss must be integers from 0 to {self.n_scores - 1}. "
+                    f"Got {y.dtype} values from {y.min()} to {y.max()}."
+                )
+        elif y.shape != (len(y), self.n_scores):
+            raise ValueError(f"A matrix y of SoftmaxLogLoss must have {self.n_scores} columns. Got shape {y.shape}.")
+        elif y.min() < 0 or not np.allclose(y.sum(axis=1), 1.0, rtol=0, atol=1e-6):
+            raise ValueError("Rows of a matrix y of SoftmaxLogLoss must be at least 0 and add up to 1.")
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Logarithms of the priors, (n_classes,), with mean 0."""
+        if y.ndim == 1:
+            mass = np.bincount(y, weights=weights, minlength=self.n_scores)
+            priors = mass / mass.sum()
+        else:
+            priors = np.average(y, axis=0, weights=weights)
+        logs = np.log(np.maximum(priors, SMALLEST_PRIOR))
+        return logs - logs.mean()
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """Class probabilities, (n, n_classes)."""
+        probabilities = np.empty(raw.shape)
+        _softmax(raw, probabilities)
+        return probabilities
+
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        _softmax(raw, gradient)
+        np.subtract(1.0, gradient, out=hessian)
+        hessian *= gradient
+        if y.ndim == 2:
+            gradient -= y
+        else:
+            gradient[np.arange(len(y)), y] -= 1.0
+
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        below_largest = raw - _row_maxima(raw)[:, None]
+        if y.ndim == 2:
+            of_truth = (y * below_largest).sum(axis=1)
+        else:
+            of_truth = below_largest[np.arange(len(y)), y]
+        return np.log(np.exp(below_largest).sum(axis=1)) - of_truth
+
+
+def loss_by_name(name: str, n_classes: int | None = None, quantile: float | None = None) -> Loss:
+    """The loss of this name.
+
+    Parameters
+    ----------
+    name : "squared_error", "absolute_error", "quantile", "poisson" or "log_loss"
+    n_classes : for "log_loss", which has one score for two classes and a score per class otherwise
+    quantile : for "quantile", in (0, 1)
+    """
+    if name == "quantile":
+        if quantile is None:
+            raise ValueError("The loss 'quantile' needs a quantile, a number in the range (0, 1). Got None instead.")
+        return QuantileError(quantile)
+    if name == "log_loss":
+        if n_classes is None:
+            raise ValueError("The loss 'log_loss' needs n_classes, the number of classes. Got None instead.")
+        return BinaryLogLoss() if n_classes == 2 else SoftmaxLogLoss(n_classes)
+    plain: dict[str, type[Loss]] = {
+        "squared_error": SquaredError,
+        "absolute_error": AbsoluteError,
+        "poisson": PoissonDeviance,
+    }
+    if name not in plain:
+        known = ", ".join(repr(known) for known in [*plain, "quantile", "log_loss"])
+        raise ValueError(f"A loss must be one of {known}. Got {name!r} instead.")
+    return plain[name]()
+
+
+def _quantile(values: np.ndarray, part: float) -> float:
+    """The middle of all values that have at most `part` of the rows below and at most the rest above."""
+    n = len(values)
+    if n == 0:
+        return 0.0
+    low = max(int(np.ceil((part - ROUNDING) * n)) - 1, 0)
+    high = min(int(np.floor((part + ROUNDING) * n)), n - 1)
+    ordered = np.partition(values, (low, high))
+    return float(0.5 * ordered[low] + 0.5 * ordered[high])
+
+
+def _weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> float:
+    """The same of rows that count as often as their weight says."""
+    counts = weights > 0
+    if not counts.all():
+        values, weights = values[counts], weights[counts]
+    if len(values) == 0:
+        return 0.0
+    order = np.argsort(values)
+    mass = np.cumsum(weights[order])
+    # The first value that reaches the part, and the first that goes beyond; mostly they are the same.
+    low = np.searchsorted(mass, (part - ROUNDING) * mass[-1], side="left")
+    high = min(np.searchsorted(mass, (part + ROUNDING) * mass[-1], side="right"), len(values) - 1)
+    return float(0.5 * values[order[low]] + 0.5 * values[order[high]])
+
+
+def _row_maxima(matrix: np.ndarray) -> np.ndarray:
+    """Column by column: of few columns numpy's own maximum along rows takes four times as long."""
+    largest = matrix[:, 0].copy()
+    for column in matrix.T[1:]:
+        np.maximum(largest, column, out=largest)
+    return largest
+
+
+def _softmax(raw: np.ndarray, out: np.ndarray) -> None:
+    np.subtract(raw, _row_maxima(raw)[:, None], out=out)
+    np.exp(out, out=out)
+    out /= np.einsum("ij->i", out)[:, None]
