@@ -77,7 +77,7 @@ class Loss(ABC):
     ) -> None:
         """Fill `gradient` and `hessian`, (n, n_scores), with the weighted derivatives with respect to `raw`.
 
-        Of several scores the hessian is the diagonal. It is at least `SMALLEST_HESSIAN` times the weight.
+        Both are float64. Of several scores the hessian is the diagonal. It is at least `SMALLEST_HESSIAN` times the weight.
         """
         self._fill_derivatives(y, raw, gradient, hessian)
         np.maximum(hessian, SMALLEST_HESSIAN, out=hessian)
@@ -154,6 +154,7 @@ class _PiecewiseLinearError(Loss):
         return _quantile(residuals, part) if weights is None else _weighted_quantile(residuals, weights, part)
 
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        # 1 or 0, in the memory of the results
         is_above, is_below = gradient[:, 0], hessian[:, 0]
         np.greater(raw[:, 0], y, out=is_above)
         np.less(raw[:, 0], y, out=is_below)
