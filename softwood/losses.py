@@ -77,7 +77,7 @@ class Loss(ABC):
     ) -> None:
         """Fill `gradient` and `hessian`, (n, n_scores), with the weighted derivatives with respect to `raw`.
 
-        Both are float64. Of several scores the hessian is the diagonal. It is at least `SMALLEST_HESSIAN` times the weight.
+        Both are float64. Of several scores the hessian is the diagonal, at least `SMALLEST_HESSIAN` times the weight.
         """
         self._fill_derivatives(y, raw, gradient, hessian)
         np.maximum(hessian, SMALLEST_HESSIAN, out=hessian)
