@@ -8,8 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softwood.density.forest import (
+        KernelExtraTreesClassifier,
+        KernelExtraTreesRegressor,
+        KernelForestClassifier,
+        KernelForestRegressor,
+    )
     from softwood.density.kernels import Kernel
     from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
+    from softwood.forest import SoftForest
     from softwood.gates import Gate
     from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
@@ -20,14 +27,32 @@ __version__ = "0.1.0"
 _HOME = {
     "Gate": "softwood.gates",
     "Kernel": "softwood.density.kernels",
+    "KernelExtraTreesClassifier": "softwood.density.forest",
+    "KernelExtraTreesRegressor": "softwood.density.forest",
+    "KernelForestClassifier": "softwood.density.forest",
+    "KernelForestRegressor": "softwood.density.forest",
     "KernelTreeClassifier": "softwood.density.tree",
     "KernelTreeRegressor": "softwood.density.tree",
+    "SoftForest": "softwood.forest",
     "SoftTree": "softwood.tree",
     "export_text": "softwood.inspect.text",
     "plot_surface": "softwood.inspect.surface",
 }
 
-__all__ = ["Gate", "Kernel", "KernelTreeClassifier", "KernelTreeRegressor", "SoftTree", "export_text", "plot_surface"]
+__all__ = [
+    "Gate",
+    "Kernel",
+    "KernelExtraTreesClassifier",
+    "KernelExtraTreesRegressor",
+    "KernelForestClassifier",
+    "KernelForestRegressor",
+    "KernelTreeClassifier",
+    "KernelTreeRegressor",
+    "SoftForest",
+    "SoftTree",
+    "export_text",
+    "plot_surface",
+]
 
 
 def __getattr__(name: str) -> Any:

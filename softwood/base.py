@@ -12,6 +12,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.columns import Columns, read_table
+from softwood.forest import SoftForest
 from softwood.parameters import parameter_error
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
@@ -20,10 +21,10 @@ __all__ = ["ClassifierBase", "RegressorBase", "TreeEstimator"]
 
 
 class TreeEstimator(BaseEstimator):
-    """What every estimator with a single finished tree can do.
+    """What every estimator can do with its finished tree or trees.
 
-    A family's `fit` calls `_read_training_data`, grows, and stores the `SoftTree` in ``tree_``. `conditions` are what
-    a family's `predict` takes beside the rows, such as measurement errors.
+    A family's `fit` calls `_read_training_data`, grows, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
+    ``forest_``. `conditions` are what a family's `predict` takes beside the rows, such as measurement errors.
     """
 
     tree_: SoftTree
@@ -37,7 +38,7 @@ class TreeEstimator(BaseEstimator):
 
         Returns
         -------
-        matrix (n, n_encoded), targets, weights (n,), and the numbers of the rows that were kept
+        matrix (n, n_encoded), targets, weights (n,) before class weights, and the numbers of the rows that were kept
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -52,7 +53,6 @@ class TreeEstimator(BaseEstimator):
         targets = self._read_targets(y, weights)
         if len(rows) < len(matrix):
             matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
-        weights = weights * self._class_weights(targets, weights)
         self.columns_ = columns
         return matrix, targets, weights, rows
 
@@ -62,9 +62,19 @@ class TreeEstimator(BaseEstimator):
     def _class_weights(self, targets: Any, weights: np.ndarray) -> np.ndarray | float:
         return 1.0
 
+    @property
+    def _finished(self) -> SoftTree | SoftForest:
+        """What `fit` has left behind."""
+        check_is_fitted(self, "tree_")
+        return self.tree_
+
+    def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        """Predictions for encoded rows, (n_rows, n_outputs)."""
+        return self._finished.predict(matrix, widths=widths)
+
     def _matrix(self, X: Any) -> np.ndarray:
         """The encoded table of rows to predict."""
-        check_is_fitted(self, "tree_")
+        _ = self._finished  # an error if there is nothing to predict with
         matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
         return matrix
 
@@ -77,17 +87,17 @@ class TreeEstimator(BaseEstimator):
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
         """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); leaves add up to 1."""
         matrix, widths = self._read_points(X, **conditions)
-        return self.tree_.memberships(matrix, widths=widths)
+        return self._finished.memberships(matrix, widths=widths)
 
     def apply(self, X: Any, **conditions: Any) -> np.ndarray:
         """Leaf of ``tree_`` with the largest share of each row, (n_rows,)."""
         matrix, widths = self._read_points(X, **conditions)
-        return self.tree_.apply(matrix, widths=widths)
+        return self._finished.apply(matrix, widths=widths)
 
     def decision_path(self, X: Any, **conditions: Any) -> sparse.csr_array:
         """Indicator of the nodes of ``tree_`` that each row reaches, sparse (n_rows, n_nodes)."""
         matrix, widths = self._read_points(X, **conditions)
-        return self.tree_.decision_path(matrix, widths=widths)
+        return self._finished.decision_path(matrix, widths=widths)
 
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
         """Derivative of the prediction (probabilities, or targets) by each column, (n_rows, n_outputs, n_features_in).
@@ -95,7 +105,7 @@ class TreeEstimator(BaseEstimator):
         Categories have derivative 0.
         """
         matrix, widths = self._read_points(X, **conditions)
-        gradient = self.tree_.input_gradient(matrix, widths=widths)
+        gradient = self._finished.input_gradient(matrix, widths=widths)
         gradient[:, :, self.columns_.is_category] = 0.0
         out = np.zeros((*gradient.shape[:2], self.n_features_in_))
         for k, j in enumerate(self.columns_.source):
@@ -105,18 +115,15 @@ class TreeEstimator(BaseEstimator):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Decrease of impurity by each column of X, (n_features_in,); adds up to 1."""
-        check_is_fitted(self, "tree_")
-        return self.columns_.add_up(self.tree_.feature_importances())
+        return self.columns_.add_up(self._finished.feature_importances())
 
     def get_depth(self) -> int:
-        """Depth of ``tree_``."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.max_depth
+        """Depth of the tree, or of the deepest of several."""
+        return self._finished.max_depth
 
     def get_n_leaves(self) -> int:
-        """Number of leaves of ``tree_``."""
-        check_is_fitted(self, "tree_")
-        return self.tree_.n_leaves
+        """Number of leaves, of all trees."""
+        return self._finished.n_leaves
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -129,6 +136,7 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
     """Answers of a classifier."""
 
     classes_: np.ndarray
+    _class_weight_rules: tuple[str, ...] = ("balanced",)
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets:
         targets = read_classes(y)
@@ -139,8 +147,9 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         wanted = getattr(self, "class_weight", None)
         if wanted is None:
             return 1.0
-        if not (wanted == "balanced" if isinstance(wanted, str) else isinstance(wanted, dict)):
-            raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
+        if not (wanted in self._class_weight_rules if isinstance(wanted, str) else isinstance(wanted, dict)):
+            rules = ", ".join(map(repr, self._class_weight_rules))
+            raise parameter_error(self, "class_weight", f"a dict, {rules} or None", wanted)
         if targets.labels is None:
             raise ValueError("class_weight needs class labels as y, not a matrix of probabilities; use sample_weight.")
         if isinstance(wanted, str):
@@ -150,13 +159,17 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
             factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
         return factors[targets.labels]
 
+    def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        """Number of the most probable class of each encoded row, (n_rows,)."""
+        return self._finished.predict_largest(matrix, widths=widths)
+
     def _probabilities(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
-        return self.tree_.predict(matrix, widths=widths)
+        return self._predict_matrix(matrix, widths)
 
     def _classes(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
-        return self.classes_[self.tree_.predict_largest(matrix, widths=widths)]
+        return self.classes_[self._largest(matrix, widths)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, (n_rows, n_classes)."""
@@ -178,7 +191,7 @@ class RegressorBase(RegressorMixin, TreeEstimator):
 
     def _targets(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
-        out = self.tree_.predict(matrix, widths=widths)
+        out = self._predict_matrix(matrix, widths)
         return out[:, 0] if self._is_flat else out
 
     def predict(self, X: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -132,7 +133,9 @@ class SoftForest:
         number = range(len(self))[number]
         part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
         names = [*NODE_TYPES, "value", "weights"]
-        arrays = {name: None if getattr(self, name) is None else getattr(self, name)[part] for name in names}
+        arrays: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[part] for name in names
+        }
         return SoftTree(**arrays, n_features=self.n_features, shapes=self.shapes, cutoff=self.cutoff)
 
     def __iter__(self) -> Iterator[SoftTree]:
@@ -280,7 +283,7 @@ class SoftForest:
         add = (self._add_crisp if self.is_crisp else self._add_kernel) if plain else self._add_any
         n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
         bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
-        parts = [slice(int(begin), int(end)) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+        parts = [slice(int(begin), int(end)) for begin, end in pairwise(bounds)]
         if plain:
             _ = self._tests, self._ends  # made once, before there are threads
         if n_parts == 1:
@@ -290,12 +293,12 @@ class SoftForest:
                 delayed(add)(X[part], None if widths is None else widths[part], trees, out[part]) for part in parts
             )
 
-    def _add_crisp(self, X: np.ndarray, widths: None, trees: np.ndarray, out: np.ndarray) -> None:
+    def _add_crisp(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         from softwood.loops.predict import add_crisp_trees
 
         add_crisp_trees(X, trees, self.offsets, self.output, self._tests, self._crisp_thresholds, self.value, out)
 
-    def _add_kernel(self, X: np.ndarray, widths: None, trees: np.ndarray, out: np.ndarray) -> None:
+    def _add_kernel(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         from softwood.loops.predict import add_kernel_trees
 
         batch = 256
@@ -347,7 +350,8 @@ def _first_of(trees: Iterable[SoftTree]) -> SoftTree:
         if (tree.n_features, tree.n_outputs, tree.cutoff) != (first.n_features, first.n_outputs, first.cutoff):
             raise ValueError("All trees of a SoftForest must have the same features, number of outputs, and cutoff.")
         if tree.shapes is not first.shapes and not (
-            np.array_equal(tree.shapes.edges, first.shapes.edges) and np.array_equal(tree.shapes.cdfs, first.shapes.cdfs)
+            np.array_equal(tree.shapes.edges, first.shapes.edges)
+            and np.array_equal(tree.shapes.cdfs, first.shapes.cdfs)
         ):
             raise ValueError("All trees of a SoftForest must have the same table of kernel shapes.")
     return first

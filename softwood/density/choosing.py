@@ -21,12 +21,12 @@ from softwood.density.bandwidths import loo_widths, row_numbers, silverman_width
 from softwood.density.growing import Limits, grow_tree
 from softwood.density.preparation import TrainingData
 
-__all__ = ["choose_by_auto", "choose_by_cv", "content_folds", "widths_by_rule"]
+__all__ = ["best_of", "choose_by_auto", "choose_by_cv", "content_folds", "widths_by_rule"]
 
 AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.2, 0.32, 0.45, 0.65, 1.0])
 CV_GRID = np.geomspace(0.01, 1.0, 9)
-_STEP = CV_GRID[1] / CV_GRID[0]
-_MAX_SCALE = 5.0
+STEP = CV_GRID[1] / CV_GRID[0]
+MAX_SCALE = 5.0
 
 Report = Callable[[float, float], None]
 
@@ -53,10 +53,10 @@ def choose_by_cv(
     if not parts:
         return 0.0
     tried = {scale: _loss(data, limits, scale, parts, seed, report, crisp) for scale in CV_GRID}
-    while max(tried) == _best(tried) and max(tried) * _STEP <= _MAX_SCALE:
-        scale = max(tried) * _STEP
+    while max(tried) == best_of(tried) and max(tried) * STEP <= MAX_SCALE:
+        scale = max(tried) * STEP
         tried[scale] = _loss(data, limits, scale, parts, seed, report, crisp)
-    return _best(tried)
+    return best_of(tried)
 
 
 def choose_by_auto(
@@ -76,10 +76,11 @@ def choose_by_auto(
         recent = list(tried.values())[-2:]
         if n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values()):
             break
-    return _best(tried)
+    return best_of(tried)
 
 
-def _best(tried: dict[float, float]) -> float:
+def best_of(tried: dict[float, float]) -> float:
+    """Scale with the smallest loss, the smallest of equals."""
     least = min(tried.values())
     return min(scale for scale, loss in tried.items() if loss == least)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -43,6 +44,7 @@ class Limits:
     max_leaf_nodes: int | None = None
     n_draw: int | None = None
     cutoff: float = 0.0
+    random_thresholds: bool = False  # extra trees: one random threshold for each drawn feature
 
     def min_gain_merit(self, problem: GrowthProblem, total: float) -> float:
         """`min_gain` as the compiled loops count it: a difference of merits, for a root of mass `total`."""
@@ -94,6 +96,17 @@ class GrowthProblem:
         number = CRITERIA[self.criterion]
         return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number
 
+    @cached_property
+    def target_arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+        """Targets (n, q), labels (n,) and sums of squares (n,) as the compiled loops take them: labels, or the rest."""
+        if isinstance(self.targets, ClassTargets) and self.targets.labels is not None and self.stored_outputs > 1:
+            return None, self.targets.labels, None
+        matrix = self.targets.matrix()
+        matrix = np.ascontiguousarray(matrix[:, 1:2] if self.targets.is_class and self.stored_outputs == 1 else matrix)
+        if matrix.shape[1] == 0:  # a single class
+            matrix = np.zeros((len(self.targets), 1))
+        return matrix, None, (matrix**2).sum(axis=1)
+
 
 def grow_tree(
     problem: GrowthProblem,
@@ -101,6 +114,7 @@ def grow_tree(
     *,
     seed: int,
     rows: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SoftTree:
@@ -108,20 +122,20 @@ def grow_tree(
 
     Parameters
     ----------
+    weights : (n,) weights of all rows in place of the problem's own
     progress : called now and then with the number of finished nodes
     """
     n, p = problem.bins.codes.shape
     rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
-    grower = _Grower(problem, limits, float(problem.weights[rows].sum()))
+    weights = problem.weights if weights is None else weights
+    grower = _Grower(problem, limits, weights, float(weights[rows].sum()))
     root = _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
     threads = effective_n_jobs(n_jobs)
     if limits.max_leaf_nodes is not None:
-        nodes = _grow_best_first(grower, root, limits.max_leaf_nodes, progress)
-    elif threads > 1:
-        nodes = _grow_shared_out(grower, root, threads, progress)
-    else:
-        nodes = grower.grow(root, progress)
-    return finish(problem, limits, nodes)
+        return finish(problem, limits, _grow_best_first(grower, root, limits.max_leaf_nodes, progress))
+    if threads > 1:
+        return finish(problem, limits, _grow_shared_out(grower, root, threads, progress))
+    return finish(problem, limits, grower.grow(root, progress), in_order=True)
 
 
 @dataclass
@@ -138,22 +152,11 @@ class _Node:
 class _Grower:
     """The compiled loops with their arguments put together."""
 
-    def __init__(self, problem: GrowthProblem, limits: Limits, total: float) -> None:
-        self.problem, self.limits = problem, limits
-        bins, targets = problem.bins, problem.targets
-        self.p = bins.codes.shape[1]
+    def __init__(self, problem: GrowthProblem, limits: Limits, weights: np.ndarray, total: float) -> None:
+        self.problem, self.limits, self.weights = problem, limits, weights
+        self.p = problem.bins.codes.shape[1]
         self.q = problem.stored_outputs
-        self.labels: np.ndarray | None = None
-        self.targets: np.ndarray | None = None
-        self.squares: np.ndarray | None = None
-        if isinstance(targets, ClassTargets) and targets.labels is not None and self.q > 1:
-            self.labels = targets.labels
-        else:
-            matrix = targets.matrix()
-            self.targets = np.ascontiguousarray(matrix[:, 1:2] if targets.is_class and self.q == 1 else matrix)
-            if self.targets.shape[1] == 0:  # a single class
-                self.targets = np.zeros((len(targets), 1))
-            self.squares = (self.targets**2).sum(axis=1)
+        self.targets, self.labels, self.squares = problem.target_arrays
         self.criterion = problem.criterion_number
         needs_general = problem.cells is not None or bool(np.any((problem.kinds > 0) & (problem.widths > 0)))
         none = (None,) * 5
@@ -174,19 +177,23 @@ class _Grower:
         at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
         n_words = (most >> 6) + 1
         is_single = q == 1 and self.criterion == SQUARED
+        is_random = self.limits.random_thresholds
         return {
             "points": np.empty((m, 1 + q if self.labels is None else 1)),
             "node_labels": None if self.labels is None else np.empty(m, dtype=np.int32),
             "left_rows": np.empty(m, dtype=np.uint32),
             "left_shares": np.empty(m),
             "order": np.empty(self.p, dtype=np.int64),
-            "tables": np.zeros((self.p if at_once else 1, most + 1, 1 + q)),
+            "tables": None if is_random else np.zeros((self.p if at_once else 1, most + 1, 1 + q)),
             "words": np.zeros(n_words, dtype=np.uint64),
             "groups": np.zeros((n_words >> 6) + 1, dtype=np.uint64),
             "atoms": np.empty((most, 3 + q)),
             "single": np.empty((most + 1, 5)) if is_single else None,
             "lines": None if is_single else np.empty((most + 1, 5)),
-            "work": None if is_single else np.empty((4, q)),
+            "work": np.empty(1 + q) if is_random else None if is_single else np.empty((4, q)),
+            "node_codes": np.empty(m, dtype=self.problem.bins.codes.dtype) if is_random else None,
+            "bin_shares": np.empty(self.problem.bins.most + 1) if is_random else None,
+            "node_shares": np.empty(m) if is_random else None,
         }
 
     def data(self) -> tuple:
@@ -213,12 +220,13 @@ class _Grower:
             rows = _at_least(rows, 2 * state[2] - begin)
             shares = _at_least(shares, 2 * state[2] - begin)
             loop.grow(
-                self.problem.bins.codes, self.targets, self.labels, self.squares, self.problem.weights, *self.data(),
+                self.problem.bins.codes, self.targets, self.labels, self.squares, self.weights, *self.data(),
                 self.max_depth, limits.min_mass, self.min_gain, self.n_draw, limits.cutoff, self.criterion,
                 self.problem.targets.is_class, _BUDGET, state, nodes, stack, seeds, intervals, rows, shares,
                 scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
                 self.problem.bins.priority, scratch["order"], scratch["tables"], scratch["words"], scratch["groups"],
-                scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"],
+                scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"], scratch["node_codes"],
+                scratch["bin_shares"], scratch["node_shares"],
             )  # fmt: skip
             if progress is not None:
                 progress(int(state[0]))
@@ -229,10 +237,30 @@ class _Grower:
         line = np.zeros((1, loop.SUMS + self.q))
         line[0, : loop.MASS] = [-1, 0, node.depth, -1, np.nan, np.nan]
         loop.weigh(
-            node.rows, 0, node.shares, len(node.rows), self.problem.weights, self.targets, self.labels, self.squares,
+            node.rows, 0, node.shares, len(node.rows), self.weights, self.targets, self.labels, self.squares,
             scratch["points"], scratch["node_labels"], line, 0,
         )  # fmt: skip
         return line
+
+    def _search(
+        self, node: _Node, line: np.ndarray, scratch: dict, base: float, tie: float
+    ) -> tuple[int, float, float, float]:
+        """Feature (-1: none), threshold, left mass and gain of the node's best split."""
+        mass, min_mass = line[0, loop.MASS], self.limits.min_mass
+        points = (
+            self.problem.bins.codes, node.rows, 0, scratch["points"], scratch["node_labels"], len(node.rows),
+            self.n_draw, scratch["order"],
+        )  # fmt: skip
+        if self.limits.random_thresholds:
+            return loop.search_random(
+                *points, node.seed, *self.data(), node.intervals, mass, line[0, loop.SUMS :], min_mass, tie, base,
+                self.criterion, scratch["node_codes"], scratch["bin_shares"], scratch["node_shares"], scratch["work"],
+            )  # fmt: skip
+        return loop.search_node(
+            *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, scratch["tables"],
+            scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"], scratch["lines"],
+            scratch["work"],
+        )  # fmt: skip
 
     def split(
         self, node: _Node, line: np.ndarray, scratch: dict
@@ -244,12 +272,7 @@ class _Grower:
         if node.depth >= self.max_depth or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
         loop.draw_features(scratch["order"], self.problem.bins.priority, node.seed, self.n_draw)
-        feature, threshold, left_mass, gain = loop.search_node(
-            self.problem.bins.codes, node.rows, 0, scratch["points"], scratch["node_labels"], len(node.rows),
-            self.n_draw, scratch["order"], *self.data(), node.intervals, mass, limits.min_mass,
-            loop.tie_of(base, impure, mass), base, self.criterion, scratch["tables"], scratch["words"],
-            scratch["groups"], scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"],
-        )  # fmt: skip
+        feature, threshold, left_mass, gain = self._search(node, line, scratch, base, loop.tie_of(base, impure, mass))
         if feature < 0 or gain < self.min_gain:
             return None
 
@@ -360,7 +383,12 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Calla
 
 
 def finish(
-    problem: GrowthProblem, limits: Limits, nodes: np.ndarray, node_widths: np.ndarray | None = None
+    problem: GrowthProblem,
+    limits: Limits,
+    nodes: np.ndarray,
+    node_widths: np.ndarray | None = None,
+    *,
+    in_order: bool = False,
 ) -> SoftTree:
     """Number the nodes depth first and read off values and impurities.
 
@@ -368,6 +396,7 @@ def finish(
     ----------
     nodes : finished nodes, columns as in `softwood.loops.grow`
     node_widths : (n_nodes,) half-width of each node's kernel; None: that of its feature
+    in_order : whether they are numbered depth first already
     """
     n = len(nodes)
     parent = nodes[:, loop.PARENT].astype(np.int64)
@@ -375,14 +404,16 @@ def finish(
     children = np.full((n, 2), -1, dtype=np.int64)
     below = np.flatnonzero(parent >= 0)
     children[parent[below], side[below]] = below
-    order = _depth_first(children)
-    number = np.empty(n + 1, dtype=np.int64)
-    number[order] = np.arange(n)
-    number[n] = -1  # the place that the child -1 looks up
-    nodes, children = nodes[order], number[children[order]]
+    if not in_order:
+        order = _depth_first(children)
+        number = np.empty(n + 1, dtype=np.int64)
+        number[order] = np.arange(n)
+        number[n] = -1  # the place that the child -1 looks up
+        nodes, children = nodes[order], number[children[order]]
+        node_widths = None if node_widths is None else node_widths[order]
     feature = nodes[:, loop.FEATURE].astype(np.int64)
     is_inner = feature >= 0
-    widths = problem.widths[feature] if node_widths is None else node_widths[order]
+    widths = problem.widths[feature] if node_widths is None else node_widths
     value, impurity = _values(problem, nodes)
     return SoftTree.from_nodes(
         children_left=children[:, 0],

@@ -96,6 +96,7 @@ class _KernelTree(KernelModel):
         """
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
+        weights = weights * self._class_weights(targets, weights)
         limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]))
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)

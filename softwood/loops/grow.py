@@ -23,23 +23,16 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
-from softwood.loops.kernel import kernel_cdf, kernel_share
+from softwood.loops.kernel import box_share, kernel_cdf, kernel_share
+from softwood.loops.random import next_seed
 from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single
 from softwood.loops.scan_general import scan_atoms, scan_cells
+from softwood.loops.scan_random import search_random
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
 
 # Columns of the node table that `grow` fills; sums of targets follow.
 PARENT, SIDE, DEPTH, FEATURE, THRESHOLD, MISSING_LEFT, MASS, SQUARE, SUMS = range(9)
-
-
-@compiled
-def next_seed(seed, salt):
-    """A new 64-bit seed from a seed and a number (splitmix64): a node's draws depend on its path alone."""
-    z = seed + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(salt) + np.uint64(1))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @compiled
@@ -220,13 +213,7 @@ def divide(
         else:
             x = values[offset + c]
             if kinds is None:
-                stop = min(hi, x + width)
-                if threshold >= stop:
-                    part = 1.0
-                else:
-                    start = max(lo, x - width)
-                    if threshold > start:
-                        part = (threshold - start) / (stop - start)
+                part = box_share(threshold, x, width, lo, hi)
             if kinds is not None:
                 kind = kinds[feature]
                 w = cells[i, feature] if by_cell[feature] else width
@@ -258,7 +245,7 @@ def grow(
     codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, cells,
     by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
     intervals, rows, shares, points, node_labels, left_rows, left_shares, priority, order, tables, words, groups,
-    atoms, single, lines, work,
+    atoms, single, lines, work, node_codes, bin_shares, node_shares,
 ):  # fmt: skip
     """Go on growing, depth first, until the stack is empty, `budget` nodes are done, or an array is too short.
 
@@ -271,6 +258,8 @@ def grow(
     stack : (capacity, 4) for each node to do where its rows begin, parent, side, depth
     seeds : (capacity,) and intervals : (capacity, 2, p), which go with the stack
     rows, shares : (capacity,) the pile: rows and shares of the nodes to do, one after the other
+    node_codes, bin_shares, node_shares : scratch space of `search_random`; None to search all thresholds, and then
+        `tables` is not
     """
     p = codes.shape[1]
     goal = state[0] + budget
@@ -297,11 +286,20 @@ def grow(
         if depth >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
             continue
         draw_features(order, priority, seeds[at], n_draw)
-        feature, threshold, left_mass, gain = search_node(
-            codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
-            widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, tie_of(base, impure, mass), base,
-            criterion, tables, words, groups, atoms, single, lines, work,
-        )  # fmt: skip
+        tie = tie_of(base, impure, mass)
+        feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
+        if tables is not None:
+            feature, threshold, left_mass, gain = search_node(
+                codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
+                widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, tie, base, criterion,
+                tables, words, groups, atoms, single, lines, work,
+            )  # fmt: skip
+        if node_codes is not None:
+            feature, threshold, left_mass, gain = search_random(
+                codes, rows, begin, points, node_labels, m, n_draw, order, seeds[at], values, lows, highs, offsets,
+                widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, nodes[line, SUMS:], min_mass, tie,
+                base, criterion, node_codes, bin_shares, node_shares, work,
+            )  # fmt: skip
         if feature < 0 or gain < min_gain:
             continue
         missing_left = left_mass / mass

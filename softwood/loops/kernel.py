@@ -47,3 +47,13 @@ def kernel_share(t, x, width, edges, cdf, lower, upper):
     if mass <= lower:
         return 0.0
     return (mass - lower) / (upper - lower)
+
+
+@compiled
+def box_share(t, x, width, lo, hi):
+    """Share that goes left at `t` of a box around `x`, cut to the node's interval from `lo` to `hi`."""
+    stop = min(hi, x + width)
+    if t >= stop:
+        return 1.0
+    start = max(lo, x - width)
+    return (t - start) / (stop - start) if t > start else 0.0

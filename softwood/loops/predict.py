@@ -198,7 +198,7 @@ def add_kernel_trees(
                 shares, links, link_ends, active, events,
             )  # fmt: skip
             if n < 0:
-                size = max(size >> 1, 1)
+                size = max(size >> 1, np.int64(1))
                 continue
             begin = end
             for k in range(n):

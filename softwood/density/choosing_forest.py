@@ -1,0 +1,127 @@
+"""Choosing the bandwidth of a forest: one scale for all columns, by the loss on rows that trees have not seen.
+
+``"oob"``: all trees of the forest for every scale of a grid, compared out of the bag. ``"auto"``, the default: the same
+with fewer trees and, with many rows, on a part of them. ``"cv"``: cross-validation. Bins are made once for all; the
+trees grown at the chosen scale are kept wherever they are trees of the final forest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softwood.density.bagging import Draws, grow_forest, out_of_bag
+from softwood.density.choosing import CV_GRID, MAX_SCALE, STEP, Report, best_of
+from softwood.density.growing import Limits
+from softwood.density.preparation import TrainingData
+from softwood.forest import SoftForest
+from softwood.tree import SoftTree
+
+__all__ = ["ForestChoice"]
+
+AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.18, 0.32, 0.56, 1.0])
+AUTO_TREES = 30
+# Rows up to which "auto" compares on all of them; above, on a fifth, but no fewer.
+AUTO_ROWS = 4000
+
+
+@dataclass(frozen=True)
+class ForestChoice:
+    """What the scales are compared with.
+
+    Attributes
+    ----------
+    draws : rows of the trees of the final forest
+    seed, n_trees : of the final forest
+    crisp : whether the forest will be read without kernels
+    """
+
+    data: TrainingData
+    limits: Limits
+    draws: Draws
+    seed: int
+    n_trees: int
+    ccp_alpha: float
+    crisp: bool
+    n_jobs: int | None
+    report: Report | None = None
+
+    def by_oob(self) -> tuple[float, list[SoftTree]]:
+        """Scale with the smallest loss out of the bag, and the forest's trees at that scale."""
+        tried: dict[float, float] = {}
+        kept: list[SoftTree] = []
+        for scale in _grid_and_beyond(tried):
+            trees, tried[scale] = self._out_of_bag(scale, self.draws, self.n_trees)
+            kept = trees if best_of(tried) == scale else kept
+        return best_of(tried), kept
+
+    def by_auto(self) -> tuple[float, list[SoftTree]]:
+        """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
+        draws, n_trees = self.draws, min(self.n_trees, AUTO_TREES)
+        n = len(draws.order)
+        if n > AUTO_ROWS:
+            draws = draws.within(draws.order[: max(n // 5, AUTO_ROWS)])
+        if not draws.has_rest:
+            draws, n_trees = replace(draws, held_in=True), AUTO_TREES
+        is_final = n <= AUTO_ROWS and not draws.held_in
+        tried: dict[float, float] = {}
+        kept: list[SoftTree] = []
+        for scale in AUTO_GRID.tolist():
+            trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
+            kept = trees if best_of(tried) == scale and is_final else kept
+            # Large bandwidths are dear: stop when it only gets worse.
+            if len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values()):
+                break
+        return best_of(tried), kept
+
+    def by_cv(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+        """Scale with the smallest loss over the held-out rows of all folds."""
+        tried: dict[float, float] = {}
+        for scale in _grid_and_beyond(tried):
+            tried[scale] = self._cross_validated(scale, parts)
+        return best_of(tried) if tried else 0.0
+
+    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[SoftTree], float]:
+        problem = self.data.problem(scale * self.data.deviations)
+        trees = grow_forest(
+            problem, self.limits, draws, self.seed, range(n_trees), ccp_alpha=self.ccp_alpha, n_jobs=self.n_jobs
+        )
+        read = [tree.crisp() for tree in trees] if self.crisp else trees
+        cells = None if self.crisp else problem.cells
+        prediction, counts = out_of_bag(read, draws, self.seed, self.data.matrix, cells, self.n_jobs)
+        return trees, self._loss(scale, prediction, np.flatnonzero(counts))
+
+    def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+        problem = self.data.problem(scale * self.data.deviations)
+        rows, predictions = [], []
+        for train, test in parts:
+            trees = grow_forest(
+                problem, self.limits, self.draws.within(train), self.seed, range(self.n_trees),
+                ccp_alpha=self.ccp_alpha, n_jobs=self.n_jobs,
+            )  # fmt: skip
+            forest = SoftForest.mean(trees)
+            forest = forest.crisp() if self.crisp else forest
+            cells = None if problem.cells is None or self.crisp else problem.cells[test]
+            predictions.append(forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs))
+            rows.append(test)
+        every = np.concatenate(rows)
+        prediction = np.full((len(self.data.matrix), predictions[0].shape[1]), np.nan)
+        prediction[every] = np.concatenate(predictions)
+        return self._loss(scale, prediction, every)
+
+    def _loss(self, scale: float, prediction: np.ndarray, rows: np.ndarray) -> float:
+        loss = np.inf
+        if len(rows):
+            loss = self.data.targets.take(rows).loss(prediction[rows], self.draws.weights[rows])
+        if self.report is not None:
+            self.report(scale, loss)
+        return loss
+
+
+def _grid_and_beyond(tried: dict[float, float]) -> Iterator[float]:
+    """The scales of the grid, and then larger ones as long as the largest is the best."""
+    yield from CV_GRID.tolist()
+    while max(tried) == best_of(tried) and max(tried) * STEP <= MAX_SCALE:
+        yield max(tried) * STEP

@@ -1,0 +1,294 @@
+"""What kernel forests and extra trees have in common; the estimators are in `softwood.density.forest`."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.density.bagging import Draws, draws_of, grow_forest, out_of_bag
+from softwood.density.choosing_forest import ForestChoice
+from softwood.density.growing import Limits
+from softwood.density.model import KernelModel
+from softwood.density.preparation import TrainingData
+from softwood.forest import SoftForest
+from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
+from softwood.targets import ClassTargets
+from softwood.tree import SoftTree
+
+__all__ = ["KernelForest"]
+
+
+class KernelForest(KernelModel):
+    """What the four estimators share."""
+
+    forest_: SoftForest
+    _rules: ClassVar[tuple[str, ...]] = ("auto", "oob", "cv", "silverman", "loo")
+    _random_thresholds: ClassVar[bool] = False
+    _tree_class: ClassVar[type]
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        bandwidth: Any = "auto",
+        kernel: Any = "box",
+        prediction_kernel: Any = "same",
+        prediction_bandwidth: Any = "same",
+        bandwidth_unit: str = "sd",
+        measurement_error: Any = None,
+        criterion: str = "squared_error",
+        splitter: str = "auto",
+        max_bins: int = 255,
+        max_depth: int | None = None,
+        min_mass: float = 1.0,
+        min_gain: float = 0.0,
+        max_leaf_nodes: int | None = None,
+        max_features: Any = 1.0,
+        bootstrap: bool = True,
+        max_samples: Any = None,
+        oob_score: Any = False,
+        ccp_alpha: float = 0.0,
+        cutoff: float = 1e-6,
+        categorical_features: Any = "from_dtype",
+        cv: Any = 5,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.bandwidth = bandwidth
+        self.kernel = kernel
+        self.prediction_kernel = prediction_kernel
+        self.prediction_bandwidth = prediction_bandwidth
+        self.bandwidth_unit = bandwidth_unit
+        self.measurement_error = measurement_error
+        self.criterion = criterion
+        self.splitter = splitter
+        self.max_bins = max_bins
+        self.max_depth = max_depth
+        self.min_mass = min_mass
+        self.min_gain = min_gain
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.max_samples = max_samples
+        self.oob_score = oob_score
+        self.ccp_alpha = ccp_alpha
+        self.cutoff = cutoff
+        self.categorical_features = categorical_features
+        self.cv = cv
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
+        """Grow the trees.
+
+        An interrupt leaves the trees that are finished as a working forest.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; missing values are allowed everywhere.
+        y : (n_rows,) labels or targets
+            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
+            where given. A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        """
+        limits = self._check_parameters()
+        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
+        limits = replace(
+            limits, n_draw=self._n_draw(matrix.shape[1]), random_thresholds=self._random_thresholds
+        )  # fmt: skip
+        trees = self._earlier_trees(matrix.shape[1])
+        if not trees:
+            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
+        draws = self._draws(data, weights)
+        if not trees:
+            trees = self._choose_widths(data, limits, draws, rows)
+        self.__dict__.pop("forest_", None)
+        numbers = range(len(trees), self.n_estimators)
+        try:
+            grow_forest(
+                data.problem(self.bandwidths_), limits, draws, self._seed, numbers, ccp_alpha=self.ccp_alpha,
+                n_jobs=self.n_jobs, trees=trees, progress=self._progress(),
+            )  # fmt: skip
+        finally:
+            if trees:
+                self._grown = trees if self.warm_start else None
+                self.forest_ = self._with_prediction_kernel(SoftForest.mean(trees), data)
+        if self.oob_score is not False:
+            self._set_oob(data, draws, rows, y)
+        return self
+
+    # Reading the parameters
+
+    def _check_parameters(self) -> Limits:
+        self._check_kernel_parameters()
+        check_integer(self, "n_estimators", self.n_estimators, low=1)
+        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
+        check_flag(self, "bootstrap", self.bootstrap)
+        check_flag(self, "warm_start", self.warm_start)
+        if not callable(self.oob_score):
+            check_flag(self, "oob_score", self.oob_score)
+        if not self.bootstrap:
+            if self.oob_score is not False:
+                raise parameter_error(self, "oob_score", "False with bootstrap=False", self.oob_score)
+            if self.max_samples is not None:
+                raise parameter_error(self, "max_samples", "None with bootstrap=False", self.max_samples)
+            if isinstance(self.bandwidth, str) and self.bandwidth == "oob":
+                raise parameter_error(self, "bandwidth", "another rule with bootstrap=False", self.bandwidth)
+        return self._limits()
+
+    def _draws(self, data: TrainingData, weights: np.ndarray) -> Draws:
+        """How the rows of each tree are drawn."""
+        draws = draws_of(data, weights, self._seed)
+        factors = self._class_weights(data.targets, weights)
+        if isinstance(factors, np.ndarray):
+            draws = replace(draws, factors=factors)
+        elif self._balances_draws:
+            assert isinstance(data.targets, ClassTargets)
+            draws = replace(draws, labels=data.targets.labels)
+        return replace(draws, n_draws=self._n_draws(weights)) if self.bootstrap else draws
+
+    @property
+    def _balances_draws(self) -> bool:
+        """Whether class weights are found anew for each tree."""
+        return False
+
+    def _n_draws(self, weights: np.ndarray) -> int:
+        """Rows to draw for each tree: as many as there are, where a whole weight is that many rows."""
+        is_whole = np.all(weights == np.floor(weights)) and weights.sum() < 2**53
+        n = int(weights.sum()) if is_whole else len(weights)
+        wanted = self.max_samples
+        if wanted is None:
+            return n
+        if isinstance(wanted, Integral) and wanted is not True:
+            number = check_integer(self, "max_samples", wanted, low=1, high=n)
+            assert number is not None
+            return number
+        if not is_real(wanted) or not 0.0 < wanted <= 1.0:
+            raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
+        return max(1, round(n * float(wanted)))
+
+    def _earlier_trees(self, n_features: int) -> list[SoftTree]:
+        """Trees to go on from, with `warm_start`."""
+        trees = getattr(self, "_grown", None)
+        if not self.warm_start or trees is None:
+            return []
+        if self.n_estimators < len(trees):
+            expected = f"at least {len(trees)}, the number of trees so far, with warm_start=True"
+            raise parameter_error(self, "n_estimators", expected, self.n_estimators)
+        if trees[0].n_features != n_features:
+            raise ValueError(
+                f"X has {n_features} columns (after encoding), but with warm_start=True the trees so far have "
+                f"{trees[0].n_features}."
+            )
+        if self.n_estimators == len(trees):
+            warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
+        return list(trees)
+
+    def _choose_widths(self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray) -> list[SoftTree]:
+        """Set ``bandwidths_``, and ``bandwidth_`` if it is chosen; returns trees that were grown on the way."""
+        widths = self._given_widths(data)
+        trees: list[SoftTree] = []
+        if widths is None:
+            choice = ForestChoice(
+                data, limits, draws, self._seed, self.n_estimators, self.ccp_alpha, self._reads_crisply, self.n_jobs,
+                self._report_scale if self.verbose else None,
+            )  # fmt: skip
+            if self.bandwidth == "cv":
+                self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed))
+            else:
+                self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
+            widths = self.bandwidth_ * data.deviations
+        else:
+            self.__dict__.pop("bandwidth_", None)
+        self.bandwidths_ = widths
+        return trees
+
+    # Out of the bag
+
+    def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
+        cells = None if self._reads_crisply else data.problem(self.bandwidths_).cells
+        found, counts = out_of_bag(list(self.forest_), draws, self._seed, data.matrix, cells, self.n_jobs)
+        if np.any(counts == 0):
+            warnings.warn(
+                "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
+                UserWarning,
+                stacklevel=3,
+            )
+        every = np.full((len(np.asarray(y)), found.shape[1]), np.nan)
+        every[rows] = found
+        seen = counts > 0
+        self._keep_oob(every, np.asarray(y)[rows[seen]], found[seen], draws.weights[seen])
+
+    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+        raise NotImplementedError
+
+    # The finished forest
+
+    @property
+    def _finished(self) -> SoftForest:
+        check_is_fitted(self, "forest_")
+        return self.forest_
+
+    def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        return self._finished.predict(matrix, widths=widths, n_jobs=self.n_jobs)
+
+    def decision_path(self, X: Any, **conditions: Any) -> tuple[sparse.csr_array, np.ndarray]:
+        """Nodes that each row reaches, as in scikit-learn's forests.
+
+        Returns
+        -------
+        indicator : sparse (n_rows, n_nodes), the nodes of all trees side by side
+        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``
+        """
+        return super().decision_path(X, **conditions), self.forest_.offsets.copy()
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as fitted estimators of their own; ``forest_`` holds the same in flat arrays."""
+        shared = self._tree_class().get_params()
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
+        parameters |= {"cv": 10, "verbose": 0, "class_weight": None} if "class_weight" in shared else {}
+        fitted = ("columns_", "bandwidths_", "_prediction", "n_features_in_", "feature_names_in_", "classes_")
+        estimators = []
+        for tree in self._finished:
+            estimator = self._tree_class(**parameters)
+            estimator.tree_ = tree
+            for name in (*fitted, "n_outputs_", "_is_flat"):
+                if hasattr(self, name):
+                    setattr(estimator, name, getattr(self, name))
+            estimators.append(estimator)
+        return estimators
+
+    def __len__(self) -> int:
+        return len(self._finished)
+
+    def _progress(self) -> Callable[[int], None] | None:
+        if not self.verbose:
+            return None
+        start = last = time.monotonic()
+
+        def tell(n_trees: int) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > 1.0 or self.verbose > 1 or n_trees == self.n_estimators:
+                print(f"[{type(self).__name__}] tree {n_trees} of {self.n_estimators}, {now - start:.1f} s", flush=True)
+                last = now
+
+        return tell
