@@ -2,18 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as st_numpy
 from scipy import stats
 
 from softwood.stats import friedman_test
 from tests.stats.printed import DEMSAR, ONE_STAGE
-
-# few different values, so that ties are frequent
-tables = st_numpy.arrays(
-    np.float64,
-    st.tuples(st.integers(2, 9), st.integers(2, 6)),
-    elements=st.integers(0, 6).map(lambda i: i / 4),
-)
+from tests.stats.strategies import tables
 
 
 @given(tables)

@@ -7,7 +7,7 @@ from scipy import stats
 from softwood.stats import friedman_test, nemenyi_test
 from softwood.stats.nemenyi import critical_difference
 from tests.stats.printed import DEMSAR, ONE_STAGE
-from tests.stats.test_friedman import tables
+from tests.stats.strategies import tables
 
 # Demšar 2006, table 5a: q for 2 to 10 models
 CRITICAL_VALUES = {
