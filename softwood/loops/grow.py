@@ -48,25 +48,42 @@ def draw_features(order, priority, seed, n_draw):
             order[k], order[other] = order[other], order[k]
 
 
-@compiled
+@compiled(reassociate=True)
 def weigh(rows, begin, shares, m, weights, targets, labels, squares, points, node_labels, nodes, line):
     """Gather a node's points: mass and mass times target, or label; and put mass, squares and sums in its line."""
     for c in range(MASS, nodes.shape[1]):
         nodes[line, c] = 0.0
-    for k in range(m):
-        i = rows[begin + k]
-        mass = shares[begin + k] * weights[i]
-        points[k, 0] = mass
-        nodes[line, MASS] += mass
-        if labels is not None:
+    total = 0.0
+    if labels is not None:
+        for k in range(m):
+            i = rows[begin + k]
+            mass = shares[begin + k] * weights[i]
+            points[k, 0] = mass
+            total += mass
             node_labels[k] = labels[i]
             nodes[line, SUMS + labels[i]] += mass
-        if targets is not None:
-            nodes[line, SQUARE] += mass * squares[i]
-            for o in range(targets.shape[1]):
-                part = mass * targets[i, o]
-                points[k, 1 + o] = part
-                nodes[line, SUMS + o] += part
+    if targets is not None:
+        square = 0.0
+        first = 0.0
+        for k in range(m):  # sums that stay in registers
+            i = rows[begin + k]
+            mass = shares[begin + k] * weights[i]
+            part = mass * targets[i, 0]
+            points[k, 0] = mass
+            points[k, 1] = part
+            total += mass
+            square += mass * squares[i]
+            first += part
+        nodes[line, SQUARE] = square
+        nodes[line, SUMS] = first
+        if targets.shape[1] > 1:
+            for k in range(m):
+                i = rows[begin + k]
+                for o in range(1, targets.shape[1]):
+                    part = points[k, 0] * targets[i, o]
+                    points[k, 1 + o] = part
+                    nodes[line, SUMS + o] += part
+    nodes[line, MASS] = total
 
 
 @compiled
@@ -222,21 +239,17 @@ def divide(
                 part = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
         u = shares[begin + k]
         left = u * part
+        is_left_small = left < cutoff
+        is_right_small = (u - left < cutoff) & (not is_left_small)
+        left = 0.0 if is_left_small else u if is_right_small else left
         right = u - left
-        if left < cutoff:
-            left = 0.0
-            right = u
-        elif right < cutoff:
-            right = 0.0
-            left = u
-        if left > 0.0:
-            left_rows[n_left] = i
-            left_shares[n_left] = left
-            n_left += 1
-        if right > 0.0:
-            rows[begin + n_right] = i
-            shares[begin + n_right] = right
-            n_right += 1
+        # Written on both sides and counted where there is a share: which side that is cannot be predicted.
+        left_rows[n_left] = i
+        left_shares[n_left] = left
+        n_left += 1 if left > 0.0 else 0
+        rows[begin + n_right] = i
+        shares[begin + n_right] = right
+        n_right += 1 if right > 0.0 else 0
     return n_left, n_right
 
 

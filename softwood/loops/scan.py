@@ -30,7 +30,7 @@ def _x_log_x(x):
     return x * np.log(x) if x > 0.0 else 0.0
 
 
-@compiled
+@compiled(reassociate=True)
 def merit_of(left_mass, left, total_mass, totals, criterion):
     """Merit of a split with these left sums; what the scan maximises."""
     right_mass = total_mass - left_mass

@@ -16,23 +16,8 @@ def support_of(
 
     Returns
     -------
-    its two ends; the second is not above the first if there is nothing to divide
+    its two ends, and whether a value is missing; the second is not above the first if there is nothing to divide
     """
-    if kinds is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
-        if by_cell[feature]:
-            kind = kinds[feature]
-            last = edges.shape[1] - 1
-            start = np.inf
-            stop = -np.inf
-            for k in range(m):
-                i = rows[begin + k]
-                c = codes[i, feature]
-                node_codes[k] = c
-                if c != n_bins:
-                    x = values[offset + c]
-                    start = min(start, x + cells[i, feature] * edges[kind, 0])
-                    stop = max(stop, x + cells[i, feature] * edges[kind, last])
-            return max(start, lo), min(stop, hi)
     lowest = np.int64(n_bins)
     highest = np.int64(-1)
     for k in range(m):
@@ -40,21 +25,31 @@ def support_of(
         node_codes[k] = c
         lowest = min(lowest, c)
         highest = max(highest, c)
-    if highest == n_bins:  # some are missing: look again without them
+    has_missing = highest == n_bins
+    if has_missing:
         highest = np.int64(-1)
         for k in range(m):
             c = np.int64(node_codes[k])
-            if c != n_bins:
-                highest = max(highest, c)
+            highest = max(highest, c if c != n_bins else np.int64(-1))
     if highest < 0:
-        return 0.0, 0.0
-    reach_left = -width
-    reach_right = width
+        return 0.0, 0.0, has_missing
+    start = values[offset + lowest] - width
+    stop = values[offset + highest] + width
     if kinds is not None:
         kind = kinds[feature]
-        reach_left = width * edges[kind, 0]
-        reach_right = width * edges[kind, edges.shape[1] - 1]
-    return max(values[offset + lowest] + reach_left, lo), min(values[offset + highest] + reach_right, hi)
+        last = edges.shape[1] - 1
+        start = values[offset + lowest] + width * edges[kind, 0]
+        stop = values[offset + highest] + width * edges[kind, last]
+        if by_cell[feature]:
+            start = np.inf
+            stop = -np.inf
+            for k in range(m):
+                if node_codes[k] != n_bins:
+                    x = values[offset + node_codes[k]]
+                    w = cells[rows[begin + k], feature]
+                    start = min(start, x + w * edges[kind, 0])
+                    stop = max(stop, x + w * edges[kind, last])
+    return max(start, lo), min(stop, hi), has_missing
 
 
 @compiled
@@ -87,66 +82,67 @@ def left_shares(
 
     With many points the shares of the bins are computed first, in `table` (n_bins + 1,), and looked up.
     """
-    is_cell = False
+    if kinds is None:
+        if m > n_bins:
+            for c in range(n_bins):
+                table[c] = box_share(threshold, values[offset + c], width, lo, hi)
+            table[n_bins] = np.nan
+            for k in range(m):
+                shares[k] = table[node_codes[k]]
+        else:
+            for k in range(m):
+                if node_codes[k] == n_bins:
+                    shares[k] = np.nan
+                else:
+                    shares[k] = box_share(threshold, values[offset + node_codes[k]], width, lo, hi)
     if kinds is not None:
-        is_cell = by_cell[feature]
-    if m > 2 * n_bins and not is_cell:
-        for c in range(n_bins):
-            x = values[offset + c]
-            if kinds is None:
-                table[c] = box_share(threshold, x, width, lo, hi)
-            if kinds is not None:
-                kind = kinds[feature]
-                lower = kernel_cdf(lo, x, width, edges[kind], cdfs[kind])
-                upper = kernel_cdf(hi, x, width, edges[kind], cdfs[kind])
-                table[c] = kernel_share(threshold, x, width, edges[kind], cdfs[kind], lower, upper)
-        table[n_bins] = np.nan
+        kind = kinds[feature]
         for k in range(m):
-            shares[k] = table[node_codes[k]]
-        return
-    for k in range(m):
-        c = node_codes[k]
-        if c == n_bins:
-            shares[k] = np.nan
-            continue
-        x = values[offset + c]
-        if kinds is None:
-            shares[k] = box_share(threshold, x, width, lo, hi)
-        if kinds is not None:
-            kind = kinds[feature]
-            w = cells[rows[begin + k], feature] if is_cell else width
-            lower = kernel_cdf(lo, x, w, edges[kind], cdfs[kind])
-            upper = kernel_cdf(hi, x, w, edges[kind], cdfs[kind])
-            shares[k] = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
+            if node_codes[k] == n_bins:
+                shares[k] = np.nan
+            else:
+                x = values[offset + node_codes[k]]
+                w = cells[rows[begin + k], feature] if by_cell[feature] else width
+                lower = kernel_cdf(lo, x, w, edges[kind], cdfs[kind])
+                upper = kernel_cdf(hi, x, w, edges[kind], cdfs[kind])
+                shares[k] = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
+
+
+@compiled(reassociate=True)
+def left_sums(points, labels, m, shares, left):
+    """Add up the left parts of the points, in `left` (1 + q,)."""
+    for o in range(left.shape[0]):
+        left[o] = 0.0
+    mass = 0.0
+    if labels is not None:
+        for k in range(m):
+            part = points[k, 0] * shares[k]
+            mass += part
+            left[1 + labels[k]] += part
+    if labels is None:
+        first = 0.0
+        for k in range(m):  # sums that stay in registers
+            mass += points[k, 0] * shares[k]
+            first += points[k, 1] * shares[k]
+        left[1] = first
+        for o in range(2, left.shape[0]):
+            for k in range(m):
+                left[o] += points[k, o] * shares[k]
+    left[0] = mass
 
 
 @compiled
-def left_sums(points, labels, m, shares, left):
-    """Add up the left parts of the points whose value is known, in `left` (1 + q,), and their whole mass.
-
-    Returns
-    -------
-    mass of the points whose value is known
-    """
-    for o in range(left.shape[0]):
-        left[o] = 0.0
+def share_missing(points, m, shares):
+    """Divide the points whose value is missing as the others are: replace nan in `shares` by the mean share."""
+    mass = 0.0
     known = 0.0
-    if labels is not None:
-        mass = 0.0
-        for k in range(m):
-            if shares[k] == shares[k]:
-                part = points[k, 0] * shares[k]
-                known += points[k, 0]
-                mass += part
-                left[1 + labels[k]] += part
-        left[0] = mass
-    if labels is None:
-        for k in range(m):
-            if shares[k] == shares[k]:
-                known += points[k, 0]
-                for o in range(left.shape[0]):
-                    left[o] += points[k, o] * shares[k]
-    return known
+    for k in range(m):
+        if not np.isnan(shares[k]):
+            mass += points[k, 0] * shares[k]
+            known += points[k, 0]
+    for k in range(m):
+        if np.isnan(shares[k]):
+            shares[k] = mass / known
 
 
 @compiled
@@ -168,6 +164,7 @@ def search_random(
     best_threshold = np.nan
     best_mass = 0.0
     best = -np.inf
+    least = min_mass * SLACK
     for f in range(order.shape[0]):
         if f >= n_draw and best_feature >= 0:
             break
@@ -175,7 +172,7 @@ def search_random(
         n_bins = offsets[j + 1] - offsets[j]
         lo = intervals[0, j]
         hi = intervals[1, j]
-        start, stop = support_of(
+        start, stop, has_missing = support_of(
             codes, j, rows, begin, m, values, offsets[j], n_bins, widths[j], kinds, edges, cells, by_cell, lo, hi,
             node_codes,
         )  # fmt: skip
@@ -183,7 +180,8 @@ def search_random(
             continue
         # The draw depends on the seed and the feature alone: neither equal rows nor the order of rows change it.
         threshold = start + to_unit(next_seed(next_seed(seed, order.shape[0]), j)) * (stop - start)
-        if widths[j] <= 0.0:
+        crisp = widths[j] <= 0.0
+        if crisp:
             threshold = settle_crisp(threshold, values, lows, highs, offsets[j], n_bins)
         if not (threshold > lo and threshold < hi):
             continue
@@ -191,31 +189,17 @@ def search_random(
             rows, begin, m, threshold, values, offsets[j], n_bins, widths[j], j, kinds, edges, cdfs, cells, by_cell,
             lo, hi, node_codes, table, shares,
         )  # fmt: skip
-        known = left_sums(points, labels, m, shares, work)
-        if known < total * SLACK:  # the points whose value is missing are divided as the others are
-            part = work[0] / known
-            left_missing(points, labels, m, shares, part, work)
+        if has_missing:
+            share_missing(points, m, shares)
+        left_sums(points, labels, m, shares, work)
         left_mass = work[0]
-        if left_mass < min_mass * SLACK or total - left_mass < min_mass * SLACK:
+        if left_mass < least or total - left_mass < least:
             continue
         merit = merit_of(left_mass, work[1:], total, totals, criterion)
         gain = merit - base
-        if (gain > tie or (gain >= -tie and widths[j] <= 0.0)) and merit > best + tie:
+        if (gain > tie or (gain >= -tie and crisp)) and merit > best + tie:
             best_feature = j
             best_threshold = threshold
             best_mass = left_mass
             best = merit
     return best_feature, best_threshold, best_mass, best - base
-
-
-@compiled
-def left_missing(points, labels, m, shares, part, left):
-    """Add the left parts of the points whose value is missing."""
-    for k in range(m):
-        if shares[k] != shares[k]:
-            left[0] += part * points[k, 0]
-            if labels is not None:
-                left[1 + labels[k]] += part * points[k, 0]
-            if labels is None:
-                for o in range(1, left.shape[0]):
-                    left[o] += part * points[k, o]
