@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -95,17 +95,18 @@ class SoftForest:
         return cls._of(trees, np.asarray(output, dtype=np.int32), np.array(base, dtype=np.float64), 1.0)
 
     @classmethod
-    def _of(cls, trees: Sequence[SoftTree], output: np.ndarray, base: np.ndarray, scale: float) -> SoftForest:
-        first = trees[0]
-        arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in [*NODE_TYPES, "value"]}
+    def _of(
+        cls, parts: Sequence[SoftTree | SoftForest], output: np.ndarray, base: np.ndarray, scale: float
+    ) -> SoftForest:
+        first = parts[0]
+        sizes = np.concatenate([part.sizes if isinstance(part, SoftForest) else [part.n_nodes] for part in parts])
+        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in [*NODE_TYPES, "value"]}
         weights = None
-        if any(tree.weights is not None for tree in trees):
-            empty = [np.zeros((tree.n_nodes, tree.n_features)) for tree in trees]
-            weights = np.concatenate(
-                [none if tree.weights is None else tree.weights for tree, none in zip(trees, empty, strict=True)]
-            )
+        if any(part.weights is not None for part in parts):
+            none = [np.zeros((part.n_nodes, part.n_features)) for part in parts]
+            weights = np.concatenate([z if p.weights is None else p.weights for p, z in zip(parts, none, strict=True)])
         return cls(
-            offsets=np.concatenate([[0], np.cumsum([tree.n_nodes for tree in trees])]).astype(np.int64),
+            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             output=output,
             base=base,
             scale=scale,
@@ -115,6 +116,15 @@ class SoftForest:
             cutoff=first.cutoff,
             **arrays,
         )
+
+    def with_trees_of(self, other: SoftForest) -> SoftForest:
+        """The trees of both forests, first those of `self`; means stay means, sums stay sums."""
+        _first_of([self, other])
+        is_mean = self.scale * len(self) == 1.0 and other.scale * len(other) == 1.0
+        if not is_mean and (self.scale, other.scale) != (1.0, 1.0):
+            raise ValueError("Both forests must be means of their trees, or both sums.")
+        scale = 1.0 / (len(self) + len(other)) if is_mean else 1.0
+        return self._of([self, other], np.concatenate([self.output, other.output]), self.base, scale)
 
     def __post_init__(self) -> None:
         n, n_trees = len(self.children_left), len(self.offsets) - 1
@@ -157,6 +167,11 @@ class SoftForest:
     # Size
 
     @property
+    def sizes(self) -> np.ndarray:
+        """Number of nodes of each tree, (n_trees,)."""
+        return np.diff(self.offsets)
+
+    @property
     def n_nodes(self) -> int:
         """Number of nodes of all trees."""
         return len(self.children_left)
@@ -192,11 +207,18 @@ class SoftForest:
         widths : (n_rows, n_features) kernel half-widths of single cells, in place of the nodes' own; nan keeps those
         n_jobs : threads, over rows; the prediction does not depend on it
         """
-        X = self._points(X)
-        out = np.zeros((len(X), self.n_outputs))
-        self._add_trees(X, widths, np.arange(len(self)), out, n_jobs)
+        out = self.sum_of(np.arange(len(self)), X, widths=widths, n_jobs=n_jobs)
         out *= self.scale
         out += self.base
+        return out
+
+    def sum_of(
+        self, trees: np.ndarray, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
+    ) -> np.ndarray:
+        """Sum of the predictions of the trees with these numbers, (n_rows, n_outputs), without `base` and `scale`."""
+        X = self._points(X)
+        out = np.zeros((len(X), self.n_outputs))
+        self._add_trees(X, widths, trees, out, n_jobs)
         return out
 
     def staged_predict(
@@ -246,7 +268,7 @@ class SoftForest:
 
         Trees that are a lone root do not count; all 0 if there are no others.
         """
-        every = [tree.feature_importances() for tree, size in zip(self, np.diff(self.offsets), strict=True) if size > 1]
+        every = [tree.feature_importances() for tree, size in zip(self, self.sizes, strict=True) if size > 1]
         total = np.mean(every, axis=0) if every else np.zeros(self.n_features)
         return total / total.sum() if total.sum() > 0 else total
 
@@ -302,7 +324,7 @@ class SoftForest:
         from softwood.loops.predict import add_kernel_trees
 
         batch = 256
-        scratch = kernel_scratch(int(np.diff(self.offsets)[trees].max()), batch)
+        scratch = kernel_scratch(int(self.sizes[trees].max()), batch)
         add_kernel_trees(
             X, trees, self.offsets, self.output, batch, self._tests, self._ends, self.threshold, self.width,
             self.kernel, self.shapes.edges, self.shapes.cdfs, self.cutoff, *scratch, self.value, out,
@@ -317,7 +339,7 @@ class SoftForest:
     def _tests(self) -> np.ndarray:
         """Feature, left and right child of each node, (n_nodes, 3), numbered through; leaves are their own children."""
         is_leaf = self.children_left < 0
-        begin = np.repeat(self.offsets[:-1], np.diff(self.offsets))
+        begin = np.repeat(self.offsets[:-1], self.sizes)
         tests = np.column_stack([self.feature, self.children_left + begin, self.children_right + begin])
         tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
         tests[is_leaf, 0] = 0
@@ -340,9 +362,8 @@ class SoftForest:
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
 
-def _first_of(trees: Iterable[SoftTree]) -> SoftTree:
-    """The first tree; an error if the others do not go with it."""
-    trees = list(trees)
+def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:
+    """The first tree or forest; an error if the others do not go with it."""
     if not trees:
         raise ValueError("A SoftForest needs at least one tree.")
     first = trees[0]

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
 from softwood.density.bandwidths import row_numbers
-from softwood.density.growing import GrowthProblem, Limits, grow_tree
+from softwood.density.finishing import finish_forest
+from softwood.density.growing import Workspace, grow_nodes
 from softwood.density.preparation import TrainingData
+from softwood.density.problem import GrowthProblem, Limits
+from softwood.forest import SoftForest
 from softwood.pruning import prune_cost_complexity
 from softwood.targets import ClassTargets
-from softwood.tree import SoftTree
 
-__all__ = ["Draws", "draws_of", "grow_forest", "out_of_bag", "tree_seed"]
+__all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
 
 # Part of the rows for each tree where trees that will have all rows are compared on rows they have not seen.
 _HELD_IN = 0.632
-# A table of all places to draw from may be so many times longer than the rows.
-_TABLE = 8
 
 
 @dataclass(frozen=True)
@@ -62,27 +64,32 @@ class Draws:
         rng = np.random.default_rng(seed)
         if self.held_in:
             chosen = rng.random(int(self.group.max()) + 1) < _HELD_IN
+            chosen[rng.integers(len(chosen))] = True  # one at least
             return np.where(chosen[self.group], self.weights, 0.0)
         if self.n_draws is None:
             return self.weights
-        weights = self.weights[self.order]
-        total = weights.sum()
-        if np.all(weights == np.floor(weights)):
-            places = rng.integers(0, int(total), size=self.n_draws)
-            if total == len(weights):
-                drawn = places
-            elif total <= _TABLE * len(weights):
-                drawn = np.repeat(np.arange(len(weights)), weights.astype(np.int64))[places]
-            else:
-                drawn = np.searchsorted(np.cumsum(weights), places, side="right")
-            unit = 1.0
+        n, total, is_whole = self._places
+        if is_whole:
+            drawn = rng.integers(0, int(total), size=self.n_draws)
+            if total != n:
+                drawn = np.searchsorted(self._ends, drawn, side="right")
         else:
-            drawn = np.searchsorted(np.cumsum(weights), total * rng.random(self.n_draws), side="right")
-            drawn = np.minimum(drawn, len(weights) - 1)
-            unit = total / self.n_draws
+            drawn = np.searchsorted(self._ends, total * rng.random(self.n_draws), side="right")
+            drawn = np.minimum(drawn, n - 1)
         masses = np.zeros(len(self.weights))
-        masses[self.order] = unit * np.bincount(drawn, minlength=len(weights))
-        return masses
+        masses[self.order] = np.bincount(drawn, minlength=n)
+        return masses if is_whole else masses * (total / self.n_draws)
+
+    @cached_property
+    def _places(self) -> tuple[int, float, bool]:
+        """Number of rows in the order, their weight, and whether all weights are whole numbers."""
+        weights = self.weights[self.order]
+        return len(weights), float(weights.sum()), bool(np.all(weights == np.floor(weights)))
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where the places of each row in the order end."""
+        return np.cumsum(self.weights[self.order])
 
     def tree_weights(self, masses: np.ndarray) -> np.ndarray:
         """Masses times the weights of the classes, (n,)."""
@@ -113,15 +120,16 @@ class Draws:
 
 def draws_of(data: TrainingData, weights: np.ndarray, seed: int) -> Draws:
     """Every row once; the order of the rows, which the draws go by, depends on their content and the seed alone."""
-    targets = data.targets
-    y = (
-        targets.labels[:, None]
-        if isinstance(targets, ClassTargets) and targets.labels is not None
-        else targets.matrix()
-    )
-    numbers = row_numbers(np.column_stack([data.matrix, y.astype(np.float64)]), seed)
-    _, group = np.unique(row_numbers(data.matrix, seed), return_inverse=True)
-    return Draws(weights, group, np.argsort(numbers, kind="stable"), None)
+    numbers = row_numbers(data.matrix, seed)
+    order = np.argsort(numbers, kind="stable")
+    is_new = np.diff(numbers[order], prepend=-1.0) > 0
+    if not is_new.all():  # equal rows: by their targets, so that equal ones of these are side by side, too
+        targets = data.targets
+        labels = targets.labels if isinstance(targets, ClassTargets) else None
+        order = np.lexsort((labels, numbers) if labels is not None else (*targets.matrix().T, numbers))
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.cumsum(is_new) - 1
+    return Draws(weights, group, order, None)
 
 
 def tree_seed(seed: int, number: int) -> int:
@@ -129,58 +137,85 @@ def tree_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
 
 
-def grow_forest(
+def grow_trees(
     problem: GrowthProblem,
     limits: Limits,
     draws: Draws,
     seed: int,
-    numbers: Sequence[int],
+    numbers: range,
     *,
-    ccp_alpha: float = 0.0,
     n_jobs: int | None = None,
-    trees: list[SoftTree] | None = None,
+    grown: list[np.ndarray] | None = None,
     progress: Callable[[int], None] | None = None,
-) -> list[SoftTree]:
-    """Trees with these numbers, in their order.
+) -> list[np.ndarray]:
+    """Nodes of the trees with these numbers, in their order.
+
+    Workers with a common memory take the next tree when they are done with one; others get the data once, with the
+    numbers of all their trees.
 
     Parameters
     ----------
-    trees : list to append to, so that an interrupt leaves the trees so far
-    progress : called with the number of trees in the list, now and then
+    grown : list to append to, so that an interrupt leaves the trees so far
+    progress : called with the number of new trees, now and then
     """
-    trees = [] if trees is None else trees
-    backend, _ = get_active_backend(prefer="threads")
-    if getattr(backend, "supports_sharedmem", False):
-        tasks = [[number] for number in numbers]
-    else:  # the data go to each worker once, with all of its trees
-        parts = np.array_split(np.asarray(numbers), max(1, min(effective_n_jobs(n_jobs), len(numbers))))
-        tasks = [part.tolist() for part in parts]
-    is_generator = getattr(backend, "supports_return_generator", False)
-    work = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator" if is_generator else "list")
+    grown = [] if grown is None else grown
+    n_workers = max(1, min(effective_n_jobs(n_jobs), len(numbers)))
     _ = problem.target_arrays  # made once, before there are workers
-    for grown in work(delayed(_grow_some)(problem, limits, draws, seed, task, ccp_alpha) for task in tasks):
-        trees.extend(grown)
-        if progress is not None:
-            progress(len(trees))
-    return trees
+    backend, _ = get_active_backend(prefer="threads")
+    done: dict[int, np.ndarray] = {}
+    waiting = iter(numbers)
+
+    def work() -> None:
+        space = Workspace()
+        for number in waiting:  # one iterator for all workers
+            done[number] = _grow_one(problem, limits, draws, seed, number, space)
+            if progress is not None:
+                progress(len(done))
+
+    try:
+        if getattr(backend, "supports_sharedmem", False):
+            Parallel(n_jobs=n_workers, prefer="threads", require="sharedmem")(delayed(work)() for _ in range(n_workers))
+        else:
+            parts = [numbers[k::n_workers] for k in range(n_workers)]
+            found = Parallel(n_jobs=n_jobs)(delayed(_grow_some)(problem, limits, draws, seed, part) for part in parts)
+            for part, tables in zip(parts, found, strict=True):
+                done.update(zip(part, tables, strict=True))
+            if progress is not None:
+                progress(len(done))
+    finally:
+        for _ in waiting:  # nobody is to begin another one
+            pass
+        for number in numbers:
+            if number not in done:
+                break
+            grown.append(done[number])
+    return grown
 
 
-def _grow_some(
-    problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: list[int], ccp_alpha: float
-) -> list[SoftTree]:
-    trees = []
-    for number in numbers:
-        own = tree_seed(seed, number)
-        masses = draws.masses(own)
-        tree = grow_tree(
-            problem, limits, seed=own, rows=np.flatnonzero(masses), weights=draws.tree_weights(masses), n_jobs=1
-        )
-        trees.append(prune_cost_complexity(tree, ccp_alpha) if ccp_alpha > 0 else tree)
-    return trees
+def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[np.ndarray]:
+    """Some of the trees, in a process of its own."""
+    space = Workspace()
+    problem = problem.writable()
+    return [_grow_one(problem, limits, draws, seed, number, space) for number in numbers]
+
+
+def _grow_one(
+    problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, number: int, space: Workspace
+) -> np.ndarray:
+    own = tree_seed(seed, number)
+    masses = draws.masses(own)
+    rows, weights = np.flatnonzero(masses), draws.tree_weights(masses)
+    return grow_nodes(problem, limits, seed=own, rows=rows, weights=weights, n_jobs=1, space=space)
+
+
+def assemble(problem: GrowthProblem, limits: Limits, tables: Sequence[np.ndarray], ccp_alpha: float) -> SoftForest:
+    """The forest of these trees, pruned if asked for."""
+    forest = finish_forest(problem, limits, tables)
+    return SoftForest.mean([prune_cost_complexity(tree, ccp_alpha) for tree in forest]) if ccp_alpha > 0 else forest
 
 
 def out_of_bag(
-    trees: Sequence[SoftTree],
+    forest: SoftForest,
     draws: Draws,
     seed: int,
     matrix: np.ndarray,
@@ -191,7 +226,7 @@ def out_of_bag(
 
     Parameters
     ----------
-    trees : those with the numbers 0, 1, ...
+    forest : the trees with the numbers 0, 1, ...
     cells : (n, p) half-widths of single cells, or None
 
     Returns
@@ -200,18 +235,19 @@ def out_of_bag(
     counts : (n,) number of trees for each row
     """
     n = len(matrix)
-    sums, counts = np.zeros((n, trees[0].n_outputs)), np.zeros(n, dtype=np.int64)
+    sums, counts = np.zeros((n, forest.n_outputs)), np.zeros(n, dtype=np.int64)
     bounds = np.linspace(0, n, min(effective_n_jobs(n_jobs), max(1, n // 500)) + 1).astype(np.int64)
 
     def add(begin: int, end: int) -> None:
-        for number, tree in enumerate(trees):
+        for number in range(len(forest)):
             rows = draws.rest(draws.masses(tree_seed(seed, number)))
             rows = rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)]
             if len(rows):
-                sums[rows] += tree.predict(matrix[rows], widths=None if cells is None else cells[rows])
+                widths = None if cells is None else cells[rows]
+                sums[rows] += forest.sum_of(np.array([number]), matrix[rows], widths=widths, n_jobs=1)
                 counts[rows] += 1
 
-    parts = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+    parts = pairwise(bounds.tolist())
     Parallel(n_jobs=len(bounds) - 1, prefer="threads", require="sharedmem")(delayed(add)(*part) for part in parts)
     with np.errstate(invalid="ignore"):
         return sums / counts[:, None], counts

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from softwood.density.bandwidths import loo_widths, row_numbers, silverman_widths
-from softwood.density.growing import Limits, grow_tree
+from softwood.density.growing import grow_tree
 from softwood.density.preparation import TrainingData
+from softwood.density.problem import Limits
 
 __all__ = ["best_of", "choose_by_auto", "choose_by_cv", "content_folds", "widths_by_rule"]
 

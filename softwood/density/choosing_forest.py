@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from softwood.density.bagging import Draws, grow_forest, out_of_bag
+from softwood.density.bagging import Draws, assemble, grow_trees, out_of_bag
 from softwood.density.choosing import CV_GRID, MAX_SCALE, STEP, Report, best_of
-from softwood.density.growing import Limits
 from softwood.density.preparation import TrainingData
-from softwood.forest import SoftForest
-from softwood.tree import SoftTree
+from softwood.density.problem import Limits
 
 __all__ = ["ForestChoice"]
 
@@ -34,7 +32,7 @@ class ForestChoice:
     Attributes
     ----------
     draws : rows of the trees of the final forest
-    seed, n_trees : of the final forest
+    seed, n_trees, ccp_alpha : of the final forest
     crisp : whether the forest will be read without kernels
     """
 
@@ -48,16 +46,16 @@ class ForestChoice:
     n_jobs: int | None
     report: Report | None = None
 
-    def by_oob(self) -> tuple[float, list[SoftTree]]:
+    def by_oob(self) -> tuple[float, list[np.ndarray]]:
         """Scale with the smallest loss out of the bag, and the forest's trees at that scale."""
         tried: dict[float, float] = {}
-        kept: list[SoftTree] = []
+        kept: list[np.ndarray] = []
         for scale in _grid_and_beyond(tried):
             trees, tried[scale] = self._out_of_bag(scale, self.draws, self.n_trees)
             kept = trees if best_of(tried) == scale else kept
         return best_of(tried), kept
 
-    def by_auto(self) -> tuple[float, list[SoftTree]]:
+    def by_auto(self) -> tuple[float, list[np.ndarray]]:
         """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
         draws, n_trees = self.draws, min(self.n_trees, AUTO_TREES)
         n = len(draws.order)
@@ -67,7 +65,7 @@ class ForestChoice:
             draws, n_trees = replace(draws, held_in=True), AUTO_TREES
         is_final = n <= AUTO_ROWS and not draws.held_in
         tried: dict[float, float] = {}
-        kept: list[SoftTree] = []
+        kept: list[np.ndarray] = []
         for scale in AUTO_GRID.tolist():
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
@@ -83,33 +81,28 @@ class ForestChoice:
             tried[scale] = self._cross_validated(scale, parts)
         return best_of(tried) if tried else 0.0
 
-    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[SoftTree], float]:
+    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[np.ndarray], float]:
+        """Nodes of the trees, and their loss."""
         problem = self.data.problem(scale * self.data.deviations)
-        trees = grow_forest(
-            problem, self.limits, draws, self.seed, range(n_trees), ccp_alpha=self.ccp_alpha, n_jobs=self.n_jobs
-        )
-        read = [tree.crisp() for tree in trees] if self.crisp else trees
+        trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
+        forest = assemble(problem, self.limits, trees, self.ccp_alpha)
         cells = None if self.crisp else problem.cells
-        prediction, counts = out_of_bag(read, draws, self.seed, self.data.matrix, cells, self.n_jobs)
-        return trees, self._loss(scale, prediction, np.flatnonzero(counts))
+        found, counts = out_of_bag(
+            forest.crisp() if self.crisp else forest, draws, self.seed, self.data.matrix, cells, self.n_jobs
+        )
+        return trees, self._loss(scale, found, np.flatnonzero(counts))
 
     def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
         problem = self.data.problem(scale * self.data.deviations)
-        rows, predictions = [], []
+        found = np.full((len(self.data.matrix), problem.n_outputs), np.nan)
         for train, test in parts:
-            trees = grow_forest(
-                problem, self.limits, self.draws.within(train), self.seed, range(self.n_trees),
-                ccp_alpha=self.ccp_alpha, n_jobs=self.n_jobs,
-            )  # fmt: skip
-            forest = SoftForest.mean(trees)
+            draws = self.draws.within(train)
+            trees = grow_trees(problem, self.limits, draws, self.seed, range(self.n_trees), n_jobs=self.n_jobs)
+            forest = assemble(problem, self.limits, trees, self.ccp_alpha)
             forest = forest.crisp() if self.crisp else forest
             cells = None if problem.cells is None or self.crisp else problem.cells[test]
-            predictions.append(forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs))
-            rows.append(test)
-        every = np.concatenate(rows)
-        prediction = np.full((len(self.data.matrix), predictions[0].shape[1]), np.nan)
-        prediction[every] = np.concatenate(predictions)
-        return self._loss(scale, prediction, every)
+            found[test] = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)
+        return self._loss(scale, found, np.unique(np.concatenate([test for _, test in parts])))
 
     def _loss(self, scale: float, prediction: np.ndarray, rows: np.ndarray) -> float:
         loss = np.inf

@@ -14,15 +14,14 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.density.bagging import Draws, draws_of, grow_forest, out_of_bag
+from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
-from softwood.density.growing import Limits
 from softwood.density.model import KernelModel
 from softwood.density.preparation import TrainingData
+from softwood.density.problem import Limits
 from softwood.forest import SoftForest
 from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
 from softwood.targets import ClassTargets
-from softwood.tree import SoftTree
 
 __all__ = ["KernelForest"]
 
@@ -112,24 +111,27 @@ class KernelForest(KernelModel):
         limits = replace(
             limits, n_draw=self._n_draw(matrix.shape[1]), random_thresholds=self._random_thresholds
         )  # fmt: skip
-        trees = self._earlier_trees(matrix.shape[1])
-        if not trees:
+        earlier = self._earlier_trees(matrix.shape[1])
+        if earlier is None:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         draws = self._draws(data, weights)
-        if not trees:
-            trees = self._choose_widths(data, limits, draws, rows)
-        self.__dict__.pop("forest_", None)
-        numbers = range(len(trees), self.n_estimators)
+        grown = self._choose_widths(data, limits, draws, rows) if earlier is None else []
+        problem = data.problem(self.bandwidths_)
+        n_before = 0 if earlier is None else len(earlier)
+        numbers = range(n_before + len(grown), self.n_estimators)
         try:
-            grow_forest(
-                data.problem(self.bandwidths_), limits, draws, self._seed, numbers, ccp_alpha=self.ccp_alpha,
-                n_jobs=self.n_jobs, trees=trees, progress=self._progress(),
+            grow_trees(
+                problem, limits, draws, self._seed, numbers, n_jobs=self.n_jobs, grown=grown,
+                progress=self._progress(numbers.start),
             )  # fmt: skip
-        finally:
-            if trees:
-                self._grown = trees if self.warm_start else None
-                self.forest_ = self._with_prediction_kernel(SoftForest.mean(trees), data)
+        finally:  # an interrupt leaves the trees that are done
+            forest = assemble(problem, limits, grown, self.ccp_alpha) if grown else None
+            if earlier is not None:
+                forest = earlier if forest is None else earlier.with_trees_of(forest)
+            if forest is not None:
+                self._grown = forest if self.warm_start else None
+                self.forest_ = self._with_prediction_kernel(forest, data)
         if self.oob_score is not False:
             self._set_oob(data, draws, rows, y)
         return self
@@ -184,27 +186,27 @@ class KernelForest(KernelModel):
             raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
         return max(1, round(n * float(wanted)))
 
-    def _earlier_trees(self, n_features: int) -> list[SoftTree]:
+    def _earlier_trees(self, n_features: int) -> SoftForest | None:
         """Trees to go on from, with `warm_start`."""
         trees = getattr(self, "_grown", None)
         if not self.warm_start or trees is None:
-            return []
+            return None
         if self.n_estimators < len(trees):
             expected = f"at least {len(trees)}, the number of trees so far, with warm_start=True"
             raise parameter_error(self, "n_estimators", expected, self.n_estimators)
-        if trees[0].n_features != n_features:
+        if trees.n_features != n_features:
             raise ValueError(
                 f"X has {n_features} columns (after encoding), but with warm_start=True the trees so far have "
-                f"{trees[0].n_features}."
+                f"{trees.n_features}."
             )
         if self.n_estimators == len(trees):
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
-        return list(trees)
+        return trees
 
-    def _choose_widths(self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray) -> list[SoftTree]:
-        """Set ``bandwidths_``, and ``bandwidth_`` if it is chosen; returns trees that were grown on the way."""
+    def _choose_widths(self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray) -> list[np.ndarray]:
+        """Set ``bandwidths_``, and ``bandwidth_`` if it is chosen; returns nodes of trees grown on the way."""
         widths = self._given_widths(data)
-        trees: list[SoftTree] = []
+        trees: list[np.ndarray] = []
         if widths is None:
             choice = ForestChoice(
                 data, limits, draws, self._seed, self.n_estimators, self.ccp_alpha, self._reads_crisply, self.n_jobs,
@@ -224,7 +226,7 @@ class KernelForest(KernelModel):
 
     def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
         cells = None if self._reads_crisply else data.problem(self.bandwidths_).cells
-        found, counts = out_of_bag(list(self.forest_), draws, self._seed, data.matrix, cells, self.n_jobs)
+        found, counts = out_of_bag(self.forest_, draws, self._seed, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
             warnings.warn(
                 "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
@@ -279,13 +281,14 @@ class KernelForest(KernelModel):
     def __len__(self) -> int:
         return len(self._finished)
 
-    def _progress(self) -> Callable[[int], None] | None:
+    def _progress(self, n_before: int) -> Callable[[int], None] | None:
         if not self.verbose:
             return None
         start = last = time.monotonic()
 
-        def tell(n_trees: int) -> None:
+        def tell(n_new: int) -> None:
             nonlocal last
+            n_trees = n_before + n_new
             now = time.monotonic()
             if now - last > 1.0 or self.verbose > 1 or n_trees == self.n_estimators:
                 print(f"[{type(self).__name__}] tree {n_trees} of {self.n_estimators}, {now - start:.1f} s", flush=True)

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score, r2_score
 
 from softwood.base import ClassifierBase, RegressorBase
 from softwood.density.ensemble import KernelForest
-from softwood.density.growing import Limits
+from softwood.density.problem import Limits
 from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
 from softwood.parameters import check_choice
 

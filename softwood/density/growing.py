@@ -10,102 +10,26 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from softwood.density.binning import Bins
-from softwood.gates import Gate
+from softwood.density.finishing import depth_first, finish
+from softwood.density.problem import GrowthProblem, Limits
 from softwood.loops import grow as loop
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SLACK, SQUARED
-from softwood.targets import ClassTargets, RealTargets
-from softwood.tree import KernelShapes, SoftTree
+from softwood.loops.scan import SLACK, SQUARED
+from softwood.tree import SoftTree
 
-__all__ = ["CRITERIA", "GrowthProblem", "Limits", "finish", "grow_tree"]
-
-CRITERIA = {"gini": SQUARED, "squared_error": SQUARED, "entropy": ENTROPY}
+__all__ = ["Workspace", "grow_nodes", "grow_tree"]
 
 # Nodes between two looks at the clock and at a pending interrupt.
 _BUDGET = 2000
+_BUDGET_SILENT = 20_000
 # All features' tables at once up to this size (bytes), so that they stay in a near cache; else one after the other.
 _TABLES_AT_ONCE = 1 << 25
 # With several threads: subtrees of at most this part of the rows are handed out.
 _HAND_OUT = 1 / 24
-
-
-@dataclass(frozen=True)
-class Limits:
-    """When to stop growing; see `KernelTreeClassifier` for the meaning of each."""
-
-    max_depth: int | None = None
-    min_mass: float = 1.0
-    min_gain: float = 0.0
-    max_leaf_nodes: int | None = None
-    n_draw: int | None = None
-    cutoff: float = 0.0
-    random_thresholds: bool = False  # extra trees: one random threshold for each drawn feature
-
-    def min_gain_merit(self, problem: GrowthProblem, total: float) -> float:
-        """`min_gain` as the compiled loops count it: a difference of merits, for a root of mass `total`."""
-        targets = problem.targets
-        if isinstance(targets, RealTargets):
-            unit = targets.scaled.shape[1] / targets.square_scale
-        elif problem.criterion == "entropy":
-            unit = np.log(2.0)  # impurities are in bits, merits in natural units
-        else:
-            unit = 0.5 if problem.stored_outputs == 1 else 1.0  # of two classes one is stored
-        return self.min_gain * total * unit
-
-
-@dataclass(frozen=True)
-class GrowthProblem:
-    """Data and kernels to grow a tree from.
-
-    Attributes
-    ----------
-    bins : the binned features
-    targets : classes or reals
-    weights : (n,) weights of the rows
-    widths : (p,) half-width of each feature's kernel, in the units of the feature
-    kinds, shapes : (p,) shape of each feature's kernel, and the table of shapes
-    cells : (n, p) half-widths of single cells where `by_cell` (p,); None if there are none
-    criterion : "gini", "entropy" or "squared_error"
-    """
-
-    bins: Bins
-    targets: ClassTargets | RealTargets
-    weights: np.ndarray
-    widths: np.ndarray
-    kinds: np.ndarray
-    shapes: KernelShapes
-    criterion: str
-    cells: np.ndarray | None = None
-    by_cell: np.ndarray | None = None
-
-    @property
-    def stored_outputs(self) -> int:
-        """Sums that are kept per node: of two classes one is enough."""
-        if isinstance(self.targets, ClassTargets):
-            return 1 if len(self.targets.classes) <= 2 else len(self.targets.classes)
-        return self.targets.scaled.shape[1]
-
-    @property
-    def criterion_number(self) -> int | None:
-        """Number of the criterion in the compiled loops."""
-        number = CRITERIA[self.criterion]
-        return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number
-
-    @cached_property
-    def target_arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        """Targets (n, q), labels (n,) and sums of squares (n,) as the compiled loops take them: labels, or the rest."""
-        if isinstance(self.targets, ClassTargets) and self.targets.labels is not None and self.stored_outputs > 1:
-            return None, self.targets.labels, None
-        matrix = self.targets.matrix()
-        matrix = np.ascontiguousarray(matrix[:, 1:2] if self.targets.is_class and self.stored_outputs == 1 else matrix)
-        if matrix.shape[1] == 0:  # a single class
-            matrix = np.zeros((len(self.targets), 1))
-        return matrix, None, (matrix**2).sum(axis=1)
 
 
 def grow_tree(
@@ -114,16 +38,32 @@ def grow_tree(
     *,
     seed: int,
     rows: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
     n_jobs: int | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SoftTree:
-    """Grow a tree on `rows` (all if None) and hand it over with the kernels it was grown with.
+    """Grow a tree and hand it over with the kernels it was grown with; arguments as in `grow_nodes`."""
+    return finish(problem, limits, grow_nodes(problem, limits, seed=seed, rows=rows, n_jobs=n_jobs, progress=progress))
+
+
+def grow_nodes(
+    problem: GrowthProblem,
+    limits: Limits,
+    *,
+    seed: int,
+    rows: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    n_jobs: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    space: Workspace | None = None,
+) -> np.ndarray:
+    """Nodes of a tree depth first, (n_nodes, 8 + q), columns as in `softwood.loops.grow`.
 
     Parameters
     ----------
+    rows : rows to grow it on; None: all
     weights : (n,) weights of all rows in place of the problem's own
     progress : called now and then with the number of finished nodes
+    space : memory of earlier trees of the same problem, to be used again
     """
     n, p = problem.bins.codes.shape
     rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
@@ -132,10 +72,10 @@ def grow_tree(
     root = _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
     threads = effective_n_jobs(n_jobs)
     if limits.max_leaf_nodes is not None:
-        return finish(problem, limits, _grow_best_first(grower, root, limits.max_leaf_nodes, progress))
+        return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, progress))[0]
     if threads > 1:
-        return finish(problem, limits, _grow_shared_out(grower, root, threads, progress))
-    return finish(problem, limits, grower.grow(root, progress), in_order=True)
+        return depth_first(_grow_shared_out(grower, root, threads, progress))[0]
+    return grower.grow(root, progress, Workspace() if space is None else space)
 
 
 @dataclass
@@ -147,6 +87,24 @@ class _Node:
     intervals: np.ndarray
     seed: np.uint64
     depth: int
+
+
+class Workspace:
+    """Arrays that are used again from tree to tree: fresh memory is dearer than it looks."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
+        """The array of this name with at least so many lines, new ones all 0; its content is that of the last use."""
+        array = self._arrays.get(name)
+        if array is None or len(array) < shape[0] or array.shape[1:] != shape[1:] or array.dtype != dtype:
+            array = self._arrays[name] = np.zeros(shape, dtype=dtype)
+        return array
+
+    def keep(self, **arrays: np.ndarray) -> None:
+        """Remember arrays that were made longer."""
+        self._arrays.update(arrays)
 
 
 class _Grower:
@@ -171,45 +129,58 @@ class _Grower:
         self.min_gain = limits.min_gain_merit(problem, total)
         self.n_draw = self.p if limits.n_draw is None else limits.n_draw
 
-    def scratch(self, m: int) -> dict:
+    def scratch(self, m: int, space: Workspace) -> dict:
         """Work space for nodes of up to `m` rows."""
         q, most = self.q, self.problem.bins.most
         at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
         n_words = (most >> 6) + 1
-        is_single = q == 1 and self.criterion == SQUARED
         is_random = self.limits.random_thresholds
-        return {
-            "points": np.empty((m, 1 + q if self.labels is None else 1)),
-            "node_labels": None if self.labels is None else np.empty(m, dtype=np.int32),
-            "left_rows": np.empty(m, dtype=np.uint32),
-            "left_shares": np.empty(m),
-            "order": np.empty(self.p, dtype=np.int64),
-            "tables": None if is_random else np.zeros((self.p if at_once else 1, most + 1, 1 + q)),
-            "words": np.zeros(n_words, dtype=np.uint64),
-            "groups": np.zeros((n_words >> 6) + 1, dtype=np.uint64),
-            "atoms": np.empty((most, 3 + q)),
-            "single": np.empty((most + 1, 5)) if is_single else None,
-            "lines": None if is_single else np.empty((most + 1, 5)),
-            "work": np.empty(1 + q) if is_random else None if is_single else np.empty((4, q)),
-            "node_codes": np.empty(m, dtype=self.problem.bins.codes.dtype) if is_random else None,
-            "bin_shares": np.empty(self.problem.bins.most + 1) if is_random else None,
-            "node_shares": np.empty(m) if is_random else None,
+        is_single = q == 1 and self.criterion == SQUARED
+        make = space.array
+        scratch = {
+            "points": make("points", (m, 1 + q if self.labels is None else 1)),
+            "node_labels": None if self.labels is None else make("node_labels", (m,), np.int32),
+            "left_rows": make("left_rows", (m,), np.uint32),
+            "left_shares": make("left_shares", (m,)),
+            "order": make("order", (self.p,), np.int64),
+            "words": make("words", (n_words,), np.uint64),
+            "groups": make("groups", ((n_words >> 6) + 1,), np.uint64),
+            "atoms": make("atoms", (most, 3 + q)),
+            **dict.fromkeys(("tables", "single", "lines", "node_codes", "bin_shares", "node_shares")),
         }
+        if is_random:
+            own: dict[str, np.ndarray | None] = {
+                "work": make("work", (1 + q,)),
+                "node_codes": make("node_codes", (m,), self.problem.bins.codes.dtype),
+                "bin_shares": make("bin_shares", (most + 1,)),
+                "node_shares": make("node_shares", (m,)),
+            }
+        else:
+            own = {
+                "tables": make("tables", (self.p if at_once else 1, most + 1, 1 + q)),
+                "single": make("single", (most + 1, 5)) if is_single else None,
+                "lines": None if is_single else make("lines", (most + 1, 5)),
+                "work": None if is_single else make("work", (4, q)),
+            }
+        return {**scratch, **own}
 
     def data(self) -> tuple:
         bins, problem = self.problem.bins, self.problem
         return (bins.values, bins.lows, bins.highs, bins.offsets, problem.widths, *self.kernels)
 
-    def grow(self, root: _Node, progress: Callable[[int], None] | None = None) -> np.ndarray:
+    def grow(self, root: _Node, progress: Callable[[int], None] | None, space: Workspace) -> np.ndarray:
         """Finished nodes below and with `root`, depth first; columns as in `softwood.loops.grow`."""
         m, limits = len(root.rows), self.limits
         state = np.array([0, 1, m], dtype=np.int64)
-        nodes = np.empty((64, loop.SUMS + self.q))
-        stack = np.array([[0, -1, 0, root.depth]], dtype=np.int64).repeat(64, axis=0)
-        seeds = np.full(64, root.seed, dtype=np.uint64)
-        intervals = root.intervals[None].repeat(64, axis=0)
-        rows, shares = root.rows, root.shares
-        scratch = self.scratch(m)
+        nodes = space.array("nodes", (64, loop.SUMS + self.q))
+        stack = space.array("stack", (64, 4), np.int64)
+        seeds = space.array("seeds", (64,), np.uint64)
+        intervals = space.array("intervals", (64, 2, self.p))
+        rows, shares = space.array("rows", (2 * m,), np.uint32), space.array("shares", (2 * m,))
+        stack[0], seeds[0], intervals[0] = (0, -1, 0, root.depth), root.seed, root.intervals
+        rows[:m], shares[:m] = root.rows, root.shares
+        scratch = self.scratch(m, space)
+        budget = _BUDGET if progress is not None else _BUDGET_SILENT
         while state[1] > 0:
             # Grow whatever the loop found too short: it needs a line, two stack entries, and twice the top node's rows.
             nodes = _at_least(nodes, state[0] + 1)
@@ -222,7 +193,7 @@ class _Grower:
             loop.grow(
                 self.problem.bins.codes, self.targets, self.labels, self.squares, self.weights, *self.data(),
                 self.max_depth, limits.min_mass, self.min_gain, self.n_draw, limits.cutoff, self.criterion,
-                self.problem.targets.is_class, _BUDGET, state, nodes, stack, seeds, intervals, rows, shares,
+                self.problem.targets.is_class, budget, state, nodes, stack, seeds, intervals, rows, shares,
                 scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
                 self.problem.bins.priority, scratch["order"], scratch["tables"], scratch["words"], scratch["groups"],
                 scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"], scratch["node_codes"],
@@ -230,7 +201,8 @@ class _Grower:
             )  # fmt: skip
             if progress is not None:
                 progress(int(state[0]))
-        return nodes[: state[0]]
+        space.keep(nodes=nodes, stack=stack, seeds=seeds, intervals=intervals, rows=rows, shares=shares)
+        return nodes[: state[0]].copy()
 
     def weigh(self, node: _Node, scratch: dict) -> np.ndarray:
         """The node's line as a leaf, (1, 8 + q)."""
@@ -316,7 +288,7 @@ def _grow_best_first(
     grower: _Grower, root: _Node, max_leaf_nodes: int, progress: Callable[[int], None] | None
 ) -> np.ndarray:
     """Split the leaf with the largest gain, as long as there may be more leaves."""
-    scratch = grower.scratch(len(root.rows))
+    scratch = grower.scratch(len(root.rows), Workspace())
     done: list[np.ndarray] = []
     heap: list[tuple] = []
 
@@ -348,7 +320,7 @@ def _grow_best_first(
 
 def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Callable[[int], None] | None) -> np.ndarray:
     """Grow the top here, and the subtrees below it in threads."""
-    scratch = grower.scratch(len(root.rows))
+    scratch = grower.scratch(len(root.rows), Workspace())
     small = max(256, int(len(root.rows) * _HAND_OUT))
     top: list[np.ndarray] = []
     tasks: list[tuple[_Node, int, int]] = []
@@ -369,7 +341,7 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Calla
         pending += [(child, len(top) - 1, k) for k, child in enumerate(children)]
     tasks.sort(key=lambda task: -len(task[0].rows))  # the long ones first
     grown = Parallel(n_jobs=threads, prefer="threads", require="sharedmem")(
-        delayed(grower.grow)(node) for node, _, _ in tasks
+        delayed(grower.grow)(node, None, Workspace()) for node, _, _ in tasks
     )
     pieces, total = list(top), len(top)
     for (_, parent, side), nodes in zip(tasks, grown, strict=True):
@@ -380,89 +352,3 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Calla
         if progress is not None:
             progress(total)
     return np.concatenate(pieces)
-
-
-def finish(
-    problem: GrowthProblem,
-    limits: Limits,
-    nodes: np.ndarray,
-    node_widths: np.ndarray | None = None,
-    *,
-    in_order: bool = False,
-) -> SoftTree:
-    """Number the nodes depth first and read off values and impurities.
-
-    Parameters
-    ----------
-    nodes : finished nodes, columns as in `softwood.loops.grow`
-    node_widths : (n_nodes,) half-width of each node's kernel; None: that of its feature
-    in_order : whether they are numbered depth first already
-    """
-    n = len(nodes)
-    parent = nodes[:, loop.PARENT].astype(np.int64)
-    side = nodes[:, loop.SIDE].astype(np.int64)
-    children = np.full((n, 2), -1, dtype=np.int64)
-    below = np.flatnonzero(parent >= 0)
-    children[parent[below], side[below]] = below
-    if not in_order:
-        order = _depth_first(children)
-        number = np.empty(n + 1, dtype=np.int64)
-        number[order] = np.arange(n)
-        number[n] = -1  # the place that the child -1 looks up
-        nodes, children = nodes[order], number[children[order]]
-        node_widths = None if node_widths is None else node_widths[order]
-    feature = nodes[:, loop.FEATURE].astype(np.int64)
-    is_inner = feature >= 0
-    widths = problem.widths[feature] if node_widths is None else node_widths
-    value, impurity = _values(problem, nodes)
-    return SoftTree.from_nodes(
-        children_left=children[:, 0],
-        children_right=children[:, 1],
-        gate=np.where(is_inner, Gate.KERNEL, Gate.LEAF),
-        feature=feature,
-        threshold=nodes[:, loop.THRESHOLD],
-        missing_left=np.where(is_inner, nodes[:, loop.MISSING_LEFT], 0.5),
-        width=np.where(is_inner, widths, 0.0),
-        kernel=np.where(is_inner, problem.kinds[feature], 0),
-        value=value,
-        mass=nodes[:, loop.MASS],
-        impurity=impurity,
-        n_features=len(problem.widths),
-        shapes=problem.shapes,
-        cutoff=limits.cutoff,
-    )
-
-
-def _depth_first(children: np.ndarray) -> np.ndarray:
-    """Nodes depth first, left before right: each follows its parent or its left sibling's subtree."""
-    order = np.empty(len(children), dtype=np.int64)
-    pending, k = [0], 0
-    left, right = children[:, 0].tolist(), children[:, 1].tolist()
-    while pending:
-        node = pending.pop()
-        order[k] = node
-        k += 1
-        if left[node] >= 0:
-            pending += [right[node], left[node]]
-    return order
-
-
-def _values(problem: GrowthProblem, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Value and impurity of each node, in the user's units."""
-    targets = problem.targets
-    means = nodes[:, loop.SUMS :] / nodes[:, loop.MASS, None]
-    if isinstance(targets, RealTargets):
-        variance = nodes[:, loop.SQUARE] / nodes[:, loop.MASS] - (means**2).sum(axis=1)
-        return targets.mean + targets.scale * means, np.maximum(variance, 0.0) * targets.square_scale / means.shape[1]
-    if len(targets.classes) == 1:
-        means = np.ones((len(nodes), 1))
-    elif means.shape[1] == 1:
-        means = np.hstack([1.0 - means, means])
-    means = np.clip(means, 0.0, 1.0)
-    means /= means.sum(axis=1, keepdims=True)
-    if problem.criterion == "entropy":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            impurity = -np.where(means > 0, means * np.log2(means), 0.0).sum(axis=1)
-    else:
-        impurity = 1.0 - (means**2).sum(axis=1)
-    return means, np.maximum(impurity, 0.0)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.density.growing import GrowthProblem, Limits, finish
+from softwood.density.finishing import finish
+from softwood.density.problem import GrowthProblem, Limits
 from softwood.loops import grow as loop
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_general import scan_points

@@ -13,9 +13,9 @@ from softwood.base import TreeEstimator
 from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
 from softwood.density.errors import Errors, combine_widths, read_errors
-from softwood.density.growing import Limits
 from softwood.density.kernels import box, resolve_kernels
 from softwood.density.preparation import TrainingData, common_errors, prepare
+from softwood.density.problem import Limits
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.parameters import check_choice, check_integer, check_number, parameter_error

@@ -10,8 +10,8 @@ from softwood.columns import Columns
 from softwood.density.bandwidths import standard_deviations
 from softwood.density.binning import Bins, bin_features
 from softwood.density.errors import Errors, combine_widths
-from softwood.density.growing import GrowthProblem
 from softwood.density.kernels import Kernel
+from softwood.density.problem import GrowthProblem
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 

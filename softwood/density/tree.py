@@ -18,10 +18,11 @@ from sklearn.utils import Bunch, check_random_state
 from softwood.base import ClassifierBase, RegressorBase
 from softwood.density.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
 from softwood.density.choosing import choose_by_auto, choose_by_cv
-from softwood.density.growing import Limits, grow_tree
+from softwood.density.growing import grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
 from softwood.density.model import KernelModel
 from softwood.density.preparation import TrainingData
+from softwood.density.problem import Limits
 from softwood.parameters import check_choice, check_flag, check_number, parameter_error
 from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.tree import SoftTree

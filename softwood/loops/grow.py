@@ -219,8 +219,8 @@ def divide(
     -------
     number of rows on the left and on the right
     """
-    n_left = 0
-    n_right = 0
+    n_left = np.int64(0)
+    n_right = np.int64(0)
     for k in range(m):
         i = rows[begin + k]
         c = codes[i, feature]
@@ -239,17 +239,18 @@ def divide(
                 part = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
         u = shares[begin + k]
         left = u * part
-        is_left_small = left < cutoff
-        is_right_small = (u - left < cutoff) & (not is_left_small)
-        left = 0.0 if is_left_small else u if is_right_small else left
+        left *= np.float64(left >= cutoff)
         right = u - left
-        # Written on both sides and counted where there is a share: which side that is cannot be predicted.
+        right *= np.float64(right >= cutoff)
+        left = u - right
+        # Written on both sides and counted where there is a share, without branches: which side a point is on cannot
+        # be predicted.
         left_rows[n_left] = i
         left_shares[n_left] = left
-        n_left += 1 if left > 0.0 else 0
+        n_left += np.int64(left > 0.0)
         rows[begin + n_right] = i
         shares[begin + n_right] = right
-        n_right += 1 if right > 0.0 else 0
+        n_right += np.int64(right > 0.0)
     return n_left, n_right
 
 

@@ -4,6 +4,8 @@ A kernel shape is a row of edges (in units of the half-width) and the row of dis
 from 0 to 1. A half-width of 0 is the crisp limit: all mass sits on the point itself and ``x <= t`` goes left.
 """
 
+import numpy as np
+
 from softwood.loops._compile import compiled
 
 
@@ -51,9 +53,13 @@ def kernel_share(t, x, width, edges, cdf, lower, upper):
 
 @compiled
 def box_share(t, x, width, lo, hi):
-    """Share that goes left at `t` of a box around `x`, cut to the node's interval from `lo` to `hi`."""
-    stop = min(hi, x + width)
-    if t >= stop:
-        return 1.0
+    """Share that goes left at `t` of a box around `x`, cut to the node's interval from `lo` to `hi`.
+
+    Which side a point is on cannot be predicted, that it is on both is rare: only the latter is branched on.
+    """
     start = max(lo, x - width)
-    return (t - start) / (stop - start) if t > start else 0.0
+    stop = min(hi, x + width)
+    part = np.float64(t >= stop)
+    if (t > start) & (t < stop):
+        part = (t - start) / (stop - start)
+    return part

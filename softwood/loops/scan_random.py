@@ -7,6 +7,9 @@ from softwood.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.scan import SLACK, merit_of, middle_of
 
+# A node with more than so many times the minimum mass is searched on where none of the drawn splits is admissible.
+PATIENCE = 10.0
+
 
 @compiled
 def support_of(
@@ -18,13 +21,15 @@ def support_of(
     -------
     its two ends, and whether a value is missing; the second is not above the first if there is nothing to divide
     """
-    lowest = np.int64(n_bins)
-    highest = np.int64(-1)
     for k in range(m):
-        c = np.int64(codes[rows[begin + k], feature])
-        node_codes[k] = c
-        lowest = min(lowest, c)
-        highest = max(highest, c)
+        node_codes[k] = codes[rows[begin + k], feature]
+    low = node_codes[0]
+    high = node_codes[0]
+    for k in range(m):  # in the codes' own type, so that the processor compares many at once
+        low = node_codes[k] if node_codes[k] < low else low
+        high = node_codes[k] if node_codes[k] > high else high
+    lowest = np.int64(low)
+    highest = np.int64(high)
     has_missing = highest == n_bins
     if has_missing:
         highest = np.int64(-1)
@@ -73,35 +78,54 @@ def settle_crisp(threshold, values, lows, highs, offset, n_bins):
     return middle_of(low, high) if threshold >= high else threshold
 
 
-@compiled
-def left_shares(
-    rows, begin, m, threshold, values, offset, n_bins, width, feature, kinds, edges, cdfs, cells, by_cell, lo, hi,
-    node_codes, table, shares,
+@compiled(reassociate=True)
+def left_sums_of_boxes(
+    points, labels, m, threshold, values, offset, n_bins, width, lo, hi, node_codes, table, left
 ):  # fmt: skip
-    """Share of each of the node's points on the left of a threshold, (m,) in `shares`; nan where missing.
+    """Add up the left parts of the points, in `left` (1 + q,), for boxes of one width and values that are all known.
 
     With many points the shares of the bins are computed first, in `table` (n_bins + 1,), and looked up.
     """
-    if kinds is None:
-        if m > n_bins:
-            for c in range(n_bins):
-                table[c] = box_share(threshold, values[offset + c], width, lo, hi)
-            table[n_bins] = np.nan
-            for k in range(m):
-                shares[k] = table[node_codes[k]]
+    for o in range(left.shape[0]):
+        left[o] = 0.0
+    is_table = m > n_bins
+    if is_table:
+        for c in range(n_bins):
+            table[c] = box_share(threshold, values[offset + c], width, lo, hi)
+    mass = 0.0
+    first = 0.0
+    for k in range(m):
+        if is_table:
+            share = table[node_codes[k]]
         else:
-            for k in range(m):
-                if node_codes[k] == n_bins:
-                    shares[k] = np.nan
-                else:
-                    shares[k] = box_share(threshold, values[offset + node_codes[k]], width, lo, hi)
-    if kinds is not None:
-        kind = kinds[feature]
-        for k in range(m):
-            if node_codes[k] == n_bins:
-                shares[k] = np.nan
-            else:
-                x = values[offset + node_codes[k]]
+            share = box_share(threshold, values[offset + node_codes[k]], width, lo, hi)
+        part = points[k, 0] * share
+        mass += part
+        if labels is not None:
+            left[1 + labels[k]] += part
+        if labels is None:
+            first += points[k, 1] * share
+            for o in range(2, left.shape[0]):
+                left[o] += points[k, o] * share
+    left[0] = mass
+    if labels is None:
+        left[1] = first
+
+
+@compiled
+def left_shares(
+    rows, begin, m, threshold, values, offset, n_bins, width, feature, kinds, edges, cdfs, cells, by_cell, lo, hi,
+    node_codes, shares,
+):  # fmt: skip
+    """Share of each of the node's points on the left of a threshold, (m,) in `shares`; nan where missing."""
+    for k in range(m):
+        shares[k] = np.nan
+        if node_codes[k] != n_bins:
+            x = values[offset + node_codes[k]]
+            if kinds is None:
+                shares[k] = box_share(threshold, x, width, lo, hi)
+            if kinds is not None:
+                kind = kinds[feature]
                 w = cells[rows[begin + k], feature] if by_cell[feature] else width
                 lower = kernel_cdf(lo, x, w, edges[kind], cdfs[kind])
                 upper = kernel_cdf(hi, x, w, edges[kind], cdfs[kind])
@@ -165,8 +189,10 @@ def search_random(
     best_mass = 0.0
     best = -np.inf
     least = min_mass * SLACK
+    n_tried = 0
     for f in range(order.shape[0]):
-        if f >= n_draw and best_feature >= 0:
+        # As in scikit-learn, a small node whose draws all fail is a leaf; a large one has bad luck, and goes on.
+        if f >= n_draw and (best_feature >= 0 or (n_tried > 0 and total < PATIENCE * min_mass)):
             break
         j = order[f]
         n_bins = offsets[j + 1] - offsets[j]
@@ -178,6 +204,7 @@ def search_random(
         )  # fmt: skip
         if not stop > start:
             continue
+        n_tried += 1
         # The draw depends on the seed and the feature alone: neither equal rows nor the order of rows change it.
         threshold = start + to_unit(next_seed(next_seed(seed, order.shape[0]), j)) * (stop - start)
         crisp = widths[j] <= 0.0
@@ -185,13 +212,21 @@ def search_random(
             threshold = settle_crisp(threshold, values, lows, highs, offsets[j], n_bins)
         if not (threshold > lo and threshold < hi):
             continue
-        left_shares(
-            rows, begin, m, threshold, values, offsets[j], n_bins, widths[j], j, kinds, edges, cdfs, cells, by_cell,
-            lo, hi, node_codes, table, shares,
-        )  # fmt: skip
-        if has_missing:
-            share_missing(points, m, shares)
-        left_sums(points, labels, m, shares, work)
+        is_general = has_missing
+        if kinds is not None:
+            is_general = True
+        if is_general:
+            left_shares(
+                rows, begin, m, threshold, values, offsets[j], n_bins, widths[j], j, kinds, edges, cdfs, cells, by_cell,
+                lo, hi, node_codes, shares,
+            )  # fmt: skip
+            if has_missing:
+                share_missing(points, m, shares)
+            left_sums(points, labels, m, shares, work)
+        else:
+            left_sums_of_boxes(
+                points, labels, m, threshold, values, offsets[j], n_bins, widths[j], lo, hi, node_codes, table, work
+            )
         left_mass = work[0]
         if left_mass < least or total - left_mass < least:
             continue
