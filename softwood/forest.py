@@ -35,7 +35,8 @@ class SoftForest:
     output : (n_trees,) int32
         First output that a tree's values are added to: 0, but in boosting with a tree for each class.
     base : (n_outputs,) float64
-    scale : float
+    is_mean : bool
+        Whether the trees are averaged, or added up.
     children_left, ..., impurity, n_features, shapes, cutoff
         As in `SoftTree`.
 
@@ -55,7 +56,7 @@ class SoftForest:
     offsets: np.ndarray
     output: np.ndarray
     base: np.ndarray
-    scale: float
+    is_mean: bool
     children_left: np.ndarray
     children_right: np.ndarray
     parent: np.ndarray
@@ -80,7 +81,7 @@ class SoftForest:
     def mean(cls, trees: Sequence[SoftTree]) -> SoftForest:
         """A forest that predicts the mean of its trees."""
         first = _first_of(trees)
-        return cls._of(trees, np.zeros(len(trees), np.int32), np.zeros(first.n_outputs), 1.0 / len(trees))
+        return cls._of(trees, np.zeros(len(trees), np.int32), np.zeros(first.n_outputs), True)
 
     @classmethod
     def sum(cls, trees: Sequence[SoftTree], output: Any, base: Any) -> SoftForest:
@@ -92,11 +93,11 @@ class SoftForest:
         base : (n_outputs,) the start value
         """
         _first_of(trees)
-        return cls._of(trees, np.asarray(output, dtype=np.int32), np.array(base, dtype=np.float64), 1.0)
+        return cls._of(trees, np.asarray(output, dtype=np.int32), np.array(base, dtype=np.float64), False)
 
     @classmethod
     def _of(
-        cls, parts: Sequence[SoftTree | SoftForest], output: np.ndarray, base: np.ndarray, scale: float
+        cls, parts: Sequence[SoftTree | SoftForest], output: np.ndarray, base: np.ndarray, is_mean: bool
     ) -> SoftForest:
         first = parts[0]
         sizes = np.concatenate([part.sizes if isinstance(part, SoftForest) else [part.n_nodes] for part in parts])
@@ -109,7 +110,7 @@ class SoftForest:
             offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             output=output,
             base=base,
-            scale=scale,
+            is_mean=is_mean,
             weights=weights,
             n_features=first.n_features,
             shapes=first.shapes,
@@ -120,11 +121,9 @@ class SoftForest:
     def with_trees_of(self, other: SoftForest) -> SoftForest:
         """The trees of both forests, first those of `self`; means stay means, sums stay sums."""
         _first_of([self, other])
-        is_mean = self.scale * len(self) == 1.0 and other.scale * len(other) == 1.0
-        if not is_mean and (self.scale, other.scale) != (1.0, 1.0):
+        if self.is_mean != other.is_mean:
             raise ValueError("Both forests must be means of their trees, or both sums.")
-        scale = 1.0 / (len(self) + len(other)) if is_mean else 1.0
-        return self._of([self, other], np.concatenate([self.output, other.output]), self.base, scale)
+        return self._of([self, other], np.concatenate([self.output, other.output]), self.base, self.is_mean)
 
     def __post_init__(self) -> None:
         n, n_trees = len(self.children_left), len(self.offsets) - 1
@@ -153,16 +152,15 @@ class SoftForest:
 
     def first(self, n_trees: int) -> SoftForest:
         """The first trees as an ensemble; a mean stays a mean."""
+        if not 1 <= n_trees <= len(self):
+            raise ValueError(f"n_trees must be in the range [1, {len(self)}], got {n_trees}.")
         end = int(self.offsets[n_trees])
         arrays = {
             field.name: getattr(self, field.name)[:end]
             for field in fields(self)
             if field.name in {*NODE_TYPES, "value", "weights"} and getattr(self, field.name) is not None
         }
-        scale = self.scale * len(self) / n_trees if self.scale != 1.0 else 1.0
-        return replace(
-            self, offsets=self.offsets[: n_trees + 1], output=self.output[:n_trees], scale=scale, **arrays
-        )  # fmt: skip
+        return replace(self, offsets=self.offsets[: n_trees + 1], output=self.output[:n_trees], **arrays)
 
     # Size
 
@@ -190,6 +188,11 @@ class SoftForest:
     def max_depth(self) -> int:
         """Depth of the deepest leaf."""
         return int(self.depth.max())
+
+    @property
+    def scale(self) -> float:
+        """Factor on the sum of the trees' predictions."""
+        return 1.0 / len(self) if self.is_mean else 1.0
 
     @cached_property
     def is_crisp(self) -> bool:
@@ -227,11 +230,10 @@ class SoftForest:
         """Prediction after each `step` trees, (n_rows, n_outputs) each; the last one is that of `predict`."""
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
-        is_mean = self.scale != 1.0
         for begin in range(0, len(self), step):
             end = min(begin + step, len(self))
             self._add_trees(X, widths, np.arange(begin, end), out, n_jobs)
-            yield out * (self.scale * len(self) / end if is_mean else 1.0) + self.base
+            yield out * (1.0 / end if self.is_mean else 1.0) + self.base
 
     def predict_largest(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
@@ -301,19 +303,32 @@ class SoftForest:
         self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray, n_jobs: int | None
     ) -> None:
         """Add the predictions of some trees to `out`: rows in threads, trees one after the other."""
-        plain = widths is None and self.weights is None and not has_missing(X)
-        add = (self._add_crisp if self.is_crisp else self._add_kernel) if plain else self._add_any
         n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
         bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
         parts = [slice(int(begin), int(end)) for begin, end in pairwise(bounds)]
-        if plain:
-            _ = self._tests, self._ends  # made once, before there are threads
+        if widths is None and self.weights is None:
+            _ = self.is_crisp, self._tests, self._ends  # made once, before there are threads
         if n_parts == 1:
-            add(X, widths, trees, out)
+            self._add_part(X, widths, trees, out)
         else:
             Parallel(n_jobs=n_parts, prefer="threads", require="sharedmem")(
-                delayed(add)(X[part], None if widths is None else widths[part], trees, out[part]) for part in parts
+                delayed(self._add_part)(X[part], None if widths is None else widths[part], trees, out[part])
+                for part in parts
             )
+
+    def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
+        """Each row on the fastest way that it can go, whatever the rows beside it: rounding must not depend on them."""
+        add = self._add_crisp if self.is_crisp else self._add_kernel
+        if widths is not None or self.weights is not None:
+            self._add_any(X, widths, trees, out)
+        elif has_missing(X):
+            is_whole = np.isfinite(X).all(axis=1)
+            for rows, way in ((is_whole, add), (~is_whole, self._add_any)):
+                part = out[rows]
+                way(X[rows], None, trees, part)
+                out[rows] = part
+        else:
+            add(X, None, trees, out)
 
     def _add_crisp(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         from softwood.loops.predict import add_crisp_trees

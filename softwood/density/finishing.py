@@ -39,7 +39,7 @@ def finish_forest(problem: GrowthProblem, limits: Limits, tables: Sequence[np.nd
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         output=np.zeros(len(tables), np.int32),
         base=np.zeros(arrays["value"].shape[1]),
-        scale=1.0 / len(tables),
+        is_mean=True,
         **arrays,
     )
 
