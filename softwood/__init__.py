@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softwood.density.boosting import KernelBoostingClassifier, KernelBoostingRegressor
     from softwood.density.forest import (
         KernelExtraTreesClassifier,
         KernelExtraTreesRegressor,
@@ -27,6 +28,8 @@ __version__ = "0.1.0"
 _HOME = {
     "Gate": "softwood.gates",
     "Kernel": "softwood.density.kernels",
+    "KernelBoostingClassifier": "softwood.density.boosting",
+    "KernelBoostingRegressor": "softwood.density.boosting",
     "KernelExtraTreesClassifier": "softwood.density.forest",
     "KernelExtraTreesRegressor": "softwood.density.forest",
     "KernelForestClassifier": "softwood.density.forest",
@@ -42,6 +45,8 @@ _HOME = {
 __all__ = [
     "Gate",
     "Kernel",
+    "KernelBoostingClassifier",
+    "KernelBoostingRegressor",
     "KernelExtraTreesClassifier",
     "KernelExtraTreesRegressor",
     "KernelForestClassifier",

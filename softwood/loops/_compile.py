@@ -6,7 +6,7 @@ from typing import Any
 import numba
 
 
-def compiled(function: Callable | None = None, *, reassociate: bool = False) -> Any:
+def compiled(function: Callable | None = None, *, reassociate: bool = False, parallel: bool = False) -> Any:
     """Compile on first call, release the GIL, and keep the machine code on disk where that is possible.
 
     A read-only or home-less installation has no place for the cache: the function is then compiled anew in every
@@ -16,10 +16,11 @@ def compiled(function: Callable | None = None, *, reassociate: bool = False) -> 
     ----------
     reassociate : sums may be added up in another order, so that the processor adds several numbers at once;
         nan and infinities keep their meaning
+    parallel : `numba.prange` runs in threads; such a function must not be entered by two Python threads at once
     """
     if function is None:
-        return lambda f: compiled(f, reassociate=reassociate)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+        return lambda f: compiled(f, reassociate=reassociate, parallel=parallel)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "parallel": parallel}
     if reassociate:
         options["fastmath"] = {"reassoc", "contract"}
     try:

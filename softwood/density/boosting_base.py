@@ -1,0 +1,350 @@
+"""What the boosting estimators have in common; the estimators are in `softwood.density.boosting`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.density.bagging import draws_of
+from softwood.density.choosing import best_of
+from softwood.density.kernels import find_column
+from softwood.density.model import KernelModel
+from softwood.density.newton import NewtonLimits, boosted_forest
+from softwood.density.preparation import TrainingData, common_errors
+from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
+from softwood.forest import SoftForest
+from softwood.losses import Loss
+from softwood.parameters import check_flag, check_integer, check_number, parameter_error
+
+__all__ = ["KernelBoosting"]
+
+# Scales that "auto" compares, in standard deviations.
+AUTO_GRID = (0.0, 0.03, 0.1, 0.2, 0.4)
+# "auto" compares at most so many rounds, on three folds up to so many rows, and on one part of at most so many above.
+AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 100, 3000, 8000
+# Rows from which on early_stopping="auto" stops early, as in scikit-learn.
+STOP_FROM = 10_000
+
+
+class KernelBoosting(KernelModel):
+    """What the classifier and the regressor share."""
+
+    forest_: SoftForest
+    _rules: ClassVar[tuple[str, ...]] = ("auto", "silverman", "loo")
+    # Histogram trees of boxes; the other kernel models have these as parameters.
+    kernel: ClassVar[str] = "box"
+    splitter: ClassVar[str] = "hist"
+    cv: ClassVar[int] = 3
+
+    def __init__(
+        self,
+        *,
+        loss: str,
+        quantile: float | None = None,
+        learning_rate: float = 0.1,
+        max_iter: int = 100,
+        bandwidth: Any = "auto",
+        bandwidth_decay: float = 1.0,
+        prediction_kernel: Any = "same",
+        prediction_bandwidth: Any = "same",
+        bandwidth_unit: str = "sd",
+        measurement_error: Any = None,
+        max_leaf_nodes: int | None = 31,
+        max_depth: int | None = None,
+        min_mass: float = 20.0,
+        min_gain: float = 0.0,
+        l2_regularization: float = 0.0,
+        subsample: float = 1.0,
+        max_features: Any = 1.0,
+        monotonic_cst: Any = None,
+        max_bins: int = 255,
+        cutoff: float = 1e-4,
+        categorical_features: Any = "from_dtype",
+        early_stopping: Any = "auto",
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-7,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.quantile = quantile
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.bandwidth = bandwidth
+        self.bandwidth_decay = bandwidth_decay
+        self.prediction_kernel = prediction_kernel
+        self.prediction_bandwidth = prediction_bandwidth
+        self.bandwidth_unit = bandwidth_unit
+        self.measurement_error = measurement_error
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_mass = min_mass
+        self.min_gain = min_gain
+        self.l2_regularization = l2_regularization
+        self.subsample = subsample
+        self.max_features = max_features
+        self.monotonic_cst = monotonic_cst
+        self.max_bins = max_bins
+        self.cutoff = cutoff
+        self.categorical_features = categorical_features
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Boost.
+
+        An interrupt leaves the rounds that are finished as a working model.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; missing values are allowed everywhere.
+        y : (n_rows,) labels or targets; a classifier also takes a matrix of class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        """
+        rules = self._check_parameters()
+        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
+        weights = weights * self._class_weights(targets, weights)
+        loss, learned = self._loss_and_targets(targets, y, rows)
+        loss.check_targets(learned)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), None, "squared_error")
+        if len(common_errors(data.errors)) < len(data.errors):
+            raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
+        rules = self._rules_for(rules, data, loss)
+        draws = draws_of(data, weights, seed)
+        everything = BoostingData(matrix, learned, weights, draws.group)
+        train, watched = self._part(everything, draws.order, seed)
+        widths = self._given_widths(data)
+        if widths is None:
+            self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed)
+            widths = self.bandwidth_ * data.deviations
+        self.bandwidths_ = widths
+        if watched is None:
+            bins = data.bins
+            rules = replace(rules, patience=None)
+        else:  # the watched rows have no part in the bins
+            bins = self._bins_of(train)
+        result = Boosted(loss.start(train.y, train.weights))
+        try:
+            boost(
+                train, bins, data.problem(widths).widths, loss, self._with_reading(rules, data), seed, watched=watched,
+                n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
+            )  # fmt: skip
+        finally:
+            if result.n_rounds:
+                self._keep(result, loss, data)
+        return self
+
+    # Reading the parameters
+
+    def _check_parameters(self) -> BoostingRules:
+        self._check_kernel_parameters()
+        check_integer(self, "n_iter_no_change", self.n_iter_no_change, low=1)
+        check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
+        if not (isinstance(self.early_stopping, str) and self.early_stopping == "auto"):
+            check_flag(self, "early_stopping", self.early_stopping)
+        limits = self._limits()
+        n_rounds = check_integer(self, "max_iter", self.max_iter, low=1)
+        assert n_rounds is not None
+        return BoostingRules(
+            learning_rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
+            n_rounds=n_rounds,
+            limits=NewtonLimits(
+                max_leaves=limits.max_leaf_nodes,
+                max_depth=limits.max_depth,
+                min_mass=limits.min_mass,
+                min_gain=limits.min_gain,
+                l2=check_number(self, "l2_regularization", self.l2_regularization, low=0.0),
+                cutoff=limits.cutoff,
+            ),
+            decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
+            subsample=check_number(self, "subsample", self.subsample, low=0.0, open_low=True, high=1.0),
+            patience=self.n_iter_no_change,
+            tol=check_number(self, "tol", self.tol, low=0.0),
+        )
+
+    def _rules_for(self, rules: BoostingRules, data: TrainingData, loss: Loss) -> BoostingRules:
+        """The rules with what depends on the columns."""
+        directions = self._directions()
+        if directions is not None and loss.n_scores > 1:
+            raise parameter_error(self, "monotonic_cst", "None with more than two classes", self.monotonic_cst)
+        limits = replace(rules.limits, directions=directions)
+        return replace(rules, limits=limits, n_features=self._n_draw(data.matrix.shape[1]))
+
+    def _directions(self) -> np.ndarray | None:
+        """Monotonic constraint of each encoded column, (p,); None if there is none."""
+        spec, columns = self.monotonic_cst, self.columns_
+        if spec is None:
+            return None
+        n = len(columns.categories)
+        per_input = np.zeros(n, dtype=np.int64)
+        if isinstance(spec, Mapping):
+            items = {find_column(self, "monotonic_cst", column, columns): value for column, value in spec.items()}
+        else:
+            if np.ndim(spec) != 1 or len(spec) != n:
+                raise parameter_error(
+                    self, "monotonic_cst", f"a dict by column, or one of -1, 0, 1 for each of {n}", spec
+                )
+            items = dict(enumerate(spec))
+        for j, value in items.items():
+            if value not in (-1, 0, 1):
+                raise parameter_error(self, "monotonic_cst", f"-1, 0 or 1 for column {columns.inputs[j]!r}", value)
+            if value != 0 and columns.categories[j] is not None:
+                raise parameter_error(self, "monotonic_cst", "given for columns of numbers", columns.inputs[j])
+            per_input[j] = int(value)
+        return columns.spread(per_input).astype(np.int64) if per_input.any() else None
+
+    def _with_reading(self, rules: BoostingRules, data: TrainingData) -> BoostingRules:
+        """The rules with the kernel that the trees will be read with, if it is not the one they are grown with."""
+        same_kernel = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
+        same_width = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
+        if same_kernel and same_width:
+            return rules
+        return replace(rules, read=lambda tree: self._with_prediction_kernel(tree, data))
+
+    def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
+        """The loss, and the targets of the rows that are left as it takes them."""
+        raise NotImplementedError
+
+    @property
+    def _has_node_widths(self) -> bool:
+        return self.bandwidth_decay != 1.0
+
+    def _no_errors_with_node_widths(self) -> ValueError:
+        return parameter_error(self, "bandwidth_decay", "1.0 with measurement errors", self.bandwidth_decay)
+
+    # Parts of the rows
+
+    def _part(self, data: BoostingData, order: np.ndarray, seed: int) -> tuple[BoostingData, BoostingData | None]:
+        """Rows to learn from and rows to watch, divided by content; no rows to watch without early stopping."""
+        wanted = len(data.matrix) > STOP_FROM if isinstance(self.early_stopping, str) else self.early_stopping
+        n_groups = int(data.group.max()) + 1
+        n_watched = round(n_groups * float(self.validation_fraction))
+        if not wanted or n_watched == 0 or n_watched == n_groups:
+            return data, None
+        is_watched = np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_watched
+        return _rows_of(data, ~is_watched), _rows_of(data, is_watched)
+
+    def _bins_of(self, data: BoostingData) -> Any:
+        from softwood.density.binning import bin_features
+
+        equal = bool(np.all(data.weights == data.weights[0]))
+        return bin_features(data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs)
+
+    def _choose_scale(
+        self, train: BoostingData, data: TrainingData, loss: Loss, rules: BoostingRules, seed: int
+    ) -> float:
+        """Scale with the smallest held-out loss, each with its best number of rounds."""
+        parts = _auto_parts(train, seed)
+        if not parts:
+            return 0.0
+        rules = replace(rules, n_rounds=min(rules.n_rounds, AUTO_ROUNDS), patience=self.n_iter_no_change)
+        prepared = [(part, watched, self._bins_of(part)) for part, watched in parts]
+        tried: dict[float, float] = {}
+        for scale in AUTO_GRID:
+            self.bandwidths_ = scale * data.deviations
+            reading = self._with_reading(rules, data)
+            total = 0.0
+            for part, watched, bins in prepared:
+                result = boost(
+                    part, bins, data.problem(self.bandwidths_).widths, loss, reading, seed, watched=watched,
+                    n_threads=effective_n_jobs(self.n_jobs),
+                )  # fmt: skip
+                total += min(result.watched_losses) * watched.weights.sum()
+            tried[scale] = total / sum(watched.weights.sum() for _, watched, _ in prepared)
+            if self.verbose:
+                self._report_scale(scale, tried[scale])
+        return best_of(tried)
+
+    # The finished model
+
+    def _keep(self, result: Boosted, loss: Loss, data: TrainingData) -> None:
+        n_rounds = max(1, result.best_round)
+        n_trees = n_rounds * loss.n_scores
+        self._fitted_loss = loss
+        self.n_iter_ = n_rounds
+        self.train_score_ = -np.array(result.train_losses)
+        self.validation_score_ = -np.array(result.watched_losses)
+        forest = boosted_forest(
+            result.trees[:n_trees],
+            np.array(result.output[:n_trees]),
+            result.base,
+            self._check_parameters().limits.cutoff,
+        )
+        self.forest_ = self._with_prediction_kernel(forest, data)
+
+    @property
+    def _finished(self) -> SoftForest:
+        check_is_fitted(self, "forest_")
+        return self.forest_
+
+    def _raw(self, X: Any, **conditions: Any) -> np.ndarray:
+        matrix, widths = self._read_points(X, **conditions)
+        return self._finished.predict(matrix, widths=widths, n_jobs=self.n_jobs)
+
+    def _staged_raw(self, X: Any, **conditions: Any) -> Iterator[np.ndarray]:
+        matrix, widths = self._read_points(X, **conditions)
+        return self._finished.staged_predict(matrix, widths=widths, step=self._fitted_loss.n_scores, n_jobs=self.n_jobs)
+
+    def decision_path(self, X: Any, **conditions: Any) -> tuple[sparse.csr_array, np.ndarray]:
+        """Nodes that each row reaches.
+
+        Returns
+        -------
+        indicator : sparse (n_rows, n_nodes), the nodes of all trees side by side
+        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``
+        """
+        return super().decision_path(X, **conditions), self.forest_.offsets.copy()
+
+    def _progress(self) -> Callable[[Boosted], None] | None:
+        if not self.verbose:
+            return None
+        start = last = time.monotonic()
+
+        def tell(result: Boosted) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > 1.0 or self.verbose > 1 or result.n_rounds == self.max_iter:
+                loss = f", held-out loss {result.watched_losses[-1]:.5f}" if result.watched_losses else ""
+                print(
+                    f"[{type(self).__name__}] round {result.n_rounds} of {self.max_iter}{loss}, {now - start:.1f} s",
+                    flush=True,
+                )
+                last = now
+
+        return tell
+
+
+def _rows_of(data: BoostingData, chosen: np.ndarray) -> BoostingData:
+    """Some of the rows, their groups numbered without gaps."""
+    group = np.unique(data.group[chosen], return_inverse=True)[1]
+    return BoostingData(data.matrix[chosen], data.y[chosen], data.weights[chosen], group)
+
+
+def _auto_parts(data: BoostingData, seed: int) -> list[tuple[BoostingData, BoostingData]]:
+    """Rows to learn from and rows to watch, divided by content: three folds, or one part of many rows."""
+    n_groups = int(data.group.max()) + 1
+    if n_groups < 3:
+        return []
+    number = np.random.default_rng([seed, 2]).permutation(n_groups)[data.group]
+    if n_groups <= AUTO_FOLD_ROWS:
+        return [(_rows_of(data, number % 3 != fold), _rows_of(data, number % 3 == fold)) for fold in range(3)]
+    n_watched = min(n_groups // 4, AUTO_ROWS // 3)
+    is_watched = number < n_watched
+    return [(_rows_of(data, ~is_watched & (number < n_watched + AUTO_ROWS)), _rows_of(data, is_watched))]

@@ -1,0 +1,201 @@
+"""The rounds of gradient boosting: gradients of a loss, a tree for each raw score, early stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from softwood.density.binning import Bins
+from softwood.density.newton import NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
+from softwood.loops import boost as loop
+from softwood.losses import Loss
+from softwood.tree import SoftTree
+
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "boost"]
+
+
+@dataclass(frozen=True)
+class BoostingData:
+    """Rows to learn from, or to watch.
+
+    Attributes
+    ----------
+    matrix : (n, p) encoded rows;  y : targets as the loss takes them;  weights : (n,)
+    group : (n,) rows with the same content have the same number, for draws by content
+    """
+
+    matrix: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    group: np.ndarray
+
+
+@dataclass(frozen=True)
+class BoostingRules:
+    """How boosting goes on from round to round.
+
+    Attributes
+    ----------
+    decay : factor of the bandwidth from one round to the next
+    subsample : part of the rows for each round;  n_features : features drawn for each tree
+    patience, tol : stop after so many rounds in which the watched loss falls by no more than `tol`
+    read : how a grown tree will be read, if not as it was grown
+    """
+
+    learning_rate: float
+    n_rounds: int
+    limits: NewtonLimits
+    decay: float = 1.0
+    subsample: float = 1.0
+    n_features: int | None = None
+    patience: int | None = None
+    tol: float = 0.0
+    read: Callable[[SoftTree], SoftTree] | None = None
+
+
+@dataclass
+class Boosted:
+    """The rounds so far.
+
+    Attributes
+    ----------
+    base : (n_scores,) start value
+    trees, output : the trees in their order, and the raw score that each adds to
+    train_losses, watched_losses : loss before the first round and after each
+    """
+
+    base: np.ndarray
+    trees: list[NewtonTree] = field(default_factory=list)
+    output: list[int] = field(default_factory=list)
+    train_losses: list[float] = field(default_factory=list)
+    watched_losses: list[float] = field(default_factory=list)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of complete rounds."""
+        return len(self.trees) // len(self.base)
+
+    @property
+    def best_round(self) -> int:
+        """Number of rounds with the smallest watched loss, the fewest of equals; all if none was watched."""
+        return int(np.argmin(self.watched_losses[: self.n_rounds + 1])) if self.watched_losses else self.n_rounds
+
+
+def boost(
+    data: BoostingData,
+    bins: Bins,
+    widths: np.ndarray,
+    loss: Loss,
+    rules: BoostingRules,
+    seed: int,
+    *,
+    watched: BoostingData | None = None,
+    n_threads: int = 1,
+    result: Boosted | None = None,
+    progress: Callable[[Boosted], None] | None = None,
+) -> Boosted:
+    """Add trees round by round.
+
+    Parameters
+    ----------
+    widths : (p,) half-widths of the kernels in the first round
+    watched : rows whose loss is watched
+    result : where the rounds are put, so that an interrupt leaves those that are done
+    progress : called after each round
+    """
+    result = Boosted(loss.start(data.y, data.weights)) if result is None else result
+    n, p = data.matrix.shape
+    n_scores = loss.n_scores
+    grower = NewtonGrower(bins, rules.limits, n_threads)
+    raw = np.tile(result.base, (n, 1))
+    raw_watched = None if watched is None else np.tile(result.base, (len(watched.matrix), 1))
+    gradient, hessian = np.empty((n, n_scores), order="F"), np.empty((n, n_scores), order="F")
+    rows_sums = np.empty((n, 3))
+    rows_sums[:, 2] = data.weights
+    _note(result, loss, data, raw, watched, raw_watched)
+    for number in range(rules.n_rounds):
+        rng = np.random.default_rng([seed, number])
+        rows = _draw_rows(data.group, rules.subsample, rng)
+        loss.gradients(data.y, raw, data.weights, gradient, hessian)
+        step = raw if n_scores == 1 else raw.copy()  # all trees of a round start from the same scores
+        for score in range(n_scores):
+            rows_sums[:, 0], rows_sums[:, 1] = hessian[:, score], gradient[:, score]
+            features = _draw_features(p, rules.n_features, rng)
+            tree = grower.grow(rows_sums, rows, features, widths * rules.decay**number)
+            if not loss.has_exact_leaves:
+                _refit_leaves(tree, loss, data, raw[:, score])
+            tree.nodes[:, loop.NODE_VALUE] *= rules.learning_rate
+            _add_tree(tree, rules, rows, data.matrix, step, score)
+            if watched is not None and raw_watched is not None:
+                raw_watched[:, score] += _read(tree, rules).predict(watched.matrix)[:, 0]
+            result.trees.append(replace(tree, leaves=_NONE, rows=_NONE, shares=None))
+            result.output.append(score)
+        raw = step
+        _note(result, loss, data, raw, watched, raw_watched)
+        if progress is not None:
+            progress(result)
+        if _has_stalled(result, rules):
+            break
+    return result
+
+
+_NONE = np.empty(0)
+
+
+def _note(
+    result: Boosted, loss: Loss, data: BoostingData, raw: np.ndarray, watched: BoostingData | None,
+    raw_watched: np.ndarray | None,
+) -> None:  # fmt: skip
+    if watched is not None and raw_watched is not None:
+        result.watched_losses.append(loss.value(watched.y, raw_watched, watched.weights))
+        result.train_losses.append(loss.value(data.y, raw, data.weights))
+
+
+def _has_stalled(result: Boosted, rules: BoostingRules) -> bool:
+    """Whether none of the last rounds was better than what came before."""
+    losses = result.watched_losses
+    if rules.patience is None or len(losses) <= rules.patience:
+        return False
+    return min(losses[-rules.patience :]) > min(losses[: -rules.patience]) - rules.tol
+
+
+def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:
+    """Rows of a round; equal rows are drawn together, so a weight means repetition."""
+    if subsample >= 1.0:
+        return None
+    n_groups = int(group.max()) + 1
+    drawn = np.zeros(n_groups, dtype=bool)
+    drawn[rng.permutation(n_groups)[: max(1, round(subsample * n_groups))]] = True
+    return np.flatnonzero(drawn[group])
+
+
+def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> np.ndarray:
+    if n_features is None or n_features >= p:
+        return np.arange(p)
+    return np.sort(rng.permutation(p)[:n_features])
+
+
+def _refit_leaves(tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray) -> None:
+    """Give the leaves the values that their loss is smallest with, within the limits of monotonic constraints."""
+    for leaf in range(len(tree.leaves)):
+        rows, shares = tree.members(leaf)
+        value = loss.leaf_value(data.y[rows] - raw[rows], data.weights[rows] * shares)
+        lowest, highest = tree.leaves[leaf, [loop.LOWEST, loop.HIGHEST]]
+        tree.nodes[int(tree.leaves[leaf, loop.LINE]), loop.NODE_VALUE] = min(max(value, lowest), highest)
+
+
+def _add_tree(
+    tree: NewtonTree, rules: BoostingRules, rows: np.ndarray | None, matrix: np.ndarray, raw: np.ndarray, score: int
+) -> None:
+    """Add the tree to the raw scores of the training rows, as it will be read."""
+    if rows is None and rules.read is None:
+        tree.add_to(raw, score)
+    else:
+        raw[:, score] += _read(tree, rules).predict(matrix)[:, 0]
+
+
+def _read(tree: NewtonTree, rules: BoostingRules) -> SoftTree:
+    finished = boosted_tree(tree, rules.limits.cutoff)
+    return finished if rules.read is None else rules.read(finished)
