@@ -1,90 +1,18 @@
-"""The script of table 2: its summary on made-up folds, and a small run that is stopped and goes on."""
+"""The script of table 2: a small run that is stopped and goes on, and the files that it writes."""
 
 import csv
+import sys
+from itertools import count
 
 import numpy as np
 import pytest
 
 from papers.kernel_density import table2
+from papers.kernel_density.table2_columns import COLUMNS, DATA_SETS, FAMILIES, Column, fit_one
+from papers.kernel_density.table2_summary import summarise
 
-
-def made_up_folds(accuracies):
-    return [
-        {
-            "data_set": data_set, "column": column, "repeat": repeat, "fold": fold,
-            "accuracy": accuracy, "parameter": 0.1 * (fold + 1), "seconds": 2.0,
-        }
-        for (data_set, column), repeats in accuracies.items()
-        for repeat, folds in enumerate(repeats)
-        for fold, accuracy in enumerate(folds)
-    ]  # fmt: skip
-
-
-FOLDS = made_up_folds(
-    {
-        ("iris", "tree_sklearn"): [[0.9, 0.92], [0.9, 0.92]],
-        ("iris", "tree_kernel"): [[0.95, 0.97], [0.91, 0.93]],
-        ("iris", "tree_auto"): [[0.93, 0.94], [0.93, 0.94]],
-        ("wine", "tree_sklearn"): [[0.9, 0.9]],
-        ("wine", "tree_kernel"): [[0.88, 0.9]],
-    }
-)
-PUBLISHED = {("iris", "tree_sklearn"): 94.0, ("iris", "tree_kernel"): 96.7, ("wine", "tree_kernel"): 89.5}
-
-
-def test_figures_are_means_over_repeats_with_the_error_of_one_draw():
-    figures = table2.summarise(FOLDS, PUBLISHED, n_folds=2)
-    assert [(f.data_set, f.column) for f in figures] == [
-        ("iris", "tree_sklearn"), ("iris", "tree_kernel"), ("iris", "tree_auto"),
-        ("wine", "tree_sklearn"), ("wine", "tree_kernel"),
-    ]  # fmt: skip
-    kernel = figures[1]
-    assert kernel.ours == pytest.approx(94.0)
-    assert (kernel.low, kernel.high, kernel.repeats) == (pytest.approx(92.0), pytest.approx(96.0), 2)
-    assert kernel.error == pytest.approx(np.std([95, 97], ddof=1) / np.sqrt(2))
-    assert kernel.parameter == pytest.approx(0.15)
-    assert figures[2].published is None
-
-
-def test_only_complete_repeats_that_all_columns_have_count():
-    folds = made_up_folds(
-        {("iris", "tree_kernel"): [[0.9, 0.9], [0.5, 0.5], [0.1]], ("iris", "tree_auto"): [[0.8, 0.8], [0.3]]}
-    )
-    figures = table2.summarise(folds, {}, n_folds=2)
-    assert [(f.column, f.repeats, f.ours) for f in figures] == [
-        ("tree_kernel", 1, pytest.approx(90.0)), ("tree_auto", 1, pytest.approx(80.0)),
-    ]  # fmt: skip
-    assert table2.summarise(folds, {}, n_folds=3) == []
-
-
-def test_markdown_counts_wins_and_names_what_is_far():
-    text = table2.markdown(table2.summarise(FOLDS, PUBLISHED, n_folds=2))
-    assert "| iris | 94.0 | 91.0 ± 1.0 | 96.7 | 94.0 ± 1.0 | 93.5 ± 0.5 |" in text
-    assert "The kernel tree beats scikit-learn's pruned tree on 1 of 2 data sets (not on wine)." in text
-    assert "-0.50 points on average over 1 data sets" in text
-    assert "1 of 2 kernel-tree figures lie within 1.5 points" in text
-    assert "- iris, kernel tree: 94.0 against 96.7, -2.7 points" in text
-    # the mean of an incomplete column would mislead
-    assert next(line for line in text.splitlines() if "**mean**" in line).endswith("|  |")
-
-
-def test_page_is_changed_between_the_markers_only(tmp_path):
-    page = tmp_path / "page.md"
-    table2.write_page("old", page)
-    page.write_text("before\n" + page.read_text() + "after\n")
-    table2.write_page("new", page)
-    text = page.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "new" in text
-    assert "old" not in text
-
-
-def test_page_without_markers_is_refused(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("words")
-    with pytest.raises(ValueError, match="must have the lines"):
-        table2.write_page("new", page)
+TREES = FAMILIES["decision tree"]
+ONCE = table2.Repeats(1, 1)
 
 
 def read_blobs(name):
@@ -94,34 +22,131 @@ def read_blobs(name):
     return X, y
 
 
+class Majority:
+    """Predicts the most frequent label, and insists on labels 0, 1, ..., as XGBoost does."""
+
+    def __init__(self, random_state):
+        self.random_state = random_state
+
+    def get_params(self):
+        return {}
+
+    def fit(self, X, y):
+        assert sorted(set(y)) == list(range(len(set(y))))
+        self.label = np.bincount(y).argmax()
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Columns whose models take no time."""
+    names = ("tree_auto", "forest_sklearn", "xgboost")
+    for name in names:
+        monkeypatch.setitem(COLUMNS, name, Column(name, fit_one(name, Majority)))
+    return names
+
+
+def run(path, columns, repeats=ONCE, **options):
+    return table2.run(["blobs"], columns, repeats, path=path, n_folds=2, read=read_blobs, **options)
+
+
 def test_run_goes_through_and_goes_on_where_it_stopped(tmp_path, capsys):
     path = tmp_path / "folds.csv"
-    options = {"repeats": 1, "path": path, "n_folds": 2, "read": read_blobs}
-    table2.run(["blobs"], ["tree_auto", "tree_kernel"], **options)
+    run(path, ["tree_auto", "tree_kernel"])
     first = path.read_text()
     assert "tree_kernel_read_crisp" in first  # served by the same fit
-    assert "blobs repeat 1/1 fold 2/2" in capsys.readouterr().out
+    assert "blobs repeat 1 fold 2, tree_auto: tree_auto 0." in capsys.readouterr().out
 
-    table2.run(["blobs"], list(table2.COLUMNS), **options)
+    assert run(path, TREES)
     text = path.read_text()
     assert text.startswith(first)
     assert "tree_auto" not in capsys.readouterr().out
-    figures = table2.summarise(table2.read_folds(path), {}, n_folds=2)
-    assert [f.column for f in figures] == list(table2.COLUMNS)
+    figures = summarise(table2.read_folds(path), {}, n_folds=2)
+    assert [f.column for f in figures if f.group == "decision tree"] == list(TREES)
     assert all(f.ours > 70 and f.repeats == 1 for f in figures)
 
     table2.drop_folds(path, ["blobs"], ["tree_kernel"])
     assert {row["column"] for row in table2.read_folds(path)} == {"tree_sklearn", "tree_crisp", "tree_auto"}
 
-    summary = tmp_path / "summary.csv"
-    table2.write_summary(figures, summary)
-    with summary.open() as lines:
+
+def test_only_missing_lines_are_written(tmp_path):
+    path = tmp_path / "folds.csv"
+    run(path, ["tree_kernel"])
+    rows = table2.read_folds(path)
+    table2.write_folds(path, [row for row in rows if row["column"] == "tree_kernel"], append=False)
+    run(path, ["tree_kernel"])
+    again = table2.read_folds(path)
+    assert [(row["column"], row["fold"]) for row in again] == [
+        ("tree_kernel", 0), ("tree_kernel", 1), ("tree_kernel_read_crisp", 0), ("tree_kernel_read_crisp", 1),
+    ]  # fmt: skip
+
+
+def test_trees_and_ensembles_have_their_own_repeats_and_repeats_come_before_columns(tmp_path, quick):
+    path = tmp_path / "folds.csv"
+    run(path, quick, table2.Repeats(3, 2))
+    rows = [(row["repeat"], row["column"]) for row in table2.read_folds(path)[::2]]
+    assert rows == [(0, name) for name in quick] + [(1, name) for name in quick] + [(2, "tree_auto")]
+
+    tree, forest = COLUMNS["tree_auto"].fit, COLUMNS["forest_sklearn"].fit
+    automatic = table2.Repeats()
+    assert (automatic.times(tree, 150), automatic.times(forest, 150)) == (10, 3)
+    assert (automatic.times(tree, 2000), automatic.times(forest, 2000)) == (1, 1)
+
+
+def test_models_without_parameter_leave_its_cell_empty(tmp_path, quick):
+    path = tmp_path / "folds.csv"
+    run(path, ["xgboost"])
+    assert ",," in path.read_text().splitlines()[1]
+    assert all(np.isnan(row["parameter"]) for row in table2.read_folds(path))
+
+
+def test_budget_stops_between_folds_and_the_next_run_goes_on(tmp_path, quick, monkeypatch, capsys):
+    path = tmp_path / "folds.csv"
+    minutes = count(0.0, 60.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(table2.time, "monotonic", lambda: next(minutes))
+        assert not run(path, quick, budget=300.0)
+    assert len(table2.read_folds(path)) == 1
+    assert "Stopped after 5 minutes, before blobs repeat 1 fold 2, tree_auto." in capsys.readouterr().out
+    assert run(path, quick, budget=300.0)
+    assert len(table2.read_folds(path)) == 6
+
+
+def test_missing_package_is_told_once_and_its_column_skipped(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    path = tmp_path / "folds.csv"
+    assert run(path, ["xgboost", "tree_auto"])
+    told = capsys.readouterr().out
+    assert told.count("Skipped xgboost: xgboost is not installed; install it with: pip install xgboost.") == 1
+    assert {row["column"] for row in table2.read_folds(path)} == {"tree_auto"}
+
+
+def test_tables_of_another_file_of_folds_are_written_beside_it(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "folds.csv"
+    table2.write_folds(
+        path,
+        [
+            {
+                "data_set": name, "column": column, "repeat": 0, "fold": fold,
+                "accuracy": 0.9 - 0.01 * k + 0.01 * fold, "parameter": float("nan"), "seconds": 1.0,
+            }
+            for name in DATA_SETS[:3]
+            for k, column in enumerate(COLUMNS)
+            for fold in range(10)
+        ],
+        append=False,
+    )  # fmt: skip
+    monkeypatch.setattr(sys, "argv", ["table2.py", "--summary", "--folds-file", str(path)])
+    table2.main()
+    assert "| kernel tree |" in capsys.readouterr().out
+    names = {"folds.csv", "table2.csv", "kernel_density.md"}
+    assert {file.name for file in tmp_path.iterdir()} == names | {
+        "kernel_density_ranks.png", "kernel_density_ranks_defaults.png",
+    }  # fmt: skip
+    assert "](./kernel_density_ranks.png)" in (tmp_path / "kernel_density.md").read_text()
+    with (tmp_path / "table2.csv").open() as lines:
         rows = list(csv.DictReader(lines))
-    assert len(rows) == len(table2.COLUMNS)
-    assert rows[0]["published"] == ""
-
-
-def test_published_figures_cover_all_data_sets():
-    published = table2.read_published()
-    for column in ("tree_sklearn", "tree_kernel", "tree_crisp"):
-        assert {name for name, other in published if other == column} == set(table2.DATA_SETS)
+    assert {row["group"] for row in rows} >= {"decision tree", "boosting", "tuned", "defaults"}
+    assert rows[0]["median_parameter"] == ""
