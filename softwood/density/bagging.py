@@ -82,9 +82,10 @@ class Draws:
 
     @cached_property
     def _places(self) -> tuple[int, float, bool]:
-        """Number of rows in the order, their weight, and whether all weights are whole numbers."""
+        """Number of rows in the order, their weight, and whether all weights are whole numbers that can be counted."""
         weights = self.weights[self.order]
-        return len(weights), float(weights.sum()), bool(np.all(weights == np.floor(weights)))
+        total = float(weights.sum())
+        return len(weights), total, bool(np.all(weights == np.floor(weights))) and total < 2**53
 
     @cached_property
     def _ends(self) -> np.ndarray:
@@ -195,7 +196,7 @@ def grow_trees(
 def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[np.ndarray]:
     """Some of the trees, in a process of its own."""
     space = Workspace()
-    problem = problem.writable()
+    problem, draws = problem.writable(), replace(draws, weights=np.array(draws.weights))
     return [_grow_one(problem, limits, draws, seed, number, space) for number in numbers]
 
 
