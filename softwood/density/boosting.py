@@ -191,11 +191,13 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, (n_rows, n_classes)."""
-        return self._fitted_loss.predict(self._raw(X))
+        raw = self._raw(X)
+        return self._fitted_loss.predict(raw)
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row, (n_rows,)."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        largest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[largest]
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Raw scores after each round, as in `decision_function`."""
@@ -319,7 +321,8 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, (n_rows,)."""
-        return self._fitted_loss.predict(self._raw(X))
+        raw = self._raw(X)
+        return self._fitted_loss.predict(raw)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted targets after each round, (n_rows,) each."""

@@ -27,9 +27,10 @@ from softwood.parameters import check_flag, check_integer, check_number, paramet
 __all__ = ["KernelBoosting"]
 
 # Scales that "auto" compares, in standard deviations.
-AUTO_GRID = (0.0, 0.03, 0.1, 0.2, 0.4)
-# "auto" compares at most so many rounds, on three folds up to so many rows, and on one part of at most so many above.
-AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 100, 3000, 8000
+AUTO_GRID = (0.0, 0.05, 0.15, 0.4)
+# "auto" compares so many rounds with steps as long as all rounds have together, on three folds up to so many rows, and
+# on one part of at most so many above.
+AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 30, 1000, 8000
 # Rows from which on early_stopping="auto" stops early, as in scikit-learn.
 STOP_FROM = 10_000
 
@@ -129,7 +130,7 @@ class KernelBoosting(KernelModel):
         rules = self._rules_for(rules, data, loss)
         draws = draws_of(data, weights, seed)
         everything = BoostingData(matrix, learned, weights, draws.group)
-        train, watched = self._part(everything, draws.order, seed)
+        train, watched = self._part(everything, seed)
         widths = self._given_widths(data)
         if widths is None:
             self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed)
@@ -231,7 +232,7 @@ class KernelBoosting(KernelModel):
 
     # Parts of the rows
 
-    def _part(self, data: BoostingData, order: np.ndarray, seed: int) -> tuple[BoostingData, BoostingData | None]:
+    def _part(self, data: BoostingData, seed: int) -> tuple[BoostingData, BoostingData | None]:
         """Rows to learn from and rows to watch, divided by content; no rows to watch without early stopping."""
         wanted = len(data.matrix) > STOP_FROM if isinstance(self.early_stopping, str) else self.early_stopping
         n_groups = int(data.group.max()) + 1
@@ -254,7 +255,9 @@ class KernelBoosting(KernelModel):
         parts = _auto_parts(train, seed)
         if not parts:
             return 0.0
-        rules = replace(rules, n_rounds=min(rules.n_rounds, AUTO_ROUNDS), patience=self.n_iter_no_change)
+        n_rounds = min(rules.n_rounds, AUTO_ROUNDS)
+        rate = min(rules.learning_rate * rules.n_rounds / n_rounds, max(rules.learning_rate, 0.3))
+        rules = replace(rules, n_rounds=n_rounds, learning_rate=rate, patience=self.n_iter_no_change)
         prepared = [(part, watched, self._bins_of(part)) for part, watched in parts]
         tried: dict[float, float] = {}
         for scale in AUTO_GRID:

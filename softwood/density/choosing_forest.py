@@ -1,8 +1,9 @@
 """Choosing the bandwidth of a forest: one scale for all columns, by the loss on rows that trees have not seen.
 
-``"oob"``: all trees of the forest for every scale of a grid, compared out of the bag. ``"auto"``, the default: the same
-with fewer trees and, with many rows, on a part of them. ``"cv"``: cross-validation. Bins are made once for all; the
-trees grown at the chosen scale are kept wherever they are trees of the final forest.
+``"oob"``: all trees of the forest for every scale of a grid, compared out of the bag; where there is no bag, each tree
+is grown on a part of the rows for this. ``"auto"``, the default: the same with fewer trees and, with many rows, on a
+part of them. ``"cv"``: cross-validation. Bins are made once for all; the trees grown at the chosen scale are kept
+wherever they are trees of the final forest.
 """
 
 from __future__ import annotations
@@ -47,12 +48,16 @@ class ForestChoice:
     report: Report | None = None
 
     def by_oob(self) -> tuple[float, list[np.ndarray]]:
-        """Scale with the smallest loss out of the bag, and the forest's trees at that scale."""
+        """Scale with the smallest loss out of the bag, and the forest's trees at that scale, if they are its own."""
+        is_final = self.draws.has_rest
+        draws = self.draws if is_final else replace(self.draws, held_in=True)
         tried: dict[float, float] = {}
         kept: list[np.ndarray] = []
         for scale in _grid_and_beyond(tried):
-            trees, tried[scale] = self._out_of_bag(scale, self.draws, self.n_trees)
-            kept = trees if best_of(tried) == scale else kept
+            trees, tried[scale] = self._out_of_bag(scale, draws, self.n_trees)
+            kept = trees if best_of(tried) == scale and is_final else kept
+            if _gets_worse(tried):
+                break
         return best_of(tried), kept
 
     def by_auto(self) -> tuple[float, list[np.ndarray]]:
@@ -69,17 +74,20 @@ class ForestChoice:
         for scale in AUTO_GRID.tolist():
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
-            # Large bandwidths are dear: stop when it only gets worse.
-            if len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values()):
+            if _gets_worse(tried):
                 break
         return best_of(tried), kept
 
     def by_cv(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
         """Scale with the smallest loss over the held-out rows of all folds."""
+        if not parts:
+            return 0.0
         tried: dict[float, float] = {}
         for scale in _grid_and_beyond(tried):
             tried[scale] = self._cross_validated(scale, parts)
-        return best_of(tried) if tried else 0.0
+            if _gets_worse(tried):
+                break
+        return best_of(tried)
 
     def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[np.ndarray], float]:
         """Nodes of the trees, and their loss."""
@@ -111,6 +119,11 @@ class ForestChoice:
         if self.report is not None:
             self.report(scale, loss)
         return loss
+
+
+def _gets_worse(tried: dict[float, float]) -> bool:
+    """Whether the last two scales were clearly worse than the best: large bandwidths are dear, so it stops there."""
+    return len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values())
 
 
 def _grid_and_beyond(tried: dict[float, float]) -> Iterator[float]:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
+from softwood.density.errors import combine_widths
 from softwood.density.model import KernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
@@ -132,7 +133,7 @@ class KernelForest(KernelModel):
             if forest is not None:
                 self._grown = forest if self.warm_start else None
                 self.forest_ = self._with_prediction_kernel(forest, data)
-        if self.oob_score is not False:
+        if self._wants_oob:
             self._set_oob(data, draws, rows, y)
         return self
 
@@ -147,12 +148,10 @@ class KernelForest(KernelModel):
         if not callable(self.oob_score):
             check_flag(self, "oob_score", self.oob_score)
         if not self.bootstrap:
-            if self.oob_score is not False:
+            if self._wants_oob:
                 raise parameter_error(self, "oob_score", "False with bootstrap=False", self.oob_score)
             if self.max_samples is not None:
                 raise parameter_error(self, "max_samples", "None with bootstrap=False", self.max_samples)
-            if isinstance(self.bandwidth, str) and self.bandwidth == "oob":
-                raise parameter_error(self, "bandwidth", "another rule with bootstrap=False", self.bandwidth)
         return self._limits()
 
     def _draws(self, data: TrainingData, weights: np.ndarray) -> Draws:
@@ -224,8 +223,13 @@ class KernelForest(KernelModel):
 
     # Out of the bag
 
+    @property
+    def _wants_oob(self) -> bool:
+        return callable(self.oob_score) or bool(self.oob_score)
+
     def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
-        cells = None if self._reads_crisply else data.problem(self.bandwidths_).cells
+        widths, kernels = self._prediction
+        cells = None if self._reads_crisply else combine_widths(widths, kernels, data.errors, data.matrix)[1]
         found, counts = out_of_bag(self.forest_, draws, self._seed, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
             warnings.warn(

@@ -176,10 +176,12 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         if truth.ndim > 1 and truth.shape[1] > 1:  # fuzzy labels
             truth = self.classes_[truth.argmax(axis=1)]
         truth = truth.reshape(-1)
-        is_own = callable(self.oob_score)
-        self.oob_score_ = (
-            self.oob_score(truth, labels) if is_own else accuracy_score(truth, labels, sample_weight=weights)
-        )
+        if len(found) == 0:  # nothing is out of the bag
+            self.oob_score_ = np.nan
+        elif callable(self.oob_score):
+            self.oob_score_ = self.oob_score(truth, labels)
+        else:
+            self.oob_score_ = accuracy_score(truth, labels, sample_weight=weights)
 
     def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Class probabilities, the mean over trees.
@@ -288,8 +290,12 @@ class KernelForestRegressor(RegressorBase, KernelForest):
     def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
         self.oob_prediction_ = every[:, 0] if self._is_flat else every
         found = found[:, 0] if self._is_flat else found
-        is_own = callable(self.oob_score)
-        self.oob_score_ = self.oob_score(truth, found) if is_own else r2_score(truth, found, sample_weight=weights)
+        if len(found) == 0:  # nothing is out of the bag
+            self.oob_score_ = np.nan
+        elif callable(self.oob_score):
+            self.oob_score_ = self.oob_score(truth, found)
+        else:
+            self.oob_score_ = r2_score(truth, found, sample_weight=weights)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Predicted targets, the mean over trees.

@@ -35,6 +35,8 @@ NODE_PARENT, NODE_SIDE, NODE_DEPTH, NODE_FEATURE, NODE_THRESHOLD, NODE_MISSING, 
 NODE_COLUMNS = 10
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
+# Cells of a search that are worth waking other threads for.
+WORTH_THREADS = 1 << 15
 
 
 @compiled
@@ -432,6 +434,72 @@ def free_slot(leaves, leaf, free, state):
 
 
 @compiled
+def split_leaf(
+    leaf, codes, rows_sums, values, offsets, widths, directions, l2, cutoff, state, leaves, splits, bounds, nodes, rows,
+    shares, left_rows, left_shares,
+):  # fmt: skip
+    """Split an open leaf: it becomes the left child, the right child is a new leaf.
+
+    Returns
+    -------
+    the child with fewer rows and the other one; -1 twice if a side would have no rows, which rounding may do
+    """
+    begin = int(leaves[leaf, BEGIN])
+    j = int(leaves[leaf, BEST_FEATURE])
+    threshold = splits[leaf, THRESHOLD]
+    n_left, n_right = divide_rows(
+        codes, rows, shares, begin, int(leaves[leaf, SIZE]), j, threshold, splits[leaf, MISSING_LEFT], values,
+        offsets[j], offsets[j + 1] - offsets[j], widths[j], bounds[leaf, 0, j], bounds[leaf, 1, j], cutoff, left_rows,
+        left_shares,
+    )  # fmt: skip
+    leaves[leaf, BEST_FEATURE] = -1
+    end = state[2]
+    if n_left > 0 or n_right > 0:
+        place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares)
+    if n_left == 0 or n_right == 0:  # all rows are where they were
+        return np.int64(-1), np.int64(-1)
+    state[2] = end + min(n_left, n_right)
+    other = state[1]
+    state[1] += 1
+    line = int(leaves[leaf, LINE])
+    nodes[line, NODE_FEATURE] = j
+    nodes[line, NODE_THRESHOLD] = threshold
+    nodes[line, NODE_MISSING] = splits[leaf, MISSING_LEFT]
+    leaves[other, BEST_FEATURE] = -1
+    leaves[leaf, SIZE] = n_left
+    leaves[other, SIZE] = n_right
+    leaves[leaf, BEGIN] = end if n_left <= n_right else begin
+    leaves[other, BEGIN] = begin if n_left <= n_right else end
+    leaves[leaf, DEPTH] += 1
+    leaves[other, DEPTH] = leaves[leaf, DEPTH]
+    leaves[leaf, LINE] = state[0]
+    leaves[other, LINE] = state[0] + 1
+    state[0] += 2
+    set_sums(leaves, leaf, rows, shares, rows_sums)
+    set_sums(leaves, other, rows, shares, rows_sums)
+    limit_children(leaves, leaf, other, 0 if directions is None else directions[j], l2)
+    for k in range(bounds.shape[2]):
+        bounds[other, 0, k] = bounds[leaf, 0, k]
+        bounds[other, 1, k] = bounds[leaf, 1, k]
+    bounds[leaf, 1, j] = threshold
+    bounds[other, 0, j] = threshold
+    write_line(nodes, leaves, leaf, line, 0, l2)
+    write_line(nodes, leaves, other, line, 1, l2)
+    small = leaf if n_left <= n_right else other
+    large = other if n_left <= n_right else leaf
+    leaves[large, SLOT] = leaves[leaf, SLOT]  # the parent's table goes to the larger child
+    return small, large
+
+
+@compiled
+def is_splittable(leaves, leaf, max_depth, min_mass):
+    """Whether a split of this leaf may be looked for; -1 is no leaf."""
+    if leaf < 0:
+        return False
+    return leaves[leaf, DEPTH] < max_depth and leaves[leaf, SUM_W] >= 2.0 * min_mass * SLACK
+
+
+@compiled
 def grow_boosted(
     codes, rows_sums, values, lows, highs, offsets, widths, features, directions, n_blocks, max_leaves, max_depth,
     min_mass, min_hessian, min_gain, l2, cutoff, best_first, state, free, leaves, splits, bounds, nodes, tables, rows,
@@ -449,7 +517,6 @@ def grow_boosted(
     tables : (n_slots, p, n_bins + 1, 3) histograms of the open leaves, by slot
     found : (2, n_features, 6), block, lines, totals : scratch space, the last three for each block
     """
-    p = codes.shape[1]
     while True:
         small = np.int64(0)
         large = np.int64(-1)
@@ -459,88 +526,46 @@ def grow_boosted(
             write_line(nodes, leaves, 0, -1, 0, l2)
             leaves[0, BEST_FEATURE] = -1
         else:
-            n_leaves = state[1]
-            if n_leaves >= max_leaves:
+            leaf = next_leaf(leaves, state[1], best_first)
+            if leaf < 0 or state[1] >= max_leaves:
                 return
-            leaf = next_leaf(leaves, n_leaves, best_first)
-            if leaf < 0:
+            too_short = state[1] == leaves.shape[0] or state[0] + 2 > nodes.shape[0] or state[4] == 0
+            if too_short or state[2] + int(leaves[leaf, SIZE]) > rows.shape[0]:
                 return
-            begin = int(leaves[leaf, BEGIN])
-            m = int(leaves[leaf, SIZE])
-            if n_leaves == leaves.shape[0] or state[0] + 2 > nodes.shape[0] or state[2] + m > rows.shape[0]:
-                return
-            if state[4] == 0:
-                return
-            j = int(leaves[leaf, BEST_FEATURE])
-            threshold = splits[leaf, THRESHOLD]
-            n_bins = offsets[j + 1] - offsets[j]
-            n_left, n_right = divide_rows(
-                codes, rows, shares, begin, m, j, threshold, splits[leaf, MISSING_LEFT], values, offsets[j], n_bins,
-                widths[j], bounds[leaf, 0, j], bounds[leaf, 1, j], cutoff, left_rows, left_shares,
+            small, large = split_leaf(
+                leaf, codes, rows_sums, values, offsets, widths, directions, l2, cutoff, state, leaves, splits, bounds,
+                nodes, rows, shares, left_rows, left_shares,
             )  # fmt: skip
-            leaves[leaf, BEST_FEATURE] = -1
-            if n_left == 0 or n_right == 0:  # only by rounding; all rows are where they were, in their order
-                if n_right == 0:
-                    place_smaller(rows, shares, begin, begin + m, n_left, n_right, left_rows, left_shares)
+            if small < 0:
                 free_slot(leaves, leaf, free, state)
                 continue
-            end = state[2]
-            place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares)
-            state[2] = end + min(n_left, n_right)
-            other = n_leaves  # the right child is a new leaf
-            state[1] = n_leaves + 1
-            line = int(leaves[leaf, LINE])
-            nodes[line, NODE_FEATURE] = j
-            nodes[line, NODE_THRESHOLD] = threshold
-            nodes[line, NODE_MISSING] = splits[leaf, MISSING_LEFT]
-            leaves[leaf, SIZE] = n_left
-            leaves[other, SIZE] = n_right
-            leaves[leaf, BEGIN] = end if n_left <= n_right else begin
-            leaves[other, BEGIN] = begin if n_left <= n_right else end
-            leaves[leaf, DEPTH] += 1
-            leaves[other, DEPTH] = leaves[leaf, DEPTH]
-            leaves[leaf, LINE] = state[0]
-            leaves[other, LINE] = state[0] + 1
-            state[0] += 2
-            set_sums(leaves, leaf, rows, shares, rows_sums)
-            set_sums(leaves, other, rows, shares, rows_sums)
-            direction = 0 if directions is None else directions[j]
-            limit_children(leaves, leaf, other, direction, l2)
-            for k in range(p):
-                bounds[other, 0, k] = bounds[leaf, 0, k]
-                bounds[other, 1, k] = bounds[leaf, 1, k]
-            bounds[leaf, 1, j] = threshold
-            bounds[other, 0, j] = threshold
-            write_line(nodes, leaves, leaf, line, 0, l2)
-            write_line(nodes, leaves, other, line, 1, l2)
-            leaves[other, BEST_FEATURE] = -1
-            small = leaf if n_left <= n_right else other
-            large = other if n_left <= n_right else leaf
-            leaves[large, SLOT] = leaves[leaf, SLOT]  # the parent's table goes to the larger child
             if state[1] >= max_leaves:
                 return
-        may_small = leaves[small, DEPTH] < max_depth and leaves[small, SUM_W] >= 2.0 * min_mass * SLACK
-        may_large = False
-        if large >= 0:
-            may_large = leaves[large, DEPTH] < max_depth and leaves[large, SUM_W] >= 2.0 * min_mass * SLACK
+        may_small = is_splittable(leaves, small, max_depth, min_mass)
+        may_large = is_splittable(leaves, large, max_depth, min_mass)
         if not may_small and not may_large:
             if large >= 0:
                 free_slot(leaves, large, free, state)
             continue
         state[4] -= 1
         leaves[small, SLOT] = free[state[4]]
-        if n_blocks is None:
-            search_block(
-                np.int64(0), features.shape[0], features, codes, rows, shares, rows_sums, leaves, small,
-                large if may_large else np.int64(-1), tables, bounds, values, lows, highs, offsets, widths, directions,
-                min_mass, min_hessian, l2, found, block[0], lines[0], totals[0],
-            )  # fmt: skip
+        sibling = large if may_large else np.int64(-1)
+        in_threads = False
         if n_blocks is not None:
-            search_parallel(
-                n_blocks, features, codes, rows, shares, rows_sums, leaves, small,
-                large if may_large else np.int64(-1), tables, bounds, values, lows, highs, offsets, widths, directions,
-                min_mass, min_hessian, l2, found, block, lines, totals,
+            in_threads = (leaves[small, SIZE] + 2 * tables.shape[2]) * features.shape[0] > WORTH_THREADS
+        if not in_threads:
+            search_block(
+                np.int64(0), features.shape[0], features, codes, rows, shares, rows_sums, leaves, small, sibling,
+                tables, bounds, values, lows, highs, offsets, widths, directions, min_mass, min_hessian, l2, found,
+                block[0], lines[0], totals[0],
             )  # fmt: skip
+        if n_blocks is not None:  # noqa: SIM102 (compiled code drops the outer branch if there is one block)
+            if in_threads:
+                search_parallel(
+                    n_blocks, features, codes, rows, shares, rows_sums, leaves, small, sibling, tables, bounds,
+                    values, lows, highs, offsets, widths, directions, min_mass, min_hessian, l2, found, block, lines,
+                    totals,
+                )  # fmt: skip
         if may_small:
             choose_split(leaves, small, found[0], features, l2, min_gain, splits)
         if may_large:
