@@ -57,6 +57,10 @@ class ClassTargets:
         truth = self.labels if self.shares is None else self.shares.argmax(axis=1)
         return float(np.average(prediction.argmax(axis=1) != truth, weights=weights))
 
+    def scaled_predictions(self, prediction: np.ndarray) -> np.ndarray:
+        """Predictions on the scale of `matrix`: probabilities as they are."""
+        return prediction
+
 
 @dataclass(frozen=True)
 class RealTargets:
@@ -95,8 +99,12 @@ class RealTargets:
 
     def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
         """Mean squared error of predictions in the user's units, on the common scale."""
-        error = ((prediction - self.mean) / self.scale - self.scaled) ** 2
+        error = (self.scaled_predictions(prediction) - self.scaled) ** 2
         return float(np.average(error.mean(axis=1), weights=weights))
+
+    def scaled_predictions(self, prediction: np.ndarray) -> np.ndarray:
+        """Predictions in the user's units on the scale of `matrix`."""
+        return (prediction - self.mean) / self.scale
 
 
 def read_classes(y: Any) -> ClassTargets:

@@ -222,20 +222,24 @@ def out_of_bag(
     matrix: np.ndarray,
     cells: np.ndarray | None,
     n_jobs: int | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
+    scaled: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean prediction of each row by the trees that have not seen it.
 
     Parameters
     ----------
     forest : the trees with the numbers 0, 1, ...
     cells : (n, p) half-widths of single cells, or None
+    scaled : brings predictions to the scale that is wanted; None: they are taken as they are
 
     Returns
     -------
-    sums : (n, n_outputs) mean predictions, nan for rows that all trees have seen
+    means : (n, n_outputs) mean predictions, nan for rows that all trees have seen
     counts : (n,) number of trees for each row
+    variances : (n,) variance of the trees' predictions of a row, all outputs together; nan for fewer than two trees
     """
     n = len(matrix)
+    squares = np.zeros(n)
     sums, counts = np.zeros((n, forest.n_outputs)), np.zeros(n, dtype=np.int64)
     bounds = np.linspace(0, n, min(effective_n_jobs(n_jobs), max(1, n // 500)) + 1).astype(np.int64)
 
@@ -245,10 +249,15 @@ def out_of_bag(
             rows = rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)]
             if len(rows):
                 widths = None if cells is None else cells[rows]
-                sums[rows] += forest.sum_of(np.array([number]), matrix[rows], widths=widths, n_jobs=1)
+                found = forest.sum_of(np.array([number]), matrix[rows], widths=widths, n_jobs=1)
+                found = found if scaled is None else scaled(found)
+                sums[rows] += found
+                squares[rows] += np.einsum("ij,ij->i", found, found)
                 counts[rows] += 1
 
     parts = pairwise(bounds.tolist())
     Parallel(n_jobs=len(bounds) - 1, prefer="threads", require="sharedmem")(delayed(add)(*part) for part in parts)
-    with np.errstate(invalid="ignore"):
-        return sums / counts[:, None], counts
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = sums / counts[:, None]
+        variances = (squares - counts * np.einsum("ij,ij->i", means, means)) / (counts - 1)
+    return means, counts, np.where(counts > 1, np.maximum(variances, 0.0), np.nan)

@@ -1,9 +1,8 @@
-"""Choosing the bandwidth of a forest: one scale for all columns, by the loss on rows that trees have not seen.
+"""Choosing the bandwidth of a forest: one scale for all columns, by the squared error on rows that trees have not seen.
 
 ``"oob"``: all trees of the forest for every scale of a grid, compared out of the bag; where there is no bag, each tree
-is grown on a part of the rows for this. ``"auto"``, the default: the same with fewer trees and, with many rows, on a
-part of them. ``"cv"``: cross-validation. Bins are made once for all; the trees grown at the chosen scale are kept
-wherever they are trees of the final forest.
+is grown on a part of the rows for this. ``"auto"``, the default: the same with fewer trees. ``"cv"``: cross-validation.
+Bins are made once for all; the trees grown at the chosen scale are kept wherever they are trees of the final forest.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ from softwood.density.problem import Limits
 
 __all__ = ["ForestChoice"]
 
-AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.18, 0.32, 0.56, 1.0])
-AUTO_TREES = 30
-# Rows up to which "auto" compares on all of them; above, on a fifth, but no fewer.
-AUTO_ROWS = 4000
+AUTO_GRID = (0.0, 0.032, 0.1, 0.18, 0.32, 0.56, 1.0)
+AUTO_TREES = 20
 
 
 @dataclass(frozen=True)
@@ -62,16 +59,12 @@ class ForestChoice:
 
     def by_auto(self) -> tuple[float, list[np.ndarray]]:
         """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
-        draws, n_trees = self.draws, min(self.n_trees, AUTO_TREES)
-        n = len(draws.order)
-        if n > AUTO_ROWS:
-            draws = draws.within(draws.order[: max(n // 5, AUTO_ROWS)])
-        if not draws.has_rest:
-            draws, n_trees = replace(draws, held_in=True), AUTO_TREES
-        is_final = n <= AUTO_ROWS and not draws.held_in
+        is_final = self.draws.has_rest
+        draws = self.draws if is_final else replace(self.draws, held_in=True)
+        n_trees = min(self.n_trees, AUTO_TREES) if is_final else AUTO_TREES
         tried: dict[float, float] = {}
         kept: list[np.ndarray] = []
-        for scale in AUTO_GRID.tolist():
+        for scale in AUTO_GRID:
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
             if _gets_worse(tried):
@@ -95,27 +88,35 @@ class ForestChoice:
         trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
         forest = assemble(problem, self.limits, trees, self.ccp_alpha)
         cells = None if self.crisp else problem.cells
-        found, counts = out_of_bag(
-            forest.crisp() if self.crisp else forest, draws, self.seed, self.data.matrix, cells, self.n_jobs
-        )
-        return trees, self._loss(scale, found, np.flatnonzero(counts))
+        targets = self.data.targets
+        means, counts, variances = out_of_bag(
+            forest.crisp() if self.crisp else forest, draws, self.seed, self.data.matrix, cells, self.n_jobs,
+            targets.scaled_predictions,
+        )  # fmt: skip
+        rows = np.flatnonzero(counts > 1)
+        # The mean of few trees errs by their variance, too, which kernels make smaller: count only what the final
+        # number of trees leaves of it, or large bandwidths would look better than they are.
+        errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
+        errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
+        return trees, self._loss(scale, errors, rows)
 
     def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
         problem = self.data.problem(scale * self.data.deviations)
-        found = np.full((len(self.data.matrix), problem.n_outputs), np.nan)
+        errors = []
         for train, test in parts:
             draws = self.draws.within(train)
             trees = grow_trees(problem, self.limits, draws, self.seed, range(self.n_trees), n_jobs=self.n_jobs)
             forest = assemble(problem, self.limits, trees, self.ccp_alpha)
             forest = forest.crisp() if self.crisp else forest
             cells = None if problem.cells is None or self.crisp else problem.cells[test]
-            found[test] = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)
-        return self._loss(scale, found, np.unique(np.concatenate([test for _, test in parts])))
+            found = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)
+            targets = self.data.targets.take(test)
+            errors.append(((targets.scaled_predictions(found) - targets.matrix()) ** 2).sum(axis=1))
+        return self._loss(scale, np.concatenate(errors), np.concatenate([test for _, test in parts]))
 
-    def _loss(self, scale: float, prediction: np.ndarray, rows: np.ndarray) -> float:
-        loss = np.inf
-        if len(rows):
-            loss = self.data.targets.take(rows).loss(prediction[rows], self.draws.weights[rows])
+    def _loss(self, scale: float, errors: np.ndarray, rows: np.ndarray) -> float:
+        """Mean squared error, of class probabilities or of targets."""
+        loss = float(np.average(errors, weights=self.draws.weights[rows])) if len(rows) else np.inf
         if self.report is not None:
             self.report(scale, loss)
         return loss

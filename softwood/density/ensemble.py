@@ -230,7 +230,7 @@ class KernelForest(KernelModel):
     def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
         widths, kernels = self._prediction
         cells = None if self._reads_crisply else combine_widths(widths, kernels, data.errors, data.matrix)[1]
-        found, counts = out_of_bag(self.forest_, draws, self._seed, data.matrix, cells, self.n_jobs)
+        found, counts, _ = out_of_bag(self.forest_, draws, self._seed, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
             warnings.warn(
                 "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
