@@ -266,12 +266,15 @@ class SoftForest:
     # Reading
 
     def feature_importances(self) -> np.ndarray:
-        """Mean of the trees' decreases of impurity by feature, as in scikit-learn's forests; adds up to 1.
+        """Decrease of impurity by feature; adds up to 1, all 0 if no tree has a split.
 
-        Trees that are a lone root do not count; all 0 if there are no others.
+        In a mean of trees every tree counts alike, as in scikit-learn's forests, but for trees that are a lone root; in
+        a sum it counts by its decrease.
         """
-        every = [tree.feature_importances() for tree, size in zip(self, self.sizes, strict=True) if size > 1]
-        total = np.mean(every, axis=0) if every else np.zeros(self.n_features)
+        if self.is_mean:
+            total = np.sum([tree.feature_importances() for tree in self], axis=0)
+        else:
+            total = np.sum([tree.impurity_decreases() for tree in self], axis=0)
         return total / total.sum() if total.sum() > 0 else total
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> SoftForest:

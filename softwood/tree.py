@@ -310,6 +310,12 @@ class SoftTree:
 
         An oblique gate's decrease is divided among its features by the absolute values of its weights.
         """
+        decreases = self.impurity_decreases()
+        total = decreases.sum()
+        return decreases / total if total > 0 else decreases
+
+    def impurity_decreases(self) -> np.ndarray:
+        """Decrease of mass times impurity by each feature, (n_features,)."""
         importances = np.zeros(self.n_features)
         inner = np.flatnonzero(self.children_left >= 0)
         left, right = self.children_left[inner], self.children_right[inner]
@@ -325,8 +331,7 @@ class SoftTree:
                     importances += amount * oblique * size / size.sum()
                 if self.gate[node] == Gate.KERNEL or self.gate[node] == Gate.BLEND:
                     importances[self.feature[node]] += amount * (1.0 - oblique)
-        total = importances.sum()
-        return importances / total if total > 0 else importances
+        return importances
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> SoftTree:
         """The same tree read with other kernels: half-width and shape for each feature."""
