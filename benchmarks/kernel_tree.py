@@ -9,60 +9,16 @@ otherwise. Accuracy is on held-out rows. Data are synthetic and seeded.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_iris, make_classification
+from measuring import TIME_IT, Data, blobs, compare, letter_like, machine, run_python, write_page
+from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from softwood import KernelTreeClassifier
-
-Data = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-
-def blobs(n: int, p: int, classes: int, seed: int = 0) -> Data:
-    """Gaussian clusters of scikit-learn, half of the columns informative, and a held-out part."""
-    held_out = 5_000
-    X, y = make_classification(
-        n + held_out, p, n_informative=max(5, p // 2), n_redundant=p // 10, n_classes=classes,
-        n_clusters_per_class=2 if classes < 10 else 1, class_sep=1.0 if classes < 10 else 1.5, random_state=seed,
-    )  # fmt: skip
-    return X[:n], y[:n], X[n:], y[n:]
-
-
-def letter_like(n: int = 20_000, p: int = 16, classes: int = 26, seed: int = 0) -> Data:
-    """Whole numbers from 0 to 15 around a few prototypes per class, like the letter recognition data."""
-    rng = np.random.default_rng(seed)
-    held_out = 5_000
-    prototypes = rng.uniform(2, 13, size=(classes, 3, p))
-    y = rng.integers(classes, size=n + held_out)
-    X = prototypes[y, rng.integers(3, size=len(y))] + rng.normal(scale=1.8, size=(len(y), p))
-    X = np.clip(np.round(X), 0, 15)
-    return X[:n], y[:n], X[n:], y[n:]
-
-
-def seconds(work: Callable[[], object], times: int) -> float:
-    """Median duration."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - start)
-    return float(np.median(taken))
-
-
-def compare(ours: Callable[[], object], peer: Callable[[], object], times: int) -> tuple[float, float]:
-    """Median durations of both, measured in turn so that a slow minute of the machine hits both."""
-    ours()  # compile
-    pairs = [(seconds(ours, 1), seconds(peer, 1)) for _ in range(times)]
-    return float(np.median([a for a, _ in pairs])), float(np.median([b for _, b in pairs]))
 
 
 def fit_row(name: str, data: Data, target: float, times: int, **parameters: object) -> dict:
@@ -193,17 +149,6 @@ def row_start(times: int) -> list[dict]:
     return rows
 
 
-TIME_IT = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
-
-
-def run_python(code: str, before: str = "", **environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", f"{before}\n{code}"], capture_output=True, text=True, check=True,
-        env={**os.environ, **environment},
-    )  # fmt: skip
-    return done.stdout.split()[-1]
-
-
 def growth(times: int) -> list[dict]:
     """How fit time grows: fitted exponents of time against one quantity at a time, CART's beside ours."""
     cases: dict[str, tuple[list, Callable]] = {
@@ -277,12 +222,10 @@ def main() -> None:
         for g in growth(max(1, options.times - 1)):
             taken = ", ".join(f"{s:.3g}" for s in g["seconds"])
             text += f"| {g['quantity']} | {g['ours']:.2f} | {g['peer']:.2f} | {taken} |\n"
-    text += f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n"
+    text += f"\n{machine()}\n"
     print("\n" + text)
     if options.write:
-        begin, end = "<!-- kernel_tree begins -->", "<!-- kernel_tree ends -->"
-        page = options.write.read_text()
-        options.write.write_text(page[: page.index(begin) + len(begin)] + "\n" + text + page[page.index(end) :])
+        write_page(options.write, "kernel_tree", text)
 
 
 if __name__ == "__main__":
