@@ -1,4 +1,4 @@
-"""The demo: four models on data that comes with scikit-learn, one table and one figure."""
+"""The demo: six models on data that comes with scikit-learn, one table and one figure."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
+from softwood.density.boosting import KernelBoostingClassifier
+from softwood.density.forest import KernelForestClassifier
 from softwood.density.tree import KernelTreeClassifier
 from softwood.extras import require
 from softwood.inspect.surface import plot_surface
@@ -31,6 +33,8 @@ def demo_models(seed: int) -> dict[str, Any]:
         "kernel tree": KernelTreeClassifier(random_state=seed),
         "kernel tree, crisp prediction": KernelTreeClassifier(prediction_kernel=None, random_state=seed),
         "random forest (scikit-learn)": RandomForestClassifier(random_state=seed),
+        "kernel forest": KernelForestClassifier(random_state=seed),
+        "kernel boosting": KernelBoostingClassifier(random_state=seed),
     }
 
 
@@ -58,7 +62,7 @@ def run_demo(output: Path, seed: int = 0) -> None:
     for name, model in demo_models(seed).items():
         lines.append((name, *_measure(model, *parts)))
     print(_aligned(lines))
-    print("\nAccuracy and log loss on the held-out rows. Leaves of a forest: those of all its trees.")
+    print("\nAccuracy and log loss on the held-out rows. Leaves of an ensemble: those of all its trees.")
     try:
         _draw(output, data, parts, seed)
     except ImportError as error:
@@ -72,6 +76,8 @@ def _compile(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarra
     start = time.perf_counter()
     for kernel in ("same", None):
         KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y).predict_proba(X_test)
+    KernelForestClassifier(2).fit(X, y).predict_proba(X_test)
+    KernelBoostingClassifier(max_iter=2).fit(X, y).predict_proba(X_test)
     return time.perf_counter() - start
 
 
@@ -85,7 +91,10 @@ def _measure(model: Any, X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_tes
         probabilities = model.predict_proba(X_test)
         predict_times.append(time.perf_counter() - start)
     accuracy = accuracy_score(y_test, model.classes_[probabilities.argmax(axis=1)])
-    leaves = sum(tree.get_n_leaves() for tree in getattr(model, "estimators_", [model]))
+    if hasattr(model, "get_n_leaves"):
+        leaves = model.get_n_leaves()
+    else:  # scikit-learn's forest
+        leaves = sum(tree.get_n_leaves() for tree in model.estimators_)
     return (
         f"{accuracy:.3f}",
         f"{log_loss(y_test, probabilities):.3f}",
@@ -107,16 +116,21 @@ def _aligned(lines: list[tuple[str, ...]]) -> str:
 
 def _draw(output: Path, data: Any, parts: Any, seed: int) -> None:
     """Surfaces of the models over two columns, with the held-out rows."""
-    figure = require("matplotlib.figure", "plots", "The figure").Figure(figsize=(13, 3.9), layout="constrained")
+    figure = require("matplotlib.figure", "plots", "The figure").Figure(figsize=(12, 7.4), layout="constrained")
     models = demo_models(seed)
     columns = [list(data.feature_names).index(name) for name in _PAIR]
     X, X_test = parts[0][:, columns], parts[1][:, columns]
     y, y_test = (data.target_names[labels] for labels in parts[2:])
-    panels = figure.subplots(1, len(models), sharex=True, sharey=True)
+    n_columns = min(3, len(models))
+    grid = figure.subplots(-(-len(models) // n_columns), n_columns, sharex=True, sharey=True, squeeze=False)
+    panels = grid.ravel()[: len(models)]
     for panel, (name, model) in zip(panels, models.items(), strict=True):
         fitted = clone(model).fit(X, y)
         plot_surface(fitted, X_test, y_test, ax=panel)
-        panel.set(title=f"{name}\n{fitted.score(X_test, y_test):.1%} right", xlabel=_PAIR[0], ylabel="")
-    panels[0].set(ylabel=_PAIR[1])
+        panel.set(title=f"{name}\n{fitted.score(X_test, y_test):.1%} right", xlabel="", ylabel="")
+    for panel in grid[-1]:
+        panel.set(xlabel=_PAIR[0])
+    for panel in grid[:, 0]:
+        panel.set(ylabel=_PAIR[1])
     panels[-1].legend(loc="lower right", framealpha=0.9)
     figure.savefig(output, dpi=110)
