@@ -36,7 +36,10 @@ def support_of(
         for k in range(m):
             c = np.int64(node_codes[k])
             highest = max(highest, c if c != n_bins else np.int64(-1))
-    if highest < 0 or lowest == highest:  # one place: every threshold would divide all classes alike
+    is_one = lowest == highest  # one place: every threshold would divide all points alike
+    if kinds is not None:
+        is_one = is_one and not by_cell[feature]  # but not those of different widths
+    if highest < 0 or is_one:
         return 0.0, 0.0, has_missing
     start = values[offset + lowest] - width
     stop = values[offset + highest] + width
