@@ -186,7 +186,7 @@ def node_columns(draw, n, shape, by_cell, missing):
     inside = [np.isnan(a) or interval_mass(a, w, lo, hi, shape) > 1e-3 for a, w in zip(x, widths, strict=True)]
     if lo == hi or not all(inside):
         lo, hi = -np.inf, np.inf
-    return Column(x, widths, shape, means, lows, highs, lo, hi, is_crisp), code
+    return Column(x, widths, shape, means, lows, highs, lo, hi, is_crisp, by_cell), code
 
 
 @st.composite
@@ -374,6 +374,17 @@ def test_a_search_goes_past_features_that_cannot_be_split():
     node.columns = [one, none, node.columns[0]]
     node.codes = np.array([[0, 0, 0], [0, 0, 1]], dtype=np.uint8)
     assert node.search()[0] == node.slow_search()[0] == 2
+
+
+@pytest.mark.tiny
+def test_points_at_one_place_are_divided_if_their_kernels_differ():
+    """One reading is sure and the other is not: where the kernel of the latter is alone, its class is."""
+    x = np.zeros(2)
+    for widths, feature in ((np.array([0.1, 5.0]), 0), (np.array([0.1, 0.1]), -1)):
+        column = Column(x, widths, BOX, x[:1], x[:1], x[:1], -np.inf, np.inf, False, True)
+        node = two_points(n_features=1, kinds=np.zeros(1, dtype=np.int64), by_cell=np.ones(1, dtype=bool))
+        node.columns, node.codes, node.cells = [column], np.zeros((2, 1), dtype=np.uint8), widths[:, None].copy()
+        assert node.search()[0] == node.slow_search()[0] == feature
 
 
 @pytest.mark.tiny

@@ -48,6 +48,7 @@ class Column:
     means, lows, highs : (n_bins,) the bins of the whole data
     lo, hi : the node's interval
     is_crisp : whether the feature has no kernel
+    has_own_widths : whether the points differ in their widths
     """
 
     x: np.ndarray
@@ -59,15 +60,20 @@ class Column:
     lo: float
     hi: float
     is_crisp: bool
+    has_own_widths: bool = False
 
     def support(self):
-        """The ends of the outermost kernels, cut to the interval; None if there is nothing to divide."""
+        """The ends of the outermost kernels, cut to the interval; None if there is nothing to divide.
+
+        Points at one place with one kernel are all divided alike.
+        """
         starts, stops = [], []
         for x, width in zip(self.x, self.widths, strict=True):
             if not np.isnan(x):
                 starts.append(x + width * self.shape.edges[0])
                 stops.append(x + width * self.shape.edges[-1])
-        if not starts:
+        places = {x for x in self.x if not np.isnan(x)}
+        if not places or (len(places) == 1 and not self.has_own_widths):
             return None
         start, stop = max(min(starts), self.lo), min(max(stops), self.hi)
         return (start, stop) if stop > start else None
