@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from softwood.gates import Gate
-from softwood.tree import NODE_TYPES, KernelShapes, SoftTree, has_missing, kernel_scratch
+from softwood.tree import NODE_TYPES, KernelShapes, NodeArrays, SoftTree, has_missing, kernel_scratch
 
 __all__ = ["SoftForest"]
 
@@ -22,7 +22,7 @@ _ROWS_PER_THREAD = 500
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SoftForest:
+class SoftForest(NodeArrays):
     """Trees side by side: the arrays of `SoftTree`, one tree after the other.
 
     A prediction is ``base + scale * (sum of the trees' predictions)``: the mean of a forest, or the sum of a boosted
@@ -170,34 +170,14 @@ class SoftForest:
         return np.diff(self.offsets)
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all trees."""
-        return len(self.children_left)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves of all trees."""
-        return int(np.sum(self.children_left < 0))
-
-    @property
     def n_outputs(self) -> int:
         """Length of a prediction: classes, or targets."""
         return len(self.base)
 
     @property
-    def max_depth(self) -> int:
-        """Depth of the deepest leaf."""
-        return int(self.depth.max())
-
-    @property
     def scale(self) -> float:
         """Factor on the sum of the trees' predictions."""
         return 1.0 / len(self) if self.is_mean else 1.0
-
-    @cached_property
-    def is_crisp(self) -> bool:
-        """Whether every point without missing values follows a single path in each tree."""
-        return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
 
     # Sharing
 
@@ -277,17 +257,6 @@ class SoftForest:
             total = np.sum([tree.impurity_decreases() for tree in self], axis=0)
         return total / total.sum() if total.sum() > 0 else total
 
-    def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> SoftForest:
-        """The same trees read with other kernels: half-width and shape for each feature."""
-        kernel_gates = self.gate == Gate.KERNEL
-        width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
-        kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
-        return replace(self, width=width, kernel=kernel, shapes=shapes)
-
-    def crisp(self) -> SoftForest:
-        """The same trees with every kernel gate hardened to its threshold."""
-        return replace(self, width=np.where(self.gate == Gate.KERNEL, 0.0, self.width))
-
     def __repr__(self) -> str:
         return (
             f"<SoftForest of {len(self)} trees, {self.n_nodes} nodes, {self.n_leaves} leaves, "
@@ -295,12 +264,6 @@ class SoftForest:
         )
 
     # Passing to the compiled loops
-
-    def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
-        return X
 
     def _add_trees(
         self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray, n_jobs: int | None
@@ -362,22 +325,6 @@ class SoftForest:
         tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
         tests[is_leaf, 0] = 0
         return np.ascontiguousarray(tests, dtype=np.uint32)
-
-    @cached_property
-    def _ends(self) -> np.ndarray:
-        """Values up to which a point goes left as a whole, and from which on right, (n_nodes, 2)."""
-        reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
-        ends = self.threshold[:, None] - reach
-        ends[self.children_left < 0] = -np.inf, np.inf
-        return ends
-
-    @cached_property
-    def _crisp_thresholds(self) -> np.ndarray:
-        return np.where(self.children_left < 0, np.inf, self.threshold)
-
-    def __getstate__(self) -> dict[str, Any]:
-        made = ("_ends", "_tests", "_crisp_thresholds", "is_crisp")
-        return {name: value for name, value in self.__dict__.items() if name not in made}
 
 
 def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:

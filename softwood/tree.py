@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -66,8 +66,78 @@ class KernelShapes:
         return cls.of([(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))])
 
 
+class NodeArrays:
+    """What can be read off the flat arrays of nodes, of one tree or of several side by side."""
+
+    children_left: np.ndarray
+    depth: np.ndarray
+    gate: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    width: np.ndarray
+    kernel: np.ndarray
+    shapes: KernelShapes
+    n_features: int
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, of all trees."""
+        return len(self.children_left)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves, of all trees."""
+        return int(np.sum(self.children_left < 0))
+
+    @property
+    def max_depth(self) -> int:
+        """Depth of the deepest leaf; a lone root has depth 0."""
+        return int(self.depth.max())
+
+    @cached_property
+    def is_crisp(self) -> bool:
+        """Whether every point without missing values follows a single path, in each tree."""
+        return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
+
+    def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> Self:
+        """The same nodes read with other kernels: half-width and shape for each feature."""
+        kernel_gates = self.gate == Gate.KERNEL
+        width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
+        kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
+        return replace(self, width=width, kernel=kernel, shapes=shapes)  # type: ignore[type-var]
+
+    def crisp(self) -> Self:
+        """The same nodes with every kernel gate hardened to its threshold."""
+        width = np.where(self.gate == Gate.KERNEL, 0.0, self.width)
+        return replace(self, width=width)  # type: ignore[type-var]
+
+    # Passing to the compiled loops
+
+    def _points(self, X: np.ndarray) -> np.ndarray:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
+        return X
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Values up to which a point goes left as a whole, and from which on right, (n_nodes, 2)."""
+        reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
+        ends = self.threshold[:, None] - reach
+        ends[self.children_left < 0] = -np.inf, np.inf
+        return ends
+
+    @cached_property
+    def _crisp_thresholds(self) -> np.ndarray:
+        return np.where(self.children_left < 0, np.inf, self.threshold)
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("_ends", "_tests", "_crisp_thresholds", "is_crisp")
+        return {name: value for name, value in self.__dict__.items() if name not in made}
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class SoftTree:
+class SoftTree(NodeArrays):
     """A finished tree: flat arrays, one entry per node, node 0 the root.
 
     Attributes
@@ -206,29 +276,9 @@ class SoftTree:
     # Size
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes."""
-        return len(self.children_left)
-
-    @property
-    def n_leaves(self) -> int:
-        """Number of leaves."""
-        return int(np.sum(self.children_left < 0))
-
-    @property
     def n_outputs(self) -> int:
         """Length of a value: classes, or targets."""
         return self.value.shape[1]
-
-    @property
-    def max_depth(self) -> int:
-        """Depth of the deepest leaf; a lone root has depth 0."""
-        return int(self.depth.max())
-
-    @cached_property
-    def is_crisp(self) -> bool:
-        """Whether every point without missing values follows a single path."""
-        return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
 
     # Sharing
 
@@ -333,17 +383,6 @@ class SoftTree:
                     importances[self.feature[node]] += amount * (1.0 - oblique)
         return importances
 
-    def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> SoftTree:
-        """The same tree read with other kernels: half-width and shape for each feature."""
-        kernel_gates = self.gate == Gate.KERNEL
-        width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
-        kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
-        return replace(self, width=width, kernel=kernel, shapes=shapes)
-
-    def crisp(self) -> SoftTree:
-        """The same tree with every kernel gate hardened to its threshold."""
-        return replace(self, width=np.where(self.gate == Gate.KERNEL, 0.0, self.width))
-
     def walk(self) -> Iterator[int]:
         """Nodes depth first, left before right."""
         pending = [0]
@@ -366,12 +405,6 @@ class SoftTree:
 
     # Passing to the compiled loops
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
-        return X
-
     def _predict_kernel(self, X: np.ndarray, out: np.ndarray) -> None:
         """Add to `out` the predictions of a tree of kernel gates."""
         from softwood.loops.predict import add_kernel_trees
@@ -391,7 +424,7 @@ class SoftTree:
         if widths is not None or not self.is_crisp or has_missing(X):
             return None
         leaves = np.empty(len(X), dtype=np.int32)
-        crisp_leaves_fast(X, self._tests, np.where(self.children_left < 0, np.inf, self.threshold), leaves)
+        crisp_leaves_fast(X, self._tests, self._crisp_thresholds, leaves)
         return leaves
 
     @cached_property
@@ -402,17 +435,6 @@ class SoftTree:
         tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
         tests[is_leaf, 0] = 0
         return np.ascontiguousarray(tests, dtype=np.uint32)
-
-    @cached_property
-    def _ends(self) -> np.ndarray:
-        """Values up to which a point goes left as a whole, and from which on right, (n_nodes, 2)."""
-        reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
-        ends = self.threshold[:, None] - reach
-        ends[self.children_left < 0] = -np.inf, np.inf
-        return ends
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_ends", "_tests", "is_crisp")}
 
     def _scratch(self) -> tuple:
         """Scratch space of the loops: bounds, frames, and the list of a row's nodes and shares."""

@@ -35,6 +35,8 @@ NODE_PARENT, NODE_SIDE, NODE_DEPTH, NODE_FEATURE, NODE_THRESHOLD, NODE_MISSING, 
 NODE_COLUMNS = 10
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
+# The largest number: a threshold must be finite.
+LARGEST = np.finfo(np.float64).max
 # Cells of a search that are worth waking other threads for.
 WORTH_THREADS = 1 << 15
 
@@ -106,6 +108,7 @@ def scan_crisp(
     total : sums of the node;  start : (3,) sums of the missing values if they go left, else 0
     """
     empty = EMPTY * total[2]
+    least = min_mass * SLACK
     left_h = start[0]
     left_g = start[1]
     left_w = start[2]
@@ -113,7 +116,7 @@ def scan_crisp(
     for c in range(n_bins):
         if table[j, c, 2] <= empty:
             continue
-        enough = left_w >= min_mass and total[2] - left_w >= min_mass
+        enough = left_w >= least and total[2] - left_w >= least
         if before >= 0 and enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
             s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
             if s > out[line, 0]:
@@ -162,7 +165,7 @@ def scan_boxes(
         is_start = lines[begun, 0] <= lines[ended, 1]
         k = begun if is_start else ended
         t_next = lines[k, 0] if is_start else lines[k, 1]
-        enough = left_w >= least and total[2] - left_w >= least
+        enough = begun > 0 and left_w >= least and total[2] - left_w >= least
         if enough and t > lo and t < hi and left_h >= min_hessian and total[0] - left_h >= min_hessian:
             s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
             if s > out[line, 0]:
@@ -194,11 +197,34 @@ def scan_boxes(
 
 
 @compiled
+def scan_missing(
+    table, j, n_bins, above, total, min_mass, min_hessian, l2, lowest, highest, direction, out, line
+):  # fmt: skip
+    """As `scan_crisp`, of one split: all values to the left, missing ones to the right.
+
+    above : a threshold that no value of the node is above
+    """
+    least = min_mass * SLACK
+    left_h = total[0] - table[j, n_bins, 0]
+    left_g = total[1] - table[j, n_bins, 1]
+    left_w = total[2] - table[j, n_bins, 2]
+    enough = left_w > EMPTY * total[2] and left_w >= least and total[2] - left_w >= least
+    if enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
+        s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
+        if s > out[line, 0]:
+            out[line, 0] = s
+            out[line, 1] = above
+            out[line, 2] = left_h
+            out[line, 3] = left_g
+            out[line, 4] = left_w
+
+
+@compiled
 def search_feature(
     table, j, values, lows, highs, offsets, widths, interval, total, min_mass, min_hessian, l2, lowest, highest,
     direction, lines, start, out, line,
 ):  # fmt: skip
-    """Best split on one feature, in line `line` of `out`; missing values go to the side where they do better.
+    """Best split on one feature, in line `line` of `out`; missing values go to the side where they do better, or alone.
 
     Without missing values, those of later points will go to the side with the larger weight.
     """
@@ -223,6 +249,17 @@ def search_feature(
             out[line, MISSING_LEFT] = side
     if not has_missing:
         out[line, MISSING_LEFT] = 1.0 if 2.0 * out[line, LEFT_W] >= total[2] else 0.0
+    elif n_bins > 0:
+        # Known values go left, those of later points that are a little larger too.
+        first = offsets[j]
+        last = offsets[j + 1] - 1
+        above = min(highs[last] + (highs[last] - lows[first]) + widths[j], interval[1, j], LARGEST)
+        before = out[line, GAIN]
+        scan_missing(
+            table, j, n_bins, above, total, min_mass, min_hessian, l2, lowest, highest, direction, out, line,
+        )  # fmt: skip
+        if out[line, GAIN] > before:
+            out[line, MISSING_LEFT] = 0.0
 
 
 @compiled
