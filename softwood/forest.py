@@ -12,7 +12,6 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from softwood.gates import Gate
 from softwood.tree import NODE_TYPES, KernelShapes, NodeArrays, SoftTree, has_missing, kernel_scratch
 
 __all__ = ["SoftForest"]

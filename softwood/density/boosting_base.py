@@ -147,9 +147,11 @@ class KernelBoosting(KernelModel):
                 train, bins, data.problem(widths).widths, loss, self._with_reading(rules, data), seed, watched=watched,
                 n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
             )  # fmt: skip
-        finally:
+        except KeyboardInterrupt:
             if result.n_rounds:
                 self._keep(result, loss, data)
+            raise
+        self._keep(result, loss, data)
         return self
 
     # Reading the parameters

@@ -19,7 +19,7 @@ from softwood.density.choosing_forest import ForestChoice
 from softwood.density.errors import combine_widths
 from softwood.density.model import KernelModel
 from softwood.density.preparation import TrainingData
-from softwood.density.problem import Limits
+from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
 from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
 from softwood.targets import ClassTargets
@@ -109,9 +109,8 @@ class KernelForest(KernelModel):
         """
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
-        limits = replace(
-            limits, n_draw=self._n_draw(matrix.shape[1]), random_thresholds=self._random_thresholds
-        )  # fmt: skip
+        n_draw = self._n_draw(matrix.shape[1])
+        limits = replace(limits, n_draw=n_draw, random_thresholds=self._random_thresholds)
         earlier = self._earlier_trees(matrix.shape[1])
         if earlier is None:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -126,16 +125,29 @@ class KernelForest(KernelModel):
                 problem, limits, draws, self._seed, numbers, n_jobs=self.n_jobs, grown=grown,
                 progress=self._progress(numbers.start),
             )  # fmt: skip
-        finally:  # an interrupt leaves the trees that are done
-            forest = assemble(problem, limits, grown, self.ccp_alpha) if grown else None
-            if earlier is not None:
-                forest = earlier if forest is None else earlier.with_trees_of(forest)
-            if forest is not None:
-                self._grown = forest if self.warm_start else None
-                self.forest_ = self._with_prediction_kernel(forest, data)
+        except KeyboardInterrupt:
+            self._keep(grown, earlier, problem, limits, data)
+            raise
+        self._keep(grown, earlier, problem, limits, data)
         if self._wants_oob:
             self._set_oob(data, draws, rows, y)
         return self
+
+    def _keep(
+        self,
+        grown: list[np.ndarray],
+        earlier: SoftForest | None,
+        problem: GrowthProblem,
+        limits: Limits,
+        data: TrainingData,
+    ) -> None:
+        """Put the earlier and the grown trees together, if there are any."""
+        forest = assemble(problem, limits, grown, self.ccp_alpha) if grown else None
+        if earlier is not None:
+            forest = earlier if forest is None else earlier.with_trees_of(forest)
+        if forest is not None:
+            self._grown = forest if self.warm_start else None
+            self.forest_ = self._with_prediction_kernel(forest, data)
 
     # Reading the parameters
 
