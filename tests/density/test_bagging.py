@@ -397,22 +397,27 @@ def test_predictions_out_of_the_bag(n_jobs, by_cell):
     draws = replace(draws_of(training, np.ones(n), SEED), n_draws=n)
     limits = Limits(max_depth=3)
     forest = assemble(problem, limits, grow_trees(problem, limits, draws, SEED, range(4)), 0.0)
-    found, counts = out_of_bag(forest, draws, SEED, X, cells, n_jobs)
+    found, counts, variances = out_of_bag(forest, draws, SEED, X, cells, n_jobs)
 
-    expected, expected_counts = np.zeros((n, 1)), np.zeros(n)
+    each = [[] for _ in range(n)]
     for number, tree in enumerate(forest):
         masses = draws.masses(tree_seed(SEED, number))
         seen = {tuple(x) for x in X[masses > 0]}
         for i in range(n):
             if tuple(X[i]) not in seen:
-                expected[i] += tree.predict(X[i : i + 1], widths=None if cells is None else cells[i : i + 1])[0]
-                expected_counts[i] += 1
-    np.testing.assert_array_equal(counts, expected_counts)
+                each[i].append(tree.predict(X[i : i + 1], widths=None if cells is None else cells[i : i + 1])[0])
+    np.testing.assert_array_equal(counts, [len(found_by_tree) for found_by_tree in each])
     assert counts.min() == 0
     assert counts.max() == 4
     np.testing.assert_array_equal(np.isnan(found[:, 0]), counts == 0)
-    seen = counts > 0
-    np.testing.assert_allclose(found[seen], expected[seen] / counts[seen, None], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(np.isnan(variances), counts < 2)
+    for i in np.flatnonzero(counts):
+        np.testing.assert_allclose(found[i], np.mean(each[i], axis=0), rtol=0, atol=1e-12)
+        if counts[i] > 1:
+            assert variances[i] == pytest.approx(np.var(each[i], axis=0, ddof=1).sum(), abs=1e-12)
+    scaled = out_of_bag(forest, draws, SEED, X, cells, n_jobs, lambda prediction: 10 * (prediction - 3))
+    np.testing.assert_allclose(scaled[0], 10 * (found - 3), atol=1e-9)
+    np.testing.assert_allclose(scaled[2], 100 * variances, atol=1e-9)
 
 
 def test_draws_are_plain_arrays():
