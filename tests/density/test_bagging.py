@@ -276,7 +276,6 @@ def test_trees_do_not_depend_on_the_number_of_threads(alone, kind, n_jobs):
     [
         {"backend": "threading", "n_jobs": 2},
         {"backend": "sequential"},
-        {"backend": "loky", "n_jobs": 2},
         {"backend": "loky", "n_jobs": 2, "max_nbytes": 1},  # arrays are handed over in files, read-only
     ],
 )

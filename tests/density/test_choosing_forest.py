@@ -92,7 +92,7 @@ def slow_oob_loss(model, scale, X, y, n_trees=None, **conditions):
 
 @pytest.mark.parametrize("model_class", FORESTS + EXTRA)
 @pytest.mark.parametrize("bandwidth", ["auto", "oob"])
-@pytest.mark.parametrize("parameters", [{}, {"prediction_kernel": None}, {"kernel": "triangle", "ccp_alpha": 0.002}])
+@pytest.mark.parametrize("parameters", [{}, {"prediction_kernel": None, "ccp_alpha": 0.002}])
 def test_scales_are_compared_out_of_the_bag(model_class, bandwidth, parameters):
     X, y = data(model_class)
     model = model_class(5, bandwidth=bandwidth, bootstrap=True, random_state=0, **parameters)

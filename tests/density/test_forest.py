@@ -77,7 +77,8 @@ def differs(one, other):
     )
 
 
-@parametrize_with_checks([model_class(n_estimators=5) for model_class in ALL])
+# Without a bag, choosing a bandwidth takes longer; that of forests with a bag is chosen here, too.
+@parametrize_with_checks([m(5) for m in BAGGED] + [m(5, bandwidth=0.3) for m in ALL if m not in BAGGED])
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
@@ -97,7 +98,7 @@ def measures(model, X, y, leaves):
     """Score, squared error of probabilities or predictions, and size of the trees."""
     truth = y[:, None] == model.classes_ if is_classifier(model) else y
     error = (answer(model, X) - truth) ** 2
-    return [model.score(X, y), error.mean(), leaves / 30]
+    return [model.score(X, y), error.mean(), leaves / len(model.estimators_)]
 
 
 @pytest.mark.parametrize("table", range(5))
@@ -120,9 +121,9 @@ def test_bandwidth_zero_is_the_forest_of_scikit_learn(table, extra):
     )
     found, expected = [], []
     for seed in range(6):
-        model = ours(30, bandwidth=0, random_state=seed).fit(X[train], y[train])
+        model = ours(20, bandwidth=0, random_state=seed).fit(X[train], y[train])
         found.append(measures(model, X[test], y[test], model.get_n_leaves()))
-        peer = theirs[extra](30, random_state=seed).fit(X[train], y[train])
+        peer = theirs[extra](20, random_state=seed).fit(X[train], y[train])
         expected.append(measures(peer, X[test], y[test], sum(t.get_n_leaves() for t in peer.estimators_)))
     error = np.sqrt((np.var(found, axis=0, ddof=1) + np.var(expected, axis=0, ddof=1)) / 6)
     distance = np.abs(np.mean(found, axis=0) - np.mean(expected, axis=0))
@@ -199,9 +200,9 @@ def test_order_of_rows_and_columns_does_not_matter(model_class, parameters, weig
 
 
 @pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize("bandwidth", [0.3, "auto"])
-def test_same_forest_for_any_number_of_workers(model_class, bandwidth):
-    X, y = problem(model_class, n=1100)
+@pytest.mark.parametrize(("bandwidth", "n"), [(0.3, 1100), ("auto", 60)])  # 1 000 rows are predicted by two threads
+def test_same_forest_for_any_number_of_workers(model_class, bandwidth, n):
+    X, y = problem(model_class, n=n)
     model = model_class(4, bandwidth=bandwidth, max_depth=4, random_state=4)
     expected = clone(model).fit(X, y)
     for config in ({"n_jobs": 2}, {"backend": "threading", "n_jobs": 3}, {"backend": "sequential"}):
@@ -834,8 +835,6 @@ def test_in_pipelines_searches_and_files():
     model = KernelExtraTreesClassifier(5, bandwidth=0.3, random_state=0)
     alone = cross_val_score(model, X, y, cv=3)
     np.testing.assert_array_equal(cross_val_score(model.set_params(n_jobs=2), X, y, cv=3, n_jobs=2), alone)
-    with parallel_config(backend="loky", n_jobs=2):
-        np.testing.assert_array_equal(cross_val_score(clone(model).set_params(n_jobs=None), X, y, cv=3), alone)
 
 
 @pytest.mark.parametrize("model_class", ALL)
