@@ -66,7 +66,8 @@ def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.n
 
 def _at_least_zero(owner: object, name: str, value: Any) -> float:
     if not is_real(value) or value < 0:
-        rules = "'same'" if name == "prediction_bandwidth" else "'auto', 'cv', 'silverman' or 'loo'"
+        known = getattr(owner, "_rules", ("auto", "cv", "silverman", "loo"))
+        rules = "'same'" if name == "prediction_bandwidth" else ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
         raise parameter_error(owner, name, f"a number of at least 0, one per column, a dict by column, {rules}", value)
     return float(value)
 
