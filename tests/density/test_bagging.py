@@ -9,6 +9,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from softwood import KernelForestClassifier, KernelForestRegressor
 from softwood.density.bagging import Draws, _grow_some, assemble, draws_of, grow_trees, out_of_bag, tree_seed
+from softwood.density.finishing import finish
 from softwood.density.problem import Limits
 from softwood.loops import grow as loop
 from softwood.pruning import prune_cost_complexity
@@ -295,6 +296,18 @@ def test_trees_by_their_numbers(alone):
     assert grow_trees(*growth(), SEED, range(3, 3)) == []
     other = grow_trees(*growth(), SEED + 1, range(1))
     assert not np.array_equal(other[0], alone["forest"][0])
+
+
+@pytest.mark.parametrize("kind", ["forest", "extra", "regression"])
+def test_trees_put_together_are_those_trees(alone, kind):
+    problem, limits, _ = growth(kind)
+    forest = assemble(problem, limits, alone[kind], 0.0)
+    assert len(forest) == 6
+    for one, nodes in zip(forest, alone[kind], strict=True):
+        other = finish(problem, limits, nodes)
+        for field in fields(other):
+            a, b = getattr(one, field.name), getattr(other, field.name)
+            np.testing.assert_array_equal(a.edges if field.name == "shapes" else a, getattr(b, "edges", b))
 
 
 def test_trees_are_grown_from_their_rows(alone):

@@ -153,6 +153,29 @@ def test_a_forest_of_one_tree_with_all_rows_and_features_is_the_tree(model_class
 
 
 @pytest.mark.parametrize("model_class", ALL)
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"bandwidth": 0.4, "splitter": "exact"},
+        {"bandwidth": 0.4, "kernel": "gaussian", "cutoff": 0.0, "max_depth": 6},
+        {"bandwidth": 0.4, "max_leaf_nodes": 9},
+        {"bandwidth": 0.2, "measurement_error": {0: 0.5, 1: lambda x: 0.1 * np.abs(x)}},
+        {"bandwidth": 0, "splitter": "hist", "max_bins": 6},  # a bin is on one side, with all its rows
+    ],
+)
+def test_masses_of_the_nodes_are_sums_of_memberships(model_class, parameters):
+    """The trees that are read share the training rows as the trees that were grown did."""
+    X, y = problem(model_class)
+    if parameters["bandwidth"] > 0:
+        X[::9, 1] = np.nan
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    model = model_class(3, bootstrap=False, max_features=2, random_state=0, **parameters).fit(X, y, weights)
+    np.testing.assert_allclose(weights @ model.memberships(X), model.forest_.mass, rtol=1e-4, atol=1e-4)
+    for tree in model.forest_:
+        assert tree.n_leaves > 3
+
+
+@pytest.mark.parametrize("model_class", ALL)
 def test_a_kernel_helps_where_the_signal_is_smooth(model_class):
     rng = np.random.default_rng(0)
     X, new = rng.uniform(-2, 2, size=(2, 300, 1))
@@ -265,6 +288,13 @@ def test_wrong_values_are_told_by_name(model_class, name, value):
     model = model_class(**{"n_estimators": 2, "bandwidth": 0.1, "bootstrap": True, name: value})
     with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
         model.fit(X, y)
+
+
+@pytest.mark.parametrize("model_class", ALL)
+@pytest.mark.parametrize("value", ["wide", None, -1.0])
+def test_all_rules_for_the_bandwidth_are_told(model_class, value):
+    with pytest.raises(ValueError, match=r"'auto', 'oob', 'cv', 'silverman'(,| or) 'loo'. Got"):
+        model_class(2, bandwidth=value).fit([[0.0], [1.0]], [0, 1])
 
 
 @pytest.mark.parametrize("model_class", CLASSIFIERS)
