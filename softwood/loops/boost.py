@@ -165,7 +165,8 @@ def scan_boxes(
         is_start = lines[begun, 0] <= lines[ended, 1]
         k = begun if is_start else ended
         t_next = lines[k, 0] if is_start else lines[k, 1]
-        enough = begun > 0 and left_w >= least and total[2] - left_w >= least
+        has_values = ended > 0 or t > lines[0, 0]  # missing values alone are not for this scan
+        enough = has_values and left_w >= least and total[2] - left_w >= least
         if enough and t > lo and t < hi and left_h >= min_hessian and total[0] - left_h >= min_hessian:
             s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
             if s > out[line, 0]:
