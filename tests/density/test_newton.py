@@ -1,0 +1,268 @@
+"""One tree of boosting: the same for any number of threads and any room, its rows, and what it becomes."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+from softwood.density.binning import bin_features
+from softwood.density.newton import NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
+from softwood.loops import boost as loop
+from tests.reference.kernels import BOX
+from tests.reference.sharing import prediction
+
+BANDWIDTHS = [0.0, 0.3]
+
+
+def problem(n=200, p=4, seed=0, missing=0.1):
+    """A matrix, and hessian, gradient and weight of its rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    gradient = X[:, 0] + np.abs(X[:, 1]) - 1.0 + 0.5 * rng.normal(size=n)
+    X[rng.random((n, p)) < missing] = np.nan
+    weight = rng.uniform(0.5, 2.0, size=n)
+    return X, np.column_stack([weight * rng.uniform(0.2, 1.0, size=n), weight * gradient, weight])
+
+
+def grow(X, sums, bandwidth, limits=None, rows=None, features=None, n_threads=1):
+    p = X.shape[1]
+    grower = NewtonGrower(bin_features(X, None, 255), limits or NewtonLimits(min_mass=3.0), n_threads)
+    return grower.grow(sums, rows, np.arange(p) if features is None else features, np.full(p, bandwidth))
+
+
+def memberships(tree, n):
+    """Share of each row in each leaf, (n_leaves, n)."""
+    out = np.zeros((len(tree.leaves), n))
+    for leaf in range(len(tree.leaves)):
+        rows, shares = tree.members(leaf)
+        assert len(set(rows)) == len(rows)
+        out[leaf, rows] = shares
+    return out
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+@pytest.mark.parametrize("max_leaves", [31, None])
+def test_same_tree_for_any_number_of_threads(bandwidth, max_leaves):
+    X, sums = problem(n=4000, p=11)
+    limits = NewtonLimits(max_leaves=max_leaves, min_mass=60.0)
+    assert (len(X) + 2 * 256) * X.shape[1] > loop.WORTH_THREADS, "large enough to be divided"
+    one, two = (grow(X, sums, bandwidth, limits, n_threads=n) for n in (1, 2))
+    assert len(one.nodes) > 20
+    for name in ("nodes", "leaves", "rows", "shares"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+
+
+def test_two_python_threads_may_grow_at_once():
+    X, sums = problem(n=4000, p=11)
+    with ThreadPoolExecutor(4) as pool:
+        trees = list(pool.map(lambda _: grow(X, sums, 0.0, n_threads=2), range(8)))
+    for tree in trees[1:]:
+        np.testing.assert_array_equal(tree.nodes, trees[0].nodes)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+@pytest.mark.parametrize("max_leaves", [20, None])
+def test_arrays_grow_as_needed(bandwidth, max_leaves):
+    X, sums = problem(n=80)
+    limits, widths = NewtonLimits(max_leaves=max_leaves, min_mass=2.0), np.full(4, bandwidth)
+    bins, features = bin_features(X, None, 255), np.arange(4)
+    expected = NewtonGrower(bins, limits).grow(sums, None, features, widths)
+    grower = NewtonGrower(bins, limits)
+    for name, room in (("leaves", 1), ("splits", 1), ("bounds", 1), ("nodes", 1), ("tables", 1), ("rows", 80)):
+        setattr(grower, name, getattr(grower, name)[:room].copy())
+    for _ in range(2):  # again with the room that there is now
+        found = grower.grow(sums, None, features, widths)
+        assert len(found.leaves) > 8
+        np.testing.assert_array_equal(found.nodes, expected.nodes)
+        np.testing.assert_array_equal(memberships(found, 80), memberships(expected, 80))
+
+
+@pytest.mark.tiny
+def test_a_grower_forgets_its_last_tree():
+    X, sums = problem(n=80)
+    bins, limits = bin_features(X, None, 255), NewtonLimits(max_leaves=8, min_mass=2.0)
+    grower = NewtonGrower(bins, limits)
+    some = np.arange(0, 80, 2)
+    for bandwidth, rows, features in (
+        (0.0, None, [0, 1, 2, 3]),
+        (0.3, None, [0, 1, 2, 3]),
+        (0.3, some, [1, 3]),
+        (0.0, some, [0, 2]),
+        (0.3, None, [2]),
+    ):
+        arguments = (sums, rows, np.array(features), np.full(4, bandwidth))
+        found, expected = grower.grow(*arguments), NewtonGrower(bins, limits).grow(*arguments)
+        np.testing.assert_array_equal(found.nodes, expected.nodes)
+        np.testing.assert_array_equal(memberships(found, 80), memberships(expected, 80))
+        assert (found.shares is None) == (bandwidth == 0.0)
+
+
+# ------------------------------------------------------------------ rows and limits
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+@pytest.mark.parametrize("cutoff", [0.0, 0.02])
+@pytest.mark.parametrize("rows", [None, np.arange(10, 70)])
+def test_rows_and_shares_of_the_leaves_add_up(bandwidth, cutoff, rows):
+    X, sums = problem(n=80)
+    tree = grow(X, sums, bandwidth, NewtonLimits(max_leaves=9, min_mass=2.0, cutoff=cutoff), rows)
+    assert len(tree.leaves) == 9
+    shares = memberships(tree, 80)
+    expected = np.ones(80) if rows is None else np.isin(np.arange(80), rows).astype(float)
+    np.testing.assert_allclose(shares.sum(axis=0), expected, rtol=0, atol=1e-12)
+    assert shares[shares > 0].min() >= cutoff
+    if bandwidth == 0.0:
+        assert set(np.unique(shares)) == {0.0, 1.0}
+    else:
+        assert np.any((shares > 0) & (shares < 1))
+    lines = tree.nodes[tree.leaves[:, loop.LINE].astype(int)]
+    columns = [loop.NODE_H, loop.NODE_G, loop.NODE_W]
+    np.testing.assert_allclose(lines[:, columns], shares @ sums, rtol=1e-12, atol=1e-12)
+    # the sums of a node are those of its children
+    for line in np.flatnonzero(tree.nodes[:, loop.NODE_FEATURE] >= 0):
+        below = tree.nodes[tree.nodes[:, loop.NODE_PARENT] == line]
+        assert below[:, loop.NODE_SIDE].tolist() == [0, 1]
+        np.testing.assert_allclose(below[:, columns].sum(axis=0), tree.nodes[line, columns], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+def test_limits_hold(bandwidth):
+    X, sums = problem(n=120)
+
+    def nodes(**limits):
+        return grow(X, sums, bandwidth, NewtonLimits(**{"min_mass": 1.0, **limits})).nodes
+
+    assert np.sum(nodes(max_leaves=5)[:, loop.NODE_FEATURE] < 0) == 5
+    assert nodes(max_depth=2)[:, loop.NODE_DEPTH].max() == 2
+    assert nodes(max_leaves=None, max_depth=2)[:, loop.NODE_DEPTH].max() == 2
+    assert nodes(min_mass=12.5)[:, loop.NODE_W].min() >= 12.5 * (1 - 1e-9)
+    assert len(nodes(max_leaves=None)) > len(nodes(max_leaves=None, min_mass=5.0)) > 1
+    assert len(nodes(min_mass=1000.0)) == 1
+    plain, damped = nodes(max_leaves=2), nodes(max_leaves=2, l2=100.0)
+    h, g = damped[:, loop.NODE_H], damped[:, loop.NODE_G]
+    np.testing.assert_allclose(damped[:, loop.NODE_VALUE], -g / (h + 100.0))
+    assert np.abs(damped[:, loop.NODE_VALUE]).max() < np.abs(plain[:, loop.NODE_VALUE]).max()
+    scores = plain[:, loop.NODE_G] ** 2 / plain[:, loop.NODE_H]
+    gain = scores[1] + scores[2] - scores[0]
+    assert len(nodes(min_gain=gain * (1 + 1e-6))) == 1
+    assert len(nodes(min_gain=gain * (1 - 1e-6))) >= 3
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+@pytest.mark.parametrize("direction", [1, -1])
+def test_directions_hold_between_all_leaves(bandwidth, direction):
+    X, sums = problem(n=120)
+    directions = np.array([direction, -direction, 0, 0])
+    tree = boosted_tree(grow(X, sums, bandwidth, NewtonLimits(min_mass=1.0, directions=directions)), 0.0)
+    assert {0, 1} & set(tree.feature)
+    rng = np.random.default_rng(1)
+    for j, d in ((0, direction), (1, -direction)):
+        rows = np.repeat(rng.normal(size=(20, 1, 4)), 40, axis=1)
+        rows[:, :, j] = np.linspace(-3, 3, 40)
+        rows[::3, :, 2] = np.nan
+        values = tree.predict(rows.reshape(-1, 4)).reshape(20, 40)
+        assert np.all(d * np.diff(values, axis=1) >= -1e-12)
+
+
+# ------------------------------------------------------------------ the finished tree
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("rows", [None, np.arange(10, 70)])
+def test_crisp_trees_add_what_they_predict(rows):
+    """To the last bit, however many values share a bin."""
+    X, sums = problem(n=400 if rows is None else 80, missing=0.0 if rows is None else 0.1)
+    tree = grow(X, sums, 0.0, rows=rows)
+    raw = np.full((len(X), 2), 0.25)
+    tree.add_to(raw, 1)
+    expected = 0.25 + boosted_tree(tree, 1e-4).predict(X)[:, 0]
+    at = slice(None) if rows is None else rows
+    np.testing.assert_array_equal(raw[at, 1], expected[at])
+    assert np.all(raw[:, 0] == 0.25)
+    if rows is not None:
+        assert np.all(np.delete(raw[:, 1], rows) == 0.25)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cutoff", [0.0, 1e-2])
+def test_soft_trees_add_what_they_predict(cutoff):
+    """Where every value has its own bin."""
+    X, sums = problem(n=80)
+    tree = grow(X, sums, 0.3, NewtonLimits(max_leaves=9, min_mass=2.0, cutoff=cutoff))
+    raw = np.zeros((80, 1))
+    tree.add_to(raw, 0)
+    finished = boosted_tree(tree, cutoff)
+    np.testing.assert_allclose(raw, finished.predict(X), rtol=0, atol=1e-12)
+    slow = [prediction(finished, [BOX], x) for x in X]
+    np.testing.assert_allclose(raw, slow, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(finished.mass, sums[:, 2] @ finished.memberships(X).toarray(), rtol=1e-9)
+
+
+@pytest.mark.tiny
+def test_soft_trees_of_few_bins_add_nearly_what_they_predict():
+    """Rows are shared as the mean of their bin is; the more bins, the more exactly."""
+    X, sums = problem(n=300, missing=0.0)
+    errors = []
+    for max_bins in (20, 60, 200):
+        grower = NewtonGrower(bin_features(X, None, max_bins), NewtonLimits(max_leaves=9, min_mass=3.0))
+        tree = grower.grow(sums, None, np.arange(4), np.full(4, 0.3))
+        raw = np.zeros((300, 1))
+        tree.add_to(raw, 0)
+        error = raw - boosted_tree(tree, 1e-6).predict(X)
+        errors.append(np.sqrt((error**2).mean()) / raw.std())
+    assert errors[0] > 1.5 * errors[1] > 3 * errors[2]
+    assert errors[2] < 0.05
+
+
+@pytest.mark.tiny
+def test_the_forest_is_the_sum_of_its_trees():
+    X, sums = problem(n=80)
+    limits = [NewtonLimits(max_leaves=k, min_mass=2.0) for k in (2, 7, 4, 5)]
+    trees = [grow(X, sums, b, each) for b, each in zip((0.0, 0.3, 0.3, 0.1), limits, strict=True)]
+    trees.append(grow(X, sums, 0.3, NewtonLimits(min_mass=1000.0)))  # a lone root
+    output, base = np.array([0, 1, 2, 1, 0]), np.array([0.5, -1.0, 2.0])
+    forest = boosted_forest(trees, output, base, 1e-3)
+    expected = np.tile(base, (80, 1))
+    for number, (tree, k) in enumerate(zip(trees, output, strict=True)):
+        alone = boosted_tree(tree, 1e-3)
+        expected[:, k] += alone.predict(X)[:, 0]
+        for field in fields(alone):
+            if field.name != "shapes":
+                np.testing.assert_array_equal(
+                    getattr(forest[number], field.name), getattr(alone, field.name), err_msg=field.name
+                )
+        np.testing.assert_array_equal(alone.value[:, 0], tree.nodes[:, loop.NODE_VALUE])
+        np.testing.assert_array_equal(alone.threshold, tree.nodes[:, loop.NODE_THRESHOLD])
+        inner = alone.feature >= 0
+        np.testing.assert_array_equal(alone.width[inner], tree.widths[alone.feature[inner]])
+        assert not alone.width[~inner].any()
+    np.testing.assert_allclose(forest.predict(X), expected, rtol=0, atol=1e-12)
+    assert not forest.is_mean
+    assert forest.sizes.tolist() == [3, 13, 7, 9, 1]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+def test_importances_are_gains(bandwidth):
+    X, sums = problem(n=80)
+    trees = [grow(X, sums, bandwidth, NewtonLimits(max_leaves=k, min_mass=2.0)) for k in (4, 9)]
+    gains = np.zeros((2, 4))
+    for tree, out in zip(trees, gains, strict=True):
+        nodes = tree.nodes
+        score = nodes[:, loop.NODE_G] ** 2 / nodes[:, loop.NODE_H]
+        for line in np.flatnonzero(nodes[:, loop.NODE_FEATURE] >= 0):
+            gain = score[nodes[:, loop.NODE_PARENT] == line].sum() - score[line]
+            assert gain > 0
+            out[int(nodes[line, loop.NODE_FEATURE])] += gain
+        np.testing.assert_allclose(boosted_tree(tree, 0.0).feature_importances(), out / out.sum(), rtol=1e-9)
+    forest = boosted_forest(trees, np.zeros(2), np.zeros(1), 0.0)
+    total = gains.sum(axis=0)
+    np.testing.assert_allclose(forest.feature_importances(), total / total.sum(), rtol=1e-9)
