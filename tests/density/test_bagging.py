@@ -1,5 +1,6 @@
 """Rows drawn for the trees of a forest, growing them by several workers, and predictions out of the bag."""
 
+import threading
 from dataclasses import fields, replace
 
 import numpy as np
@@ -8,6 +9,7 @@ from joblib import parallel_config
 from sklearn.utils.class_weight import compute_class_weight
 
 from softwood import KernelForestClassifier, KernelForestRegressor
+from softwood.density import bagging
 from softwood.density.bagging import Draws, _grow_some, assemble, draws_of, grow_trees, out_of_bag, tree_seed
 from softwood.density.finishing import finish
 from softwood.density.problem import Limits
@@ -184,6 +186,7 @@ def test_some_of_the_rows():
     X, y = data()
     weights = np.random.default_rng(1).integers(1, 4, size=40).astype(float)
     rows = np.arange(0, 40, 3)
+    weights[rows] = 4.0
     some = drawn(X, y, weights, n_draws=20).within(rows)
     assert some.n_draws == round(20 * weights[rows].sum() / weights.sum())
     np.testing.assert_array_equal(np.sort(some.order), rows)
@@ -346,6 +349,26 @@ def test_an_interrupt_leaves_the_first_trees(alone, n_jobs, after):
         grow_trees(*growth(), SEED, range(6), n_jobs=n_jobs, grown=grown, progress=interrupt)
     assert len(grown) < 6
     assert n_jobs > 1 or len(grown) == after
+    assert_same(grown, alone["forest"][: len(grown)])
+
+
+def test_an_interrupt_leaves_no_gap(alone, monkeypatch):
+    """The first tree takes long: the ones after it, which are done, are of no use without it."""
+    grow_one, may_go_on, grown = bagging._grow_one, threading.Event(), []
+
+    def slowly(problem, limits, draws, seed, number, space):
+        if number == 0:
+            may_go_on.wait(5.0)
+        return grow_one(problem, limits, draws, seed, number, space)
+
+    def interrupt(n_trees):
+        if n_trees >= 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(bagging, "_grow_one", slowly)
+    with pytest.raises(KeyboardInterrupt):
+        grow_trees(*growth(), SEED, range(6), n_jobs=2, grown=grown, progress=interrupt)
+    may_go_on.set()
     assert_same(grown, alone["forest"][: len(grown)])
 
 
