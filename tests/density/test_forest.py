@@ -586,7 +586,7 @@ def test_no_score_unless_wanted(model_class):
 
 
 @pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize(("wanted", "number"), [(None, 80), (20, 20), (0.25, 20), (1.0, 80), (1, 1), (1e-9, 1)])
+@pytest.mark.parametrize(("wanted", "number"), [(None, 80), (20, 20), (0.32, 26), (1.0, 80), (1, 1), (1e-9, 1)])
 def test_rows_drawn_for_each_tree(model_class, wanted, number):
     X, y = problem(model_class)
     model = model_class(5, bandwidth=0.3, bootstrap=True, max_samples=wanted, random_state=0).fit(X, y)
