@@ -7,7 +7,7 @@ many places in this order to draw from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -209,9 +209,11 @@ def _grow_one(
     return grow_nodes(problem, limits, seed=own, rows=rows, weights=weights, n_jobs=1, space=space)
 
 
-def assemble(problem: GrowthProblem, limits: Limits, tables: Sequence[np.ndarray], ccp_alpha: float) -> SoftForest:
-    """The forest of these trees, pruned if asked for."""
-    forest = finish_forest(problem, limits, tables)
+def assemble(
+    problem: GrowthProblem, limits: Limits, tables: list[np.ndarray], ccp_alpha: float, *, consume: bool = False
+) -> SoftForest:
+    """The forest of these trees, pruned if asked for; `consume` as in `finish_forest`."""
+    forest = finish_forest(problem, limits, tables, consume=consume)
     return SoftForest.mean([prune_cost_complexity(tree, ccp_alpha) for tree in forest]) if ccp_alpha > 0 else forest
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.density.bagging import draws_of
 from softwood.density.choosing import best_of
+from softwood.density.errors import combine_widths
 from softwood.density.kernels import find_column
 from softwood.density.model import KernelModel
 from softwood.density.newton import NewtonLimits, boosted_forest
@@ -23,6 +24,7 @@ from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
 from softwood.forest import SoftForest
 from softwood.losses import Loss
 from softwood.parameters import check_flag, check_integer, check_number, parameter_error
+from softwood.tree import SoftTree
 
 __all__ = ["KernelBoosting"]
 
@@ -127,6 +129,8 @@ class KernelBoosting(KernelModel):
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), None, "squared_error")
         if len(common_errors(data.errors)) < len(data.errors):
             raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
+        if self._has_node_widths and data.errors:
+            raise self._no_errors_with_node_widths()
         rules = self._rules_for(rules, data, loss)
         draws = draws_of(data, weights, seed)
         everything = BoostingData(matrix, learned, weights, draws.group)
@@ -219,7 +223,13 @@ class KernelBoosting(KernelModel):
         same_width = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
         if same_kernel and same_width:
             return rules
-        return replace(rules, read=lambda tree: self._with_prediction_kernel(tree, data))
+
+        def read(tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
+            finished = self._with_prediction_kernel(tree, data)
+            cells = combine_widths(*self._prediction, common_errors(data.errors), matrix)[1]
+            return finished.predict(matrix, widths=cells)[:, 0]
+
+        return replace(rules, read=read)
 
     def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
         """The loss, and the targets of the rows that are left as it takes them."""

@@ -142,7 +142,7 @@ class KernelForest(KernelModel):
         data: TrainingData,
     ) -> None:
         """Put the earlier and the grown trees together, if there are any."""
-        forest = assemble(problem, limits, grown, self.ccp_alpha) if grown else None
+        forest = assemble(problem, limits, grown, self.ccp_alpha, consume=True) if grown else None
         if earlier is not None:
             forest = earlier if forest is None else earlier.with_trees_of(forest)
         if forest is not None:

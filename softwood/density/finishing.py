@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,36 +29,45 @@ def finish(
     return SoftTree(**_arrays(problem, limits, nodes, node_widths))
 
 
-def finish_forest(problem: GrowthProblem, limits: Limits, tables: Sequence[np.ndarray]) -> SoftForest:
-    """A forest from the nodes of each of its trees."""
-    sizes = [len(nodes) for nodes in tables]
-    nodes = np.concatenate(tables)
-    arrays = _arrays(problem, limits, nodes, None, sizes)
+def finish_forest(
+    problem: GrowthProblem, limits: Limits, tables: list[np.ndarray], *, consume: bool = False
+) -> SoftForest:
+    """A forest from the nodes of each of its trees.
+
+    Parameters
+    ----------
+    consume : whether each table is given up once it is read, so that there are never two copies of all trees
+    """
+    offsets = np.concatenate([[0], np.cumsum([len(nodes) for nodes in tables])]).astype(np.int64)
+    n_trees, out = len(tables), {}
+    for k in range(n_trees):
+        for name, array in _arrays(problem, limits, tables[k], None).items():
+            if not isinstance(array, np.ndarray):
+                out[name] = array
+                continue
+            if name not in out:
+                out[name] = np.empty((offsets[-1], *array.shape[1:]), dtype=array.dtype)
+            out[name][offsets[k] : offsets[k + 1]] = array
+        if consume:
+            tables[k] = np.empty((0, 0))
     return SoftForest(
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        output=np.zeros(len(tables), np.int32),
-        base=np.zeros(arrays["value"].shape[1]),
+        offsets=offsets,
+        output=np.zeros(n_trees, np.int32),
+        base=np.zeros(out["value"].shape[1]),
         is_mean=True,
-        **arrays,
+        **out,
     )
 
 
 def _arrays(
-    problem: GrowthProblem,
-    limits: Limits,
-    nodes: np.ndarray,
-    node_widths: np.ndarray | None,
-    sizes: list[int] | None = None,
+    problem: GrowthProblem, limits: Limits, nodes: np.ndarray, node_widths: np.ndarray | None
 ) -> dict[str, Any]:
-    """Arrays of one tree, or of several with these numbers of nodes, numbered within each tree."""
+    """Arrays of one tree."""
     n = len(nodes)
-    sizes = [n] if sizes is None else sizes
-    begin = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
     parent = nodes[:, loop.PARENT].astype(np.int32)
-    side = nodes[:, loop.SIDE].astype(np.int64)
     children = np.full((2, n), -1, dtype=np.int32)
     below = np.flatnonzero(parent >= 0)
-    children[side[below], parent[below] + begin[below]] = below - begin[below]
+    children[nodes[below, loop.SIDE].astype(np.int64), parent[below]] = below
     feature = nodes[:, loop.FEATURE].astype(np.int32)
     is_inner = feature >= 0
     widths = problem.widths[feature] if node_widths is None else node_widths

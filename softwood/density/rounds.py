@@ -41,7 +41,7 @@ class BoostingRules:
     decay : factor of the bandwidth from one round to the next
     subsample : part of the rows for each round;  n_features : features drawn for each tree
     patience, tol : stop after so many rounds in which the watched loss falls by no more than `tol`
-    read : how a grown tree will be read, if not as it was grown
+    read : predictions (n,) of a grown tree for rows (n, p), if it will not be read as it was grown
     """
 
     learning_rate: float
@@ -52,7 +52,7 @@ class BoostingRules:
     n_features: int | None = None
     patience: int | None = None
     tol: float = 0.0
-    read: Callable[[SoftTree], SoftTree] | None = None
+    read: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass
@@ -125,11 +125,11 @@ def boost(
             features = _draw_features(p, rules.n_features, rng)
             tree = grower.grow(rows_sums, rows, features, widths * rules.decay**number)
             if not loss.has_exact_leaves:
-                _refit_leaves(tree, loss, data, raw[:, score])
+                _refit_leaves(tree, loss, data, raw[:, score], rules.limits.directions)
             tree.nodes[:, loop.NODE_VALUE] *= rules.learning_rate
             _add_tree(tree, rules, rows, data.matrix, step, score)
             if watched is not None and raw_watched is not None:
-                raw_watched[:, score] += _read(tree, rules).predict(watched.matrix)[:, 0]
+                raw_watched[:, score] += _read(tree, rules, watched.matrix)
             result.trees.append(replace(tree, leaves=_NONE, rows=_NONE, shares=None))
             result.output.append(score)
         raw = step
@@ -177,13 +177,39 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
     return np.sort(rng.permutation(p)[:n_features])
 
 
-def _refit_leaves(tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray) -> None:
-    """Give the leaves the values that their loss is smallest with, within the limits of monotonic constraints."""
+def _refit_leaves(
+    tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, directions: np.ndarray | None
+) -> None:
+    """Give the leaves the values that their loss is smallest with, within monotonic constraints."""
     for leaf in range(len(tree.leaves)):
         rows, shares = tree.members(leaf)
         value = loss.leaf_value(data.y[rows] - raw[rows], data.weights[rows] * shares)
-        lowest, highest = tree.leaves[leaf, [loop.LOWEST, loop.HIGHEST]]
-        tree.nodes[int(tree.leaves[leaf, loop.LINE]), loop.NODE_VALUE] = min(max(value, lowest), highest)
+        tree.nodes[int(tree.leaves[leaf, loop.LINE]), loop.NODE_VALUE] = value
+    if directions is not None:
+        _keep_directions(tree.nodes, directions)
+
+
+def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
+    """Limit the leaves' values as growing limits Newton steps: the sides of a constrained split stay on their side."""
+    n = len(nodes)
+    parent, side, feature = (nodes[:, c].astype(int) for c in (loop.NODE_PARENT, loop.NODE_SIDE, loop.NODE_FEATURE))
+    mass = np.where(feature < 0, nodes[:, loop.NODE_W], 0.0)
+    total = mass * nodes[:, loop.NODE_VALUE]
+    children = np.zeros((n, 2), dtype=int)
+    for line in range(n - 1, 0, -1):  # children come after their parents
+        mass[parent[line]] += mass[line]
+        total[parent[line]] += total[line]
+        children[parent[line], side[line]] = line
+    mean = total / mass
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    for node in np.flatnonzero(feature >= 0):
+        below = children[node]
+        low[below], high[below] = low[node], high[node]
+        if direction := directions[feature[node]]:
+            middle = np.clip(mean[below], low[node], high[node]).mean()
+            lower, upper = below if direction > 0 else below[::-1]
+            high[lower] = low[upper] = middle
+    nodes[:, loop.NODE_VALUE] = np.clip(nodes[:, loop.NODE_VALUE], low, high)
 
 
 def _add_tree(
@@ -193,9 +219,10 @@ def _add_tree(
     if rows is None and rules.read is None:
         tree.add_to(raw, score)
     else:
-        raw[:, score] += _read(tree, rules).predict(matrix)[:, 0]
+        raw[:, score] += _read(tree, rules, matrix)
 
 
-def _read(tree: NewtonTree, rules: BoostingRules) -> SoftTree:
+def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
+    """Predictions of the tree as it will be read, (n,)."""
     finished = boosted_tree(tree, rules.limits.cutoff)
-    return finished if rules.read is None else rules.read(finished)
+    return finished.predict(matrix)[:, 0] if rules.read is None else rules.read(finished, matrix)
