@@ -34,9 +34,7 @@ def test_scikit_learn_contract(estimator, check):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss["loss"])
 def test_bandwidth_zero_is_histogram_boosting(loss):
-    """Equal within a small part of the spread. Steps of single rows have few distinct gradients with the absolute and the
-    quantile loss, so many splits tie, and ties are broken in other ways.
-    """
+    """Equal within a small part of the spread: with few distinct gradients many splits tie."""
     X, y = data(600)
     settings = {"max_iter": 30, "early_stopping": False, **loss}
     ours = KernelBoostingRegressor(bandwidth=0, **settings).fit(X, y).predict(X)
