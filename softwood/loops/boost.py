@@ -35,6 +35,8 @@ NODE_PARENT, NODE_SIDE, NODE_DEPTH, NODE_FEATURE, NODE_THRESHOLD, NODE_MISSING, 
 NODE_COLUMNS = 10
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
+# Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
+TIE = 1e-12
 # The largest number: a threshold must be finite.
 LARGEST = np.finfo(np.float64).max
 # Cells of a search that are worth waking other threads for.
@@ -119,7 +121,7 @@ def scan_crisp(
         enough = left_w >= least and total[2] - left_w >= least
         if before >= 0 and enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
             s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
-            if s > out[line, 0]:
+            if s - TIE * abs(s) > out[line, 0]:
                 out[line, 0] = s
                 out[line, 1] = middle_of(highs[offset + before], lows[offset + c])
                 out[line, 2] = left_h
@@ -169,7 +171,7 @@ def scan_boxes(
         enough = has_values and left_w >= least and total[2] - left_w >= least
         if enough and t > lo and t < hi and left_h >= min_hessian and total[0] - left_h >= min_hessian:
             s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
-            if s > out[line, 0]:
+            if s - TIE * abs(s) > out[line, 0]:
                 out[line, 0] = s
                 out[line, 1] = middle_of(t, t_next) if begun == ended else t
                 out[line, 2] = left_h
@@ -212,7 +214,7 @@ def scan_missing(
     enough = left_w > EMPTY * total[2] and left_w >= least and total[2] - left_w >= least
     if enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
         s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
-        if s > out[line, 0]:
+        if s - TIE * abs(s) > out[line, 0]:
             out[line, 0] = s
             out[line, 1] = above
             out[line, 2] = left_h
@@ -326,11 +328,12 @@ def choose_split(leaves, leaf, found, features, l2, min_gain, splits):
     base = score(
         leaves[leaf, SUM_G], leaves[leaf, SUM_H], l2, leaves[leaf, LOWEST], leaves[leaf, HIGHEST]
     )  # fmt: skip
-    tie = 1e-12 * (abs(base) + 1e-300)
+    best = -np.inf
     for f in range(features.shape[0]):
-        gain = found[f, GAIN] - base
-        if gain > min_gain + tie and gain > leaves[leaf, BEST_GAIN] + tie:
-            leaves[leaf, BEST_GAIN] = gain
+        s = found[f, GAIN]
+        if s - base > min_gain + TIE * abs(base) and s - TIE * abs(s) > best:
+            best = s
+            leaves[leaf, BEST_GAIN] = s - base
             leaves[leaf, BEST_FEATURE] = features[f]
             for c in range(found.shape[1]):
                 splits[leaf, c] = found[f, c]

@@ -151,18 +151,13 @@ def candidates(leaf, column, j, sums, rules):
 
 def best_split(leaf, columns, features, sums, rules):
     """The split with the largest gain, the first of equals; None if none gains anything."""
-    best = None
-    base = leaf.score(leaf.shares @ sums, rules.l2)
+    best, base = None, leaf.score(leaf.shares @ sums, rules.l2)
     for j in features:
-        of_feature = None
         for split in candidates(leaf, columns[j], j, sums, rules):
-            if of_feature is None or split.gain > of_feature.gain + 1e-12 * (abs(base) + abs(split.gain)):
-                of_feature = split
-        tie = 1e-12 * abs(base)
-        if of_feature is None or of_feature.gain <= rules.min_gain + tie:
-            continue
-        if best is None or of_feature.gain > best.gain + tie:
-            best = of_feature
+            is_gain = split.gain > rules.min_gain + 1e-12 * abs(base)
+            tie = 1e-12 * abs(base + split.gain)
+            if is_gain and (best is None or split.gain > best.gain + tie):
+                best = split
     return best
 
 
