@@ -67,7 +67,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         As in `KernelTreeClassifier`.
     early_stopping : bool or "auto", default="auto"
         Watch the loss of a part of the rows, stop when it falls no more, and keep the rounds up to the best one.
-        "auto" does so from 10 000 rows on.
+        "auto" does so above 10 000 rows.
     validation_fraction : float, default=0.1
         Part of the rows that is watched.
     n_iter_no_change : int, default=10

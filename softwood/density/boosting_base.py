@@ -33,7 +33,7 @@ AUTO_GRID = (0.0, 0.05, 0.15, 0.4)
 # "auto" compares so many rounds with steps as long as all rounds have together, on three folds up to so many rows, and
 # on one part of at most so many above.
 AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 30, 1000, 8000
-# Rows from which on early_stopping="auto" stops early, as in scikit-learn.
+# With more rows early_stopping="auto" stops early, as in scikit-learn.
 STOP_FROM = 10_000
 
 
@@ -134,22 +134,26 @@ class KernelBoosting(KernelModel):
         rules = self._rules_for(rules, data, loss)
         draws = draws_of(data, weights, seed)
         everything = BoostingData(matrix, learned, weights, draws.group)
-        train, watched = self._part(everything, seed)
-        widths = self._given_widths(data)
+        is_watched = self._watched_rows(everything, seed)
+        train, watched, seen = everything, None, data
+        if is_watched is None:
+            rules = replace(rules, patience=None)
+        else:  # the watched rows have no part in the bins, nor in the bandwidths
+            train, watched = _rows_of(everything, ~is_watched), _rows_of(everything, is_watched)
+            seen = replace(
+                data, matrix=train.matrix, targets=targets.take(np.flatnonzero(~is_watched)), weights=train.weights,
+                bins=self._bins_of(train),
+            )  # fmt: skip
+        widths = self._given_widths(seen)
         if widths is None:
             self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed)
             widths = self.bandwidth_ * data.deviations
         self.bandwidths_ = widths
-        if watched is None:
-            bins = data.bins
-            rules = replace(rules, patience=None)
-        else:  # the watched rows have no part in the bins
-            bins = self._bins_of(train)
         result = Boosted(loss.start(train.y, train.weights))
         try:
             boost(
-                train, bins, data.problem(widths).widths, loss, self._with_reading(rules, data), seed, watched=watched,
-                n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
+                train, seen.bins, data.problem(widths).widths, loss, self._with_reading(rules, data), seed,
+                watched=watched, n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
             )  # fmt: skip
         except KeyboardInterrupt:
             if result.n_rounds:
@@ -244,15 +248,14 @@ class KernelBoosting(KernelModel):
 
     # Parts of the rows
 
-    def _part(self, data: BoostingData, seed: int) -> tuple[BoostingData, BoostingData | None]:
-        """Rows to learn from and rows to watch, divided by content; no rows to watch without early stopping."""
+    def _watched_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
+        """Which rows are watched, drawn by content, (n,) bool; None if there are none."""
         wanted = len(data.matrix) > STOP_FROM if isinstance(self.early_stopping, str) else self.early_stopping
         n_groups = int(data.group.max()) + 1
         n_watched = round(n_groups * float(self.validation_fraction))
         if not wanted or n_watched == 0 or n_watched == n_groups:
-            return data, None
-        is_watched = np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_watched
-        return _rows_of(data, ~is_watched), _rows_of(data, is_watched)
+            return None
+        return np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_watched
 
     def _bins_of(self, data: BoostingData) -> Any:
         from softwood.density.binning import bin_features
