@@ -143,6 +143,8 @@ class _Grower:
             "left_rows": make("left_rows", (m,), np.uint32),
             "left_shares": make("left_shares", (m,)),
             "order": make("order", (self.p,), np.int64),
+            "numbers": make("numbers", (q,), np.int32),
+            "totals": make("totals", (q,)),
             "words": make("words", (n_words,), np.uint64),
             "groups": make("groups", ((n_words >> 6) + 1,), np.uint64),
             "atoms": make("atoms", (most, 3 + q)),
@@ -197,7 +199,7 @@ class _Grower:
                 scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
                 self.problem.bins.priority, scratch["order"], scratch["tables"], scratch["words"], scratch["groups"],
                 scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"], scratch["node_codes"],
-                scratch["bin_shares"], scratch["node_shares"],
+                scratch["bin_shares"], scratch["node_shares"], scratch["numbers"], scratch["totals"],
             )  # fmt: skip
             if progress is not None:
                 progress(int(state[0]))
@@ -218,18 +220,20 @@ class _Grower:
         self, node: _Node, line: np.ndarray, scratch: dict, base: float, tie: float
     ) -> tuple[int, float, float, float]:
         """Feature (-1: none), threshold, left mass and gain of the node's best split."""
-        mass, min_mass = line[0, loop.MASS], self.limits.min_mass
+        mass, min_mass, totals = line[0, loop.MASS], self.limits.min_mass, scratch["totals"]
+        n_outputs = loop.number_labels(line, 0, scratch["node_labels"], len(node.rows), scratch["numbers"], totals)
         points = (
             self.problem.bins.codes, node.rows, 0, scratch["points"], scratch["node_labels"], len(node.rows),
             self.n_draw, scratch["order"],
         )  # fmt: skip
         if self.limits.random_thresholds:
             return loop.search_random(
-                *points, node.seed, *self.data(), node.intervals, mass, line[0, loop.SUMS :], min_mass, tie, base,
-                self.criterion, scratch["node_codes"], scratch["bin_shares"], scratch["node_shares"], scratch["work"],
+                *points, node.seed, *self.data(), node.intervals, mass, totals[:n_outputs], min_mass, tie, base,
+                self.criterion, scratch["node_codes"], scratch["bin_shares"], scratch["node_shares"],
+                scratch["work"][: 1 + n_outputs],
             )  # fmt: skip
         return loop.search_node(
-            *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, scratch["tables"],
+            *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, n_outputs, scratch["tables"],
             scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"], scratch["lines"],
             scratch["work"],
         )  # fmt: skip

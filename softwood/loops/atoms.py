@@ -62,7 +62,7 @@ def mark_points(codes, feature, rows, begin, m, words, groups):
 
 
 @compiled
-def take_atoms(table, words, groups, values, offset, n_bins, sparse, atoms):
+def take_atoms(table, words, groups, values, offset, n_bins, n_outputs, sparse, atoms):
     """Move the occupied bins of a feature, in rising order, to the list of atoms; empty the table.
 
     The mass of points whose value is missing is spread over the atoms in proportion to theirs: a missing value is
@@ -70,6 +70,7 @@ def take_atoms(table, words, groups, values, offset, n_bins, sparse, atoms):
 
     Parameters
     ----------
+    n_outputs : how many of the table's columns after the mass are in use
     sparse : the bins are marked in `words` and `groups`; else all are looked at
     atoms : (>= n_bins, 3 + q) filled with place, bin, mass, sums of targets
 
@@ -104,7 +105,7 @@ def take_atoms(table, words, groups, values, offset, n_bins, sparse, atoms):
         c = np.int64(atoms[a, 1])
         atoms[a, 0] = values[offset + c]
         atoms[a, 1] = offset + c
-        for o in range(table.shape[1]):
+        for o in range(1 + n_outputs):
             atoms[a, 2 + o] = table[c, o]
             table[c, o] = 0.0
     if table[n_bins, 0] > 0.0:
@@ -113,8 +114,8 @@ def take_atoms(table, words, groups, values, offset, n_bins, sparse, atoms):
             total += atoms[a, 2]
         for a in range(n):
             part = atoms[a, 2] / total
-            for o in range(table.shape[1]):
+            for o in range(1 + n_outputs):
                 atoms[a, 2 + o] += part * table[n_bins, o]
-        for o in range(table.shape[1]):
+        for o in range(1 + n_outputs):
             table[n_bins, o] = 0.0
     return n

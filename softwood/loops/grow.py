@@ -87,6 +87,37 @@ def weigh(rows, begin, shares, m, weights, targets, labels, squares, points, nod
 
 
 @compiled
+def number_labels(nodes, line, node_labels, m, numbers, totals):
+    """Replace the classes of a node's points by numbers without gaps: the search then has only those to look at.
+
+    Parameters
+    ----------
+    node_labels : (>= m,) the classes; None if there are targets
+    numbers, totals : (q,) filled with the number of each class, and the mass of each number; of targets, their sums
+
+    Returns
+    -------
+    number of outputs: of the node's classes, or of targets if there are no labels
+    """
+    n_outputs = np.int64(nodes.shape[1] - SUMS)
+    if node_labels is not None:
+        n_classes = n_outputs
+        n_outputs = np.int64(0)
+        for o in range(n_classes):
+            numbers[o] = n_outputs
+            if nodes[line, SUMS + o] > 0.0:
+                totals[n_outputs] = nodes[line, SUMS + o]
+                n_outputs += 1
+        if n_outputs < n_classes:
+            for k in range(m):
+                node_labels[k] = numbers[node_labels[k]]
+    if node_labels is None:
+        for o in range(n_outputs):
+            totals[o] = nodes[line, SUMS + o]
+    return n_outputs
+
+
+@compiled
 def merit_and_impurity(nodes, line, criterion, is_class):
     """Merit of an unsplit node, and its impurity times its mass in the same unit as differences of merit."""
     q = nodes.shape[1] - SUMS
@@ -120,7 +151,7 @@ def tie_of(base, impure, mass):
 @compiled
 def search_node(
     codes, rows, begin, points, labels, m, n_draw, order, values, lows, highs, offsets, widths, kinds, edges,
-    cdfs, cells, by_cell, intervals, total, min_mass, tie, base, criterion, tables, words, groups, atoms,
+    cdfs, cells, by_cell, intervals, total, min_mass, tie, base, criterion, n_outputs, tables, words, groups, atoms,
     single, lines, work,
 ):  # fmt: skip
     """Best split of a node over the features of `order` (the first `n_draw`, and more if those cannot be split).
@@ -128,9 +159,10 @@ def search_node(
     Parameters
     ----------
     begin, m : where the node's rows begin in `rows`, and their number
-    points, labels : of the node's rows, as `weigh` gives them
+    points, labels : of the node's rows, as `weigh` and `number_labels` give them
     total, base : mass of the node and its merit unsplit
     tie : merits closer than this are equal; the split nearer to halves wins, then the first
+    n_outputs : number of targets, or of different labels in the node
     tables : (p or 1, n_bins + 1, 1 + q) empty tables for the bins of every feature, or of one; words, groups : empty
         sets
 
@@ -164,7 +196,7 @@ def search_node(
         sparse = 2 * m < n_bins
         if sparse:
             mark_points(codes, j, rows, begin, m, words, groups)
-        n = take_atoms(tables[slot], words, groups, values, offsets[j], n_bins, sparse, atoms)
+        n = take_atoms(tables[slot], words, groups, values, offsets[j], n_bins, n_outputs, sparse, atoms)
         if n == 0 or (n == 1 and crisp):
             continue
         merit, threshold, left_mass = -np.inf, np.nan, 0.0
@@ -176,13 +208,13 @@ def search_node(
                 merit, threshold, left_mass = scan_cells(
                     codes, j, rows, begin, points, labels, m, values, offsets[j], n_bins, cells,
                     edges[kind], cdfs[kind], lo, hi, min_mass, tie, criterion,
-                    atoms.shape[1] - 3,
+                    n_outputs,
                 )  # fmt: skip
             elif kind > 0 and not crisp:
                 is_box = False
                 merit, threshold, left_mass = scan_atoms(
                     atoms, n, widths[j], edges[kind], cdfs[kind], lo, hi, min_mass, tie,
-                    criterion, atoms.shape[1] - 3,
+                    criterion, n_outputs,
                 )  # fmt: skip
         if is_box:
             if single is not None:
@@ -191,7 +223,7 @@ def search_node(
                 )
             if work is not None:
                 merit, threshold, left_mass = scan_box(
-                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, criterion, lines, work
+                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, criterion, n_outputs, lines, work
                 )
         gain = merit - base
         # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
@@ -259,7 +291,7 @@ def grow(
     codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, cells,
     by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
     intervals, rows, shares, points, node_labels, left_rows, left_shares, priority, order, tables, words, groups,
-    atoms, single, lines, work, node_codes, bin_shares, node_shares,
+    atoms, single, lines, work, node_codes, bin_shares, node_shares, numbers, totals,
 ):  # fmt: skip
     """Go on growing, depth first, until the stack is empty, `budget` nodes are done, or an array is too short.
 
@@ -301,18 +333,19 @@ def grow(
             continue
         draw_features(order, priority, seeds[at], n_draw)
         tie = tie_of(base, impure, mass)
+        n_outputs = number_labels(nodes, line, node_labels, m, numbers, totals)
         feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
         if tables is not None:
             feature, threshold, left_mass, gain = search_node(
                 codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
                 widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, tie, base, criterion,
-                tables, words, groups, atoms, single, lines, work,
+                n_outputs, tables, words, groups, atoms, single, lines, work,
             )  # fmt: skip
         if node_codes is not None:
             feature, threshold, left_mass, gain = search_random(
                 codes, rows, begin, points, node_labels, m, n_draw, order, seeds[at], values, lows, highs, offsets,
-                widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, nodes[line, SUMS:], min_mass, tie,
-                base, criterion, node_codes, bin_shares, node_shares, work,
+                widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, totals[:n_outputs], min_mass, tie,
+                base, criterion, node_codes, bin_shares, node_shares, work[: 1 + n_outputs],
             )  # fmt: skip
         if feature < 0 or gain < min_gain:
             continue

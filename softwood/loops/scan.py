@@ -214,9 +214,8 @@ def _advance(left, slope, totals, step, atoms, k, rate, jump):
 
 
 @compiled
-def _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work):
+def _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, work):
     """`scan_box` for half-width 0: CART's scan."""
-    totals = work[0]
     left = work[1]
     least = min_mass * SLACK
     most = total - least
@@ -240,12 +239,12 @@ def _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work):
 
 
 @compiled
-def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, work):
+def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, n_outputs, lines, work):
     """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
 
-    As `scan_box_single`; `work` is (4, n_outputs) scratch space.
+    As `scan_box_single`; `work` is (4, >= n_outputs) scratch space.
     """
-    totals = work[0]
+    totals = work[0, :n_outputs]
     left = work[1]
     slope = work[2]
     trial = work[3]
@@ -260,7 +259,7 @@ def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, lines, 
         for o in range(totals.shape[0]):
             totals[o] += atoms[a, 3 + o]
     if h <= 0.0:
-        return _scan_steps(atoms, n, lows, highs, total, min_mass, tie, criterion, work)
+        return _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, work)
     _place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least

@@ -184,7 +184,7 @@ def search_random(
 
     Parameters
     ----------
-    totals : (q,) sums of targets of the node
+    totals : (q,) sums of targets of the node, or the masses of its labels
     node_codes, table, shares : scratch space, (m,), (n_bins + 1,) and (m,);  work : (1 + q,)
     """
     best_feature = -1

@@ -12,7 +12,7 @@ def run(codes, n_bins, points, labels, q, *, sparse, values):
     matrix = np.zeros((m + 3, 2), dtype=np.uint32)
     rows = np.arange(m + 3, dtype=np.uint32)[::-1].copy()  # the node's rows begin at place 1
     matrix[rows[1 : m + 1], 1] = codes
-    table = np.zeros((n_bins + 1, 1 + q))
+    table = np.zeros((n_bins + 1, 1 + q if labels is None else 3 + q))  # with labels, some may not be in use
     words = np.zeros((n_bins >> 6) + 1, dtype=np.uint64)
     groups = np.zeros((len(words) >> 6) + 1, dtype=np.uint64)
     atoms = np.full((n_bins, 3 + q), np.nan)
@@ -21,7 +21,7 @@ def run(codes, n_bins, points, labels, q, *, sparse, values):
     add_points(matrix, 1, rows, 1, points, labels, half, m, table)
     if sparse:
         mark_points(matrix, 1, rows, 1, m, words, groups)
-    n = take_atoms(table, words, groups, values, 4, n_bins, sparse, atoms)
+    n = take_atoms(table, words, groups, values, 4, n_bins, q, sparse, atoms)
     assert not table.any()
     assert not words.any()
     assert not groups.any()

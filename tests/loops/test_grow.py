@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from softwood.loops import grow as loop
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
@@ -86,3 +88,23 @@ def test_points_of_a_node_and_its_impurity(criterion, number, n_classes):
         assert merit == pytest.approx(((masses @ stored[at]) ** 2).sum() / masses.sum())
     else:
         assert merit == pytest.approx(-impure)
+
+
+@pytest.mark.tiny
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=12))
+def test_labels_of_a_node_are_numbered_without_gaps(labels):
+    present = sorted(set(labels))
+    masses = [labels.count(o) / 4 for o in range(5)]
+    line = np.array([[0.0] * loop.SUMS + masses])
+    renumbered, numbers, totals = np.array(labels, np.int32), np.empty(5, np.int32), np.full(5, np.nan)
+    assert loop.number_labels(line, 0, renumbered, len(labels), numbers, totals) == len(present)
+    assert [present[k] for k in renumbered] == labels
+    assert totals[: len(present)].tolist() == [masses[o] for o in present]
+
+
+@pytest.mark.tiny
+def test_sums_of_targets_are_taken_as_they_are():
+    line = np.array([[0.0] * loop.SUMS + [2.0, 0.0, -1.0]])
+    totals = np.empty(3)
+    assert loop.number_labels(line, 0, None, 0, np.empty(3, np.int32), totals) == 3
+    assert totals.tolist() == [2.0, 0.0, -1.0]

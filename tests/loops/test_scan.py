@@ -30,7 +30,7 @@ def run_box(node):
     n = len(node.x)
     return scan_box(
         node.atoms(), n, node.x, node.x, node.lo, node.hi, node.widths[0], node.min_mass, node.tie, node.criterion,
-        np.empty((n + 1, 6)), np.empty((4, node.sums.shape[1])),
+        node.sums.shape[1], np.empty((n + 1, 6)), np.empty((4, node.sums.shape[1] + 1)),
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_threshold_is_in_the_middle_of_a_gap():
     for h in (0.0, 0.5):
         arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.0, 1e-12)
         assert scan_box_single(*arguments, np.empty((3, 6))) == (1.0, 2.0, 1.0)
-        assert scan_box(*arguments, SQUARED, np.empty((3, 6)), np.empty((4, 1))) == (1.0, 2.0, 1.0)
+        assert scan_box(*arguments, SQUARED, 1, np.empty((3, 6)), np.empty((4, 1))) == (1.0, 2.0, 1.0)
 
 
 @pytest.mark.tiny
@@ -78,7 +78,7 @@ def test_crisp_threshold_is_between_the_points_of_the_bins():
     lows, highs = np.array([-1.0, 3.0]), np.array([1.0, 5.0])
     arguments = (atoms, 2, lows, highs, -np.inf, np.inf, 0.0, 1.0, 1e-12)
     assert scan_box_single(*arguments, np.empty((3, 6)))[1] == 2.0
-    assert scan_box(*arguments, ENTROPY, np.empty((3, 6)), np.empty((4, 1)))[1] == 2.0
+    assert scan_box(*arguments, ENTROPY, 1, np.empty((3, 6)), np.empty((4, 1)))[1] == 2.0
 
 
 @pytest.mark.tiny
@@ -89,7 +89,7 @@ def test_of_equally_good_splits_the_one_nearer_to_halves_wins():
         arguments = (atoms, 5, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.0, 1e-12)
         for _, threshold, left in (
             scan_box_single(*arguments, np.empty((6, 6))),
-            scan_box(*arguments, SQUARED, np.empty((6, 6)), np.empty((4, 1))),
+            scan_box(*arguments, SQUARED, 1, np.empty((6, 6)), np.empty((4, 1))),
         ):
             assert left in (2.0, 4.0)
             assert threshold in (1.5, 2.5)
@@ -102,7 +102,7 @@ def test_minimum_mass_moves_the_threshold_to_where_a_side_has_just_that():
     arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, 0.5, 2.0, 1e-12)
     for _, threshold, left in (
         scan_box_single(*arguments, np.empty((3, 6))),
-        scan_box(*arguments, SQUARED, np.empty((3, 6)), np.empty((4, 1))),
+        scan_box(*arguments, SQUARED, 1, np.empty((3, 6)), np.empty((4, 1))),
     ):
         assert left == pytest.approx(2.0)
         assert threshold == pytest.approx(0.5 + 1 / 9)
@@ -114,7 +114,7 @@ def test_no_admissible_threshold():
     for h in (0.0, 1.0):
         arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.5, 1e-12)
         assert scan_box_single(*arguments, np.empty((3, 6)))[0] == -np.inf
-        assert scan_box(*arguments, SQUARED, np.empty((3, 6)), np.empty((4, 1)))[0] == -np.inf
+        assert scan_box(*arguments, SQUARED, 1, np.empty((3, 6)), np.empty((4, 1)))[0] == -np.inf
 
 
 @pytest.mark.tiny
@@ -159,7 +159,7 @@ def test_sums_do_not_drift_over_many_points(h, cut, offset):
     total, total_sum = masses.sum(), masses @ y
     for found in (
         scan_box_single(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, lines),
-        scan_box(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, SQUARED, lines, np.empty((4, 1))),
+        scan_box(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, SQUARED, 1, lines, np.empty((4, 1))),
     ):
         best, threshold, left = found
         if h == 0:

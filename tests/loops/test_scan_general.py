@@ -139,7 +139,7 @@ def test_the_box_in_a_longer_table():
     atoms = np.array([[0.0, 0, 1.0, 0.0], [0.7, 1, 2.0, 2.0], [1.1, 2, 1.0, 0.0]])
     lines, work = np.empty((4, 6)), np.empty((4, 1))
     for lo, hi in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
-        short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], lo, hi, 0.5, 0.1, 1e-12, SQUARED, lines, work)
+        short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], lo, hi, 0.5, 0.1, 1e-12, SQUARED, 1, lines, work)
         long = scan_atoms(atoms, 3, 0.5, edges, values, lo, hi, 0.1, 1e-12, SQUARED, 1)
         assert long == pytest.approx(short, rel=1e-12)
 
