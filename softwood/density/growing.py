@@ -233,9 +233,9 @@ class _Grower:
                 scratch["work"][: 1 + n_outputs],
             )  # fmt: skip
         return loop.search_node(
-            *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, n_outputs, scratch["tables"],
-            scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"], scratch["lines"],
-            scratch["work"],
+            *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, n_outputs,
+            scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"],
+            scratch["lines"], scratch["work"],
         )  # fmt: skip
 
     def split(
