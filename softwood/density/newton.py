@@ -13,6 +13,7 @@ from softwood.density.binning import Bins
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.loops import boost as loop
+from softwood.loops.grow import BLOCK
 from softwood.tree import KernelShapes, SoftTree
 
 __all__ = ["NewtonGrower", "NewtonLimits", "NewtonTree", "boosted_forest", "boosted_tree"]
@@ -90,7 +91,7 @@ class NewtonGrower:
         self.left_rows = np.zeros(n, dtype=np.uint32)
         self.left_shares: np.ndarray | None = None
         self.scratch = (
-            np.zeros((2, p, 6)), np.zeros((self.n_threads, loop.BLOCK, 3)), np.zeros((self.n_threads, most + 1, 4)),
+            np.zeros((2, p, 6)), np.zeros((self.n_threads, BLOCK, 3)), np.zeros((self.n_threads, most + 1, 4)),
             np.zeros((self.n_threads, 2, 3)),
         )  # fmt: skip
 
