@@ -97,6 +97,35 @@ def _add(total, rest, x):
 
 
 @compiled
+def _begin(atoms, n, totals, left, slope):
+    """Add up the atoms, and begin with nothing on the left.
+
+    Returns the mass of all atoms.
+    """
+    total = 0.0
+    for k in range(totals.shape[0]):
+        totals[k] = 0.0
+        left[k] = 0.0
+        slope[k] = 0.0
+    for a in range(n):
+        total += atoms[a, 2]
+        for k in range(totals.shape[0]):
+            totals[k] += atoms[a, 3 + k]
+    return total
+
+
+@compiled
+def _merit_ahead(step, left_mass, total, work, rest, criterion):
+    """Merit of a threshold further on by `step`, within the piece where slopes stay as they are; left_mass : there."""
+    left = work[1]
+    slope = work[2]
+    trial = work[3]
+    for k in range(work.shape[1]):
+        trial[k] = left[k] + (slope[k] + rest[k]) * step
+    return merit_of(left_mass, trial, total, work[0], criterion)
+
+
+@compiled
 def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie, criterion, work):
     """Best threshold for atoms with any piecewise-constant kernels, given their breakpoints in any order.
 
@@ -104,7 +133,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
     ----------
     times, rates, owners : (>= n_events,) breakpoints, changes of slope (nan: a step) and the atoms they belong to
     atoms : (>= n, 3 + n_outputs) as in `scan_box`; only masses and sums are read
-    work : (4, n_outputs) scratch space
+    work : (4, n_outputs) scratch space: sums of all atoms, left sums, their slopes, and left sums that are tried
 
     Returns
     -------
@@ -114,16 +143,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
     totals = work[0]
     left = work[1]
     slope = work[2]
-    trial = work[3]
-    total = 0.0
-    for k in range(q):
-        totals[k] = 0.0
-        left[k] = 0.0
-        slope[k] = 0.0
-    for a in range(n):
-        total += atoms[a, 2]
-        for k in range(q):
-            totals[k] += atoms[a, 3 + k]
+    total = _begin(atoms, n, totals, left, slope)
     least = min_mass * SLACK
     most = total - least
     margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
@@ -160,9 +180,7 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
                     goal = min_mass if side == 0 else total - min_mass
                     if left_mass + margin < goal and goal < reach - margin and goal >= least and goal <= most:
                         part = (goal - left_mass) / rate_mass
-                        for k in range(q):
-                            trial[k] = left[k] + (slope[k] + rest[k]) * part
-                        merit = merit_of(goal, trial, total, totals, criterion)
+                        merit = _merit_ahead(part, goal, total, work, rest, criterion)
                         if merit > best + tie:
                             best = merit
                             best_t = t + part
