@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
     from softwood.forest import SoftForest
     from softwood.gates import Gate
+    from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
+    from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
     from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
     from softwood.tree import SoftTree
@@ -36,8 +38,11 @@ _HOME = {
     "KernelForestRegressor": "softwood.density.forest",
     "KernelTreeClassifier": "softwood.density.tree",
     "KernelTreeRegressor": "softwood.density.tree",
+    "LinearDiscriminantTreeClassifier": "softwood.gradient.discriminant",
     "SoftForest": "softwood.forest",
     "SoftTree": "softwood.tree",
+    "SoftTreeClassifier": "softwood.gradient.soft_tree",
+    "SoftTreeRegressor": "softwood.gradient.soft_tree",
     "export_text": "softwood.inspect.text",
     "plot_surface": "softwood.inspect.surface",
 }
@@ -53,8 +58,11 @@ __all__ = [
     "KernelForestRegressor",
     "KernelTreeClassifier",
     "KernelTreeRegressor",
+    "LinearDiscriminantTreeClassifier",
     "SoftForest",
     "SoftTree",
+    "SoftTreeClassifier",
+    "SoftTreeRegressor",
     "export_text",
     "plot_surface",
 ]

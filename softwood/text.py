@@ -33,6 +33,7 @@ def tree_text(
     """
     names = [f"x[{j}]" for j in range(tree.n_features)] if feature_names is None else list(feature_names)
     categories = np.zeros(tree.n_features, dtype=bool) if is_category is None else np.asarray(is_category)
+    values = tree.node_predictions
     lines: list[str] = []
     for node in tree.walk():
         depth = int(tree.depth[node])
@@ -47,7 +48,7 @@ def tree_text(
                 side = ("not " if is_left else "") + names[tree.feature[above]] + "  "
             else:
                 side = _test(tree, above, names, decimals, is_left=is_left) + "  "
-        summary = _summary(tree, node, class_names, decimals)
+        summary = _summary(tree, node, values[node], class_names, decimals)
         if max_depth is not None and depth == max_depth and tree.children_left[node] >= 0:
             summary += f" ... {_size_below(tree, node)} nodes below"
         lines.append(f"{indent}{side}{summary}")
@@ -75,8 +76,9 @@ def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left
     return oblique
 
 
-def _summary(tree: SoftTree, node: int, class_names: Sequence[str] | None, decimals: int) -> str:
-    value = tree.value[node]
+def _summary(
+    tree: SoftTree, node: int, value: np.ndarray, class_names: Sequence[str] | None, decimals: int
+) -> str:
     mass = "" if np.isnan(tree.mass[node]) else f"mass {tree.mass[node]:.{max(decimals - 2, 0)}f}, "
     shown = ", ".join(f"{v:.{decimals}f}" for v in value[:8]) + (", ..." if len(value) > 8 else "")
     if class_names is not None:

@@ -37,6 +37,9 @@ NODE_TYPES = {
 }
 
 
+LINKS = ("identity", "softmax")
+
+
 @dataclass(frozen=True)
 class KernelShapes:
     """Tables of piecewise-constant kernel shapes, padded to one length.
@@ -97,7 +100,15 @@ class NodeArrays:
     @cached_property
     def is_crisp(self) -> bool:
         """Whether every point without missing values follows a single path, in each tree."""
-        return bool(np.all(((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.LEAF)))
+        is_test = ((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.OBLIQUE)
+        return bool(np.all(is_test | (self.gate == Gate.LEAF)))
+
+    @cached_property
+    def _is_sigmoid(self) -> bool:
+        """Whether all gates are sigmoids, and children come after their parents: the loop for these is faster."""
+        inner = self.children_left >= 0
+        is_sorted = np.all(np.minimum(self.children_left, self.children_right)[inner] > np.flatnonzero(inner))
+        return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any())
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> Self:
         """The same nodes read with other kernels: half-width and shape for each feature."""
@@ -107,9 +118,10 @@ class NodeArrays:
         return replace(self, width=width, kernel=kernel, shapes=shapes)  # type: ignore[type-var]
 
     def crisp(self) -> Self:
-        """The same nodes with every kernel gate hardened to its threshold."""
+        """The same nodes with every kernel hardened to its threshold and every sigmoid to its oblique test."""
         width = np.where(self.gate == Gate.KERNEL, 0.0, self.width)
-        return replace(self, width=width)  # type: ignore[type-var]
+        gate = np.where(self.gate == Gate.SIGMOID, Gate.OBLIQUE, self.gate).astype(np.int8)
+        return replace(self, width=width, gate=gate)  # type: ignore[type-var]
 
     # Passing to the compiled loops
 
@@ -132,7 +144,7 @@ class NodeArrays:
         return np.where(self.children_left < 0, np.inf, self.threshold)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_ends", "_tests", "_crisp_thresholds", "is_crisp")
+        made = ("_ends", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid", "_sigmoid_gates")
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
 
@@ -164,6 +176,9 @@ class SoftTree(NodeArrays):
         Weight of the training points, by membership, and their impurity.
     cutoff : float
         A share of a point smaller than this goes to the larger side of its fork.
+    link : str
+        What the shares of the leaves times their values pass: "identity", or "softmax" for values that are logarithms
+        of class probabilities up to a constant.
 
     Examples
     --------
@@ -197,6 +212,7 @@ class SoftTree(NodeArrays):
     n_features: int
     shapes: KernelShapes = field(default_factory=KernelShapes.box)
     cutoff: float = 0.0
+    link: str = "identity"
 
     @classmethod
     def from_nodes(
@@ -209,6 +225,7 @@ class SoftTree(NodeArrays):
         shapes = columns.pop("shapes", None) or KernelShapes.box()
         weights = columns.pop("weights", None)
         cutoff = float(columns.pop("cutoff", 0.0))
+        link = columns.pop("link", "identity")
         parent, depth = _parents_and_depths(left, right)
         neutral: dict[str, Any] = {
             "gate": np.where(left >= 0, Gate.KERNEL, Gate.LEAF),
@@ -240,6 +257,7 @@ class SoftTree(NodeArrays):
             n_features=n_features,
             shapes=shapes,
             cutoff=cutoff,
+            link=link,
             **arrays,
         )
 
@@ -270,6 +288,8 @@ class SoftTree(NodeArrays):
             raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
         if not np.all(np.isfinite(self.value)):
             raise ValueError("value must be finite.")
+        if self.link not in LINKS:
+            raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}, got {self.link!r}.")
         if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes))) or np.any(~(self.width >= 0)):
             raise ValueError("kernel must be a row of shapes, and width at least 0.")
 
@@ -306,7 +326,14 @@ class SoftTree(NodeArrays):
         return matrix
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Shares of the leaves times their values, (n_rows, n_outputs); parameters as in `memberships`."""
+        """Shares of the leaves times their values, passed through the link, (n_rows, n_outputs).
+
+        Parameters are those of `memberships`.
+        """
+        return self._linked(self.raw(X, widths=widths))
+
+    def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+        """Shares of the leaves times their values before the link, (n_rows, n_outputs)."""
         from softwood.loops.walk import predict_rows
 
         X = self._points(X)
@@ -316,6 +343,8 @@ class SoftTree(NodeArrays):
         out = np.zeros((len(X), self.n_outputs))
         if widths is None and self.weights is None and not has_missing(X):
             self._predict_kernel(X, out)
+        elif self._is_sigmoid and not has_missing(X):
+            self._predict_sigmoid(X, out)
         else:
             predict_rows(*self._arguments(X, widths), self.value, out)
         return out
@@ -326,7 +355,7 @@ class SoftTree(NodeArrays):
         leaves = self._crisp_leaves(X, widths)
         if leaves is not None:
             return self.value.argmax(axis=1)[leaves]
-        return self.predict(X, widths=widths).argmax(axis=1)
+        return self.raw(X, widths=widths).argmax(axis=1)  # a link does not change which is largest
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Leaf with the largest share of each row, the first of equals, (n_rows,) int64."""
@@ -351,7 +380,21 @@ class SoftTree(NodeArrays):
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs, self.n_features))
         gradient_rows(*self._arguments(X, widths), self.value, self.parent, out)
+        if self.link == "softmax":
+            p = self.predict(X, widths=widths)[:, :, None]
+            out = p * (out - (p * out).sum(axis=1, keepdims=True))
         return out
+
+    def _linked(self, raw: np.ndarray) -> np.ndarray:
+        if self.link == "identity":
+            return raw
+        powers = np.exp(raw - raw.max(axis=1, keepdims=True))
+        return powers / powers.sum(axis=1, keepdims=True)
+
+    @property
+    def node_predictions(self) -> np.ndarray:
+        """What each node would predict as a leaf, (n_nodes, n_outputs): its value passed through the link."""
+        return self._linked(self.value)
 
     # Reading
 
@@ -417,11 +460,26 @@ class SoftTree(NodeArrays):
             self.value, out,
         )  # fmt: skip
 
+    def _predict_sigmoid(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` with the outputs of a tree of sigmoid gates."""
+        from softwood.loops.soft_joint import tree_outputs
+
+        scratch = np.empty((2, self.n_nodes))
+        tree_outputs(
+            X, self.children_left, self.children_right, self._sigmoid_gates, self.value, scratch[0], scratch[1], out
+        )
+
+    @cached_property
+    def _sigmoid_gates(self) -> np.ndarray:
+        """Weights and, last, the bias of each node, (n_nodes, n_features + 1)."""
+        assert self.weights is not None
+        return np.ascontiguousarray(np.column_stack([self.weights, self.bias]))
+
     def _crisp_leaves(self, X: np.ndarray, widths: np.ndarray | None) -> np.ndarray | None:
         """The one leaf of each row, (n_rows,), if no row is shared."""
         from softwood.loops.predict import crisp_leaves_fast
 
-        if widths is not None or not self.is_crisp or has_missing(X):
+        if widths is not None or not self.is_crisp or self.weights is not None or has_missing(X):
             return None
         leaves = np.empty(len(X), dtype=np.int32)
         crisp_leaves_fast(X, self._tests, self._crisp_thresholds, leaves)

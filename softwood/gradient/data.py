@@ -1,0 +1,145 @@
+"""Training data of gradient-trained trees: standardised inputs, rows in an order of their own, a validation part.
+
+A weight must mean repetition, also for learners that visit rows one by one. So equal rows become one row with the sum
+of their weights, and rows are put in an order that depends on their content alone; the seed then shuffles. Weighted and
+repeated data, in any order, are the same input to everything that follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from softwood.targets import ClassTargets, RealTargets
+
+__all__ = ["LearningSet", "Scaling", "link_of", "merge_rows", "outputs_of", "validation_rows", "visits"]
+
+
+@dataclass(frozen=True)
+class LearningSet:
+    """Rows to learn from, or to validate on.
+
+    Attributes
+    ----------
+    points : (n, d) standardised inputs, none missing
+    targets : (n, q) scaled reals, or class shares: of the second class if there are two, else of all
+    weights : (n,) with mean 1
+    """
+
+    points: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def take(self, rows: np.ndarray) -> LearningSet:
+        """Some of the rows, their weights brought to mean 1 again."""
+        weights = self.weights[rows]
+        return LearningSet(self.points[rows], self.targets[rows], weights / weights.mean())
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Weighted mean and standard deviation of each column; 1 for those that are constant or wholly missing.
+
+    A missing value counts as the mean: 0 after standardising, so that it says nothing to any gate.
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray, weights: np.ndarray) -> Scaling:
+        """The scaling of these rows; columns of huge numbers do not overflow."""
+        known = ~np.isnan(matrix)
+        largest = np.max(np.abs(np.where(known, matrix, 0.0)), axis=0)
+        largest[largest == 0.0] = 1.0
+        parts = np.where(known, matrix / largest, 0.0)
+        mass = np.maximum(weights @ known, np.finfo(float).tiny)
+        mean = (weights @ parts) / mass
+        spread = np.sqrt((weights @ np.where(known, (parts - mean) ** 2, 0.0)) / mass)
+        is_flat = spread <= 1e-14  # of the largest value: nothing but rounding
+        return cls(mean * largest, np.where(is_flat, 1.0, spread * np.where(is_flat, 1.0, largest)))
+
+    def standardise(self, matrix: np.ndarray) -> np.ndarray:
+        """Columns with mean 0 and standard deviation 1, missing values 0."""
+        with np.errstate(over="ignore"):
+            points = matrix / self.scale - self.center / self.scale
+        return np.nan_to_num(points, nan=0.0, copy=False)
+
+    def fill(self, matrix: np.ndarray) -> np.ndarray:
+        """The mean in the place of missing values."""
+        missing = np.isnan(matrix)
+        return np.where(missing, self.center, matrix) if missing.any() else matrix
+
+    def fold_back(self, gates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (n, d) and biases (n,) for the user's units, from gates (n, d + 1) for standardised inputs."""
+        weights = gates[:, :-1] / self.scale
+        return weights, gates[:, -1] - gates[:, :-1] @ (self.center / self.scale)
+
+
+def link_of(targets: ClassTargets | RealTargets) -> int:
+    """What the root's output passes: nothing, the logistic function, or the softmax."""
+    if isinstance(targets, RealTargets):
+        return IDENTITY
+    return LOGISTIC if len(targets.classes) == 2 else SOFTMAX
+
+
+def outputs_of(targets: ClassTargets | RealTargets) -> np.ndarray:
+    """Targets as the loops take them, (n, q)."""
+    matrix = targets.matrix()
+    if link_of(targets) == LOGISTIC:
+        matrix = matrix[:, 1:]
+    return np.ascontiguousarray(matrix)
+
+
+def merge_rows(
+    matrix: np.ndarray, targets: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each different row once, with the sum of its weights, in an order that depends on the rows alone."""
+    table = np.concatenate([matrix, targets], axis=1) + 0.0  # -0.0 is 0.0
+    table[np.isnan(table)] = np.nan  # one of the many ways to write it
+    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    return matrix[first], targets[first], np.bincount(number.ravel(), weights=weights)
+
+
+def validation_rows(
+    n: int, labels: np.ndarray | None, fraction: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows to learn from and rows to validate on, both shuffled; each class is divided in the same way.
+
+    Parameters
+    ----------
+    labels : (n,) classes, or None
+    fraction : part of the rows, of each class, that validates; at least one row does, and one does not, if there are
+        two
+    """
+    order = rng.permutation(n)
+    groups = np.zeros(n, dtype=np.int64) if labels is None else labels
+    held_out = np.zeros(n, dtype=bool)
+    for group in np.unique(groups):
+        members = order[groups[order] == group]
+        held_out[members[: round(fraction * len(members))]] = True
+    if n > 1 and not held_out.any():
+        held_out[order[0]] = True
+    if n > 1 and held_out.all():
+        held_out[order[0]] = False
+    return order[~held_out[order]], order[held_out[order]]
+
+
+def visits(rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The rows of one pass of online descent: each as often as its weight says, on average over passes.
+
+    A weight is a number of visits, not a longer step, so that steps are as stable as without weights. Equal weights
+    visit every row once, in the order of `rows`.
+    """
+    chosen = weights[rows]
+    if np.ptp(chosen) <= 1e-9 * chosen.max():
+        return rows
+    ends = np.cumsum(chosen)
+    marks = (np.arange(len(rows)) + rng.random()) * (ends[-1] / len(rows))
+    return rng.permutation(rows[np.minimum(np.searchsorted(ends, marks, side="right"), len(rows) - 1)])

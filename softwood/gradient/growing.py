@@ -1,0 +1,283 @@
+"""Growing a soft decision tree: leaf by leaf, each split trained by gradient descent while the rest is frozen."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softwood.gradient.data import LearningSet, visits
+from softwood.loops import soft_split as loop
+
+__all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
+
+# Rows with less than this share in a node have no part in training its split: their gradients are as small.
+NO_SHARE = 1e-4
+# A node with less mass than this, in rows of average weight, stays a leaf.
+LEAST_MASS = 2.0
+# Steps that make the descent diverge are halved and do not count; after so many the split is given up.
+MOST_HALVINGS = 40
+# So many runs in a row without a better one, and shorter steps are not tried.
+VAIN_RUNS = 2
+# Log odds of a pure leaf begin as if this part of a row were of the other classes.
+PRIOR_ROWS = 0.5
+
+
+@dataclass(frozen=True)
+class SoftRules:
+    """How a soft tree is grown; see the parameters of `SoftTreeClassifier`."""
+
+    start: str = "hard"
+    start_slope: float = 1.0
+    step: float = 1.0
+    n_steps: int = 6
+    step_decay: float = 0.9
+    max_epochs: int = 25
+    patience: int = 5
+    select: str = "validation"
+    growth: str = "breadth"
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_improvement: float = 0.01
+    l1: float = 0.0
+    l2: float = 0.0
+
+
+@dataclass
+class GrownTree:
+    """A tree in standardised units; parents come before their children.
+
+    Attributes
+    ----------
+    left, right : children of each node, -1 at leaves
+    gates : (d + 1,) weights and bias of each node, 0 at leaves
+    values : (q,) of each node; of an inner node the one it had as a leaf
+    history : what was tried: node, depth, step, losses, and whether the split was kept
+    """
+
+    left: list[int]
+    right: list[int]
+    gates: list[np.ndarray]
+    values: list[np.ndarray]
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return (len(self.left) + 1) // 2
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """left, right (n_nodes,) int32; gates (n_nodes, d + 1); values (n_nodes, q)."""
+        return (
+            np.array(self.left, dtype=np.int32), np.array(self.right, dtype=np.int32), np.array(self.gates),
+            np.array(self.values),
+        )  # fmt: skip
+
+    def split(self, node: int, gate: np.ndarray, values: np.ndarray) -> tuple[int, int]:
+        """Give a leaf a gate and two leaves; returns their numbers."""
+        left, right = len(self.left), len(self.left) + 1
+        self.left[node], self.right[node] = left, right
+        self.gates[node] = gate
+        for value in values:
+            self.left.append(-1)
+            self.right.append(-1)
+            self.gates.append(np.zeros_like(gate))
+            self.values.append(value)
+        return left, right
+
+
+@dataclass
+class _Leaf:
+    """A leaf that may be split, with the share of each row in it."""
+
+    node: int
+    depth: int
+    path: np.ndarray
+    watched_path: np.ndarray
+
+
+@dataclass
+class _Run:
+    """Where one descent led: loss that selects, gate, values and first step."""
+
+    loss: float
+    gate: np.ndarray
+    values: np.ndarray
+    step: float
+
+
+def grow_soft_tree(
+    train: LearningSet,
+    watched: LearningSet,
+    link: int,
+    rules: SoftRules,
+    seed: int,
+    *,
+    tree: GrownTree,
+    progress: Callable[[GrownTree], None] | None = None,
+) -> GrownTree:
+    """Grow `tree`, a lone root from `lone_root`, in place: whenever this is interrupted it is a whole tree.
+
+    Parameters
+    ----------
+    train, watched : rows to learn from, and rows that decide whether a split stays
+    link : `loop.IDENTITY`, `loop.LOGISTIC` or `loop.SOFTMAX`
+    progress : called after each trial
+    """
+    grower = _Grower(train, watched, link, rules, seed)
+    outputs = np.tile(tree.values[0], (len(train), 1))
+    watched_outputs = np.tile(tree.values[0], (len(watched), 1))
+    loss = loop.mean_loss(watched.targets, watched.weights, link, watched_outputs)
+    pending = deque([_Leaf(0, 0, np.ones(len(train)), np.ones(len(watched)))])
+    while pending:
+        if rules.max_leaf_nodes is not None and tree.n_leaves >= rules.max_leaf_nodes:
+            break
+        leaf = pending.popleft() if rules.growth == "breadth" else pending.pop()
+        if rules.max_depth is not None and leaf.depth >= rules.max_depth:
+            continue
+        value = tree.values[leaf.node]
+        rest = outputs - leaf.path[:, None] * value
+        watched_rest = watched_outputs - leaf.watched_path[:, None] * value
+        run = grower.train_split(leaf, rest, watched_rest)
+        if run is None:
+            continue
+        watched_shares, trial = grower.read(watched, watched_rest, leaf.watched_path, run)
+        after = loop.mean_loss(watched.targets, watched.weights, link, trial)
+        is_kept = after < loss * (1.0 - rules.min_improvement)
+        shares, now = grower.read(train, rest, leaf.path, run)
+        tree.history.append({
+            "node": leaf.node, "depth": leaf.depth, "step": run.step,
+            "training_loss": loop.mean_loss(train.targets, train.weights, link, now),
+            "validation_loss": after, "validation_loss_before": loss, "kept": is_kept,
+        })  # fmt: skip
+        if is_kept:
+            left, right = tree.split(leaf.node, run.gate, run.values)
+            outputs, watched_outputs, loss = now, trial, after
+            below = [
+                _Leaf(left, leaf.depth + 1, leaf.path * shares, leaf.watched_path * watched_shares),
+                _Leaf(right, leaf.depth + 1, leaf.path * (1.0 - shares), leaf.watched_path * (1.0 - watched_shares)),
+            ]
+            pending.extend(below if rules.growth == "breadth" else below[::-1])
+        if progress is not None:
+            progress(tree)
+    return tree
+
+
+def lone_root(train: LearningSet, link: int) -> GrownTree:
+    """The tree before growth: the best constant."""
+    value = leaf_values(train.weights @ train.targets, train.weights.sum(), link)
+    return GrownTree([-1], [-1], [np.zeros(train.points.shape[1] + 1)], [value])
+
+
+def leaf_values(sums: np.ndarray, mass: float, link: int) -> np.ndarray:
+    """Value of a leaf with these sums of targets: their mean, log odds, or logarithms of class shares with mean 0."""
+    if link == loop.IDENTITY:
+        return sums / mass
+    if link == loop.LOGISTIC:
+        return np.log((sums + PRIOR_ROWS) / (mass - sums + PRIOR_ROWS))
+    logs = np.log((sums + PRIOR_ROWS) / (mass + PRIOR_ROWS * len(sums)))
+    return logs - logs.mean()
+
+
+class _Grower:
+    """The training of single splits."""
+
+    def __init__(self, train: LearningSet, watched: LearningSet, link: int, rules: SoftRules, seed: int) -> None:
+        self.train, self.watched, self.link, self.rules, self.seed = train, watched, link, rules, seed
+        # once for all nodes; of equal values the order does not matter
+        self.orders = np.ascontiguousarray(np.argsort(train.points, axis=0, kind="stable").T)
+        self.scratch = np.empty(train.targets.shape[1])
+
+    def train_split(self, leaf: _Leaf, rest: np.ndarray, watched_rest: np.ndarray) -> _Run | None:
+        """The best of several descents, each beginning with half the step of the one before; None if none is good."""
+        rules = self.rules
+        masses = np.where(leaf.path > NO_SHARE, leaf.path, 0.0) * self.train.weights
+        rows = np.flatnonzero(masses > 0.0)
+        if len(rows) < 2 or masses.sum() < LEAST_MASS:
+            return None
+        begin = self._start(masses, leaf.node)
+        if begin is None:
+            return None
+        best: _Run | None = None
+        step, n_runs, n_vain = rules.step, 0, 0
+        for _ in range(MOST_HALVINGS):
+            run = self._descend(leaf, rest, watched_rest, rows, begin, step)
+            step *= 0.5
+            if run is None:  # diverged
+                continue
+            n_runs += 1
+            n_vain += 1
+            if best is None or run.loss < best.loss:
+                best, n_vain = run, 0
+            if n_runs == rules.n_steps or n_vain == VAIN_RUNS:
+                break
+        return best
+
+    def read(self, data: LearningSet, rest: np.ndarray, path: np.ndarray, run: _Run) -> tuple[np.ndarray, np.ndarray]:
+        """Share of each row that goes left, and the tree's outputs with this split."""
+        shares, outputs = np.empty(len(data)), np.empty_like(rest)
+        loop.split_outputs(data.points, rest, path, run.gate, run.values, shares, outputs)
+        return shares, outputs
+
+    def _descend(
+        self,
+        leaf: _Leaf,
+        rest: np.ndarray,
+        watched_rest: np.ndarray,
+        rows: np.ndarray,
+        begin: tuple[np.ndarray, np.ndarray],
+        step: float,
+    ) -> _Run | None:
+        """Passes over the rows until the loss that selects does not fall any more; None if the descent diverges."""
+        rules, train = self.rules, self.train
+        on_training = rules.select == "training"
+        data, data_rest, path = (train, rest, leaf.path) if on_training else (
+            self.watched, watched_rest, leaf.watched_path
+        )  # fmt: skip
+        gate, values = begin[0].copy(), begin[1].copy()
+        rng = np.random.default_rng([self.seed, leaf.node, 1])
+        best = _Run(np.inf, gate, values, step)
+        length, since = step, 0
+        for _ in range(rules.max_epochs):
+            chosen = visits(rows, train.weights, rng)
+            length = loop.descend(
+                train.points, train.targets, rest, leaf.path, chosen, self.link, length,
+                rules.step_decay ** (1.0 / len(chosen)), rules.l1, rules.l2, gate, values, self.scratch,
+            )  # fmt: skip
+            loss = loop.split_loss(
+                data.points, data.targets, data.weights, data_rest, path, self.link, gate, values, self.scratch
+            )
+            if not np.isfinite(loss):
+                return None
+            since += 1
+            if loss < best.loss:
+                best, since = _Run(loss, gate.copy(), values.copy(), step), 0
+            elif since >= rules.patience:
+                break
+        return best if np.isfinite(best.loss) else None
+
+    def _start(self, masses: np.ndarray, node: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """First gate and values of a split; None if there is nothing to divide."""
+        train, rules = self.train, self.rules
+        d = train.points.shape[1]
+        gate = np.zeros(d + 1)
+        if rules.start == "random":
+            rng = np.random.default_rng([self.seed, node, 0])
+            gate[:] = rng.uniform(-0.01, 0.01, d + 1)
+            total = leaf_values(masses @ train.targets, masses.sum(), self.link)
+            return gate, total + rng.uniform(-0.01, 0.01, (2, train.targets.shape[1]))
+        feature, threshold = loop.best_test(train.points, train.targets, masses, self.orders)
+        if feature < 0:
+            return None
+        gate[feature] = -rules.start_slope
+        # The paper has the bias 1 whatever the threshold is; a gate centred on the split is what it must mean.
+        gate[d] = 1.0 if rules.start == "paper" else rules.start_slope * threshold
+        goes_left = train.points[:, feature] <= threshold
+        values = [
+            leaf_values(part @ train.targets, part.sum(), self.link)
+            for part in (np.where(goes_left, masses, 0.0), np.where(goes_left, 0.0, masses))
+        ]
+        return gate, np.array(values)

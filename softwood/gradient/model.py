@@ -1,0 +1,136 @@
+"""What the estimators of gradient-trained trees share: reading the data, filling missing values, validation rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from softwood.base import TreeEstimator, read_weights
+from softwood.columns import read_table
+from softwood.gradient.data import LearningSet, Scaling, link_of, merge_rows, outputs_of, validation_rows
+from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
+
+__all__ = ["GradientModel", "Training"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """All that growing a tree needs.
+
+    Attributes
+    ----------
+    train, watched : rows to learn from, and rows that validate
+    link : see `softwood.loops.soft_split`
+    scaling : of the inputs
+    targets : as they were read
+    mass : total weight of the rows to learn from, before their weights were brought to mean 1
+    seed : for everything random that follows
+    """
+
+    train: LearningSet
+    watched: LearningSet
+    link: int
+    scaling: Scaling
+    targets: ClassTargets | RealTargets
+    mass: float
+    seed: int
+
+
+class GradientModel(TreeEstimator):
+    """An estimator whose tree is trained on standardised inputs, with rows set aside to validate.
+
+    A missing value counts as the column's mean, in training and in predicting: it says nothing to any gate.
+    """
+
+    _scaling: Scaling
+
+    def _read_learning_data(
+        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any, fraction: float
+    ) -> Training:
+        """Training and validation rows: those given, or a part of the training rows."""
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val must be given together.")
+        if X_val is None and sample_weight_val is not None:
+            raise ValueError("sample_weight_val is given without X_val and y_val.")
+        matrix, targets, weights, _ = self._read_training_data(X, y, sample_weight)
+        weights = weights * self._class_weights(targets, weights)
+        if not np.any(weights > 0):
+            raise ValueError("class_weight is zero for all classes of y.")
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        matrix, outputs, weights = merge_rows(matrix, outputs_of(targets), weights)
+        rng = np.random.default_rng([seed, 0])
+        if X_val is None:
+            labels = None if isinstance(targets, RealTargets) else _labels(outputs)
+            rows, held_out = validation_rows(len(matrix), labels, fraction, rng)
+            if len(held_out) == 0:  # a single row
+                held_out = rows
+            watched = matrix[held_out], outputs[held_out], weights[held_out]
+        else:
+            rows = rng.permutation(len(matrix))
+            watched = self._read_validation(X_val, y_val, sample_weight_val, targets)
+        scaling = Scaling.of(matrix[rows], weights[rows])
+        self._scaling = scaling
+        return Training(
+            train=_learning_set(matrix[rows], outputs[rows], weights[rows], scaling),
+            watched=_learning_set(*watched, scaling),
+            link=link_of(targets),
+            scaling=scaling,
+            targets=targets,
+            mass=float(weights[rows].sum()),
+            seed=seed,
+        )
+
+    def _read_validation(
+        self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows given to validate on: encoded matrix, outputs and weights."""
+        matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
+        if len(matrix) != len(y):
+            raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
+        weights = read_weights(sample_weight, len(matrix))
+        if not np.any(weights > 0):
+            raise ValueError("sample_weight_val is zero for all rows; at least one must be above zero.")
+        given: ClassTargets | RealTargets
+        if isinstance(targets, RealTargets):
+            reals = read_reals(y, weights)
+            if reals.scaled.shape[1] != targets.scaled.shape[1]:
+                raise ValueError(
+                    f"y_val has {reals.scaled.shape[1]} targets, but y has {targets.scaled.shape[1]}."
+                )
+            scaled = (reals.scaled * reals.scale + reals.mean - targets.mean) / targets.scale
+            given = RealTargets(scaled, targets.mean, targets.scale, targets.is_flat)
+        else:
+            given = _with_classes(read_classes(y), targets.classes)
+        weights = weights * self._class_weights(given, weights)
+        return matrix, outputs_of(given), weights
+
+    def _matrix(self, X: Any) -> np.ndarray:
+        matrix = super()._matrix(X)
+        return self._scaling.fill(matrix)
+
+
+def _labels(outputs: np.ndarray) -> np.ndarray:
+    """The most probable class of each row, from the outputs of the loops."""
+    return (outputs[:, 0] > 0.5).astype(np.int64) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+
+
+def _with_classes(given: ClassTargets, classes: np.ndarray) -> ClassTargets:
+    """The same targets, their classes numbered as those of the training rows."""
+    unknown = ~np.isin(given.classes, classes)
+    if unknown.any():
+        raise ValueError(f"y_val has the class {given.classes[unknown][0]!r}, which y does not have.")
+    number = np.searchsorted(classes, given.classes)
+    if given.labels is not None:
+        return ClassTargets(classes, number[given.labels].astype(np.int32), None)
+    assert given.shares is not None
+    shares = np.zeros((len(given.shares), len(classes)))
+    shares[:, number] = given.shares
+    return ClassTargets(classes, None, shares)
+
+
+def _learning_set(matrix: np.ndarray, outputs: np.ndarray, weights: np.ndarray, scaling: Scaling) -> LearningSet:
+    points = np.ascontiguousarray(scaling.standardise(matrix))
+    return LearningSet(points, np.ascontiguousarray(outputs), weights / weights.mean())

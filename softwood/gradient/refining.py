@@ -1,0 +1,86 @@
+"""The joint pass: all gates and values of a grown tree are trained together, the best pass is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from softwood.gradient.data import LearningSet
+from softwood.gradient.growing import GrownTree
+from softwood.loops import soft_joint as loop
+
+__all__ = ["RefineRules", "Scratch", "refine"]
+
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class RefineRules:
+    """How long and how fast; see the parameters of `SoftTreeClassifier`."""
+
+    max_epochs: int = 100
+    rate: float = 0.01
+    patience: int = 10
+    l1: float = 0.0
+    l2: float = 0.0
+
+
+class Scratch:
+    """Work space of the loops over whole trees."""
+
+    def __init__(self, n_nodes: int, n_outputs: int) -> None:
+        self.shares, self.sides = np.empty(n_nodes), np.empty(n_nodes)
+        self.outputs, self.error = np.empty((n_nodes, n_outputs)), np.empty(n_outputs)
+
+
+def refine(
+    tree: GrownTree,
+    train: LearningSet,
+    watched: LearningSet,
+    link: int,
+    rules: RefineRules,
+    seed: int,
+    progress: Callable[[int, float], None] | None = None,
+) -> list[float]:
+    """Train all of `tree`, in place: the pass with the smallest validation loss is kept, or nothing changes.
+
+    Returns
+    -------
+    validation loss before, and after each pass
+    """
+    if len(tree.left) == 1:
+        return []
+    left, right, gates, values = tree.arrays()
+    scratch = Scratch(len(left), values.shape[1])
+    n = len(train)
+    by_gates, by_values = np.zeros_like(gates), np.zeros_like(values)
+    moments = np.zeros((2, *gates.shape)), np.zeros((2, *values.shape))
+    rng = np.random.default_rng([seed, 2])
+
+    def watched_loss() -> float:
+        return loop.tree_loss(
+            watched.points, watched.targets, watched.weights, link, left, right, gates, values, scratch.shares,
+            scratch.sides, scratch.error,
+        )  # fmt: skip
+
+    losses = [watched_loss()]
+    n_steps = np.int64(0)
+    best, since = losses[0], 0
+    for epoch in range(rules.max_epochs):
+        n_steps = loop.refine_pass(
+            train.points, train.targets, train.weights, rng.permutation(n), BATCH, link, left, right, gates, values,
+            rules.rate, rules.l1, rules.l2, n_steps, scratch.shares, scratch.sides, scratch.outputs, scratch.error,
+            by_gates, by_values, *moments,
+        )  # fmt: skip
+        losses.append(watched_loss())
+        if progress is not None:
+            progress(epoch + 1, losses[-1])
+        since += 1
+        if losses[-1] < best:
+            best, since = losses[-1], 0
+            tree.gates, tree.values = list(gates.copy()), list(values.copy())
+        elif since >= rules.patience or not np.isfinite(losses[-1]):
+            break
+    return losses

@@ -1,0 +1,336 @@
+"""Soft decision trees (İrsoy, Yıldız, Alpaydın 2012): oblique sigmoid gates, grown node by node."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from softwood.base import ClassifierBase, RegressorBase
+from softwood.gradient.finishing import finish
+from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
+from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.refining import RefineRules, refine
+from softwood.parameters import check_choice, check_flag, check_integer, check_number
+
+__all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
+
+
+class _SoftTree(GradientModel):
+    """What classifier and regressor share."""
+
+    def __init__(
+        self,
+        *,
+        start: str = "hard",
+        start_slope: float = 1.0,
+        step: float = 1.0,
+        n_steps: int = 6,
+        step_decay: float = 0.9,
+        max_epochs: int = 25,
+        patience: int = 5,
+        select: str = "validation",
+        validation_fraction: float = 0.25,
+        growth: str = "breadth",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_improvement: float = 0.01,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        refine: bool = False,
+        refine_epochs: int = 100,
+        refine_rate: float = 0.01,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.start = start
+        self.start_slope = start_slope
+        self.step = step
+        self.n_steps = n_steps
+        self.step_decay = step_decay
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.select = select
+        self.validation_fraction = validation_fraction
+        self.growth = growth
+        self.max_depth = max_depth
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_improvement = min_improvement
+        self.l1 = l1
+        self.l2 = l2
+        self.refine = refine
+        self.refine_epochs = refine_epochs
+        self.refine_rate = refine_rate
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Grow the tree.
+
+        An interrupt leaves the splits that were kept so far as a working tree.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; a missing value counts as the column's mean.
+        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X_val, y_val, sample_weight_val : rows that decide which splits stay, in place of a part of `X`
+        """
+        rules, refine_rules = self._check_parameters()
+        data = self._read_learning_data(
+            X, y, sample_weight, X_val, y_val, sample_weight_val, float(self.validation_fraction)
+        )
+        tree = lone_root(data.train, data.link)
+        self.refine_losses_: list[float] = []
+        try:
+            grow_soft_tree(
+                data.train, data.watched, data.link, rules, data.seed, tree=tree, progress=self._tell_growth()
+            )
+            if self.refine:
+                self.refine_losses_ = refine(
+                    tree, data.train, data.watched, data.link, refine_rules, data.seed, self._tell_refining()
+                )
+        finally:
+            self._keep(tree, data)
+        return self
+
+    def harden(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
+        """A copy that reads the tree crisply: every row follows one path, by the signs of the gates.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows to measure on what that costs
+
+        Returns
+        -------
+        fitted copy; with rows given it has ``hardening_``: the ``score`` of both, ``soft`` and ``crisp``, and the
+        ``loss``, soft less crisp
+        """
+        _ = self._finished
+        if (X is None) != (y is None):
+            raise ValueError("X and y must be given together.")
+        crisp = copy.copy(self)
+        crisp.tree_ = self.tree_.crisp()
+        if X is not None:
+            scores = [float(model.score(X, y, sample_weight)) for model in (self, crisp)]
+            crisp.hardening_ = Bunch(soft=scores[0], crisp=scores[1], loss=scores[0] - scores[1])
+        return crisp
+
+    def _keep(self, tree: GrownTree, data: Training) -> None:
+        self.history_ = tree.history
+        self.tree_ = finish(tree, data.train, data.mass, data.link, data.scaling, data.targets)
+
+    def _check_parameters(self) -> tuple[SoftRules, RefineRules]:
+        check_flag(self, "refine", self.refine)
+        check_integer(self, "verbose", self.verbose, low=0)
+        check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
+        integers = {
+            name: check_integer(self, name, getattr(self, name), low=1)
+            for name in ("n_steps", "max_epochs", "patience", "refine_epochs")
+        }
+        penalties = {name: check_number(self, name, getattr(self, name), low=0.0) for name in ("l1", "l2")}
+        rules: dict[str, Any] = {
+            "start": check_choice(self, "start", self.start, ("hard", "paper", "random")),
+            "start_slope": check_number(self, "start_slope", self.start_slope, low=0.0, open_low=True),
+            "step": check_number(self, "step", self.step, low=0.0, open_low=True),
+            "step_decay": check_number(self, "step_decay", self.step_decay, low=0.0, open_low=True, high=1.0),
+            "select": check_choice(self, "select", self.select, ("validation", "training")),
+            "growth": check_choice(self, "growth", self.growth, ("breadth", "depth")),
+            "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
+            "max_leaf_nodes": check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
+            "min_improvement": check_number(self, "min_improvement", self.min_improvement, low=0.0, high=1.0),
+        }
+        refine_epochs = integers.pop("refine_epochs")
+        assert refine_epochs is not None
+        rate = check_number(self, "refine_rate", self.refine_rate, low=0.0, open_low=True)
+        return SoftRules(**rules, **integers, **penalties), RefineRules(refine_epochs, rate, **penalties)
+
+    def _tell_growth(self) -> Callable[[GrownTree], None] | None:
+        if not self.verbose:
+            return None
+        start = last = time.monotonic()
+
+        def tell(tree: GrownTree) -> None:
+            nonlocal last
+            now, trial = time.monotonic(), tree.history[-1]
+            if now - last > 1.0 or self.verbose > 1:
+                did = "kept" if trial["kept"] else "given up"
+                print(
+                    f"[{type(self).__name__}] {tree.n_leaves} leaves, split of node {trial['node']} {did}, "
+                    f"validation loss {trial['validation_loss']:.5f}, {now - start:.1f} s",
+                    flush=True,
+                )
+                last = now
+
+        return tell
+
+    def _tell_refining(self) -> Callable[[int, float], None] | None:
+        if not self.verbose:
+            return None
+
+        def tell(epoch: int, loss: float) -> None:
+            if self.verbose > 1 or epoch % 10 == 0:
+                print(f"[{type(self).__name__}] joint pass {epoch}, validation loss {loss:.5f}", flush=True)
+
+        return tell
+
+
+class SoftTreeClassifier(ClassifierBase, _SoftTree):
+    """Soft decision tree for classes: gates ``sigmoid(w @ x + b)``, all paths with their probabilities.
+
+    The tree grows leaf by leaf. A leaf's gate and the values of its two new leaves are trained by online gradient
+    descent while the rest of the tree is frozen; the split stays if it lowers the loss of validation rows. Inputs are
+    standardised inside; the finished ``tree_`` has gates in the units of the columns. The outputs of the tree pass a
+    softmax. A missing value counts as the column's mean, a category is a column of 0 and 1.
+
+    Parameters
+    ----------
+    start : "hard", "paper" or "random", default="hard"
+        First gate of a split: centred on the best axis-aligned test; with the paper's bias of 1, whatever the threshold
+        is; or small random numbers.
+    start_slope : float, default=1.0
+        Steepness of the first gate, per standard deviation.
+    step : float, default=1.0
+        Length of the first step of the first descent; each of the next descents begins with half of it.
+    n_steps : int, default=6
+        Descents for a split, of which the best is kept. Two in a row that are no better end the search.
+    step_decay : float, default=0.9
+        Factor by which steps get shorter in a pass over the rows.
+    max_epochs : int, default=25
+        Passes of a descent.
+    patience : int, default=5
+        Passes without a better loss that end a descent.
+    select : "validation" or "training", default="validation"
+        The rows whose loss chooses among descents and passes. The paper chooses by training rows.
+    validation_fraction : float, default=0.25
+        Part of the rows that decides which splits stay, unless `fit` is given rows for it.
+    growth : "breadth" or "depth", default="breadth"
+        Order of splits: level by level, or left subtree first, as in the paper.
+    max_depth : int, default=None
+    max_leaf_nodes : int, default=None
+        Growth ends when there are so many leaves.
+    min_improvement : float, default=0.01
+        A split stays if it lowers the validation loss by more than this part. The paper has 0, and larger trees.
+    l1, l2 : float, default=0.0
+        Penalties on the weights of gates (not on biases), in units of standardised inputs; `l1` makes many of them 0.
+    refine : bool, default=False
+        After growth train all gates and values together, with Adam, as long as the validation loss falls.
+    refine_epochs : int, default=100
+        Most passes of `refine`.
+    refine_rate : float, default=0.01
+        Learning rate of `refine`.
+    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
+        Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
+    class_weight : dict or "balanced", default=None
+        Weights of classes.
+    random_state : int or RandomState, default=None
+        Validation part and order of rows.
+    verbose : int, default=0
+        1 tells now and then how far it is, 2 after each trial.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The finished tree; its values are logarithms of probabilities up to a constant (``tree_.link`` is "softmax").
+    history_ : list of dicts
+        Every split that was tried: node, depth, step, losses, whether it was kept.
+    refine_losses_ : list of float
+        Validation loss before and after each joint pass.
+    columns_ : Columns
+        How the table became a matrix.
+    feature_importances_ : (n_features_in,) array
+    classes_ : (n_classes,) array
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from softwood import SoftTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = SoftTreeClassifier(random_state=0).fit(X[:400], y[:400])
+    >>> bool(model.score(X[400:], y[400:]) > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        start: str = "hard",
+        start_slope: float = 1.0,
+        step: float = 1.0,
+        n_steps: int = 6,
+        step_decay: float = 0.9,
+        max_epochs: int = 25,
+        patience: int = 5,
+        select: str = "validation",
+        validation_fraction: float = 0.25,
+        growth: str = "breadth",
+        max_depth: int | None = None,
+        max_leaf_nodes: int | None = None,
+        min_improvement: float = 0.01,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        refine: bool = False,
+        refine_epochs: int = 100,
+        refine_rate: float = 0.01,
+        categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            start=start,
+            start_slope=start_slope,
+            step=step,
+            n_steps=n_steps,
+            step_decay=step_decay,
+            max_epochs=max_epochs,
+            patience=patience,
+            select=select,
+            validation_fraction=validation_fraction,
+            growth=growth,
+            max_depth=max_depth,
+            max_leaf_nodes=max_leaf_nodes,
+            min_improvement=min_improvement,
+            l1=l1,
+            l2=l2,
+            refine=refine,
+            refine_epochs=refine_epochs,
+            refine_rate=refine_rate,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+
+class SoftTreeRegressor(RegressorBase, _SoftTree):
+    """Soft decision tree for real targets, with the squared error; the target may be a matrix.
+
+    Parameters are those of `SoftTreeClassifier` without `class_weight`. Attributes are the same, with ``n_outputs_``
+    in place of ``classes_``; the values of the tree are in the units of the target.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import SoftTreeRegressor
+    >>> X = np.linspace(0, 6, 300)[:, None]
+    >>> model = SoftTreeRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.98)
+    True
+    """

@@ -1,0 +1,177 @@
+"""All gates and values of a soft tree at once: outputs, sums by node, gradients, and passes of Adam.
+
+Arguments that recur
+--------------------
+points, targets, link : as in `softwood.loops.soft_split`
+left, right : (n_nodes,) children, -1 at leaves; children come after their parents
+gates : (n_nodes, d + 1) weights and bias;  values : (n_nodes, q), of which those of leaves count
+shares, sides : (n_nodes,) scratch space: share of a row in each node, and the part that its gate sends left
+outputs : (n_nodes, q) scratch space: output of the subtree below each node;  error : (q,)
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.gates import sigmoid
+from softwood.loops.soft_split import fill_errors, row_loss
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@compiled(reassociate=True)
+def _input_of(points, i, gates, node):
+    d = points.shape[1]
+    z = 0.0
+    for j in range(d):
+        z += gates[node, j] * points[i, j]
+    return z + gates[node, d]
+
+
+@compiled
+def share_row(points, i, left, right, gates, shares, sides):
+    """Fill the share of row `i` in each node, and the part that each gate sends left."""
+    shares[0] = 1.0
+    for node in range(left.shape[0]):
+        if left[node] >= 0:
+            side = sigmoid(_input_of(points, i, gates, node))
+            sides[node] = side
+            shares[left[node]] = shares[node] * side
+            shares[right[node]] = shares[node] * (1.0 - side)
+
+
+@compiled
+def tree_outputs(points, left, right, gates, values, shares, sides, out):
+    """Outputs of the tree, (n, q) in `out`."""
+    for i in range(points.shape[0]):
+        share_row(points, i, left, right, gates, shares, sides)
+        for o in range(values.shape[1]):
+            out[i, o] = 0.0
+        for node in range(left.shape[0]):
+            if left[node] < 0:
+                for o in range(values.shape[1]):
+                    out[i, o] += shares[node] * values[node, o]
+
+
+@compiled
+def tree_loss(points, targets, weights, link, left, right, gates, values, shares, sides, error):
+    """Weighted mean of the loss."""
+    loss = 0.0
+    total = 0.0
+    for i in range(points.shape[0]):
+        share_row(points, i, left, right, gates, shares, sides)
+        for o in range(values.shape[1]):
+            error[o] = 0.0
+        for node in range(left.shape[0]):
+            if left[node] < 0:
+                for o in range(values.shape[1]):
+                    error[o] += shares[node] * values[node, o]
+        loss += weights[i] * row_loss(targets, i, link, error)
+        total += weights[i]
+    return loss / total
+
+
+@compiled
+def node_sums(points, targets, weights, left, right, gates, shares, sides, mass, sums, squares):
+    """Add up, by share, the weight of the rows in each node, their targets and the squares of these.
+
+    `mass` is (n_nodes,), `sums` and `squares` are (n_nodes, n_targets); all begin with 0. The targets here need not be
+    those of the training.
+    """
+    for i in range(points.shape[0]):
+        share_row(points, i, left, right, gates, shares, sides)
+        for node in range(left.shape[0]):
+            part = weights[i] * shares[node]
+            mass[node] += part
+            for o in range(targets.shape[1]):
+                sums[node, o] += part * targets[i, o]
+                squares[node, o] += part * targets[i, o] ** 2
+
+
+@compiled(reassociate=True)
+def _add_row(points, i, amount, gradient, node):
+    d = points.shape[1]
+    for j in range(d):
+        gradient[node, j] += amount * points[i, j]
+    gradient[node, d] += amount
+
+
+@compiled
+def add_gradient(
+    points, targets, i, weight, link, left, right, gates, values, shares, sides, outputs, error, by_gates, by_values
+):
+    """Add the derivatives of the loss of row `i`, times `weight`, by all gates and by the values of leaves."""
+    q = values.shape[1]
+    share_row(points, i, left, right, gates, shares, sides)
+    for node in range(left.shape[0] - 1, -1, -1):
+        for o in range(q):
+            if left[node] >= 0:
+                below = sides[node] * outputs[left[node], o] + (1.0 - sides[node]) * outputs[right[node], o]
+            else:
+                below = values[node, o]
+            outputs[node, o] = below
+    for o in range(q):
+        error[o] = outputs[0, o]
+    fill_errors(targets, i, link, error)
+    for node in range(left.shape[0]):
+        part = weight * shares[node]
+        if left[node] < 0:
+            for o in range(q):
+                by_values[node, o] += part * error[o]
+        else:
+            slope = 0.0
+            for o in range(q):
+                slope += error[o] * (outputs[left[node], o] - outputs[right[node], o])
+            _add_row(points, i, part * slope * sides[node] * (1.0 - sides[node]), by_gates, node)
+
+
+@compiled
+def _adam(parameters, gradient, first, second, rate, correction_1, correction_2, n_penalised, l1, l2):
+    """A step of Adam; the first `n_penalised` columns are drawn to 0 by the penalties. Leaves the gradient 0."""
+    for node in range(parameters.shape[0]):
+        for j in range(parameters.shape[1]):
+            g = gradient[node, j]
+            gradient[node, j] = 0.0
+            first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
+            second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
+            size = np.sqrt(second[node, j] / correction_2) + EPSILON
+            w = parameters[node, j] - rate * first[node, j] / (correction_1 * size)
+            if j < n_penalised:
+                w *= 1.0 - rate * l2
+                w = max(w - rate * l1, 0.0) + min(w + rate * l1, 0.0)
+            parameters[node, j] = w
+
+
+@compiled
+def refine_pass(
+    points, targets, weights, order, batch, link, left, right, gates, values, rate, l1, l2, n_steps, shares, sides,
+    outputs, error, by_gates, by_values, gate_moments, value_moments,
+):  # fmt: skip
+    """One pass of Adam over the rows of `order` in batches; changes `gates` and `values`.
+
+    Parameters
+    ----------
+    n_steps : steps that were done before
+    by_gates, by_values : 0, as the gates and values;  gate_moments, value_moments : (2, ...) of these, kept from pass
+        to pass
+
+    Returns
+    -------
+    number of steps done so far
+    """
+    n = order.shape[0]
+    for begin in range(0, n, batch):
+        end = min(begin + batch, n)
+        for k in range(begin, end):
+            i = order[k]
+            add_gradient(
+                points, targets, i, weights[i] / (end - begin), link, left, right, gates, values, shares, sides,
+                outputs, error, by_gates, by_values,
+            )  # fmt: skip
+        n_steps += 1
+        correction_1 = 1.0 - BETA_1**n_steps
+        correction_2 = 1.0 - BETA_2**n_steps
+        _adam(
+            gates, by_gates, gate_moments[0], gate_moments[1], rate, correction_1, correction_2, points.shape[1], l1, l2
+        )
+        _adam(values, by_values, value_moments[0], value_moments[1], rate, correction_1, correction_2, 0, 0.0, 0.0)
+    return n_steps

@@ -1,0 +1,214 @@
+"""One split of a soft tree by online gradient descent: a gate and two leaf values, the rest of the tree frozen.
+
+Arguments that recur
+--------------------
+points : (n, d) standardised inputs;  targets : (n, q) reals, or 0 and 1 of the classes
+rest : (n, q) output of the tree without the node's part;  path : (n,) share of each row in the node
+gate : (d + 1,) weights and, last, the bias;  values : (2, q) of the left and of the right leaf
+link : IDENTITY, LOGISTIC (two classes, one output) or SOFTMAX: what the root's output passes
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.gates import sigmoid
+
+IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
+
+
+@compiled(reassociate=True)
+def gate_input(points, i, gate):
+    """``weights @ x + bias`` of row `i`."""
+    d = points.shape[1]
+    z = 0.0
+    for j in range(d):
+        z += gate[j] * points[i, j]
+    return z + gate[d]
+
+
+@compiled(reassociate=True)
+def _move_gate(points, i, gate, amount):
+    d = points.shape[1]
+    for j in range(d):
+        gate[j] -= amount * points[i, j]
+    gate[d] -= amount
+
+
+@compiled
+def fill_errors(targets, i, link, output):
+    """Turn the output of row `i` into the derivative of its loss: prediction less target; in place."""
+    q = output.shape[0]
+    if link == SOFTMAX:
+        largest = output[0]
+        for o in range(1, q):
+            largest = max(largest, output[o])
+        total = 0.0
+        for o in range(q):
+            output[o] = np.exp(output[o] - largest)
+            total += output[o]
+        for o in range(q):
+            output[o] = output[o] / total - targets[i, o]
+    elif link == LOGISTIC:
+        output[0] = sigmoid(output[0]) - targets[i, 0]
+    else:
+        for o in range(q):
+            output[o] -= targets[i, o]
+
+
+@compiled
+def row_loss(targets, i, link, output):
+    """Loss of row `i` with this output: half the squared error, or cross-entropy."""
+    q = output.shape[0]
+    loss = 0.0
+    if link == SOFTMAX:
+        largest = output[0]
+        for o in range(1, q):
+            largest = max(largest, output[o])
+        total = 0.0
+        for o in range(q):
+            total += np.exp(output[o] - largest)
+            loss -= targets[i, o] * (output[o] - largest)
+        return loss + np.log(total)
+    if link == LOGISTIC:
+        score = output[0]
+        return max(score, 0.0) - targets[i, 0] * score + np.log1p(np.exp(-abs(score)))
+    for o in range(q):
+        loss += 0.5 * (output[o] - targets[i, o]) ** 2
+    return loss
+
+
+@compiled
+def mean_loss(targets, weights, link, outputs):
+    """Weighted mean of the loss of outputs (n, q)."""
+    loss = 0.0
+    total = 0.0
+    for i in range(targets.shape[0]):
+        loss += weights[i] * row_loss(targets, i, link, outputs[i])
+        total += weights[i]
+    return loss / total
+
+
+@compiled
+def split_outputs(points, rest, path, gate, values, shares, outputs):
+    """Fill the share of each row that the gate sends left, (n,), and the output of the tree with this split, (n, q)."""
+    for i in range(points.shape[0]):
+        share = sigmoid(gate_input(points, i, gate))
+        shares[i] = share
+        for o in range(values.shape[1]):
+            outputs[i, o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
+
+
+@compiled
+def split_gradient(points, targets, rest, path, i, link, gate, values, output):
+    """Derivatives of the loss of row `i`: by the gate's input, and by the outputs of the node (in `output`).
+
+    Returns
+    -------
+    derivative by ``weights @ x + bias``, and the share that goes left
+    """
+    q = values.shape[1]
+    share = sigmoid(gate_input(points, i, gate))
+    for o in range(q):
+        output[o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
+    fill_errors(targets, i, link, output)
+    slope = 0.0
+    for o in range(q):
+        output[o] *= path[i]
+        slope += output[o] * (values[0, o] - values[1, o])
+    return slope * share * (1.0 - share), share
+
+
+@compiled
+def descend(points, targets, rest, path, visits, link, step, decay, l1, l2, gate, values, output):
+    """One pass of online gradient descent over the rows of `visits`, in that order; changes `gate` and `values`.
+
+    Parameters
+    ----------
+    step : length of the first step;  decay : each is shorter than the one before by this factor
+    l1, l2 : penalties on the gate's weights, not on its bias
+    output : (q,) scratch space
+
+    Returns
+    -------
+    length of the next step
+    """
+    d = points.shape[1]
+    q = values.shape[1]
+    for k in range(visits.shape[0]):
+        i = visits[k]
+        slope, share = split_gradient(points, targets, rest, path, i, link, gate, values, output)
+        _move_gate(points, i, gate, step * slope)
+        if l1 > 0.0 or l2 > 0.0:
+            for j in range(d):
+                w = gate[j] * (1.0 - step * l2)
+                gate[j] = max(w - step * l1, 0.0) + min(w + step * l1, 0.0)
+        for o in range(q):
+            values[0, o] -= step * output[o] * share
+            values[1, o] -= step * output[o] * (1.0 - share)
+        step *= decay
+    return step
+
+
+@compiled
+def best_test(points, targets, weights, orders):
+    """Best axis-aligned test of the rows by squared error (Gini of classes), as a conventional tree finds it.
+
+    Parameters
+    ----------
+    weights : (n,) rows with weight 0 do not count
+    orders : (d, n) rows in rising order of each input
+
+    Returns
+    -------
+    feature (-1: there is none), threshold
+    """
+    n, q = targets.shape
+    totals = np.zeros(q)
+    total = 0.0
+    for i in range(n):
+        total += weights[i]
+        for o in range(q):
+            totals[o] += weights[i] * targets[i, o]
+    base = 0.0
+    for o in range(q):
+        base += totals[o] ** 2 / total
+    best = base + 1e-12 * total
+    best_feature = -1
+    best_threshold = np.nan
+    left = np.empty(q)
+    for j in range(points.shape[1]):
+        mass = 0.0
+        left[:] = 0.0
+        last = np.nan
+        for k in range(n):
+            i = orders[j, k]
+            if weights[i] <= 0.0:
+                continue
+            x = points[i, j]
+            if x > last and mass > 0.0 and mass < total:
+                merit = 0.0
+                for o in range(q):
+                    merit += left[o] ** 2 / mass + (totals[o] - left[o]) ** 2 / (total - mass)
+                if merit > best:
+                    best = merit
+                    best_feature = j
+                    best_threshold = 0.5 * (last + x)
+            last = x
+            mass += weights[i]
+            for o in range(q):
+                left[o] += weights[i] * targets[i, o]
+    return best_feature, best_threshold
+
+
+@compiled
+def split_loss(points, targets, weights, rest, path, link, gate, values, output):
+    """Weighted mean of the loss of the tree with this split; `output` is (q,) scratch space."""
+    loss = 0.0
+    total = 0.0
+    for i in range(points.shape[0]):
+        share = sigmoid(gate_input(points, i, gate))
+        for o in range(values.shape[1]):
+            output[o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
+        loss += weights[i] * row_loss(targets, i, link, output)
+        total += weights[i]
+    return loss / total
