@@ -343,7 +343,7 @@ class SoftTree(NodeArrays):
         out = np.zeros((len(X), self.n_outputs))
         if widths is None and self.weights is None and not has_missing(X):
             self._predict_kernel(X, out)
-        elif self._is_sigmoid and not has_missing(X):
+        elif widths is None and self._is_sigmoid and self.cutoff == 0.0 and not has_missing(X):
             self._predict_sigmoid(X, out)
         else:
             predict_rows(*self._arguments(X, widths), self.value, out)

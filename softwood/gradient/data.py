@@ -16,6 +16,9 @@ from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["LearningSet", "Scaling", "link_of", "merge_rows", "outputs_of", "validation_rows", "visits"]
 
+# Columns that vary less than this are taken as constant.
+SMALLEST_SCALE = 1e-303
+
 
 @dataclass(frozen=True)
 class LearningSet:
@@ -43,9 +46,10 @@ class LearningSet:
 
 @dataclass(frozen=True)
 class Scaling:
-    """Weighted mean and standard deviation of each column; 1 for those that are constant or wholly missing.
+    """Weighted mean and standard deviation of each column.
 
-    A missing value counts as the mean: 0 after standardising, so that it says nothing to any gate.
+    A missing value counts as the mean: 0 after standardising, so that it says nothing to any gate. Nor does a column
+    that is constant or wholly missing: its standard deviation counts as infinite.
     """
 
     center: np.ndarray
@@ -61,8 +65,10 @@ class Scaling:
         mass = np.maximum(weights @ known, np.finfo(float).tiny)
         mean = (weights @ parts) / mass
         spread = np.sqrt((weights @ np.where(known, (parts - mean) ** 2, 0.0)) / mass)
-        is_flat = spread <= 1e-14  # of the largest value: nothing but rounding
-        return cls(mean * largest, np.where(is_flat, 1.0, spread * np.where(is_flat, 1.0, largest)))
+        scale = spread * largest
+        # a spread that is nothing but rounding, or so small that weights in the user's units overflow
+        is_flat = (spread <= 1e-14) | (scale < SMALLEST_SCALE)
+        return cls(mean * largest, np.where(is_flat, np.inf, scale))
 
     def standardise(self, matrix: np.ndarray) -> np.ndarray:
         """Columns with mean 0 and standard deviation 1, missing values 0."""
@@ -96,15 +102,23 @@ def outputs_of(targets: ClassTargets | RealTargets) -> np.ndarray:
     return np.ascontiguousarray(matrix)
 
 
-def merge_rows(
-    matrix: np.ndarray, targets: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Each different row once, with the sum of its weights, in an order that depends on the rows alone."""
-    table = np.concatenate([matrix, targets], axis=1) + 0.0  # -0.0 is 0.0
+def merge_rows(matrix: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each different row once, with the sum of its weights, in rising order, first by the first column.
+
+    The order does not depend on the units of the columns: another positive factor gives the same.
+
+    Returns
+    -------
+    numbers of the rows that stay, and the weight of each
+    """
+    table = np.ascontiguousarray(np.concatenate([matrix, targets], axis=1) + 0.0)  # -0.0 is 0.0
     table[np.isnan(table)] = np.nan  # one of the many ways to write it
-    keys = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
+    # Bytes that compare like the numbers: of a negative one all bits are turned, of others the sign.
+    bits = table.view(np.int64)
+    bits ^= (bits >> 63) | np.int64(-(2**63))
+    keys = bits.astype(">i8").view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
-    return matrix[first], targets[first], np.bincount(number.ravel(), weights=weights)
+    return first, np.bincount(number.ravel(), weights=weights)
 
 
 def validation_rows(
@@ -115,31 +129,30 @@ def validation_rows(
     Parameters
     ----------
     labels : (n,) classes, or None
-    fraction : part of the rows, of each class, that validates; at least one row does, and one does not, if there are
-        two
+    fraction : part of the rows, of each class, that validates; of two rows or more at least one does, and every class
+        keeps a row to learn from, unless all classes have a single one
     """
     order = rng.permutation(n)
     groups = np.zeros(n, dtype=np.int64) if labels is None else labels
     held_out = np.zeros(n, dtype=bool)
     for group in np.unique(groups):
         members = order[groups[order] == group]
-        held_out[members[: round(fraction * len(members))]] = True
+        held_out[members[: min(round(fraction * len(members)), len(members) - 1)]] = True
     if n > 1 and not held_out.any():
-        held_out[order[0]] = True
-    if n > 1 and held_out.all():
-        held_out[order[0]] = False
+        largest = np.bincount(groups).argmax()
+        held_out[order[groups[order] == largest][0]] = True
     return order[~held_out[order]], order[held_out[order]]
 
 
-def visits(rows: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The rows of one pass of online descent: each as often as its weight says, on average over passes.
+def visits(rows: np.ndarray, weights: np.ndarray, number: int, n_before: int, rng: np.random.Generator) -> np.ndarray:
+    """The next `number` rows of online descent, after `n_before` others: each as often as its weight says, on average.
 
-    A weight is a number of visits, not a longer step, so that steps are as stable as without weights. Equal weights
-    visit every row once, in the order of `rows`.
+    A weight is a number of visits, not a longer step, so that steps are as stable as without weights. With equal
+    weights the rows follow in their order, again and again.
     """
     chosen = weights[rows]
     if np.ptp(chosen) <= 1e-9 * chosen.max():
-        return rows
+        return rows.take(np.arange(n_before, n_before + number), mode="wrap")
     ends = np.cumsum(chosen)
-    marks = (np.arange(len(rows)) + rng.random()) * (ends[-1] / len(rows))
+    marks = (np.arange(number) + rng.random()) * (ends[-1] / number)
     return rng.permutation(rows[np.minimum(np.searchsorted(ends, marks, side="right"), len(rows) - 1)])

@@ -22,6 +22,9 @@ LEAST_MASS = 2.0
 MOST_HALVINGS = 40
 # So many runs in a row without a better one, and shorter steps are not tried.
 VAIN_RUNS = 2
+# A pass of online descent takes at most so many rows, and at most so many then say whether it was good: gates of large
+# data are known long before all rows are seen. Whether a split stays is decided by all validation rows.
+PASS_ROWS, SELECT_ROWS = 20_000, 10_000
 # Log odds of a pure leaf begin as if this part of a row were of the other classes.
 PRIOR_ROWS = 0.5
 
@@ -97,6 +100,15 @@ class _Leaf:
     depth: int
     path: np.ndarray
     watched_path: np.ndarray
+
+
+@dataclass
+class _Near:
+    """The rows that train a split, copied side by side: descents go over them again and again."""
+
+    rows: LearningSet
+    rest: np.ndarray
+    path: np.ndarray
 
 
 @dataclass
@@ -201,10 +213,11 @@ class _Grower:
         begin = self._start(masses, leaf.node)
         if begin is None:
             return None
+        near = _Near(self.train.take(rows), rest[rows], leaf.path[rows])
         best: _Run | None = None
         step, n_runs, n_vain = rules.step, 0, 0
         for _ in range(MOST_HALVINGS):
-            run = self._descend(leaf, rest, watched_rest, rows, begin, step)
+            run = self._descend(leaf, near, watched_rest, begin, step)
             step *= 0.5
             if run is None:  # diverged
                 continue
@@ -225,30 +238,31 @@ class _Grower:
     def _descend(
         self,
         leaf: _Leaf,
-        rest: np.ndarray,
+        near: _Near,
         watched_rest: np.ndarray,
-        rows: np.ndarray,
         begin: tuple[np.ndarray, np.ndarray],
         step: float,
     ) -> _Run | None:
         """Passes over the rows until the loss that selects does not fall any more; None if the descent diverges."""
-        rules, train = self.rules, self.train
-        on_training = rules.select == "training"
-        data, data_rest, path = (train, rest, leaf.path) if on_training else (
-            self.watched, watched_rest, leaf.watched_path
-        )  # fmt: skip
+        rules, train = self.rules, near.rows
+        data, data_rest, path = self.watched, watched_rest, leaf.watched_path
+        if rules.select == "training":
+            data, data_rest, path = train, near.rest, near.path
         gate, values = begin[0].copy(), begin[1].copy()
         rng = np.random.default_rng([self.seed, leaf.node, 1])
         best = _Run(np.inf, gate, values, step)
         length, since = step, 0
-        for _ in range(rules.max_epochs):
-            chosen = visits(rows, train.weights, rng)
+        everything = np.arange(len(train))
+        number = min(len(train), PASS_ROWS)
+        last = min(len(data), SELECT_ROWS)  # rows are shuffled: the first are as good as any
+        for epoch in range(rules.max_epochs):
+            chosen = visits(everything, train.weights, number, epoch * number, rng)
             length = loop.descend(
-                train.points, train.targets, rest, leaf.path, chosen, self.link, length,
+                train.points, train.targets, near.rest, near.path, chosen, self.link, length,
                 rules.step_decay ** (1.0 / len(chosen)), rules.l1, rules.l2, gate, values, self.scratch,
             )  # fmt: skip
             loss = loop.split_loss(
-                data.points, data.targets, data.weights, data_rest, path, self.link, gate, values, self.scratch
+                data.points[:last], data.targets, data.weights, data_rest, path, self.link, gate, values, self.scratch
             )
             if not np.isfinite(loss):
                 return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from softwood.base import TreeEstimator, read_weights
 from softwood.columns import read_table
 from softwood.gradient.data import LearningSet, Scaling, link_of, merge_rows, outputs_of, validation_rows
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.tree import SoftTree
 
 __all__ = ["GradientModel", "Training"]
 
@@ -55,12 +56,9 @@ class GradientModel(TreeEstimator):
             raise ValueError("X_val and y_val must be given together.")
         if X_val is None and sample_weight_val is not None:
             raise ValueError("sample_weight_val is given without X_val and y_val.")
-        matrix, targets, weights, _ = self._read_training_data(X, y, sample_weight)
-        weights = weights * self._class_weights(targets, weights)
-        if not np.any(weights > 0):
-            raise ValueError("class_weight is zero for all classes of y.")
+        matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        outputs = outputs_of(targets)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        matrix, outputs, weights = merge_rows(matrix, outputs_of(targets), weights)
         rng = np.random.default_rng([seed, 0])
         if X_val is None:
             labels = None if isinstance(targets, RealTargets) else _labels(outputs)
@@ -83,6 +81,24 @@ class GradientModel(TreeEstimator):
             seed=seed,
         )
 
+    def _read_merged(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray]:
+        """Encoded matrix, targets and weights, equal rows as one.
+
+        Whatever adds up rows comes after merging: rounding must not tell a weight from repeated rows.
+        """
+        matrix, targets, weights, kept = self._read_training_data(X, y, sample_weight)
+        reals = _plain_reals(y)[kept] if isinstance(targets, RealTargets) else None
+        rows, weights = merge_rows(matrix, targets.matrix() if reals is None else reals, weights)
+        matrix = matrix[rows]
+        targets = targets.take(rows) if reals is None else read_reals(reals[rows], weights)
+        weights = weights * self._class_weights(targets, weights)
+        counts = np.flatnonzero(weights > 0)
+        if len(counts) == 0:
+            raise ValueError("class_weight is zero for all classes of y.")
+        return matrix[counts], targets.take(counts), weights[counts]
+
     def _read_validation(
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -91,25 +107,40 @@ class GradientModel(TreeEstimator):
         if len(matrix) != len(y):
             raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
         weights = read_weights(sample_weight, len(matrix))
-        if not np.any(weights > 0):
-            raise ValueError("sample_weight_val is zero for all rows; at least one must be above zero.")
         given: ClassTargets | RealTargets
         if isinstance(targets, RealTargets):
             reals = read_reals(y, weights)
             if reals.scaled.shape[1] != targets.scaled.shape[1]:
-                raise ValueError(
-                    f"y_val has {reals.scaled.shape[1]} targets, but y has {targets.scaled.shape[1]}."
-                )
-            scaled = (reals.scaled * reals.scale + reals.mean - targets.mean) / targets.scale
+                raise ValueError(f"y_val has {reals.scaled.shape[1]} targets, but y has {targets.scaled.shape[1]}.")
+            scaled = _plain_reals(y) / targets.scale - targets.mean / targets.scale
             given = RealTargets(scaled, targets.mean, targets.scale, targets.is_flat)
         else:
             given = _with_classes(read_classes(y), targets.classes)
         weights = weights * self._class_weights(given, weights)
+        if not np.any(weights > 0):
+            raise ValueError("sample_weight_val and class_weight leave no row of X_val with a weight above zero.")
         return matrix, outputs_of(given), weights
 
     def _matrix(self, X: Any) -> np.ndarray:
         matrix = super()._matrix(X)
         return self._scaling.fill(matrix)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Decrease of impurity by each column of X, (n_features_in,); adds up to 1.
+
+        A gate's decrease is divided by its weights for standardised columns, so that units do not matter.
+        """
+        tree = self._finished
+        assert isinstance(tree, SoftTree)
+        assert tree.weights is not None
+        scale = np.where(np.isfinite(self._scaling.scale), self._scaling.scale, 0.0)
+        return self.columns_.add_up(replace(tree, weights=tree.weights * scale).feature_importances())
+
+
+def _plain_reals(y: Any) -> np.ndarray:
+    """Real targets as they were given, and checked before, (n, n_targets)."""
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
 def _labels(outputs: np.ndarray) -> np.ndarray:
@@ -119,10 +150,11 @@ def _labels(outputs: np.ndarray) -> np.ndarray:
 
 def _with_classes(given: ClassTargets, classes: np.ndarray) -> ClassTargets:
     """The same targets, their classes numbered as those of the training rows."""
-    unknown = ~np.isin(given.classes, classes)
-    if unknown.any():
-        raise ValueError(f"y_val has the class {given.classes[unknown][0]!r}, which y does not have.")
-    number = np.searchsorted(classes, given.classes)
+    place = {name: k for k, name in enumerate(classes.tolist())}
+    unknown = [name for name in given.classes.tolist() if name not in place]
+    if unknown:
+        raise ValueError(f"y_val has the class {unknown[0]!r}, which y does not have.")
+    number = np.array([place[name] for name in given.classes.tolist()])
     if given.labels is not None:
         return ClassTargets(classes, number[given.labels].astype(np.int32), None)
     assert given.shares is not None

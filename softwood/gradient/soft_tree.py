@@ -41,7 +41,7 @@ class _SoftTree(GradientModel):
         min_improvement: float = 0.01,
         l1: float = 0.0,
         l2: float = 0.0,
-        refine: bool = False,
+        refine: bool = True,
         refine_epochs: int = 100,
         refine_rate: float = 0.01,
         categorical_features: Any = "from_dtype",
@@ -229,8 +229,9 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         A split stays if it lowers the validation loss by more than this part. The paper has 0, and larger trees.
     l1, l2 : float, default=0.0
         Penalties on the weights of gates (not on biases), in units of standardised inputs; `l1` makes many of them 0.
-    refine : bool, default=False
-        After growth train all gates and values together, with Adam, as long as the validation loss falls.
+    refine : bool, default=True
+        After growth train all gates and values together, with Adam, as long as the validation loss falls. Not in the
+        paper.
     refine_epochs : int, default=100
         Most passes of `refine`.
     refine_rate : float, default=0.01
@@ -285,7 +286,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         min_improvement: float = 0.01,
         l1: float = 0.0,
         l2: float = 0.0,
-        refine: bool = False,
+        refine: bool = True,
         refine_epochs: int = 100,
         refine_rate: float = 0.01,
         categorical_features: Any = "from_dtype",

@@ -126,18 +126,20 @@ def add_gradient(
 
 @compiled
 def _adam(parameters, gradient, first, second, rate, correction_1, correction_2, n_penalised, l1, l2):
-    """A step of Adam; the first `n_penalised` columns are drawn to 0 by the penalties. Leaves the gradient 0."""
+    """A step of Adam; the first `n_penalised` columns are drawn to 0 by the penalties. Leaves the gradient 0.
+
+    A penalty pulls as far as a gradient of its size moves the parameter, as it must for the two to balance.
+    """
     for node in range(parameters.shape[0]):
         for j in range(parameters.shape[1]):
             g = gradient[node, j]
             gradient[node, j] = 0.0
             first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
             second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
-            size = np.sqrt(second[node, j] / correction_2) + EPSILON
-            w = parameters[node, j] - rate * first[node, j] / (correction_1 * size)
+            step = rate / (np.sqrt(second[node, j] / correction_2) + EPSILON)
+            w = parameters[node, j] - step * first[node, j] / correction_1
             if j < n_penalised:
-                w *= 1.0 - rate * l2
-                w = max(w - rate * l1, 0.0) + min(w + rate * l1, 0.0)
+                w = (max(w - step * l1, 0.0) + min(w + step * l1, 0.0)) / (1.0 + step * l2)
             parameters[node, j] = w
 
 

@@ -1,0 +1,145 @@
+"""Speed of soft decision trees against the package neural-trees (soft trees on torch), measured in the same run.
+
+Run:  python benchmarks/soft_tree.py --peer-python PATH [--only NAME ...] [--write docs/benchmarks.md]
+
+neural-trees brings torch, so it has an environment of its own, with `pip install torch neural-trees==0.8.0`; PATH is
+the Python there. Both fit the same synthetic, seeded data with their default parameters and one thread; scores are on
+held-out rows. Without --peer-python the rows that need it are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from measuring import Data, blobs, machine, seconds, write_page
+
+from softwood import SoftTreeClassifier, SoftTreeRegressor
+
+PEER = """
+import sys, time
+import numpy as np, torch
+torch.set_num_threads(1)
+from neural_trees import SoftDecisionTree, SoftDecisionTreeRegressor
+data = np.load(sys.argv[1])
+kind = SoftDecisionTree if data["y"].dtype.kind == "i" else SoftDecisionTreeRegressor
+model = kind(random_state=0)
+start = time.perf_counter()
+model.fit(data["X"], data["y"])
+taken = time.perf_counter() - start
+row = data["X_test"][:1]
+model.predict(row)
+start = time.perf_counter()
+for _ in range(100):
+    model.predict(row)
+one = (time.perf_counter() - start) / 100
+print(taken, model.score(data["X_test"], data["y_test"]), one)
+"""
+
+
+def friedman(n: int, p: int, seed: int = 0) -> Data:
+    """Friedman's first function of five columns, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n + 5_000, p))
+    y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
+    y = y + rng.normal(size=len(y))
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def run_peer(python: Path, data: Data) -> tuple[float, float, float]:
+    """Seconds to fit, score, and seconds to predict a row, of neural-trees."""
+    X, y, X_test, y_test = data
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "data.npz"
+        np.savez(file, X=X, y=y, X_test=X_test, y_test=y_test)
+        done = subprocess.run([python, "-c", PEER, str(file)], capture_output=True, text=True, check=True)
+    fit, score, one = map(float, done.stdout.split()[-3:])
+    return fit, score, one
+
+
+def row_peer(python: Path | None) -> list[str]:
+    """Fits against the peer's, and predictions of single rows."""
+    lines = []
+    for name, model, data in (
+        ("10 000 × 20, two classes", SoftTreeClassifier(random_state=0), blobs(10_000, 20, 2)),
+        ("5 000 × 20, regression", SoftTreeRegressor(random_state=0), friedman(5_000, 20)),
+    ):
+        X, y, X_test, y_test = data
+        model.fit(X[:500], y[:500])  # compile
+        fit = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 3)
+        score = model.score(X_test, y_test)
+        row = X_test[:1]
+        one = seconds(lambda m=model, row=row: [m.tree_.predict(row) for _ in range(1000)], 3) / 1000
+        whole = seconds(lambda m=model, row=row: [m.predict(row) for _ in range(100)], 3) / 100
+        lines.append(
+            f"| fit {name} ({model.tree_.n_nodes} nodes) | {fit:.2f} s | score {score:.4f} | one row: tree "
+            f"{one * 1e6:.0f} µs, `predict` with its checks {whole * 1e6:.0f} µs |"
+        )
+        if python is not None:
+            peer_fit, peer_score, peer_one = run_peer(python, data)
+            met = "yes" if peer_fit >= 50 * fit and score >= peer_score else "no"
+            lines.append(
+                f"| the same, neural-trees | {peer_fit:.1f} s, **{peer_fit / fit:.0f} ×** (target 50 ×: {met}) | "
+                f"score {peer_score:.4f} | one row: `predict` {peer_one * 1e6:.0f} µs |"
+            )
+    return lines
+
+
+def row_large(python: Path | None) -> list[str]:
+    """100 000 rows: under a minute is wanted."""
+    X, y, X_test, y_test = blobs(100_000, 20, 2)
+    model = SoftTreeClassifier(random_state=0).fit(X[:500], y[:500])
+    start = time.perf_counter()
+    model.fit(X, y)
+    taken = time.perf_counter() - start
+    met = "yes" if taken < 60 else "no"
+    return [
+        f"| fit 100 000 × 20, two classes ({model.tree_.n_nodes} nodes) | {taken:.1f} s (target 60 s: {met}) | "
+        f"score {model.score(X_test, y_test):.4f} | |"
+    ]
+
+
+def row_growth(python: Path | None) -> list[str]:
+    """Time per split that was kept, and how it grows with rows, columns and nodes."""
+    lines = []
+    for n, p, leaves in (
+        (2_000, 20, 8), (8_000, 20, 8), (32_000, 20, 8), (8_000, 80, 8), (8_000, 20, 32), (8_000, 20, 128),
+    ):  # fmt: skip
+        X, y, _, _ = blobs(n, p, 2)
+        model = SoftTreeClassifier(random_state=0, max_leaf_nodes=leaves, min_improvement=0.0, refine=False)
+        model.fit(X[:500], y[:500])
+        taken = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 1)
+        kept, tried = sum(trial["kept"] for trial in model.history_), len(model.history_)
+        lines.append(
+            f"| {n} × {p}, up to {leaves} leaves | {taken:.2f} s | {kept} splits kept of {tried} tried | "
+            f"{1e3 * taken / max(kept, 1):.0f} ms per split kept, {1e3 * taken / max(tried, 1):.0f} ms per trial |"
+        )
+    return lines
+
+
+ROWS: dict[str, Callable[[Path | None], list[str]]] = {"peer": row_peer, "large": row_large, "growth": row_growth}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer-python", type=Path, help="Python of an environment with neural-trees")
+    parser.add_argument("--only", nargs="+", choices=[*ROWS], help="only these rows")
+    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
+    options = parser.parse_args()
+    lines = ["| work | time | result | more |", "|---|---|---|---|"]
+    for name in options.only or ROWS:
+        found = ROWS[name](options.peer_python)
+        lines += found
+        print("\n".join(found), flush=True)
+    text = "\n".join(lines) + f"\n\n{machine()}, one thread\n"
+    if options.write:
+        write_page(options.write, "soft_tree", text)
+
+
+if __name__ == "__main__":
+    main()
