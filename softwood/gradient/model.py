@@ -68,7 +68,7 @@ class GradientModel(TreeEstimator):
             watched = matrix[held_out], outputs[held_out], weights[held_out]
         else:
             rows = rng.permutation(len(matrix))
-            watched = self._read_validation(X_val, y_val, sample_weight_val, targets)
+            watched = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
         scaling = Scaling.of(matrix[rows], weights[rows])
         self._scaling = scaling
         return Training(
@@ -100,9 +100,14 @@ class GradientModel(TreeEstimator):
         return matrix[counts], targets.take(counts), weights[counts]
 
     def _read_validation(
-        self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        targets: ClassTargets | RealTargets,
+        rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows given to validate on: encoded matrix, outputs and weights."""
+        """Rows given to validate on: encoded matrix, outputs and weights; equal rows as one, shuffled."""
         matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
         if len(matrix) != len(y):
             raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
@@ -116,10 +121,14 @@ class GradientModel(TreeEstimator):
             given = RealTargets(scaled, targets.mean, targets.scale, targets.is_flat)
         else:
             given = _with_classes(read_classes(y), targets.classes)
-        weights = weights * self._class_weights(given, weights)
-        if not np.any(weights > 0):
+        outputs = outputs_of(given)
+        rows, weights = merge_rows(matrix, outputs, weights)
+        weights = weights * self._class_weights(given.take(rows), weights)
+        counts = rng.permutation(np.flatnonzero(weights > 0))
+        if len(counts) == 0:
             raise ValueError("sample_weight_val and class_weight leave no row of X_val with a weight above zero.")
-        return matrix, outputs_of(given), weights
+        rows = rows[counts]
+        return matrix[rows], outputs[rows], weights[counts]
 
     def _matrix(self, X: Any) -> np.ndarray:
         matrix = super()._matrix(X)

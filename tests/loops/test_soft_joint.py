@@ -1,0 +1,197 @@
+import numpy as np
+import pytest
+
+from softwood.loops import soft_joint as loop
+from softwood.loops.soft_split import IDENTITY
+from tests.reference.soft import LINKS, Tree, adam, loss, random_targets
+
+links = pytest.mark.parametrize(("link", "q"), LINKS)
+sizes = pytest.mark.parametrize("n_leaves", [1, 2, 6])
+
+
+def scratch(tree):
+    """Scratch space for shares, sides, outputs and the error of a row."""
+    n, q = tree.values.shape
+    return np.empty(n), np.empty(n), np.empty((n, q)), np.empty(q)
+
+
+def rows(seed, link, q, n=5, d=3):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(0, 3, size=n).astype(float)
+
+
+# ------------------------------------------------------------------ outputs and sums
+
+
+@pytest.mark.tiny
+@sizes
+@pytest.mark.parametrize("seed", range(3))
+def test_shares_and_outputs_are_those_of_the_recursion(n_leaves, seed):
+    tree, (points, _, _) = Tree.random(seed, n_leaves), rows(seed, IDENTITY, 2)
+    shares, sides, _, _ = scratch(tree)
+    outputs = np.full((5, 2), np.nan)
+    loop.tree_outputs(points, tree.left, tree.right, tree.gates, tree.values, shares, sides, outputs)
+    assert outputs == pytest.approx(np.array([tree.output(x) for x in points]))
+    for i, x in enumerate(points):
+        loop.share_row(points, i, tree.left, tree.right, tree.gates, shares, sides)
+        assert shares == pytest.approx(tree.shares(x))
+        inner = tree.left >= 0
+        assert sides[inner] == pytest.approx([tree.side(node, x) for node in np.flatnonzero(inner)])
+        assert shares[~inner].sum() == pytest.approx(1.0)
+
+
+@pytest.mark.tiny
+@sizes
+def test_sums_by_node(n_leaves):
+    tree, (points, targets, weights) = Tree.random(3, n_leaves), rows(3, IDENTITY, 4)
+    mass, sums, squares = np.zeros(len(tree.left)), np.zeros((len(tree.left), 4)), np.zeros((len(tree.left), 4))
+    loop.node_sums(points, targets, weights, tree.left, tree.right, tree.gates, *scratch(tree)[:2], mass, sums, squares)
+    parts = weights[:, None] * np.array([tree.shares(x) for x in points])
+    assert mass == pytest.approx(parts.sum(axis=0))
+    assert sums == pytest.approx(parts.T @ targets)
+    assert squares == pytest.approx(parts.T @ targets**2)
+
+
+@pytest.mark.tiny
+@links
+@sizes
+def test_loss_is_the_weighted_mean_of_the_rows(link, q, n_leaves):
+    tree, (points, targets, weights) = Tree.random(4, n_leaves, q=q), rows(4, link, q)
+    shares, sides, _, error = scratch(tree)
+    found = loop.tree_loss(
+        points, targets, weights, link, tree.left, tree.right, tree.gates, tree.values, shares, sides, error
+    )
+    losses = [loss(tree.output(x), y, link) for x, y in zip(points, targets, strict=True)]
+    assert found == pytest.approx(np.average(losses, weights=weights))
+
+
+# ------------------------------------------------------------------ derivatives
+
+
+@pytest.mark.tiny
+@links
+@sizes
+@pytest.mark.parametrize("seed", range(2))
+def test_derivatives_are_those_of_small_steps(link, q, n_leaves, seed):
+    tree, (points, targets, weights) = Tree.random(seed, n_leaves, q=q), rows(seed, link, q)
+    by_gates, by_values = np.zeros_like(tree.gates), np.zeros_like(tree.values)
+    for i, weight in enumerate(weights):
+        loop.add_gradient(
+            points, targets, i, weight, link, tree.left, tree.right, tree.gates, tree.values, *scratch(tree), by_gates,
+            by_values,
+        )  # fmt: skip
+    expected = tree.gradient(points, targets, weights, link)
+    assert by_gates == pytest.approx(expected[0], abs=1e-8)
+    assert by_values == pytest.approx(expected[1], abs=1e-8)
+    assert not by_gates[tree.left < 0].any()
+    assert not by_values[tree.left >= 0].any()
+
+
+# ------------------------------------------------------------------ Adam
+
+
+class Pass:
+    """Passes of Adam over the same tree and rows."""
+
+    def __init__(self, tree, points, targets, weights, link):
+        self.tree, self.data, self.link = tree, (points, targets, weights), link
+        self.gates, self.values = tree.gates.copy(), tree.values.copy()
+        self.work = *scratch(tree), np.zeros_like(tree.gates), np.zeros_like(tree.values)
+        self.moments = np.zeros((2, *tree.gates.shape)), np.zeros((2, *tree.values.shape))
+        self.n_steps = np.int64(0)
+
+    def run(self, order, batch, *, rate=0.1, l1=0.0, l2=0.0):
+        self.n_steps = loop.refine_pass(
+            *self.data, np.array(order), batch, self.link, self.tree.left, self.tree.right, self.gates, self.values,
+            rate, l1, l2, self.n_steps, *self.work, *self.moments,
+        )  # fmt: skip
+        return self
+
+
+@pytest.mark.tiny
+@links
+def test_one_batch_is_one_step_of_adam(link, q):
+    tree, data = Tree.random(0, q=q), rows(0, link, q)
+    by_gates, by_values = tree.gradient(*data, link)
+    one = Pass(tree, *data, link).run([3, 1, 0, 4, 2], 32)
+    # eps of Adam counts where the gradient is 0 but for the rounding of small steps
+    assert one.gates == pytest.approx(adam(tree.gates, [by_gates / 5], 0.1), abs=1e-4)
+    assert one.values == pytest.approx(adam(tree.values, [by_values / 5], 0.1), abs=1e-4)
+    assert one.n_steps == 1
+
+
+@pytest.mark.tiny
+@links
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_batches_and_passes_follow_one_another(link, q, batch):
+    tree, data = Tree.random(1, n_leaves=4, q=q), rows(1, link, q)
+    found = Pass(tree, *data, link)
+    orders = [[4, 2, 0, 1, 3], [0, 1, 2, 3, 4]]
+    for order in orders:
+        found.run(order, batch, rate=0.02)
+    now = Tree(tree.left, tree.right, tree.gates, tree.values)
+    gates, values = [], []
+    for order in orders:
+        for begin in range(0, 5, batch):
+            part = order[begin : begin + batch]
+            by_gates, by_values = (
+                by / len(part) for by in now.gradient(*(column[part] for column in data), link)
+            )  # fmt: skip
+            gates.append(by_gates)
+            values.append(by_values)
+            now = Tree(tree.left, tree.right, adam(tree.gates, gates, 0.02), adam(tree.values, values, 0.02))
+    assert found.n_steps == len(gates)
+    assert found.gates == pytest.approx(now.gates, abs=1e-4)
+    assert found.values == pytest.approx(now.values, abs=1e-4)
+
+
+@pytest.mark.tiny
+def test_scratch_of_the_gradient_is_left_empty():
+    one = Pass(Tree.random(0), *rows(0, IDENTITY, 2), IDENTITY).run(range(5), 2)
+    assert not one.work[-1].any()
+    assert not one.work[-2].any()
+
+
+@pytest.mark.tiny
+@links
+def test_penalties_pull_as_far_as_gradients_of_their_size(link, q):
+    tree, data = Tree.random(2, q=q), rows(2, link, q)
+    free = Pass(tree, *data, link).run(range(5), 5)
+    step = 0.1 / (np.abs(tree.gradient(*data, link)[0][:, :-1]) / 5 + 1e-8)
+    for l1, l2 in ((0.01, 0.0), (0.0, 0.02), (0.01, 0.02)):
+        found = Pass(tree, *data, link).run(range(5), 5, l1=l1, l2=l2)
+        w = free.gates[:, :-1]
+        expected = np.sign(w) * np.maximum(np.abs(w) - l1 * step, 0.0) / (1.0 + l2 * step)
+        inner = tree.left >= 0
+        assert found.gates[inner, :-1] == pytest.approx(expected[inner], abs=1e-4)
+        assert np.array_equal(found.gates[:, -1], free.gates[:, -1])
+        assert np.array_equal(found.values, free.values)
+
+
+@pytest.mark.tiny
+def test_l1_makes_zeros_that_stay_and_l2_shrinks():
+    tree, (points, _, _) = Tree.random(5, n_leaves=3, q=1), rows(5, IDENTITY, 1, n=40)
+    targets = np.tanh(2 * points[:, :1])  # the first input matters, the others do not
+    sizes = {}
+    for l1, l2 in ((0.0, 0.0), (0.05, 0.0), (0.0, 0.05)):
+        run = Pass(tree, points, targets, np.ones(40), IDENTITY)
+        for _ in range(60):
+            run.run(range(40), 8, rate=0.03, l1=l1, l2=l2)
+        sizes[l1, l2] = np.abs(run.gates[tree.left >= 0, :-1])
+    free, sparse, small = sizes.values()
+    assert np.count_nonzero(free) == 6
+    assert np.count_nonzero(sparse[:, 1:]) <= 1
+    assert sparse[:, 0].max() > 0.5
+    assert small.sum() < 0.8 * free.sum()
+    assert np.count_nonzero(small) == 6
+
+
+@pytest.mark.tiny
+def test_passes_lower_the_loss():
+    tree, (points, targets, _) = Tree.random(6, n_leaves=6, q=2), rows(6, IDENTITY, 2, n=30)
+    run = Pass(tree, points, targets, np.ones(30), IDENTITY)
+    for _ in range(30):
+        run.run(range(30), 10, rate=0.05)
+    after = Tree(tree.left, tree.right, run.gates, run.values)
+    before, now = (t.loss(points, targets, np.ones(30), IDENTITY) for t in (tree, after))
+    assert now < 0.8 * before
