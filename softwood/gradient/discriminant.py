@@ -34,7 +34,7 @@ class _Node:
     children: list[_Node] = field(default_factory=list)
 
     def walk(self) -> Iterator[_Node]:
-        """This node and those below, parents first."""
+        """The node itself and those below, parents first."""
         pending = [self]
         while pending:
             node = pending.pop()

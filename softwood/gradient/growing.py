@@ -91,6 +91,25 @@ class GrownTree:
             self.values.append(value)
         return left, right
 
+    def merge_constant_gates(self) -> None:
+        """Make a leaf of each gate that has lost all of its weights and has two leaves; its value is their mean."""
+        keep = [True] * len(self.left)
+        for node in range(len(self.left) - 1, -1, -1):
+            left, right = self.left[node], self.right[node]
+            if left < 0 or np.any(self.gates[node][:-1]) or self.left[left] >= 0 or self.left[right] >= 0:
+                continue
+            share = 1.0 / (1.0 + np.exp(-self.gates[node][-1]))
+            self.values[node] = share * self.values[left] + (1.0 - share) * self.values[right]
+            self.gates[node] = np.zeros_like(self.gates[node])
+            self.left[node] = self.right[node] = -1
+            keep[left] = keep[right] = False
+        number = np.append(np.cumsum(keep) - 1, -1)  # so that the child -1 stays -1
+        kept = [node for node, is_kept in enumerate(keep) if is_kept]
+        self.left = [int(number[self.left[node]]) for node in kept]
+        self.right = [int(number[self.right[node]]) for node in kept]
+        self.gates = [self.gates[node] for node in kept]
+        self.values = [self.values[node] for node in kept]
+
 
 @dataclass
 class _Leaf:
@@ -267,7 +286,7 @@ class _Grower:
             if not np.isfinite(loss):
                 return None
             since += 1
-            if loss < best.loss:
+            if loss < best.loss and np.any(gate[:-1]):  # penalties may leave nothing of a gate
                 best, since = _Run(loss, gate.copy(), values.copy(), step), 0
             elif since >= rules.patience:
                 break

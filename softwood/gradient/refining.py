@@ -83,4 +83,6 @@ def refine(
             tree.gates, tree.values = list(gates.copy()), list(values.copy())
         elif since >= rules.patience or not np.isfinite(losses[-1]):
             break
+    if rules.l1 > 0:
+        tree.merge_constant_gates()
     return losses

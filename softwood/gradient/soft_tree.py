@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
 from sklearn.utils import Bunch
 
 from softwood.base import ClassifierBase, RegressorBase
