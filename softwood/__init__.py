@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
     from softwood.forest import SoftForest
     from softwood.gates import Gate
+    from softwood.gradient.budding import BuddingTreeClassifier, BuddingTreeRegressor
     from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
+    from softwood.gradient.end_to_end import EndToEndTreeClassifier, EndToEndTreeRegressor
+    from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
     from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "BuddingTreeClassifier": "softwood.gradient.budding",
+    "BuddingTreeRegressor": "softwood.gradient.budding",
+    "EndToEndTreeClassifier": "softwood.gradient.end_to_end",
+    "EndToEndTreeRegressor": "softwood.gradient.end_to_end",
     "Gate": "softwood.gates",
     "Kernel": "softwood.density.kernels",
     "KernelBoostingClassifier": "softwood.density.boosting",
@@ -39,6 +46,8 @@ _HOME = {
     "KernelTreeClassifier": "softwood.density.tree",
     "KernelTreeRegressor": "softwood.density.tree",
     "LinearDiscriminantTreeClassifier": "softwood.gradient.discriminant",
+    "OneStageTreeClassifier": "softwood.gradient.one_stage",
+    "OneStageTreeRegressor": "softwood.gradient.one_stage",
     "SoftForest": "softwood.forest",
     "SoftTree": "softwood.tree",
     "SoftTreeClassifier": "softwood.gradient.soft_tree",
@@ -48,6 +57,10 @@ _HOME = {
 }
 
 __all__ = [
+    "BuddingTreeClassifier",
+    "BuddingTreeRegressor",
+    "EndToEndTreeClassifier",
+    "EndToEndTreeRegressor",
     "Gate",
     "Kernel",
     "KernelBoostingClassifier",
@@ -59,6 +72,8 @@ __all__ = [
     "KernelTreeClassifier",
     "KernelTreeRegressor",
     "LinearDiscriminantTreeClassifier",
+    "OneStageTreeClassifier",
+    "OneStageTreeRegressor",
     "SoftForest",
     "SoftTree",
     "SoftTreeClassifier",

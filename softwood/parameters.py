@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_flag", "check_integer", "check_number", "is_real", "parameter_error"]
+__all__ = ["check_choice", "check_count", "check_flag", "check_integer", "check_number", "is_real", "parameter_error"]
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
@@ -53,6 +53,13 @@ def check_integer(
             owner, name, f"an int in the range [{low}, {end}" + (" or None" if or_none else ""), value
         )
     return int(value)
+
+
+def check_count(owner: object, name: str, value: Any, *, low: int = 1, high: float = np.inf) -> int:
+    """An integer in [low, high], never None."""
+    number = check_integer(owner, name, value, low=low, high=high)
+    assert number is not None
+    return number
 
 
 def check_choice(owner: object, name: str, value: Any, choices: Collection[Any]) -> Any:

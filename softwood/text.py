@@ -76,9 +76,7 @@ def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left
     return oblique
 
 
-def _summary(
-    tree: SoftTree, node: int, value: np.ndarray, class_names: Sequence[str] | None, decimals: int
-) -> str:
+def _summary(tree: SoftTree, node: int, value: np.ndarray, class_names: Sequence[str] | None, decimals: int) -> str:
     mass = "" if np.isnan(tree.mass[node]) else f"mass {tree.mass[node]:.{max(decimals - 2, 0)}f}, "
     shown = ", ".join(f"{v:.{decimals}f}" for v in value[:8]) + (", ..." if len(value) > 8 else "")
     if class_names is not None:

@@ -73,6 +73,7 @@ class NodeArrays:
     """What can be read off the flat arrays of nodes, of one tree or of several side by side."""
 
     children_left: np.ndarray
+    children_right: np.ndarray
     depth: np.ndarray
     gate: np.ndarray
     feature: np.ndarray

@@ -14,10 +14,23 @@ import numpy as np
 from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 from softwood.targets import ClassTargets, RealTargets
 
-__all__ = ["LearningSet", "Scaling", "link_of", "merge_rows", "outputs_of", "validation_rows", "visits"]
+__all__ = [
+    "LearningSet",
+    "Scaling",
+    "divide_rows",
+    "link_of",
+    "merge_rows",
+    "outputs_of",
+    "together",
+    "validation_rows",
+    "visits",
+    "with_all_classes",
+]
 
 # Columns that vary less than this are taken as constant.
 SMALLEST_SCALE = 1e-303
+# A row that stands for more than this part of its class is there to learn from and to validate on.
+HEAVY = 0.05
 
 
 @dataclass(frozen=True)
@@ -42,6 +55,10 @@ class LearningSet:
         """Some of the rows, their weights brought to mean 1 again."""
         weights = self.weights[rows]
         return LearningSet(self.points[rows], self.targets[rows], weights / weights.mean())
+
+    def take_raw(self, rows: np.ndarray) -> LearningSet:
+        """Some of the rows with their weights as they are."""
+        return LearningSet(self.points[rows], self.targets[rows], self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -102,6 +119,21 @@ def outputs_of(targets: ClassTargets | RealTargets) -> np.ndarray:
     return np.ascontiguousarray(matrix)
 
 
+def with_all_classes(rows: LearningSet, link: int) -> LearningSet:
+    """The same rows with a target for each class, also if there are two."""
+    if link != LOGISTIC:
+        return rows
+    return LearningSet(rows.points, np.column_stack([1.0 - rows.targets, rows.targets]), rows.weights)
+
+
+def together(a: LearningSet, b: LearningSet, mass_a: float, mass_b: float) -> LearningSet:
+    """The rows of both, with weights in proportion to their masses, and mean 1."""
+    weights = np.concatenate([a.weights * (mass_a / a.weights.sum()), b.weights * (mass_b / b.weights.sum())])
+    return LearningSet(
+        np.concatenate([a.points, b.points]), np.concatenate([a.targets, b.targets]), weights / weights.mean()
+    )
+
+
 def merge_rows(matrix: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each different row once, with the sum of its weights, in rising order, first by the first column.
 
@@ -119,6 +151,26 @@ def merge_rows(matrix: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> 
     keys = bits.astype(">i8").view(np.dtype((np.void, table.itemsize * table.shape[1]))).ravel()
     _, first, number = np.unique(keys, return_index=True, return_inverse=True)
     return first, np.bincount(number.ravel(), weights=weights)
+
+
+def divide_rows(
+    weights: np.ndarray, labels: np.ndarray | None, fraction: float, rng: np.random.Generator
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """Rows to learn from with their weights, and rows to validate on with theirs.
+
+    Merged rows go one way or the other as a whole, see `validation_rows`. But of tables with few different rows, such
+    as those of categories, that would take away what a row stands for: if it is a large part of its class, and repeated
+    so often that both sides get one, its weight is divided.
+    """
+    groups = np.zeros(len(weights), dtype=np.int64) if labels is None else labels
+    is_heavy = weights > HEAVY * np.bincount(groups, weights=weights)[groups]
+    is_heavy &= weights * min(fraction, 1.0 - fraction) >= 1.0
+    light, heavy = np.flatnonzero(~is_heavy), np.flatnonzero(is_heavy)
+    sides = validation_rows(len(light), None if labels is None else labels[light], fraction, rng)
+    rows, held_out = (rng.permutation(np.concatenate([light[side], heavy])) for side in sides)
+    part = np.where(is_heavy, fraction, 1.0)
+    rest = np.where(is_heavy, 1.0 - fraction, 1.0)
+    return (rows, (weights * rest)[rows]), (held_out, (weights * part)[held_out])
 
 
 def validation_rows(

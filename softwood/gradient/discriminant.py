@@ -10,9 +10,8 @@ import numpy as np
 
 from softwood.base import ClassifierBase
 from softwood.gates import Gate
-from softwood.gradient.data import LearningSet
+from softwood.gradient.data import LearningSet, with_all_classes
 from softwood.gradient.model import GradientModel, Training
-from softwood.loops.soft_split import LOGISTIC
 from softwood.parameters import check_flag, check_integer, check_number
 from softwood.tree import SoftTree
 
@@ -126,19 +125,12 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, GradientModel):
         check_integer(self, "max_depth", self.max_depth, low=1, or_none=True)
         min_mass = check_number(self, "min_mass", self.min_mass, low=0.0)
         data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-        train, watched = _with_all_classes(data.train, data.link), _with_all_classes(data.watched, data.link)
+        train, watched = with_all_classes(data.train, data.link), with_all_classes(data.watched, data.link)
         root = _grow(train, watched, np.inf if self.max_depth is None else self.max_depth, min_mass)
         if self.prune:
             _prune(root, watched)
         self.tree_ = _finish(root, train, data)
         return self
-
-
-def _with_all_classes(rows: LearningSet, link: int) -> LearningSet:
-    """Targets with a column per class."""
-    if link != LOGISTIC:
-        return rows
-    return LearningSet(rows.points, np.column_stack([1.0 - rows.targets, rows.targets]), rows.weights)
 
 
 def _grow(train: LearningSet, watched: LearningSet, max_depth: float, min_mass: float) -> _Node:

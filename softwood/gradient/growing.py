@@ -132,7 +132,7 @@ class _Near:
 
 @dataclass
 class _Run:
-    """Where one descent led: loss that selects, gate, values and first step."""
+    """Where one descent led: loss that selects (infinite: nowhere), gate, values and first step."""
 
     loss: float
     gate: np.ndarray
@@ -242,7 +242,7 @@ class _Grower:
                 continue
             n_runs += 1
             n_vain += 1
-            if best is None or run.loss < best.loss:
+            if run.loss < (np.inf if best is None else best.loss):
                 best, n_vain = run, 0
             if n_runs == rules.n_steps or n_vain == VAIN_RUNS:
                 break
@@ -290,7 +290,7 @@ class _Grower:
                 best, since = _Run(loss, gate.copy(), values.copy(), step), 0
             elif since >= rules.patience:
                 break
-        return best if np.isfinite(best.loss) else None
+        return best
 
     def _start(self, masses: np.ndarray, node: int) -> tuple[np.ndarray, np.ndarray] | None:
         """First gate and values of a split; None if there is nothing to divide."""

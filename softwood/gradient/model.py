@@ -10,7 +10,16 @@ from sklearn.utils import check_random_state
 
 from softwood.base import TreeEstimator, read_weights
 from softwood.columns import read_table
-from softwood.gradient.data import LearningSet, Scaling, link_of, merge_rows, outputs_of, validation_rows
+from softwood.gradient.data import (
+    LearningSet,
+    Scaling,
+    divide_rows,
+    link_of,
+    merge_rows,
+    outputs_of,
+    together,
+    with_all_classes,
+)
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
@@ -27,7 +36,7 @@ class Training:
     link : see `softwood.loops.soft_split`
     scaling : of the inputs
     targets : as they were read
-    mass : total weight of the rows to learn from, before their weights were brought to mean 1
+    mass, watched_mass : total weights of both, before they were brought to mean 1
     seed : for everything random that follows
     """
 
@@ -37,7 +46,13 @@ class Training:
     scaling: Scaling
     targets: ClassTargets | RealTargets
     mass: float
+    watched_mass: float
     seed: int
+
+    def everything(self) -> LearningSet:
+        """The rows of both parts, with a target for each class."""
+        train, watched = with_all_classes(self.train, self.link), with_all_classes(self.watched, self.link)
+        return together(train, watched, self.mass, self.watched_mass)
 
 
 class GradientModel(TreeEstimator):
@@ -62,22 +77,24 @@ class GradientModel(TreeEstimator):
         rng = np.random.default_rng([seed, 0])
         if X_val is None:
             labels = None if isinstance(targets, RealTargets) else _labels(outputs)
-            rows, held_out = validation_rows(len(matrix), labels, fraction, rng)
+            (rows, weights), (held_out, watched_weights) = divide_rows(weights, labels, fraction, rng)
             if len(held_out) == 0:  # a single row
-                held_out = rows
-            watched = matrix[held_out], outputs[held_out], weights[held_out]
+                held_out, watched_weights = rows, weights
+            watched = matrix[held_out], outputs[held_out], watched_weights
         else:
             rows = rng.permutation(len(matrix))
+            weights = weights[rows]
             watched = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
-        scaling = Scaling.of(matrix[rows], weights[rows])
+        scaling = Scaling.of(matrix[rows], weights)
         self._scaling = scaling
         return Training(
-            train=_learning_set(matrix[rows], outputs[rows], weights[rows], scaling),
+            train=_learning_set(matrix[rows], outputs[rows], weights, scaling),
             watched=_learning_set(*watched, scaling),
             link=link_of(targets),
             scaling=scaling,
             targets=targets,
-            mass=float(weights[rows].sum()),
+            mass=float(weights.sum()),
+            watched_mass=float(watched[2].sum()),
             seed=seed,
         )
 
@@ -114,7 +131,7 @@ class GradientModel(TreeEstimator):
         weights = read_weights(sample_weight, len(matrix))
         given: ClassTargets | RealTargets
         if isinstance(targets, RealTargets):
-            reals = read_reals(y, weights)
+            reals = read_reals(y, np.ones(len(matrix)))
             if reals.scaled.shape[1] != targets.scaled.shape[1]:
                 raise ValueError(f"y_val has {reals.scaled.shape[1]} targets, but y has {targets.scaled.shape[1]}.")
             scaled = _plain_reals(y) / targets.scale - targets.mean / targets.scale
@@ -149,7 +166,8 @@ class GradientModel(TreeEstimator):
 
 def _plain_reals(y: Any) -> np.ndarray:
     """Real targets as they were given, and checked before, (n, n_targets)."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    values = np.asarray(y, dtype=np.float64)
+    return values.reshape(len(values), -1)
 
 
 def _labels(outputs: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
 from softwood.gradient.model import GradientModel, Training
 from softwood.gradient.refining import RefineRules, refine
-from softwood.parameters import check_choice, check_flag, check_integer, check_number
+from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number
 
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 
@@ -139,11 +139,12 @@ class _SoftTree(GradientModel):
         check_flag(self, "refine", self.refine)
         check_integer(self, "verbose", self.verbose, low=0)
         check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        integers = {
-            name: check_integer(self, name, getattr(self, name), low=1)
-            for name in ("n_steps", "max_epochs", "patience", "refine_epochs")
+        integers: dict[str, Any] = {
+            name: check_count(self, name, getattr(self, name)) for name in ("n_steps", "max_epochs", "patience")
         }
-        penalties = {name: check_number(self, name, getattr(self, name), low=0.0) for name in ("l1", "l2")}
+        penalties: dict[str, Any] = {
+            name: check_number(self, name, getattr(self, name), low=0.0) for name in ("l1", "l2")
+        }
         rules: dict[str, Any] = {
             "start": check_choice(self, "start", self.start, ("hard", "paper", "random")),
             "start_slope": check_number(self, "start_slope", self.start_slope, low=0.0, open_low=True),
@@ -155,10 +156,13 @@ class _SoftTree(GradientModel):
             "max_leaf_nodes": check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
             "min_improvement": check_number(self, "min_improvement", self.min_improvement, low=0.0, high=1.0),
         }
-        refine_epochs = integers.pop("refine_epochs")
-        assert refine_epochs is not None
-        rate = check_number(self, "refine_rate", self.refine_rate, low=0.0, open_low=True)
-        return SoftRules(**rules, **integers, **penalties), RefineRules(refine_epochs, rate, **penalties)
+        refine_rules = RefineRules(
+            max_epochs=check_count(self, "refine_epochs", self.refine_epochs),
+            rate=check_number(self, "refine_rate", self.refine_rate, low=0.0, open_low=True),
+            l1=penalties["l1"],
+            l2=penalties["l2"],
+        )
+        return SoftRules(**rules, **integers, **penalties), refine_rules
 
     def _tell_growth(self) -> Callable[[GrownTree], None] | None:
         if not self.verbose:

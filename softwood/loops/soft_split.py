@@ -16,8 +16,8 @@ from softwood.loops.scan import middle_of
 
 IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
 
-# Penalties draw weights to 0 once in so many visits, by as many times the amount: what is drawn to 0 at every visit does
-# not stay there, for single rows push it away again.
+# Penalties draw weights to 0 once in so many visits, by as many times the amount: what is drawn to 0 at every visit
+# does not stay there, for single rows push it away again.
 SHRINK_EVERY = 32
 
 
@@ -145,7 +145,7 @@ def _descend_single(points, targets, rest, path, visits, link, step, decay, l1, 
             gate[j] -= amount * points[i, j]
         bias -= amount
         if (l1 > 0.0 or l2 > 0.0) and (visits.shape[0] - k) % SHRINK_EVERY == 1:  # also after the last
-            _shrink(gate, d, SHRINK_EVERY * step, l1, l2)
+            _shrink(gate, d, min(k + 1, SHRINK_EVERY) * step, l1, l2)
         left -= error * share
         right -= error * (1.0 - share)
         step *= decay
@@ -186,7 +186,7 @@ def descend(points, targets, rest, path, visits, link, step, decay, l1, l2, gate
         slope, share = split_gradient(points, targets, rest, path, i, link, gate, values, output)
         _move_gate(points, i, gate, step * slope)
         if (l1 > 0.0 or l2 > 0.0) and (visits.shape[0] - k) % SHRINK_EVERY == 1:  # also after the last
-            _shrink(gate, d, SHRINK_EVERY * step, l1, l2)
+            _shrink(gate, d, min(k + 1, SHRINK_EVERY) * step, l1, l2)
         for o in range(q):
             values[0, o] -= step * output[o] * share
             values[1, o] -= step * output[o] * (1.0 - share)

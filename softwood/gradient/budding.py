@@ -1,0 +1,272 @@
+"""Budding trees (İrsoy, Yıldız, Alpaydın 2014): every node is partly a leaf and partly split."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from softwood.base import ClassifierBase, RegressorBase
+from softwood.gradient.data import LearningSet
+from softwood.gradient.finishing import finish
+from softwood.gradient.growing import GrownTree, lone_root
+from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.starting import random_start
+from softwood.loops import budding as loop
+from softwood.loops.soft_split import mean_loss
+from softwood.parameters import check_count, check_number
+
+__all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
+
+# Values of sleeping children differ by about this from their parent's: without it no bud would have a gradient.
+SLEEPING_SPREAD = 0.5
+
+
+class _Buds:
+    """A budding tree in training: arrays of the complete tree, and which part of it lives."""
+
+    def __init__(self, train: LearningSet, link: int, depth: int, seed: int) -> None:
+        rng = np.random.default_rng([seed, 5])
+        d, q = train.points.shape[1], train.targets.shape[1]
+        self.link = link
+        self.gates = random_start(depth, d, rng)
+        n_inner = len(self.gates)
+        self.values = np.zeros((2 * n_inner + 1, q))
+        self.values[0] = lone_root(train, link).values[0]
+        self.offsets = rng.normal(scale=SLEEPING_SPREAD, size=self.values.shape)
+        self.buds = np.zeros(n_inner)
+        self.buds[0] = 1.0
+        self.steps = np.zeros(len(self.values), np.int64)
+        self.sides, self.outputs = np.empty(n_inner), np.empty_like(self.values)
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the nodes live whose parents have a bud; children of the others sleep near their parent's value."""
+        n_inner = len(self.gates)
+        awake = np.zeros(n_inner, dtype=bool)
+        living, level = [], [0]
+        while level:
+            living += level
+            inner = [node for node in level if node < n_inner]
+            for node in inner:
+                awake[node] = self.buds[node] > 0.0
+                if not awake[node]:
+                    for child in (2 * node + 1, 2 * node + 2):
+                        self.values[child] = self.values[node] + self.offsets[child]
+                        if child < n_inner:
+                            self.buds[child] = 0.0
+            level = [child for node in inner if awake[node] for child in (2 * node + 1, 2 * node + 2)]
+        self.awake, self.living = awake, np.array(living, dtype=np.int64)
+
+    def run_pass(
+        self, rows: LearningSet, rules: tuple[int, float, float, float], work: tuple, rng: np.random.Generator
+    ) -> None:
+        """One pass; `rules` are batch size, learning rate, rate and price of buds."""
+        batch, rate, bud_rate, cost = rules
+        loop.budding_pass(
+            rows.points, rows.targets, rows.weights, rng.permutation(len(rows)), batch, self.link, self.gates,
+            self.values, self.buds, self.awake, self.living, rate, bud_rate, cost, self.steps, self.sides, self.outputs,
+            *work,
+        )  # fmt: skip
+        self.wake()
+
+    def loss(self, rows: LearningSet) -> float:
+        """Mean loss."""
+        out = np.empty_like(rows.targets)
+        loop.budding_outputs(
+            rows.points, self.gates, self.values, self.buds, self.awake, self.living, self.sides, self.outputs, out
+        )
+        return float(mean_loss(rows.targets, rows.weights, self.link, out))
+
+    def grown(self) -> GrownTree:
+        """The same response as a tree of sigmoid gates: a node that is partly a leaf is two gates, one constant."""
+        tree = GrownTree([-1], [-1], [np.zeros(self.gates.shape[1])], [self.values[0].copy()])
+        pending = [(0, 0)]
+        while pending:
+            node, number = pending.pop()
+            if node >= len(self.gates) or not self.awake[node]:
+                continue
+            bud = self.buds[node]
+            if bud < 1.0:
+                constant = np.zeros(self.gates.shape[1])
+                constant[-1] = np.log((1.0 - bud) / bud)
+                _, number = tree.split(number, constant, np.array([self.values[node], self.values[node]]))
+            children = 2 * node + 1, 2 * node + 2
+            numbers = tree.split(number, self.gates[node].copy(), self.values[list(children)].copy())
+            pending += list(zip(children, numbers, strict=True))
+        return tree
+
+
+class _BuddingTree(GradientModel):
+    """What classifier and regressor share."""
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 6,
+        learning_rate: float = 0.01,
+        bud_rate: float = 0.5,
+        split_cost: float = 0.001,
+        batch_size: int = 32,
+        max_epochs: int = 200,
+        patience: int = 15,
+        validation_fraction: float = 0.25,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.bud_rate = bud_rate
+        self.split_cost = split_cost
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Train the tree; an interrupt leaves the best pass so far.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X_val, y_val, sample_weight_val : rows that say when to stop, in place of a part of `X`
+        """
+        depth = check_count(self, "max_depth", self.max_depth, high=16)
+        batch = check_count(self, "batch_size", self.batch_size)
+        patience = check_count(self, "patience", self.patience)
+        epochs = check_count(self, "max_epochs", self.max_epochs)
+        check_count(self, "verbose", self.verbose, low=0)
+        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
+        bud_rate = check_number(self, "bud_rate", self.bud_rate, low=0.0, open_low=True)
+        cost = check_number(self, "split_cost", self.split_cost, low=0.0)
+        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
+        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
+        buds = _Buds(data.train, data.link, depth, data.seed)
+        self._train(buds, data, (epochs, patience), (batch, rate, bud_rate, cost))
+        return self
+
+    def _train(
+        self, buds: _Buds, data: Training, limits: tuple[int, int], rules: tuple[int, float, float, float]
+    ) -> None:
+        rng = np.random.default_rng([data.seed, 6])
+        work = (
+            np.empty_like(buds.values), np.zeros_like(buds.gates), np.zeros_like(buds.values),
+            np.zeros_like(buds.buds), np.zeros((2, *buds.gates.shape)), np.zeros((2, *buds.values.shape)),
+        )  # fmt: skip
+        self.history_: list[dict[str, Any]] = []
+        best, since = (buds.loss(data.watched), buds.grown()), 0
+        try:
+            for epoch in range(limits[0]):
+                buds.run_pass(data.train, rules, work, rng)
+                loss = buds.loss(data.watched)
+                self.history_.append(
+                    {
+                        "epoch": epoch + 1, "training_loss": buds.loss(data.train), "validation_loss": loss,
+                        "n_splits": int(buds.awake.sum()),
+                    }
+                )  # fmt: skip
+                if self.verbose > 1 or (self.verbose and epoch % 10 == 0):
+                    print(f"[{type(self).__name__}] pass {epoch + 1}, validation loss {loss:.5f}", flush=True)
+                since += 1
+                if loss < best[0]:
+                    best, since = (loss, buds.grown()), 0
+                elif since >= limits[1]:
+                    break
+        finally:
+            self.tree_ = finish(best[1], data.train, data.mass, data.link, data.scaling, data.targets)
+
+
+class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
+    """Budding tree for classes: a soft tree whose nodes may be partly leaves.
+
+    The response of a node is ``(1 - b) v + b (g left + (1 - g) right)`` with a bud ``b`` in [0, 1] that is trained with
+    all else on the training rows, at a price. A node whose bud leaves 0 gets children. All paths are visited when
+    predicting. Inputs are standardised inside; a missing value counts as the column's mean.
+
+    Parameters
+    ----------
+    max_depth : int, default=6
+    learning_rate : float, default=0.01
+        Of Adam, for gates and values.
+    bud_rate : float, default=0.5
+        Step of the buds.
+    split_cost : float, default=0.001
+        Price of a bud, in loss.
+    batch_size : int, default=32
+    max_epochs : int, default=200
+    patience : int, default=15
+        Passes without a smaller validation loss that end the training.
+    validation_fraction : float, default=0.25
+        Part of the rows that says when to stop, unless `fit` is given rows for it.
+    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
+        Columns to be taken as categories.
+    class_weight : dict or "balanced", default=None
+        Weights of classes.
+    random_state : int or RandomState, default=None
+        Validation part, first gates, order of rows.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The finished tree. A node that is partly a leaf is there as a gate without weights above its gate.
+    history_ : list of dicts
+        For each pass: losses of training and validation rows, number of splits.
+    columns_ : Columns
+    feature_importances_ : (n_features_in,) array
+    classes_ : (n_classes,) array
+    """
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 6,
+        learning_rate: float = 0.01,
+        bud_rate: float = 0.5,
+        split_cost: float = 0.001,
+        batch_size: int = 32,
+        max_epochs: int = 200,
+        patience: int = 15,
+        validation_fraction: float = 0.25,
+        categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            max_depth=max_depth,
+            learning_rate=learning_rate,
+            bud_rate=bud_rate,
+            split_cost=split_cost,
+            batch_size=batch_size,
+            max_epochs=max_epochs,
+            patience=patience,
+            validation_fraction=validation_fraction,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+
+class BuddingTreeRegressor(RegressorBase, _BuddingTree):
+    """Budding tree for real targets, with the squared error; the target may be a matrix.
+
+    Parameters are those of `BuddingTreeClassifier` without `class_weight`. Attributes are the same, with ``n_outputs_``
+    in place of ``classes_``.
+    """

@@ -1,0 +1,249 @@
+"""End-to-end trees (Hehn, Kooij, Hamprecht 2019): expectation and maximisation, with gates that get steeper."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from softwood.base import ClassifierBase, RegressorBase
+from softwood.gradient.data import LearningSet, with_all_classes
+from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.one_stage import finish_staged
+from softwood.gradient.one_stage_training import StagedTree, row_losses
+from softwood.gradient.starting import random_start
+from softwood.loops import end_to_end as loop
+from softwood.parameters import check_count, check_number
+from softwood.targets import RealTargets
+
+__all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
+
+BATCH = 32
+# Part of the total variance that a leaf has at least, and rows with the overall shares that it has beside its own.
+LEAST_VARIANCE, PRIOR_ROWS = 1e-3, 1.0
+
+
+class _Expectation:
+    """Rows, the leaves' distributions in closed form, and the passes over the gates."""
+
+    def __init__(self, rows: LearningSet, is_class: bool, seed: int, depth: int) -> None:
+        self.rows, self.is_class = rows, is_class
+        self.rng = np.random.default_rng([seed, 7])
+        self.gates = random_start(depth, rows.points.shape[1], self.rng)
+        self.gradient = np.zeros_like(self.gates)
+        self.mean = np.average(rows.targets, axis=0, weights=rows.weights)
+        spread = np.average((rows.targets - self.mean) ** 2, axis=0, weights=rows.weights)
+        self.variance = np.maximum(spread, 1e-12)
+
+    def likelihoods(self, belongs: np.ndarray) -> np.ndarray:
+        """Probability of each row's target at each leaf, (n, n_leaves), given to what part rows belong to leaves."""
+        targets, weighted = self.rows.targets, belongs * self.rows.weights[:, None]
+        mass = weighted.sum(axis=0) + PRIOR_ROWS
+        means = (weighted.T @ targets + PRIOR_ROWS * self.mean) / mass[:, None]
+        if self.is_class:
+            return np.maximum(targets @ means.T, 1e-12)
+        squares = (weighted.T @ targets**2 + PRIOR_ROWS * (self.variance + self.mean**2)) / mass[:, None]
+        variances = np.maximum(squares - means**2, LEAST_VARIANCE * self.variance)
+        logs = -0.5 * (((targets[:, None, :] - means) ** 2 / variances).sum(axis=2) + np.log(variances).sum(axis=1))
+        return np.exp(logs - logs.max(axis=1, keepdims=True))
+
+    def run(self, n_gates: int, first_gate: int, steepness: np.ndarray, rate: float, after: Any = None) -> None:
+        """Passes with these steepnesses; `after` is called after each and ends them if it returns True."""
+        rows, n = self.rows, len(self.rows)
+        shares, belongs = np.empty(2 * n_gates + 1), np.empty(2 * n_gates + 1)
+        first, second = np.zeros_like(self.gates), np.zeros_like(self.gates)
+        posterior = np.empty((n, n_gates + 1))
+        likelihoods = np.ones((n, n_gates + 1))
+        n_steps = np.int64(0)
+        for steep in steepness:
+            loop.posteriors(rows.points, likelihoods, self.gates, n_gates, steep, shares, posterior)
+            likelihoods = self.likelihoods(posterior)
+            n_steps = loop.maximise_pass(
+                rows.points, likelihoods, rows.weights, self.rng.permutation(n), BATCH, self.gates, n_gates,
+                first_gate, steep, rate, n_steps, shares, belongs, self.gradient, first, second,
+            )  # fmt: skip
+            if after is not None and after():
+                break
+
+
+class _EndToEndTree(GradientModel):
+    """What classifier and regressor share."""
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 6,
+        learning_rate: float = 0.01,
+        level_epochs: int = 10,
+        max_epochs: int = 60,
+        steepness: float = 20.0,
+        patience: int = 15,
+        prior: float = 1.0,
+        validation_fraction: float = 0.25,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.learning_rate = learning_rate
+        self.level_epochs = level_epochs
+        self.max_epochs = max_epochs
+        self.steepness = steepness
+        self.patience = patience
+        self.prior = prior
+        self.validation_fraction = validation_fraction
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Train the tree.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X_val, y_val, sample_weight_val : rows that choose the pass that is kept, in place of a part of `X`
+        """
+        depth = check_count(self, "max_depth", self.max_depth, high=12)
+        level_epochs = check_count(self, "level_epochs", self.level_epochs)
+        limits = check_count(self, "max_epochs", self.max_epochs), check_count(self, "patience", self.patience)
+        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
+        steepest = check_number(self, "steepness", self.steepness, low=1.0)
+        prior = check_number(self, "prior", self.prior, low=0.0, open_low=True)
+        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
+        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
+        train = with_all_classes(data.train, data.link)
+        is_class = not isinstance(data.targets, RealTargets)
+        model = _Expectation(train, is_class, data.seed, depth)
+        for level in range(depth):
+            model.run(2 ** (level + 1) - 1, 2**level - 1, np.ones(level_epochs), rate)
+        tree = self._anneal(model, data, limits, steepest, rate, prior)
+        everything = data.everything() if X_val is None else train
+        self.tree_ = finish_staged(tree, everything, data, prior)
+        return self
+
+    def _anneal(
+        self, model: _Expectation, data: Training, limits: tuple[int, int], steepest: float, rate: float, prior: float
+    ) -> StagedTree:
+        """All gates together, steeper from pass to pass; the pass is kept whose crisp tree validates best."""
+        watched = with_all_classes(data.watched, data.link)
+        n_gates, q = len(model.gates), model.rows.targets.shape[1]
+        tree = StagedTree(
+            model.gates, np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(2 * n_gates + 1),
+            np.zeros((2 * n_gates + 1, q)),
+        )  # fmt: skip
+        best: list[Any] = [np.inf, model.gates.copy()]
+        since = 0
+
+        def after() -> bool:
+            nonlocal since
+            tree.gates = model.gates
+            tree.add_up(model.rows)
+            losses = row_losses(tree.read(watched, prior)[1], watched.targets, model.is_class)
+            loss = float(np.average(losses, weights=watched.weights))
+            tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
+            since += 1
+            if loss < best[0]:
+                best[:], since = [loss, model.gates.copy()], 0
+            return since >= limits[1]
+
+        after()
+        model.run(n_gates, 0, np.geomspace(1.0, steepest, limits[0]), rate, after)
+        tree.gates = best[1]
+        bottom = tree.add_up(model.rows)
+        is_full = np.zeros(2 * n_gates + 1, dtype=np.int64)
+        is_full[bottom] = 1
+        for node in range(n_gates - 1, -1, -1):
+            is_full[node] = is_full[2 * node + 1] + is_full[2 * node + 2]
+        tree.alive = is_full[:n_gates] > 1  # a split that divides no rows is none
+        self.history_ = tree.history
+        return tree
+
+
+class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
+    """End-to-end tree for classes: trained as a probabilistic tree, read as a crisp one.
+
+    Expectation: to what part each row belongs to each leaf, given its class. Maximisation: class shares of leaves in
+    closed form, gates by gradient. The tree grows level by level, the gates of a new level first alone; then all gates
+    are trained together while they get steeper, and the pass is kept whose crisp tree is best on validation rows.
+    Inputs are standardised inside; a missing value counts as the column's mean.
+
+    Parameters
+    ----------
+    max_depth : int, default=6
+    learning_rate : float, default=0.01
+        Of Adam, for the gates.
+    level_epochs : int, default=10
+        Passes for each new level.
+    max_epochs : int, default=60
+        Passes of all gates together.
+    steepness : float, default=20.0
+        Factor of the gates in the last of these passes; it is 1 in the first.
+    patience : int, default=15
+        Passes without a smaller validation loss that end the training.
+    prior : float, default=1.0
+        The value of a node is the mean of its rows and of so many rows with its parent's value.
+    validation_fraction : float, default=0.25
+        Part of the rows that chooses the pass, unless `fit` is given rows for it.
+    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
+        Columns to be taken as categories.
+    class_weight : dict or "balanced", default=None
+        Weights of classes.
+    random_state : int or RandomState, default=None
+        Validation part, first gates, order of rows.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+    history_ : list of dicts
+        Validation loss of the crisp tree after each of the last passes.
+    columns_ : Columns
+    feature_importances_ : (n_features_in,) array
+    classes_ : (n_classes,) array
+    """
+
+    def __init__(
+        self,
+        *,
+        max_depth: int = 6,
+        learning_rate: float = 0.01,
+        level_epochs: int = 10,
+        max_epochs: int = 60,
+        steepness: float = 20.0,
+        patience: int = 15,
+        prior: float = 1.0,
+        validation_fraction: float = 0.25,
+        categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            max_depth=max_depth,
+            learning_rate=learning_rate,
+            level_epochs=level_epochs,
+            max_epochs=max_epochs,
+            steepness=steepness,
+            patience=patience,
+            prior=prior,
+            validation_fraction=validation_fraction,
+            categorical_features=categorical_features,
+            random_state=random_state,
+        )
+        self.class_weight = class_weight
+
+
+class EndToEndTreeRegressor(RegressorBase, _EndToEndTree):
+    """End-to-end tree for real targets, normal at each leaf; the target may be a matrix.
+
+    Parameters are those of `EndToEndTreeClassifier` without `class_weight`. Attributes are the same, with
+    ``n_outputs_`` in place of ``classes_``.
+    """

@@ -1,0 +1,348 @@
+"""One-stage trees (2022): built and pruned in one optimisation, discrete while training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from softwood.base import ClassifierBase, RegressorBase
+from softwood.gates import Gate
+from softwood.gradient.data import LearningSet, with_all_classes
+from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.one_stage_training import MODES, StagedTree, StageRules, first_tree, prune, train_one_stage
+from softwood.loops.one_stage import step_value
+from softwood.parameters import check_choice, check_flag, check_integer, check_number
+from softwood.targets import RealTargets
+from softwood.tree import SoftTree
+
+__all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
+
+
+class _OneStageTree(GradientModel):
+    """What classifier and regressor share."""
+
+    def __init__(
+        self,
+        *,
+        architecture: str = "proximal",
+        max_depth: int = 6,
+        start: str = "fitted",
+        learning_rate: float = 0.003,
+        batch_size: int = 32,
+        max_epochs: int = 200,
+        patience: int = 15,
+        warm_up: int = 3,
+        architecture_rate: float = 0.5,
+        split_cost: float = 0.001,
+        prior: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        validation_fraction: float = 0.25,
+        warm_start: bool = False,
+        categorical_features: Any = "from_dtype",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.architecture = architecture
+        self.max_depth = max_depth
+        self.start = start
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.patience = patience
+        self.warm_up = warm_up
+        self.architecture_rate = architecture_rate
+        self.split_cost = split_cost
+        self.prior = prior
+        self.l1 = l1
+        self.l2 = l2
+        self.validation_fraction = validation_fraction
+        self.warm_start = warm_start
+        self.categorical_features = categorical_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Train the tree.
+
+        An interrupt leaves the best pass so far as a working tree.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; a missing value counts as the column's mean.
+        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X_val, y_val, sample_weight_val : rows that the shape is trained on, in place of a part of `X`; the values of
+            the finished tree are those of `X` alone then
+        """
+        rules = self._check_parameters()
+        before = self._begun() if self.warm_start else None
+        data = self._read_learning_data(
+            X, y, sample_weight, X_val, y_val, sample_weight_val, float(self.validation_fraction)
+        )
+        is_class = not isinstance(data.targets, RealTargets)
+        train, watched = with_all_classes(data.train, data.link), with_all_classes(data.watched, data.link)
+        everything = data.everything() if X_val is None else train
+        if rules.architecture == "joint":  # no validation rows: all are trained on
+            train = watched = everything
+        tree = self._continued(before, data, rules) or first_tree(train, watched, is_class, rules, data.seed)
+        try:
+            train_one_stage(tree, train, watched, is_class, rules, data.seed, self._tell())
+        finally:
+            if rules.architecture != "joint":
+                prune(tree, watched, is_class, rules.prior)
+            self._keep(tree, everything, data, rules)
+        return self
+
+    def _begun(self) -> tuple[StagedTree, Any] | None:
+        """The tree of an earlier fit, and its scaling."""
+        return (self._staged, self._scaling) if hasattr(self, "_staged") else None
+
+    def _continued(self, before: tuple[StagedTree, Any] | None, data: Training, rules: StageRules) -> StagedTree | None:
+        """The tree of an earlier fit in the units of this one; None if there is none, or of another shape."""
+        if before is None:
+            return None
+        tree, scaling = before
+        d, q = data.train.points.shape[1], len(getattr(self, "classes_", ())) or data.train.targets.shape[1]
+        n_inner = 2**rules.max_depth - 1
+        if tree.gates.shape != (n_inner, d + 1) or tree.sums.shape[1] != q:
+            return None
+        weights, bias = scaling.fold_back(tree.gates)
+        gates = np.column_stack([weights * data.scaling.scale, bias + weights @ data.scaling.center])
+        return StagedTree(
+            np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
+            np.zeros_like(tree.sums), list(tree.history),
+        )  # fmt: skip
+
+    def _keep(self, tree: StagedTree, rows: LearningSet, data: Training, rules: StageRules) -> None:
+        self._staged = tree
+        self.history_ = tree.history
+        self.tree_ = finish_staged(tree, rows, data, rules.prior)
+
+    def _check_parameters(self) -> StageRules:
+        check_flag(self, "warm_start", self.warm_start)
+        check_integer(self, "verbose", self.verbose, low=0)
+        check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
+        rules: dict[str, Any] = {
+            "architecture": check_choice(self, "architecture", self.architecture, tuple(MODES)),
+            "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, high=16),
+            "start": check_choice(self, "start", self.start, ("fitted", "random")),
+            "rate": check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
+            "batch": check_integer(self, "batch_size", self.batch_size, low=1),
+            "max_epochs": check_integer(self, "max_epochs", self.max_epochs, low=1),
+            "patience": check_integer(self, "patience", self.patience, low=1),
+            "warm_up": check_integer(self, "warm_up", self.warm_up, low=0),
+            "prior": check_number(self, "prior", self.prior, low=0.0, open_low=True),
+        }
+        for name in ("architecture_rate", "split_cost", "l1", "l2"):
+            rules[name] = check_number(self, name, getattr(self, name), low=0.0)
+        return StageRules(**rules)
+
+    def _tell(self) -> Callable[[dict[str, Any]], None] | None:
+        if not self.verbose:
+            return None
+        start = last = time.monotonic()
+
+        def tell(line: dict[str, Any]) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > 1.0 or self.verbose > 1:
+                print(
+                    f"[{type(self).__name__}] pass {line['epoch']}, {line['n_splits']} splits, "
+                    f"validation loss {line['validation_loss']:.5f}, {now - start:.1f} s",
+                    flush=True,
+                )
+                last = now
+
+        return tell
+
+
+def finish_staged(tree: StagedTree, rows: LearningSet, data: Training, prior: float) -> SoftTree:
+    """The living part of a complete tree as a `SoftTree`; its values are those of all of `rows`."""
+    total_mass = data.mass + (data.watched_mass if len(rows) > len(data.train) else 0.0)
+    bottom = tree.add_up(rows)
+    splits = tree.splits()
+    kept = sorted({0, *splits, *(2 * node + side for node in splits for side in (1, 2))})
+    number = {node: k for k, node in enumerate(kept)}
+    is_split = np.isin(kept, splits)
+    gates = np.zeros((len(kept), tree.gates.shape[1]))
+    gates[is_split] = tree.gates[splits]
+    weights, bias = data.scaling.fold_back(gates)
+    left = np.array([number[2 * node + 1] if is_split[k] else -1 for k, node in enumerate(kept)])
+    right = np.array([number[2 * node + 2] if is_split[k] else -1 for k, node in enumerate(kept)])
+    values = np.empty((len(kept), tree.sums.shape[1]))
+    for k, node in enumerate(kept):  # parents come first
+        if node == 0:
+            values[k] = tree.sums[0] / tree.mass[0]
+        else:
+            values[k] = values[number[(node - 1) // 2]]
+            step_value(node, tree.mass, tree.sums, prior, values[k])
+    squares = np.zeros(len(tree.mass))
+    np.add.at(squares, bottom, rows.weights * (rows.targets**2).sum(axis=1))
+    for node in range(tree.n_inner - 1, -1, -1):
+        squares[node] = squares[2 * node + 1] + squares[2 * node + 2]
+    mass = np.maximum(tree.mass[kept], 0.0)
+    total = np.maximum(mass, np.finfo(float).tiny)
+    impurity = np.maximum(squares[kept] / total - ((tree.sums[kept] / total[:, None]) ** 2).sum(axis=1), 0.0)
+    if isinstance(data.targets, RealTargets):
+        values = data.targets.mean + data.targets.scale * values
+        impurity = impurity * data.targets.square_scale / values.shape[1]
+    missing_left = np.full(len(kept), 0.5)
+    missing_left[is_split] = mass[left[is_split]] / total[is_split]
+    return SoftTree.from_nodes(
+        children_left=left,
+        children_right=right,
+        value=values,
+        n_features=weights.shape[1],
+        gate=np.where(is_split, Gate.OBLIQUE, Gate.LEAF),
+        weights=weights,
+        bias=np.where(is_split, bias, 0.0),
+        missing_left=missing_left,
+        mass=mass * (total_mass / rows.weights.sum()),
+        impurity=impurity,
+    )
+
+
+class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
+    """One-stage tree for classes: oblique gates, values and shape of a crisp tree in one optimisation.
+
+    All nodes of a complete tree can be split. Training rows follow paths that are sampled by the gates, and the
+    gradient goes straight through the sampling; values of nodes are means of the rows that pass them; and a number for
+    each node, trained on validation rows by proximal steps, says whether it is split or a leaf. A node that was pruned
+    can bud again. What is watched, kept and returned is the discrete tree. At the end splits that do not help the
+    validation rows are dropped, and the values are taken from all rows. Inputs are standardised inside; a missing value
+    counts as the column's mean, a category is a column of 0 and 1.
+
+    Parameters
+    ----------
+    architecture : "proximal", "joint" or "gumbel", default="proximal"
+        How the shape is found: by proximal steps on validation rows; on the training rows with all else, and no
+        validation rows; or sampled, on validation rows.
+    max_depth : int, default=6
+    start : "fitted" or "random", default="fitted"
+        First gates: at each node a linear fit or a test of one column, whichever divides better; or random numbers, as
+        in the paper.
+    learning_rate : float, default=0.003
+        Of Adam, for the gates. With random first gates 0.01, the paper's, is better.
+    batch_size : int, default=32
+    max_epochs : int, default=200
+    patience : int, default=15
+        Passes without a smaller validation loss that end the training.
+    warm_up : int, default=3
+        Passes before the shape is trained: gates that know nothing would prune everything.
+    architecture_rate : float, default=0.5
+        Step of the shape.
+    split_cost : float, default=0.001
+        Price of a split in the loss that trains the shape, the halved squared error of class shares or of the target
+        in standard deviations.
+    prior : float, default=1.0
+        The value of a node is the mean of its rows and of so many rows with its parent's value.
+    l1, l2 : float, default=0.0
+        Penalties on the weights of gates.
+    validation_fraction : float, default=0.25
+        Part of the rows that trains the shape, unless `fit` is given rows for it.
+    warm_start : bool, default=False
+        Begin with the tree of the last fit.
+    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
+        Columns to be taken as categories.
+    class_weight : dict or "balanced", default=None
+        Weights of classes.
+    random_state : int or RandomState, default=None
+        Validation part, order of rows, sampled paths.
+    verbose : int, default=0
+        1 tells now and then how far it is, 2 after each pass.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The finished tree, of living nodes only.
+    history_ : list of dicts
+        For each pass: losses of training and validation rows, number of splits.
+    columns_ : Columns
+    feature_importances_ : (n_features_in,) array
+    classes_ : (n_classes,) array
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from softwood import OneStageTreeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = OneStageTreeClassifier(random_state=0).fit(X[:400], y[:400])
+    >>> bool(model.score(X[400:], y[400:]) > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        architecture: str = "proximal",
+        max_depth: int = 6,
+        start: str = "fitted",
+        learning_rate: float = 0.003,
+        batch_size: int = 32,
+        max_epochs: int = 200,
+        patience: int = 15,
+        warm_up: int = 3,
+        architecture_rate: float = 0.5,
+        split_cost: float = 0.001,
+        prior: float = 1.0,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        validation_fraction: float = 0.25,
+        warm_start: bool = False,
+        categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            architecture=architecture,
+            max_depth=max_depth,
+            start=start,
+            learning_rate=learning_rate,
+            batch_size=batch_size,
+            max_epochs=max_epochs,
+            patience=patience,
+            warm_up=warm_up,
+            architecture_rate=architecture_rate,
+            split_cost=split_cost,
+            prior=prior,
+            l1=l1,
+            l2=l2,
+            validation_fraction=validation_fraction,
+            warm_start=warm_start,
+            categorical_features=categorical_features,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+
+class OneStageTreeRegressor(RegressorBase, _OneStageTree):
+    """One-stage tree for real targets, with the squared error; the target may be a matrix.
+
+    Parameters are those of `OneStageTreeClassifier` without `class_weight`. Attributes are the same, with
+    ``n_outputs_`` in place of ``classes_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import OneStageTreeRegressor
+    >>> X = np.linspace(0, 6, 300)[:, None]
+    >>> model = OneStageTreeRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.95)
+    True
+    """

@@ -1,0 +1,192 @@
+"""Training of one-stage trees: gates, values and architecture of a complete tree in one optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softwood.gradient.data import LearningSet
+from softwood.gradient.starting import fitted_start, random_start
+from softwood.loops import one_stage as loop
+
+__all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
+
+MODES = {"proximal": loop.PROXIMAL, "joint": loop.JOINT, "gumbel": loop.GUMBEL}
+# Probabilities below this count as it in the cross-entropy that is watched.
+LEAST_PROBABILITY = 1e-9
+
+
+@dataclass(frozen=True)
+class StageRules:
+    """How a one-stage tree is trained; see the parameters of `OneStageTreeClassifier`."""
+
+    architecture: str = "proximal"
+    max_depth: int = 6
+    start: str = "fitted"
+    rate: float = 0.003
+    batch: int = 32
+    max_epochs: int = 200
+    patience: int = 15
+    warm_up: int = 3
+    architecture_rate: float = 0.5
+    split_cost: float = 0.001
+    prior: float = 1.0
+    l1: float = 0.0
+    l2: float = 0.0
+
+
+@dataclass
+class StagedTree:
+    """A complete tree in standardised units, of which the nodes that are `alive` are split.
+
+    Attributes
+    ----------
+    gates : (n_inner, d + 1);  gamma : (n_inner,) in [0, 1];  alive : (n_inner,) bool
+    mass, sums : of the rows that pass each node, see `softwood.loops.one_stage`
+    history : a line for each pass: losses, splits of the tree
+    """
+
+    gates: np.ndarray
+    gamma: np.ndarray
+    alive: np.ndarray
+    mass: np.ndarray
+    sums: np.ndarray
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def n_inner(self) -> int:
+        """Number of nodes that can be split."""
+        return len(self.gates)
+
+    def splits(self) -> list[int]:
+        """The nodes that are split and reached, parents first."""
+        found, level = [], [0]
+        while level:
+            here = [node for node in level if node < self.n_inner and self.alive[node]]
+            found += here
+            level = [child for node in here for child in (2 * node + 1, 2 * node + 2)]
+        return found
+
+    def add_up(self, rows: LearningSet) -> np.ndarray:
+        """Make mass and sums those of these rows; returns the node of the last level of each, (n,)."""
+        bottom = np.full(len(rows), -1, dtype=np.int64)
+        loop.refresh(rows.points, rows.targets, rows.weights, self.gates, self.n_inner, bottom, self.mass, self.sums)
+        return bottom
+
+    def read(self, rows: LearningSet, prior: float) -> tuple[np.ndarray, np.ndarray]:
+        """Leaf (n,) and prediction (n, q) of each row."""
+        leaves, out = np.empty(len(rows), dtype=np.int64), np.empty((len(rows), self.sums.shape[1]))
+        loop.leaves_and_values(
+            rows.points, self.gates, self.alive, self.n_inner, self.mass, self.sums, prior, leaves, out
+        )
+        return leaves, out
+
+
+def first_tree(train: LearningSet, watched: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
+    """The tree before training: all nodes split."""
+    d, q = train.points.shape[1], train.targets.shape[1]
+    if rules.start == "random":
+        gates = random_start(rules.max_depth, d, np.random.default_rng([seed, 3]))
+    else:
+        gates = fitted_start(train, watched, is_class, rules.max_depth)
+    n_inner = len(gates)
+    n_nodes = 2 * n_inner + 1
+    return StagedTree(gates, np.ones(n_inner), np.ones(n_inner, dtype=bool), np.zeros(n_nodes), np.zeros((n_nodes, q)))
+
+
+def row_losses(prediction: np.ndarray, targets: np.ndarray, is_class: bool) -> np.ndarray:
+    """Cross-entropy of class probabilities, or squared error, of each row."""
+    if is_class:
+        return -(targets * np.log(np.maximum(prediction, LEAST_PROBABILITY))).sum(axis=1)
+    return ((prediction - targets) ** 2).sum(axis=1)
+
+
+def train_one_stage(
+    tree: StagedTree,
+    train: LearningSet,
+    watched: LearningSet,
+    is_class: bool,
+    rules: StageRules,
+    seed: int,
+    progress: Callable[[dict[str, Any]], None] | None = None,
+) -> None:
+    """Train `tree` in place; the pass with the smallest loss of the watched rows is kept, also on an interrupt.
+
+    The loss that is watched is that of the discrete tree, the one that predicts. With the architecture "joint" the
+    training rows are watched.
+    """
+    mode = MODES[rules.architecture]
+    if mode == loop.JOINT:
+        watched = train
+    rng = np.random.default_rng([seed, 4])
+    d, q, n_inner, depth = train.points.shape[1], train.targets.shape[1], tree.n_inner, rules.max_depth
+    bottom = tree.add_up(train)
+    first, second = np.zeros_like(tree.gates), np.zeros_like(tree.gates)
+    steps, gradient, touched = np.zeros(n_inner, np.int64), np.zeros((n_inner, d + 1)), np.zeros(n_inner, dtype=bool)
+    by_architecture = np.zeros(n_inner)
+    scratch = np.empty(depth, np.int64), np.empty(depth), np.empty((depth + 1, q)), np.empty(q)
+
+    def enter(epoch: int) -> float:
+        """Add a line to the history and return the loss that is watched."""
+        losses = [
+            float(np.average(row_losses(tree.read(rows, rules.prior)[1], rows.targets, is_class), weights=rows.weights))
+            for rows in (train, watched)
+        ]
+        line = {
+            "epoch": epoch, "training_loss": losses[0], "validation_loss": losses[1], "n_splits": len(tree.splits()),
+        }  # fmt: skip
+        tree.history.append(line)
+        if progress is not None:
+            progress(line)
+        return losses[1]
+
+    n_before = len(tree.history)
+    best, since = (enter(n_before), tree.gates.copy(), tree.gamma.copy(), tree.alive.copy()), 0
+    try:
+        for epoch in range(rules.max_epochs):
+            gamma_rate = rules.architecture_rate if epoch >= rules.warm_up else 0.0
+            loop.train_pass(
+                train.points, train.targets, train.weights, rng.permutation(len(train)), watched.points,
+                watched.targets, watched.weights, rng.permutation(len(watched)), rules.batch, mode, tree.gates,
+                tree.gamma, tree.alive, n_inner, bottom, tree.mass, tree.sums, rules.prior, rules.rate, rules.l1,
+                rules.l2, gamma_rate, rules.split_cost, np.uint64(rng.integers(1, 2**62)), first, second, steps,
+                gradient, touched, by_architecture, *scratch,
+            )  # fmt: skip
+            loop.discretise(loop.PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
+            bottom = tree.add_up(train)
+            loss = enter(n_before + epoch + 1)
+            since += 1
+            if loss < best[0]:
+                best, since = (loss, tree.gates.copy(), tree.gamma.copy(), tree.alive.copy()), 0
+            elif since >= rules.patience:
+                break
+    finally:
+        _, tree.gates, tree.gamma, tree.alive = best
+        tree.add_up(train)
+
+
+def prune(tree: StagedTree, watched: LearningSet, is_class: bool, prior: float) -> None:
+    """Drop every split, from the bottom up, whose removal does not raise the loss of the watched rows."""
+    alive = tree.alive
+    reached = set(tree.splits())
+    for node in range(tree.n_inner):
+        alive[node] = node in reached  # what no row can reach is not split
+    leaves, prediction = tree.read(watched, prior)
+    losses = watched.weights * row_losses(prediction, watched.targets, is_class)
+    path = np.zeros((len(watched), tree.n_inner), dtype=bool)
+    above = leaves.copy()
+    while np.any(above > 0):
+        above = np.where(above > 0, (above - 1) >> 1, 0)
+        path[np.arange(len(above)), above] = True
+    for node in sorted(reached, reverse=True):
+        rows = np.flatnonzero(path[:, node]) if node else np.arange(len(watched))
+        alive[node] = False
+        trial = tree.read(watched.take_raw(rows), prior)[1] if len(rows) else np.empty((0, tree.sums.shape[1]))
+        after = watched.weights[rows] * row_losses(trial, watched.targets[rows], is_class)
+        if after.sum() <= losses[rows].sum() * (1.0 + 1e-12):
+            losses[rows] = after
+        else:
+            alive[node] = True

@@ -1,0 +1,145 @@
+"""Budding trees: every node is partly a leaf and partly split, and all of it is trained by gradient descent.
+
+The complete tree lies in arrays without pointers, as in `softwood.loops.one_stage`. With ``g`` the gate of a node,
+``v`` its value and ``b`` its bud in [0, 1], its response is ``(1 - b) v + b (g left + (1 - g) right)``. Only nodes that
+are awake, those with a bud above 0 when a pass began, have living children.
+
+Arguments that recur
+--------------------
+points, targets, link : as in `softwood.loops.soft_split`
+gates : (n_inner, d + 1);  values : (n_nodes, q);  buds, awake : (n_inner,)
+living : numbers of the root and of the children of living nodes that are awake, rising
+sides : (n_inner,), outputs, errors : (n_nodes, q), spare : (q,) scratch space
+by_gates, by_values, by_buds : gradients, of the shapes of what they belong to; are added to
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.gates import sigmoid
+from softwood.loops.one_stage import gate_input
+from softwood.loops.soft_split import fill_errors
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@compiled
+def respond(points, i, gates, values, buds, awake, living, sides, outputs):
+    """Fill the response of every living node for row `i`; children first."""
+    q = values.shape[1]
+    n_inner = gates.shape[0]
+    for k in range(living.shape[0] - 1, -1, -1):
+        node = living[k]
+        if node < n_inner and awake[node]:
+            bud = buds[node]
+            side = sigmoid(gate_input(points, i, gates, node))
+            sides[node] = side
+            for o in range(q):
+                below = side * outputs[2 * node + 1, o] + (1.0 - side) * outputs[2 * node + 2, o]
+                outputs[node, o] = (1.0 - bud) * values[node, o] + bud * below
+        else:
+            for o in range(q):
+                outputs[node, o] = values[node, o]
+
+
+@compiled
+def add_budding_gradient(
+    points, targets, i, weight, link, gates, values, buds, awake, living, sides, outputs, errors, by_gates, by_values,
+    by_buds,
+):  # fmt: skip
+    """Add the gradient of the loss of row `i`, times `weight`, by gates, values and buds of the living nodes.
+
+    A node that sleeps gets the derivative of its bud from its sleeping gate and the values of its sleeping children.
+    """
+    d = points.shape[1]
+    q = values.shape[1]
+    n_inner = gates.shape[0]
+    respond(points, i, gates, values, buds, awake, living, sides, outputs)
+    for o in range(q):
+        errors[0, o] = outputs[0, o]
+    fill_errors(targets, i, link, errors[0])
+    for k in range(living.shape[0]):
+        node = living[k]
+        bud = buds[node] if node < n_inner and awake[node] else 0.0
+        for o in range(q):
+            by_values[node, o] += weight * errors[node, o] * (1.0 - bud)
+        if node >= n_inner:
+            continue
+        left = 2 * node + 1
+        right = 2 * node + 2
+        side = sides[node]
+        if not awake[node]:
+            side = sigmoid(gate_input(points, i, gates, node))
+            for o in range(q):
+                outputs[left, o] = values[left, o]
+                outputs[right, o] = values[right, o]
+        slope = 0.0
+        by_bud = 0.0
+        for o in range(q):
+            below = side * outputs[left, o] + (1.0 - side) * outputs[right, o]
+            by_bud += errors[node, o] * (below - values[node, o])
+            slope += errors[node, o] * (outputs[left, o] - outputs[right, o])
+        by_buds[node] += weight * by_bud
+        if awake[node]:
+            amount = weight * bud * slope * side * (1.0 - side)
+            for j in range(d):
+                by_gates[node, j] += amount * points[i, j]
+            by_gates[node, d] += amount
+            for o in range(q):
+                errors[left, o] = errors[node, o] * bud * side
+                errors[right, o] = errors[node, o] * bud * (1.0 - side)
+
+
+@compiled
+def _adam_line(line, gradient, first, second, step, rate):
+    """A step of Adam on one line of parameters; leaves its gradient 0."""
+    correction_1 = 1.0 - BETA_1**step
+    correction_2 = 1.0 - BETA_2**step
+    for j in range(line.shape[0]):
+        g = gradient[j]
+        gradient[j] = 0.0
+        first[j] = BETA_1 * first[j] + (1.0 - BETA_1) * g
+        second[j] = BETA_2 * second[j] + (1.0 - BETA_2) * g * g
+        line[j] -= rate * (first[j] / correction_1) / (np.sqrt(second[j] / correction_2) + EPSILON)
+
+
+@compiled
+def budding_pass(
+    points, targets, weights, order, batch, link, gates, values, buds, awake, living, rate, bud_rate, split_cost, steps,
+    sides, outputs, errors, by_gates, by_values, by_buds, gate_moments, value_moments,
+):  # fmt: skip
+    """One pass in batches: Adam for gates and values, plain steps for buds, which cost `split_cost` each.
+
+    Buds are kept in [0, 1]; a bud that leaves 0 wakes its node, but not before the next pass.
+    """
+    n = order.shape[0]
+    n_inner = gates.shape[0]
+    for begin in range(0, n, batch):
+        end = min(begin + batch, n)
+        for k in range(begin, end):
+            i = order[k]
+            add_budding_gradient(
+                points, targets, i, weights[i] / (end - begin), link, gates, values, buds, awake, living, sides,
+                outputs, errors, by_gates, by_values, by_buds,
+            )  # fmt: skip
+        for k in range(living.shape[0]):
+            node = living[k]
+            steps[node] += 1
+            _adam_line(values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[node], rate)
+            if node < n_inner:
+                if awake[node]:
+                    _adam_line(
+                        gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], steps[node], rate
+                    )
+                moved = buds[node] - bud_rate * (by_buds[node] + split_cost)
+                buds[node] = min(max(moved, 0.0), 1.0)
+                by_buds[node] = 0.0
+
+
+@compiled
+def budding_outputs(points, gates, values, buds, awake, living, sides, outputs, out):
+    """Outputs of the tree, (n, q) in `out`."""
+    for i in range(points.shape[0]):
+        respond(points, i, gates, values, buds, awake, living, sides, outputs)
+        for o in range(values.shape[1]):
+            out[i, o] = outputs[0, o]

@@ -1,0 +1,104 @@
+"""End-to-end trees: expectation and maximisation of a probabilistic tree whose gates get steeper.
+
+The complete tree lies in arrays without pointers, as in `softwood.loops.one_stage`; the nodes from `n_gates` on are
+leaves. A row reaches a leaf with the product of its gates ``sigmoid(steepness z)``; given its target, it belongs to the
+leaf in proportion to that and to the probability of the target there.
+
+Arguments that recur
+--------------------
+points : (n, d);  gates : (>= n_gates, d + 1);  n_gates : gates in use, ``2 ** depth - 1``
+likelihoods : (n, n_leaves) probability of each row's target at each leaf, up to a factor for each row
+shares : (2 n_gates + 1,), belongs : (2 n_gates + 1,) scratch space
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.gates import sigmoid
+from softwood.loops.one_stage import gate_input
+
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@compiled
+def leaf_shares(points, i, gates, n_gates, steepness, shares):
+    """Fill the probability that row `i` reaches each node."""
+    shares[0] = 1.0
+    for node in range(n_gates):
+        side = sigmoid(steepness * gate_input(points, i, gates, node))
+        shares[2 * node + 1] = shares[node] * side
+        shares[2 * node + 2] = shares[node] * (1.0 - side)
+
+
+@compiled
+def posteriors(points, likelihoods, gates, n_gates, steepness, shares, out):
+    """The expectation: to what part each row belongs to each leaf, given its target, (n, n_leaves) in `out`.
+
+    Returns
+    -------
+    mean of the logarithm of the likelihood
+    """
+    n_leaves = n_gates + 1
+    total = 0.0
+    for i in range(points.shape[0]):
+        leaf_shares(points, i, gates, n_gates, steepness, shares)
+        norm = 0.0
+        for leaf in range(n_leaves):
+            out[i, leaf] = shares[n_gates + leaf] * likelihoods[i, leaf]
+            norm += out[i, leaf]
+        norm = max(norm, 1e-300)
+        for leaf in range(n_leaves):
+            out[i, leaf] /= norm
+        total += np.log(norm)
+    return total / points.shape[0]
+
+
+@compiled
+def add_posterior_gradient(
+    points, likelihoods, i, weight, gates, n_gates, first_gate, steepness, shares, belongs, gradient
+):
+    """Add the gradient of the negative log likelihood of row `i` by the gates from `first_gate` on, times `weight`."""
+    d = points.shape[1]
+    leaf_shares(points, i, gates, n_gates, steepness, shares)
+    norm = 0.0
+    for leaf in range(n_gates + 1):
+        belongs[n_gates + leaf] = shares[n_gates + leaf] * likelihoods[i, leaf]
+        norm += belongs[n_gates + leaf]
+    norm = max(norm, 1e-300)
+    for node in range(n_gates - 1, -1, -1):
+        belongs[node] = belongs[2 * node + 1] + belongs[2 * node + 2]
+    for node in range(first_gate, n_gates):
+        side = shares[2 * node + 1] / shares[node] if shares[node] > 1e-300 else 0.5
+        amount = -weight * steepness * (belongs[2 * node + 1] * (1.0 - side) - belongs[2 * node + 2] * side) / norm
+        for j in range(d):
+            gradient[node, j] += amount * points[i, j]
+        gradient[node, d] += amount
+
+
+@compiled
+def maximise_pass(
+    points, likelihoods, weights, order, batch, gates, n_gates, first_gate, steepness, rate, n_steps, shares, belongs,
+    gradient, first, second,
+):  # fmt: skip
+    """One pass of Adam over the gates from `first_gate` on, in batches; returns the number of steps done so far."""
+    n = order.shape[0]
+    for begin in range(0, n, batch):
+        end = min(begin + batch, n)
+        for k in range(begin, end):
+            i = order[k]
+            add_posterior_gradient(
+                points, likelihoods, i, weights[i] / (end - begin), gates, n_gates, first_gate, steepness, shares,
+                belongs, gradient,
+            )  # fmt: skip
+        n_steps += 1
+        correction_1 = 1.0 - BETA_1**n_steps
+        correction_2 = 1.0 - BETA_2**n_steps
+        for node in range(first_gate, n_gates):
+            for j in range(gates.shape[1]):
+                g = gradient[node, j]
+                gradient[node, j] = 0.0
+                first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
+                second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
+                size = np.sqrt(second[node, j] / correction_2) + EPSILON
+                gates[node, j] -= rate * first[node, j] / (correction_1 * size)
+    return n_steps

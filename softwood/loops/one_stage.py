@@ -1,0 +1,322 @@
+"""One-stage trees: sampled paths with straight-through gradients, values in closed form, steps on the architecture.
+
+The complete tree of some depth lies in arrays without pointers: the children of node ``m`` are ``2 m + 1`` (left) and
+``2 m + 2``; the first `n_inner` nodes can be split. A row touches its path, and for the gradient one path under each
+sibling, so a batch costs about the square of the depth, not its power of two.
+
+Arguments that recur
+--------------------
+points : (n, d) standardised inputs;  targets : (n, q) reals, or 0 and 1 of the classes;  weights : (n,)
+gates : (n_inner, d + 1) weights and bias;  alive : (n_inner,) whether a node is split
+bottom : (n,) node of the last level at which each training row arrives by the signs of the gates, -1 if not yet known
+mass, sums : (n_nodes,) and (n_nodes, q) weight of the training rows that pass each node, and of their targets
+prior : a node's value is the mean of its rows and of so many rows with its parent's value
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.gates import sigmoid
+from softwood.loops.random import next_seed, to_unit
+
+PROXIMAL, JOINT, GUMBEL = 0, 1, 2
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+
+
+@compiled(reassociate=True)
+def gate_input(points, i, gates, node):
+    """``weights @ x + bias`` of row `i` at a node."""
+    d = points.shape[1]
+    z = 0.0
+    for j in range(d):
+        z += gates[node, j] * points[i, j]
+    return z + gates[node, d]
+
+
+@compiled
+def _logistic_noise(seed):
+    u = to_unit(seed)
+    u = min(max(u, 1e-12), 1.0 - 1e-12)
+    return np.log(u / (1.0 - u))
+
+
+@compiled
+def find_bottom(points, i, gates, n_inner):
+    """Node of the last level that row `i` reaches by the signs of the gates."""
+    node = np.int64(0)
+    while node < n_inner:
+        node = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
+    return node
+
+
+@compiled
+def _add_path(i, node, amount, targets, mass, sums):
+    """Add the row, `amount` times, to a node of the last level and to all above it."""
+    while True:
+        mass[node] += amount
+        for o in range(targets.shape[1]):
+            sums[node, o] += amount * targets[i, o]
+        if node == 0:
+            return
+        node = (node - 1) >> 1
+
+
+@compiled
+def refresh(points, targets, weights, gates, n_inner, bottom, mass, sums):
+    """Find the paths of all training rows anew, and add them up."""
+    for node in range(mass.shape[0]):
+        mass[node] = 0.0
+        for o in range(sums.shape[1]):
+            sums[node, o] = 0.0
+    for i in range(points.shape[0]):
+        bottom[i] = find_bottom(points, i, gates, n_inner)
+        _add_path(i, bottom[i], weights[i], targets, mass, sums)
+
+
+@compiled
+def step_value(node, mass, sums, prior, value):
+    """Replace the value of a node's parent, in `value`, by that of the node."""
+    total = max(mass[node], 0.0)
+    for o in range(value.shape[0]):
+        value[o] = (sums[node, o] + prior * value[o]) / (total + prior)
+
+
+@compiled
+def root_value(mass, sums, value):
+    """Fill in the mean of all training rows."""
+    for o in range(value.shape[0]):
+        value[o] = sums[0, o] / mass[0]
+
+
+@compiled
+def follow(points, i, node, gates, alive, n_inner, mass, sums, prior, seed, value):
+    """Go down from `node`, whose value is in `value`, to a leaf, whose value is then there.
+
+    The path is sampled with `seed`, or if that is 0 follows the signs of the gates.
+    """
+    while node < n_inner and alive[node]:
+        z = gate_input(points, i, gates, node)
+        if seed != 0:
+            seed = next_seed(seed, node)
+            z += _logistic_noise(seed)
+        node = 2 * node + 1 if z > 0.0 else 2 * node + 2
+        step_value(node, mass, sums, prior, value)
+    return node
+
+
+@compiled
+def leaves_and_values(points, gates, alive, n_inner, mass, sums, prior, leaves, out):
+    """Fill in the leaf of each row, (n,), and its value, (n, q), along the path of the signs."""
+    for i in range(points.shape[0]):
+        root_value(mass, sums, out[i])
+        leaves[i] = follow(points, i, np.int64(0), gates, alive, n_inner, mass, sums, prior, np.uint64(0), out[i])
+
+
+@compiled
+def add_gate_gradient(
+    points, targets, i, weight, gates, alive, n_inner, mass, sums, prior, seed, noise, path, inputs, values, spare,
+    gradient, touched,
+):  # fmt: skip
+    """Add the straight-through gradient of the squared error of row `i` by the gates on its sampled path.
+
+    Parameters
+    ----------
+    noise : 1 to sample, 0 to follow the signs
+    path, inputs : (depth,) scratch space;  values : (depth + 1, q) of the nodes on the path;  spare : (q,)
+    gradient : (n_inner, d + 1) is added to;  touched : (n_inner,) is set at the nodes on the path
+
+    Returns
+    -------
+    squared error of the row, halved
+    """
+    d = points.shape[1]
+    q = targets.shape[1]
+    node = np.int64(0)
+    length = 0
+    root_value(mass, sums, values[0])
+    while node < n_inner and alive[node]:
+        z = gate_input(points, i, gates, node)
+        if noise:
+            z += _logistic_noise(next_seed(seed, node))
+        path[length] = node
+        inputs[length] = z
+        node = 2 * node + 1 if z > 0.0 else 2 * node + 2
+        length += 1
+        for o in range(q):
+            values[length, o] = values[length - 1, o]
+        step_value(node, mass, sums, prior, values[length])
+    loss = 0.0
+    for o in range(q):
+        loss += 0.5 * (values[length, o] - targets[i, o]) ** 2
+    for k in range(length):
+        here = path[k]
+        went_left = inputs[k] > 0.0
+        sibling = 2 * here + 2 if went_left else 2 * here + 1
+        for o in range(q):
+            spare[o] = values[k, o]
+        step_value(sibling, mass, sums, prior, spare)
+        other_seed = next_seed(seed, sibling + 7919) if noise else np.uint64(0)
+        follow(points, i, sibling, gates, alive, n_inner, mass, sums, prior, other_seed, spare)
+        slope = 0.0
+        for o in range(q):
+            slope += (values[length, o] - targets[i, o]) * (values[length, o] - spare[o])
+        if not went_left:
+            slope = -slope
+        s = sigmoid(inputs[k])
+        amount = weight * slope * s * (1.0 - s)
+        for j in range(d):
+            gradient[here, j] += amount * points[i, j]
+        gradient[here, d] += amount
+        touched[here] = True
+    return loss
+
+
+@compiled
+def _add_budding(
+    points, targets, i, weight, node, gates, alive, n_inner, mass, sums, prior, value, spare, by_architecture
+):
+    """Derivative by "split here" at the pruned node where a path ends: it may bud again."""
+    q = value.shape[0]
+    for o in range(q):
+        spare[o] = value[o]
+    child = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
+    step_value(child, mass, sums, prior, spare)
+    follow(points, i, child, gates, alive, n_inner, mass, sums, prior, np.uint64(0), spare)
+    part = 0.0
+    for o in range(q):
+        part += (value[o] - targets[i, o]) * (spare[o] - value[o])
+    by_architecture[node] += weight * part
+
+
+@compiled
+def add_architecture_gradient(
+    points, targets, i, weight, gates, alive, n_inner, mass, sums, prior, path, values, spare, by_architecture
+):
+    """Add the derivative of the squared error of row `i` by "split here" at the nodes on its path of signs."""
+    q = targets.shape[1]
+    node = np.int64(0)
+    length = 0
+    root_value(mass, sums, values[0])
+    while node < n_inner and alive[node]:
+        path[length] = node
+        node = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
+        length += 1
+        for o in range(q):
+            values[length, o] = values[length - 1, o]
+        step_value(node, mass, sums, prior, values[length])
+    for k in range(length):
+        part = 0.0
+        for o in range(q):
+            part += (values[length, o] - targets[i, o]) * (values[length, o] - values[k, o])
+        by_architecture[path[k]] += weight * part
+    if node < n_inner:
+        _add_budding(
+            points, targets, i, weight, node, gates, alive, n_inner, mass, sums, prior, values[length], spare,
+            by_architecture,
+        )  # fmt: skip
+
+
+@compiled
+def _adam(node, gates, gradient, first, second, steps, rate, l1, l2):
+    """A step of Adam on one gate; leaves its gradient 0. Nodes that a batch does not touch are left as they are."""
+    steps[node] += 1
+    correction_1 = 1.0 - BETA_1 ** steps[node]
+    correction_2 = 1.0 - BETA_2 ** steps[node]
+    last = gates.shape[1] - 1
+    for j in range(last + 1):
+        g = gradient[node, j]
+        gradient[node, j] = 0.0
+        first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
+        second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
+        size = np.sqrt(second[node, j] / correction_2) + EPSILON
+        w = gates[node, j] - rate * first[node, j] / (correction_1 * size)
+        if j < last and (l1 > 0.0 or l2 > 0.0):
+            w /= 1.0 + rate * l2 / size
+            w = max(w - rate * l1 / size, 0.0) + min(w + rate * l1 / size, 0.0)
+        gates[node, j] = w
+
+
+@compiled
+def discretise(mode, gamma, seed, alive):
+    """Which nodes are split: those with `gamma` of at least one half, or sampled (GUMBEL); the root always is."""
+    for node in range(gamma.shape[0]):
+        if mode == GUMBEL:
+            odds = np.log(max(gamma[node], 1e-6) / max(1.0 - gamma[node], 1e-6))
+            alive[node] = odds + _logistic_noise(next_seed(seed, node)) > 0.0
+        else:
+            alive[node] = gamma[node] >= 0.5
+    alive[0] = True
+
+
+@compiled
+def train_pass(
+    points, targets, weights, order, watched_points, watched_targets, watched_weights, watched_order, batch, mode,
+    gates, gamma, alive, n_inner, bottom, mass, sums, prior, rate, l1, l2, gamma_rate, split_cost, seed, first, second,
+    steps, gradient, touched, by_architecture, path, inputs, values, spare,
+):  # fmt: skip
+    """One pass over the training rows in batches: architecture, values, gates, and a step on the architecture.
+
+    The path of a training row is found anew when the row is visited, and the sums of the nodes follow: the values are
+    those of paths that are at most a pass old, at no cost.
+
+    Parameters
+    ----------
+    order, watched_order : rows in the order of visits; the watched ones go round if they are fewer
+    gamma : (n_inner,) in [0, 1];  gamma_rate : 0 leaves it as it is;  split_cost : price of a split, in loss
+    first, second, steps : moments of Adam and its steps for each gate
+    by_architecture : (n_inner,) zeros
+
+    Returns
+    -------
+    mean squared error of the sampled paths, halved
+    """
+    n = order.shape[0]
+    m = watched_order.shape[0]
+    total = 0.0
+    seen = 0
+    for begin in range(0, n, batch):
+        end = min(begin + batch, n)
+        seed = next_seed(seed, 1)
+        discretise(mode, gamma, seed, alive)
+        for k in range(begin, end):
+            i = order[k]
+            new = find_bottom(points, i, gates, n_inner)
+            if new != bottom[i]:
+                if bottom[i] >= 0:
+                    _add_path(i, bottom[i], -weights[i], targets, mass, sums)
+                _add_path(i, new, weights[i], targets, mass, sums)
+                bottom[i] = new
+        for k in range(begin, end):
+            i = order[k]
+            weight = weights[i] / (end - begin)
+            loss = add_gate_gradient(
+                points, targets, i, weight, gates, alive, n_inner, mass, sums, prior, next_seed(seed, k + 2), True,
+                path, inputs, values, spare, gradient, touched,
+            )  # fmt: skip
+            total += weights[i] * loss
+        for node in range(n_inner):
+            if touched[node]:
+                touched[node] = False
+                _adam(node, gates, gradient, first, second, steps, rate, l1, l2)
+        if gamma_rate > 0.0:
+            for k in range(begin, end):
+                if mode == JOINT:
+                    i = order[k]
+                    add_architecture_gradient(
+                        points, targets, i, weights[i] / (end - begin), gates, alive, n_inner, mass, sums, prior, path,
+                        values, spare, by_architecture,
+                    )  # fmt: skip
+                else:
+                    i = watched_order[seen % m]
+                    seen += 1
+                    add_architecture_gradient(
+                        watched_points, watched_targets, i, watched_weights[i] / (end - begin), gates, alive, n_inner,
+                        mass, sums, prior, path, values, spare, by_architecture,
+                    )  # fmt: skip
+            for node in range(1, n_inner):
+                if by_architecture[node] != 0.0 or alive[node]:
+                    cost = split_cost if alive[node] else 0.0
+                    moved = gamma[node] - gamma_rate * (by_architecture[node] + cost)
+                    gamma[node] = min(max(moved, 0.0), 1.0)
+                    by_architecture[node] = 0.0
+    return total / n
