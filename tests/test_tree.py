@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from softwood import Gate, SoftTree
+from softwood.loops.walk import predict_rows
 from softwood.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import node_shares
@@ -96,9 +97,11 @@ def test_crisp_only_if_all_gates_are_crisp_tests():
     assert random_tree(0, widths=0.0).is_crisp
     assert not random_tree(0, widths=1.0).is_crisp
     assert random_tree(0, n_leaves=1).is_crisp
-    oblique = random_tree(0, gates=(Gate.OBLIQUE,), widths=0.0)
-    assert not oblique.is_crisp
+    assert random_tree(0, gates=(Gate.OBLIQUE, Gate.KERNEL), widths=0.0).is_crisp
+    assert not random_tree(0, gates=(Gate.SIGMOID,), widths=0.0).is_crisp
+    assert not random_tree(0, gates=(Gate.BLEND,), widths=0.0).is_crisp
     assert random_tree(0).crisp().is_crisp
+    assert random_tree(0, gates=(Gate.SIGMOID, Gate.KERNEL)).crisp().is_crisp
 
 
 @pytest.mark.tiny
@@ -106,10 +109,143 @@ def test_crisp_keeps_the_tests_and_the_other_gates():
     tree = random_tree(0, gates=ALL_GATES, n_leaves=30)
     crisp = tree.crisp()
     assert np.array_equal(crisp.threshold, tree.threshold, equal_nan=True)
-    kernel = tree.gate == Gate.KERNEL
+    kernel, sigmoid = tree.gate == Gate.KERNEL, tree.gate == Gate.SIGMOID
     assert np.all(crisp.width[kernel] == 0)
     assert np.array_equal(crisp.width[~kernel], tree.width[~kernel])
     assert tree.width[kernel].max() > 0
+    assert np.all(crisp.gate[sigmoid] == Gate.OBLIQUE)
+    assert np.array_equal(crisp.gate[~sigmoid], tree.gate[~sigmoid])
+    assert sigmoid.any()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(3))
+def test_crisp_sigmoids_send_a_row_to_the_larger_side(seed):
+    tree, X = random_tree(seed, gates=(Gate.SIGMOID,)), random_points(seed, 30, 3)
+    crisp = tree.crisp()
+    for x, leaf in zip(X, crisp.apply(X), strict=True):
+        node = 0
+        while tree.children_left[node] >= 0:
+            goes_left = tree.weights[node] @ x + tree.bias[node] > 0
+            node = tree.children_left[node] if goes_left else tree.children_right[node]
+        assert node == leaf
+    assert np.array_equal(crisp.raw(X), tree.value[crisp.apply(X)])
+    assert np.array_equal(crisp.predict_largest(X), tree.value[crisp.apply(X)].argmax(axis=1))
+
+
+# Sigmoid gates alone have a loop of their own
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_leaves", [2, 12])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_the_loop_for_sigmoid_gates_answers_as_the_general_one(n_leaves, n_outputs, monkeypatch):
+    tree = random_tree(1, gates=(Gate.SIGMOID,), n_leaves=n_leaves, n_outputs=n_outputs)
+    X = random_points(1, 40, 3)
+    leaves = np.flatnonzero(tree.children_left < 0)
+    assert tree._is_sigmoid
+    assert tree.raw(X) == pytest.approx(tree.memberships(X)[:, leaves] @ tree.value[leaves])
+    general = np.zeros((40, n_outputs))
+    predict_rows(*tree._arguments(X, None), tree.value, general)
+    assert tree.raw(X) == pytest.approx(general, rel=1e-12)
+    called = []
+    monkeypatch.setattr(SoftTree, "_predict_sigmoid", lambda *arguments: called.append(True))
+    tree.raw(X)
+    assert called
+
+
+@pytest.mark.tiny
+def test_the_loop_for_sigmoid_gates_is_not_for_other_trees():
+    tree, X = random_tree(2, gates=(Gate.SIGMOID,)), random_points(2, 40, 3, missing=0.2)
+    assert not random_tree(2, gates=ALL_GATES, n_leaves=30)._is_sigmoid
+    assert not random_tree(2, n_leaves=1)._is_sigmoid
+    # a child before its parent: the same tree, nodes 1 and the last exchanged
+    order = np.arange(tree.n_nodes)
+    order[[1, -1]] = order[[-1, 1]]
+    names = ("children_left", "children_right")
+    children = {name: np.where(getattr(tree, name) < 0, -1, order[getattr(tree, name)])[order] for name in names}
+    columns = {name: getattr(tree, name)[order] for name in ("gate", "weights", "bias", "value", "missing_left")}
+    shuffled = SoftTree.from_nodes(n_features=3, **children, **columns)
+    if tree.children_left[1] >= 0 or tree.children_left[-1] >= 0:
+        assert not shuffled._is_sigmoid
+    for other in (tree, replace(tree, cutoff=0.05), shuffled):
+        leaves = np.flatnonzero(other.children_left < 0)
+        for rows in (X, np.nan_to_num(X)):
+            assert other.raw(rows) == pytest.approx(other.memberships(rows)[:, leaves] @ other.value[leaves])
+    with pytest.raises(ValueError, match=r"widths must have shape \(40, 3\)"):
+        tree.raw(np.nan_to_num(X), widths=np.zeros((1, 1)))
+
+
+@pytest.mark.tiny
+def test_inputs_too_large_for_the_exponential():
+    tree = random_tree(3, gates=(Gate.SIGMOID,))
+    X = 1e200 * random_points(3, 20, 3)
+    assert np.isfinite(tree.predict(X)).all()
+    assert tree.predict(X) == pytest.approx(tree.crisp().predict(X))
+
+
+# What the output passes
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("gates", [(Gate.SIGMOID,), (Gate.KERNEL,), ALL_GATES])
+def test_softmax_link(gates):
+    plain, X = random_tree(4, gates=gates, n_outputs=3), random_points(4, 25, 3, missing=0.1)
+    tree = replace(plain, link="softmax")
+    assert plain.link == "identity"
+    assert np.array_equal(plain.raw(X), plain.predict(X))
+    assert np.array_equal(tree.raw(X), plain.raw(X))
+    powers = np.exp(tree.raw(X))
+    assert tree.predict(X) == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
+    assert np.array_equal(tree.predict_largest(X), tree.predict(X).argmax(axis=1))
+    values = np.exp(tree.value)
+    assert tree.node_predictions == pytest.approx(values / values.sum(axis=1, keepdims=True))
+    assert np.array_equal(plain.node_predictions, plain.value)
+    assert np.array_equal(tree.apply(X), plain.apply(X))
+
+
+@pytest.mark.tiny
+def test_softmax_of_huge_values():
+    tree = stump(value=[[0.0, 0.0], [800.0, -800.0], [-1e300, 1e300]], link="softmax")
+    assert tree.predict(np.array([[0.0], [9.0]])).tolist() == [[1, 0], [0, 1]]
+    assert tree.node_predictions.tolist() == [[0.5, 0.5], [1, 0], [0, 1]]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("link", ["identity", "softmax"])
+def test_gradient_of_sigmoid_trees_through_the_link(link):
+    tree = replace(random_tree(5, gates=(Gate.SIGMOID,), n_outputs=3), link=link)
+    X, step = random_points(5, 15, 3), 1e-5
+    gradient = tree.input_gradient(X)
+    for j in range(3):
+        move = step * np.eye(3)[j]
+        slope = (tree.predict(X + move) - tree.predict(X - move)) / (2 * step)
+        assert gradient[:, :, j] == pytest.approx(slope, abs=1e-7)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("link", ["logit", None, 1])
+def test_unknown_links(link):
+    with pytest.raises(ValueError, match="link must be one of 'identity', 'softmax', got"):
+        stump(link=link)
+
+
+@pytest.mark.tiny
+def test_links_survive_copies():
+    tree = replace(random_tree(6, gates=(Gate.SIGMOID,)), link="softmax")
+    X = random_points(6, 9, 3)
+    expected = tree.predict(X)
+    assert np.array_equal(pickle.loads(pickle.dumps(tree)).predict(X), expected)
+    assert tree.crisp().link == "softmax"
+    assert not set(tree.__getstate__()) & {"_is_sigmoid", "_sigmoid_gates", "is_crisp"}
+
+
+@pytest.mark.tiny
+def test_text_tells_what_a_node_predicts():
+    tree = stump(value=[[0.0, 0.0], [np.log(3.0), 0.0], [0.0, np.log(4.0)]], link="softmax")
+    assert [line.rsplit("[", 1)[1] for line in str(tree).splitlines()] == [
+        "value 0.500, 0.500]", "value 0.750, 0.250]", "value 0.200, 0.800]"
+    ]  # fmt: skip
 
 
 @pytest.mark.tiny

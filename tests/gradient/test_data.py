@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from softwood.gradient.data import (
     LearningSet,
     Scaling,
+    divide_rows,
     link_of,
     merge_rows,
     outputs_of,
@@ -213,6 +214,41 @@ def test_classes_are_divided_alike():
     assert not np.array_equal(rows, np.sort(rows))
     other, _ = validation_rows(148, labels, 0.25, np.random.default_rng(1))
     assert not np.array_equal(rows, other)
+
+
+@pytest.mark.tiny
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 200)), min_size=1, max_size=30),
+    st.floats(0.05, 0.9),
+    st.integers(0, 99),
+)
+def test_rows_are_divided_as_a_whole_or_in_two_parts(table, fraction, seed):
+    labels, weights = np.array([row[0] for row in table]), np.array([row[1] for row in table], dtype=float)
+    sides = divide_rows(weights, labels, fraction, np.random.default_rng(seed))
+    total, n_sides = np.zeros(len(table)), np.zeros(len(table))
+    for rows, parts in sides:
+        assert len(set(rows)) == len(rows)
+        total[rows] += parts
+        n_sides[rows] += 1
+    assert total == pytest.approx(weights)
+    is_divided = n_sides == 2
+    part_of_class = weights / np.bincount(labels, weights=weights)[labels]
+    expected = (part_of_class > 0.05) & (weights * min(fraction, 1 - fraction) >= 1)
+    assert np.array_equal(is_divided, expected)
+    held_out = np.zeros(len(table))
+    held_out[sides[1][0]] = sides[1][1]
+    assert held_out[is_divided] == pytest.approx(fraction * weights[is_divided])
+    assert len(sides[0][0]) > 0
+    assert len(sides[1][0]) > 0 or len(table) == 1
+
+
+@pytest.mark.tiny
+def test_rows_of_average_weight_are_not_divided():
+    weights = np.random.default_rng(0).uniform(500, 1500, size=100)  # people that each one stands for
+    (rows, _), (held_out, _) = divide_rows(weights, np.arange(100) % 2, 0.25, np.random.default_rng(0))
+    assert sorted([*rows, *held_out]) == list(range(100))
+    (rows, _), (held_out, _) = divide_rows(np.ones(8), None, 0.25, np.random.default_rng(0))
+    assert sorted([*rows, *held_out]) == list(range(8))
 
 
 # ------------------------------------------------------------------ visits

@@ -1,0 +1,320 @@
+"""The linear discriminant tree: Fisher's direction, pruning, many classes, what must not matter, odd data."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from softwood import Gate, LinearDiscriminantTreeClassifier, export_text
+from softwood.gradient import discriminant
+from softwood.gradient.data import LearningSet
+from tests.gradient.soft_trees import assert_same_tree
+
+
+@parametrize_with_checks([LinearDiscriminantTreeClassifier()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+def model(**parameters):
+    return LinearDiscriminantTreeClassifier(**{"random_state": 0, **parameters})
+
+
+def gaussians(n=300, seed=0, parts=(0.5, 0.5)):
+    """Two classes with the same covariance, which is not round."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) >= parts[0] * n).astype(int)
+    mix = np.array([[2.0, 0.5, 0.0], [0.0, 1.0, -0.7], [0.3, 0.0, 0.5]])
+    return rng.normal(size=(n, 3)) @ mix + y[:, None] * [1.5, -1.0, 0.5], y
+
+
+# ------------------------------------------------------------------ Fisher's direction
+
+
+@pytest.mark.parametrize("parts", [(0.5, 0.5), (0.8, 0.2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_root_is_the_linear_discriminant(parts, seed):
+    X, y = gaussians(seed=seed, parts=parts)
+    tree = model(max_depth=1, prune=False).fit(X, y, X_val=X, y_val=y).tree_
+    peer = LinearDiscriminantAnalysis().fit(X, y)
+    assert tree.n_nodes == 3
+    direction, expected = tree.weights[0], peer.coef_[0]
+    factor = direction @ expected / (expected @ expected)
+    np.testing.assert_allclose(direction, factor * expected, rtol=1e-6)
+    assert tree.bias[0] == pytest.approx(factor * peer.intercept_[0], rel=1e-6)
+    sides = tree.apply(X)
+    assert len(set(zip(sides, peer.predict(X), strict=True))) == 2  # the same division of the rows
+
+
+@pytest.mark.tiny
+def test_fishers_direction_by_hand():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3))
+    left, right = rng.random(30) * (np.arange(30) < 12), rng.random(30) * (np.arange(30) >= 12)
+    points[:12] += 1.0
+    gate = discriminant._discriminant(points, left, right)
+    means = [np.average(points, axis=0, weights=side) for side in (left, right)]
+    within = sum(
+        ((points - mean) * side[:, None]).T @ (points - mean) for mean, side in zip(means, (left, right), strict=True)
+    ) / (left.sum() + right.sum())
+    direction = np.linalg.solve(within, means[0] - means[1])
+    bias = -0.5 * (means[0] + means[1]) @ direction + np.log(left.sum() / right.sum())
+    factor = gate[0] / direction[0]
+    assert factor > 0
+    assert gate == pytest.approx(factor * np.append(direction, bias))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e6, 1e-6])
+def test_columns_that_depend_on_others_change_nothing(factor):
+    X, y = gaussians()
+    plain = model().fit(X, y)
+    twice = np.column_stack([X, factor * X[:, 0], X[:, 1] - X[:, 2], np.full(len(X), 7.0)])
+    doubled = model().fit(twice, y)
+    assert np.array_equal(doubled.predict(twice), plain.predict(X))
+    assert doubled.feature_importances_[5] == 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-13])
+def test_a_column_that_is_constant_within_classes_separates_them(noise):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = np.column_stack([rng.normal(size=(90, 3)), y + noise * rng.normal(size=90)])
+    for classes in (2, 3):
+        rows = y < classes
+        fitted = model().fit(X[rows], y[rows])
+        assert fitted.score(X[rows], y[rows]) == 1.0
+        assert fitted.get_n_leaves() == classes
+
+
+def test_a_common_direction_of_huge_spread_does_not_hide_the_others():
+    X, y = gaussians()
+    wide = np.column_stack([X, 1e6 * np.random.default_rng(1).normal(size=len(X))])
+    assert model().fit(wide, y).score(wide, y) > 0.85
+
+
+# ------------------------------------------------------------------ how good they are
+
+
+@pytest.mark.parametrize(("load", "least"), [(load_iris, 0.93), (load_breast_cancer, 0.93), (load_digits, 0.85)])
+def test_accuracy(load, least):
+    X, y = load(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
+    fitted = model().fit(X_train, y_train)
+    stump = DecisionTreeClassifier(max_depth=1).fit(X_train, y_train)
+    assert fitted.score(X_test, y_test) > max(least, stump.score(X_test, y_test))
+
+
+def test_groups_of_classes():
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 6
+    X = rng.normal(size=(300, 2)) * 0.2 + 3 * np.column_stack([y % 3, y // 3])
+    fitted = model().fit(X, y)
+    assert fitted.score(X, y) == 1.0
+    assert fitted.get_n_leaves() == 6
+
+
+# ------------------------------------------------------------------ the finished tree
+
+
+def test_rows_follow_one_path_and_leaves_hold_class_shares():
+    X, y = load_iris(return_X_y=True)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
+    fitted = model(prune=False).fit(X, y, weights, X_val=X, y_val=y)
+    tree, shares = fitted.tree_, fitted.memberships(X).toarray()
+    assert tree.is_crisp
+    assert tree.link == "identity"
+    inner = tree.children_left >= 0
+    assert np.all(tree.gate[inner] == Gate.OBLIQUE)
+    assert set(np.unique(shares)) == {0.0, 1.0}
+    counts = (shares * weights[:, None]).T @ (y[:, None] == np.arange(3))
+    np.testing.assert_allclose(tree.mass, counts.sum(axis=1))
+    np.testing.assert_allclose(tree.value, counts / counts.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(tree.impurity, 1 - (tree.value**2).sum(axis=1), atol=1e-12)
+    left = tree.children_left[inner]
+    np.testing.assert_allclose(tree.missing_left[inner], tree.mass[left] / tree.mass[inner])
+    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+    assert fitted.feature_importances_.sum() == pytest.approx(1.0)
+    assert "petal" not in export_text(fitted)
+    assert not fitted.input_gradient(X).any()
+
+
+def errors(fitted, X, y, weights):
+    return ((fitted.predict(X) != y) * weights).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pruning_never_makes_more_validation_errors(seed):
+    rng = np.random.default_rng(seed)
+    X, y = gaussians(seed=seed)
+    y = np.where(rng.random(300) < 0.2, 1 - y, y)
+    weights = rng.uniform(size=150)
+    given = {"X_val": X[150:], "y_val": y[150:], "sample_weight_val": weights}
+    whole, pruned = (model(prune=prune).fit(X[:150], y[:150], **given) for prune in (False, True))
+    assert errors(pruned, X[150:], y[150:], weights) <= errors(whole, X[150:], y[150:], weights) + 1e-9
+    assert pruned.get_n_leaves() < whole.get_n_leaves()
+    np.testing.assert_array_equal(pruned.tree_.weights[0], whole.tree_.weights[0])
+    assert whole.score(X[:150], y[:150]) > 0.9  # noise is learned by heart
+
+
+@pytest.mark.tiny
+def test_every_subtree_that_stays_is_worth_it():
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(80, 2)), rng.integers(0, 3, size=80)
+    targets = (labels[:, None] == np.arange(3)).astype(float)
+    train, watched = (LearningSet(points[part], targets[part], np.ones(40)) for part in (slice(40), slice(40, 80)))
+    root = discriminant._grow(train, watched, np.inf, 1.0)
+
+    def n_errors(node, as_leaf):
+        if as_leaf or not node.children:
+            return np.sum(watched.targets[node.watched].argmax(axis=1) != node.sums.argmax())
+        return sum(n_errors(child, False) for child in node.children)
+
+    before, size = n_errors(root, False), len(list(root.walk()))
+    discriminant._prune(root, watched)
+    assert n_errors(root, False) <= before
+    assert len(list(root.walk())) < size
+    for node in root.walk():
+        if node.children:
+            assert sorted(np.concatenate([child.rows for child in node.children])) == sorted(node.rows)
+            assert n_errors(node, False) < n_errors(node, True)
+
+
+def test_limits():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400], y[:400]
+    assert model(max_depth=2, prune=False).fit(X, y).get_depth() == 2
+    for least in (5.0, 20.0):
+        tree = model(min_mass=least, prune=False).fit(X, y).tree_
+        assert tree.n_leaves > 2
+        assert tree.mass.min() >= least * (1 - 1e-9)
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_repetition_in_any_order(class_weight, seed):
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 6, size=150)
+    rows = rng.permutation(np.repeat(np.arange(150), weights))
+    one = model(class_weight=class_weight).fit(X, y, sample_weight=weights)
+    other = model(class_weight=class_weight).fit(X[rows], y[rows])
+    assert_same_tree(one.tree_, other.tree_)
+
+
+@pytest.mark.parametrize("units", [1e-300, 1e-5, 1e9, 1e300, [1e-200, 1.0, 1e7]])
+def test_units_do_not_matter(units):
+    X, y = gaussians()
+    one, other = model().fit(X, y), model().fit(X * units, y)
+    assert np.array_equal(one.predict(X), other.predict(X * units))
+    np.testing.assert_allclose(one.feature_importances_, other.feature_importances_, rtol=1e-6)
+
+
+def test_seeds():
+    X, y = gaussians()
+    y = np.where(np.random.default_rng(0).random(300) < 0.2, 1 - y, y)
+    one, same, other = (model(random_state=seed).fit(X, y).tree_ for seed in (0, 0, 1))
+    assert_same_tree(one, same)
+    assert not np.array_equal(one.weights[0], other.weights[0])
+
+
+# ------------------------------------------------------------------ parameters, targets, tables, odd data
+
+WRONG = {
+    "validation_fraction": [0.0, 0.95, None],
+    "prune": [1, None, "yes"],
+    "max_depth": [0, 2.0, True],
+    "min_mass": [-1.0, None, np.inf],
+    "categorical_features": ["all", [5]],
+    "class_weight": ["heavy", 3],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in WRONG.items() for value in values])
+def test_wrong_values_are_told_by_name(name, value):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of LinearDiscriminantTreeClassifier must be .* Got"):
+        model(**{name: value}).fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1])
+
+
+def test_every_parameter_is_looked_at():
+    assert set(model().get_params()) - {"random_state"} == set(WRONG)
+
+
+def test_wrong_validation_rows():
+    X, y = gaussians()
+    with pytest.raises(ValueError, match="X_val and y_val must be given together"):
+        model().fit(X, y, X_val=X)
+    with pytest.raises(ValueError, match="y_val has the class 5, which y does not have"):
+        model().fit(X, y, X_val=X, y_val=y + 5)
+
+
+def test_categories_and_missing_values():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.normal(size=200), "city": rng.choice(["Oslo", "Rome", "Lima"], size=200)})
+    y = np.where(X["size"] + 2 * (X["city"] == "Rome") > 0.5, "up", "down")
+    X.loc[:10, "size"] = np.nan
+    X.loc[5:15, "city"] = None
+    fitted = model().fit(X, y)
+    assert fitted.score(X[16:], y[16:]) > 0.9
+    with pytest.raises(ValueError, match="Column 'city'"):
+        fitted.predict(X.assign(city="Bern"))
+
+
+def test_fuzzy_labels():
+    X, y = load_iris(return_X_y=True)
+    shares = (y[:, None] == np.arange(3)).astype(float)
+    assert_same_tree(model().fit(X, shares).tree_, model().fit(X, y).tree_)
+    blurred = model().fit(X, 0.7 * shares + 0.1)
+    assert np.mean(blurred.predict(X) == y) > 0.9
+    assert blurred.predict_proba(X).max() < 0.95
+
+
+def test_balanced_classes():
+    X, y = gaussians(parts=(0.9, 0.1))
+    plain, balanced = (model(class_weight=w, max_depth=1).fit(X, y) for w in (None, "balanced"))
+    assert np.sum(balanced.predict(X)[y == 1]) > np.sum(plain.predict(X)[y == 1])
+
+
+ODD = {
+    "single row": ([[1.0, 2.0]], [1]),
+    "two rows": ([[0.0, 1.0], [1.0, 1.0]], [0, 1]),
+    "two equal rows": ([[0.0, 1.0], [0.0, 1.0]], [0, 1]),
+    "one class": (np.arange(20.0).reshape(10, 2), np.ones(10)),
+    "a class for each row": (np.arange(20.0).reshape(10, 2), np.arange(10)),
+    "constant columns": (np.full((10, 2), 3.0), [0, 1] * 5),
+    "equal means": ([[-1.0, 0], [1.0, 0], [0, -1.0], [0, 1.0]] * 5, [0, 0, 1, 1] * 5),
+    "all missing": (np.full((10, 2), np.nan), [0, 1] * 5),
+    "smallest numbers": (np.arange(20.0).reshape(10, 2) * 5e-324, [0, 1] * 5),
+    "largest numbers": (np.array([[1.7e308, -1.7e308], [-1.7e308, 1.7e308]] * 5), [0, 1] * 5),
+}
+
+
+@pytest.mark.parametrize(("X", "y"), ODD.values(), ids=ODD)
+def test_odd_data(X, y):
+    X, y = np.array(X), np.array(y)
+    for prune in (False, True):
+        fitted = model(prune=prune).fit(X, y)
+        np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
+        assert np.isfinite(fitted.tree_.weights).all()
+        assert np.isfinite(fitted.tree_.bias).all()
+
+
+def test_copies():
+    X, y = load_iris(return_X_y=True)
+    fitted = model().fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    fresh = clone(fitted)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    assert_same_tree(fresh.fit(X, y).tree_, fitted.tree_)

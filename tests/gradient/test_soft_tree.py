@@ -1,0 +1,453 @@
+"""Soft trees: how good they are, what must not matter, crisp reading, the joint pass, targets, tables, odd data."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from softwood import Gate, SoftTreeClassifier, SoftTreeRegressor
+from tests.gradient.soft_trees import BOTH, answer, assert_same_tree, problem, small
+
+both = pytest.mark.parametrize("model_class", BOTH)
+
+# ------------------------------------------------------------------ how good they are
+
+
+@pytest.mark.parametrize(("load", "least"), [(load_iris, 0.9), (load_breast_cancer, 0.93), (load_digits, 0.85)])
+def test_accuracy(load, least):
+    X, y = load(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
+    model = small(SoftTreeClassifier, max_leaf_nodes=15).fit(X_train, y_train)
+    stump = DecisionTreeClassifier(max_depth=1).fit(X_train, y_train)
+    assert model.score(X_test, y_test) > max(least, stump.score(X_test, y_test))
+
+
+def test_accuracy_of_a_regressor():
+    X, y = load_diabetes(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    model = small(SoftTreeRegressor).fit(X_train, y_train)
+    stump = DecisionTreeRegressor(max_depth=1).fit(X_train, y_train)
+    assert model.score(X_test, y_test) > max(0.3, stump.score(X_test, y_test) + 0.05)
+
+
+def test_a_smooth_curve_needs_few_leaves():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 1))
+    y = np.sin(4 * X[:, 0]) + 0.05 * rng.normal(size=400)
+    soft = SoftTreeRegressor(random_state=0, refine=True).fit(X[:300], y[:300])
+    hard = DecisionTreeRegressor(max_leaf_nodes=soft.get_n_leaves()).fit(X[:300], y[:300])
+    assert 1 - soft.score(X[300:], y[300:]) < 0.5 * (1 - hard.score(X[300:], y[300:]))
+
+
+def test_oblique_borders_need_one_gate():
+    X = np.random.default_rng(0).normal(size=(600, 5))
+    y = X.sum(axis=1) > 0
+    model = small(SoftTreeClassifier, max_leaf_nodes=2).fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > 0.95
+
+
+@both
+def test_noise_is_not_learned(model_class):
+    X, y = problem(model_class, n=300)
+    y = np.random.default_rng(1).permutation(y)
+    assert model_class(random_state=0).fit(X, y).get_n_leaves() < 8
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+@both
+def test_seeds(model_class):
+    X, y = problem(model_class)
+    one, same, other = (small(model_class, refine=True, random_state=seed).fit(X, y) for seed in (3, 3, 4))
+    assert_same_tree(one.tree_, same.tree_)
+    assert one.history_ == same.history_
+    assert one.refine_losses_ == same.refine_losses_
+    assert np.abs(answer(one, X) - answer(other, X)).max() > 1e-3
+
+
+WAYS = [{}, {"refine": True, "max_leaf_nodes": 3}, {"start": "random"}, {"select": "training", "growth": "depth"}]
+
+
+@both
+@pytest.mark.parametrize("parameters", WAYS)
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_repetition_in_any_order(model_class, parameters, seed):
+    X, y = problem(model_class)
+    y = y * 0.1 if model_class is SoftTreeRegressor else y
+    X[:20, 0] = np.nan
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 6, size=len(X))
+    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
+    if is_classifier(model_class()) and seed == 0:
+        parameters = {"class_weight": "balanced", **parameters}
+    parameters = {"min_improvement": 0.0, **parameters}
+    one = small(model_class, **parameters).fit(X, y, sample_weight=weights)
+    other = small(model_class, **parameters).fit(X[rows], y[rows])
+    assert one.get_n_leaves() > 1 or "select" in parameters  # by training rows it learns them by heart
+    assert one.history_ == other.history_
+    assert_same_tree(one.tree_, other.tree_)
+    np.testing.assert_array_equal(answer(one, X), answer(other, X))
+
+
+@both
+def test_weights_of_validation_rows_are_repetition(model_class):
+    X, y = problem(model_class)
+    X_val, y_val = problem(model_class, seed=1)
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, size=len(X))
+    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
+    one = small(model_class).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=weights)
+    other = small(model_class).fit(X, y, X_val=X_val[rows], y_val=y_val[rows])
+    assert_same_tree(one.tree_, other.tree_)
+    plain = small(model_class).fit(X, y, X_val=X_val, y_val=y_val)
+    assert one.history_ != plain.history_
+
+
+@both
+@pytest.mark.parametrize("factor", [2.0, 1e-100, 1e100])
+def test_a_common_factor_of_the_weights_does_not_matter(model_class, factor):
+    X, y = problem(model_class)
+    weights = np.random.default_rng(0).uniform(size=len(X))
+    one, other = (small(model_class).fit(X, y, sample_weight=weights * f) for f in (1.0, factor))
+    np.testing.assert_allclose(answer(one, X), answer(other, X), atol=1e-6)
+
+
+@both
+@pytest.mark.parametrize("units", [1e-300, 1e-9, 0.01, 1e9, 1e300, [1e-200, 3.0, 1e5, 0.1]])
+def test_units_of_columns_do_not_matter(model_class, units):
+    X, y = problem(model_class)
+    one, other = small(model_class).fit(X, y), small(model_class).fit(X * units, y)
+    np.testing.assert_allclose(answer(other, X * units), answer(one, X), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.feature_importances_, one.feature_importances_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 1e9, 1e150, 1e300])
+def test_the_unit_of_the_target_does_not_matter(unit):
+    X, y = problem(SoftTreeRegressor)
+    for targets in (y, np.column_stack([y, 2 * y**2])):
+        one, other = small(SoftTreeRegressor).fit(X, targets), small(SoftTreeRegressor).fit(X, targets * unit)
+        np.testing.assert_allclose(other.predict(X) / unit, one.predict(X), rtol=1e-6, atol=1e-9)
+    far = small(SoftTreeRegressor).fit(X, y + 1e6).predict(X) - 1e6
+    assert np.corrcoef(far, y)[0, 1] > 0.8
+
+
+def test_names_of_classes_do_not_matter():
+    X, y = problem(SoftTreeClassifier)
+    one = small(SoftTreeClassifier).fit(X, y)
+    other = small(SoftTreeClassifier).fit(X, np.array(["a", "b", "c"])[y])
+    assert_same_tree(one.tree_, other.tree_)
+    assert np.array_equal(other.predict(X), np.array(["a", "b", "c"])[one.predict(X)])
+
+
+def test_columns_that_say_nothing_do_not_matter():
+    X, y = problem(SoftTreeClassifier)
+    one = small(SoftTreeClassifier).fit(X, y)
+    for column in (np.zeros(150), np.full(150, 1e300), np.full(150, np.nan)):
+        other = small(SoftTreeClassifier).fit(np.column_stack([X, column]), y)
+        new = np.column_stack([X, np.linspace(-1e9, 1e9, 150)])
+        np.testing.assert_allclose(answer(other, new), answer(one, X), atol=1e-9)
+        assert other.feature_importances_[4] == 0
+
+
+# ------------------------------------------------------------------ the finished tree
+
+
+@both
+def test_leaves_add_up_to_one_and_shares_times_values_are_the_prediction(model_class):
+    X, y = problem(model_class)
+    model = small(model_class).fit(X, y)
+    tree, shares = model.tree_, model.memberships(X).toarray()
+    leaf = tree.children_left < 0
+    np.testing.assert_allclose(shares[:, leaf].sum(axis=1), 1.0)
+    np.testing.assert_allclose(shares[:, leaf] @ tree.value[leaf], tree.raw(X))
+    np.testing.assert_allclose(answer(model, X).reshape(len(X), -1), tree.predict(X))
+    assert np.all(tree.gate[~leaf] == Gate.SIGMOID)
+    assert tree.mass[0] == pytest.approx(tree.mass[leaf].sum())
+    inner = np.flatnonzero(~leaf)
+    below = tree.mass[tree.children_left[inner]] + tree.mass[tree.children_right[inner]]
+    np.testing.assert_allclose(below, tree.mass[inner])
+    np.testing.assert_allclose(tree.missing_left[inner], tree.mass[tree.children_left[inner]] / tree.mass[inner])
+    assert np.all(tree.impurity >= 0)
+
+
+@both
+def test_masses_and_impurities_are_those_of_the_training_rows(model_class):
+    X, y = problem(model_class, n_classes=2)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
+    other, target = problem(model_class, seed=1, n_classes=2)
+    model = small(model_class).fit(X, y, sample_weight=weights, X_val=other, y_val=target)
+    parts = weights[:, None] * model.memberships(X).toarray()
+    np.testing.assert_allclose(model.tree_.mass, parts.sum(axis=0))
+    mean = parts.T @ y / parts.sum(axis=0)
+    variance = parts.T @ y**2 / parts.sum(axis=0) - mean**2
+    expected = 2 * variance if is_classifier(model) else variance  # Gini: both classes
+    np.testing.assert_allclose(model.tree_.impurity, expected, atol=1e-9)
+
+
+@both
+def test_the_loss_of_the_history_is_that_of_the_model(model_class):
+    X, y = problem(model_class)
+    X_val, y_val = problem(model_class, seed=1)
+    for refine in (False, True):
+        model = small(model_class, refine=refine).fit(X, y, X_val=X_val, y_val=y_val)
+        found = answer(model, X_val)
+        if is_classifier(model):
+            loss = -np.log(found[np.arange(len(y_val)), y_val]).mean()
+        else:
+            loss = 0.5 * np.mean((found - y_val) ** 2) / y.var()
+        told = min(model.refine_losses_) if refine else [h for h in model.history_ if h["kept"]][-1]["validation_loss"]
+        assert loss == pytest.approx(told)
+
+
+@both
+def test_importances(model_class):
+    X, y = problem(model_class, n=400)
+    model = small(model_class, max_leaf_nodes=12, max_epochs=25).fit(X, y)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.argmin() == 3
+    lone = small(model_class, min_improvement=1.0).fit(X, y)
+    assert lone.feature_importances_.tolist() == [0, 0, 0, 0]
+
+
+# ------------------------------------------------------------------ crisp reading
+
+
+@both
+def test_very_steep_gates_are_crisp(model_class):
+    X, y = problem(model_class)
+    tree = small(model_class).fit(X, y).tree_
+    assert tree.n_leaves > 2
+    steep, crisp = replace(tree, weights=tree.weights * 1e6, bias=tree.bias * 1e6), tree.crisp()
+    inputs = X @ tree.weights[tree.children_left >= 0].T + tree.bias[tree.children_left >= 0]
+    away = np.abs(inputs).min(axis=1) > 1e-4
+    assert away.sum() > 100
+    np.testing.assert_allclose(steep.predict(X[away]), crisp.predict(X[away]), rtol=1e-12)
+    assert np.array_equal(steep.apply(X[away]), crisp.apply(X[away]))
+    assert crisp.is_crisp
+    assert not tree.is_crisp
+    assert np.abs(tree.predict(X) - crisp.predict(X)).max() > 0.01
+
+
+@both
+def test_hardening(model_class):
+    X, y = problem(model_class)
+    model = small(model_class).fit(X, y)
+    hard = model.harden()
+    assert not hasattr(hard, "hardening_")
+    assert_same_tree(hard.tree_, model.tree_.crisp())
+    assert not model.tree_.is_crisp
+    assert np.all(np.isin(hard.memberships(X).toarray(), [0.0, 1.0]))
+    told = model.harden(X, y).hardening_
+    assert told.soft == model.score(X, y)
+    assert told.crisp == hard.score(X, y)
+    assert told.loss == told.soft - told.crisp
+    weights = np.random.default_rng(0).uniform(size=len(X))
+    assert model.harden(X, y, weights).hardening_.soft == model.score(X, y, weights)
+    for given in ({"X": X}, {"y": y}):
+        with pytest.raises(ValueError, match="X and y must be given together"):
+            model.harden(**given)
+
+
+# ------------------------------------------------------------------ the joint pass and penalties
+
+
+@both
+@pytest.mark.parametrize("seed", range(3))
+def test_refining_never_makes_the_validation_loss_worse(model_class, seed):
+    X, y = problem(model_class, seed=seed)
+    grown, refined = (small(model_class, refine=refine, max_leaf_nodes=4).fit(X, y) for refine in (False, True))
+    losses = refined.refine_losses_
+    kept = [trial for trial in grown.history_ if trial["kept"]]
+    assert losses[0] == pytest.approx(kept[-1]["validation_loss"])
+    assert grown.refine_losses_ == []
+    assert refined.history_ == grown.history_
+    if min(losses) < losses[0]:
+        assert np.abs(answer(grown, X) - answer(refined, X)).max() > 0
+    else:
+        assert_same_tree(grown.tree_, refined.tree_)
+    assert len(losses) <= 101
+    short = small(model_class, refine=True, max_leaf_nodes=4, refine_epochs=2).fit(X, y)
+    assert short.refine_losses_ == losses[:3]
+
+
+@both
+def test_no_better_pass_keeps_the_grown_tree(model_class):
+    X, y = problem(model_class)
+    grown, refined = (small(model_class, refine=r, refine_rate=1e6).fit(X, y) for r in (False, True))
+    assert min(refined.refine_losses_) == refined.refine_losses_[0]
+    assert_same_tree(grown.tree_, refined.tree_)
+
+
+@both
+@pytest.mark.parametrize("refine", [False, True])
+def test_l1_leaves_few_weights(model_class, refine):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 12))
+    signal = X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=300)
+    y = signal if model_class is SoftTreeRegressor else signal > 0
+    zeros = []
+    for l1 in (0.0, 0.1):
+        model = small(model_class, l1=l1, max_leaf_nodes=3, refine=refine).fit(X, y)
+        weights = model.tree_.weights[model.tree_.children_left >= 0]
+        assert len(weights) > 0
+        zeros.append(np.mean(weights[:, 2:] == 0))
+        assert np.all(weights[0, :2] != 0)
+        assert model.score(X, y) > 0.7
+    assert zeros[0] == 0
+    assert zeros[1] > 0.3
+
+
+@both
+def test_l2_makes_small_weights(model_class):
+    X, y = problem(model_class)
+    sizes = []
+    for l2 in (0.0, 0.01, 0.1):
+        tree = small(model_class, l2=l2, max_leaf_nodes=2).fit(X, y).tree_
+        sizes.append(np.abs(tree.weights[0]).sum())
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+# ------------------------------------------------------------------ targets
+
+
+def test_several_targets():
+    X, y = problem(SoftTreeRegressor, n=300)
+    Y = np.column_stack([y, -2 * y, X[:, 3] ** 2])
+    model = small(SoftTreeRegressor, max_leaf_nodes=12).fit(X, Y)
+    assert model.predict(X).shape == (300, 3)
+    assert model.n_outputs_ == 3
+    scores = 1 - ((model.predict(X) - Y) ** 2).mean(axis=0) / Y.var(axis=0)
+    assert scores.min() > 0.4
+    column = small(SoftTreeRegressor).fit(X, y[:, None])
+    assert column.predict(X).shape == (300, 1)
+    np.testing.assert_array_equal(column.predict(X)[:, 0], small(SoftTreeRegressor).fit(X, y).predict(X))
+
+
+def test_balanced_classes():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [270, 30])
+    X = rng.normal(size=(300, 2)) + 1.2 * y[:, None]
+    plain, balanced = (small(SoftTreeClassifier, class_weight=w).fit(X, y) for w in (None, "balanced"))
+    recall = [np.mean(model.predict(X)[y == 1]) for model in (plain, balanced)]
+    assert recall[1] > recall[0] + 0.1
+    same = small(SoftTreeClassifier).fit(X, y, sample_weight=np.where(y == 1, 300 / 60, 300 / 540))
+    np.testing.assert_allclose(answer(balanced, X), answer(same, X), atol=1e-6)
+    by_hand = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 9.0}).fit(X, y)
+    np.testing.assert_allclose(answer(balanced, X), answer(by_hand, X), atol=1e-6)
+
+
+def test_classes_of_weight_zero_do_not_count():
+    X, y = problem(SoftTreeClassifier)
+    model = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 1.0, 2: 0.0}, random_state=1).fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert 2 not in model.predict(X)
+    assert model.score(X[y < 2], y[y < 2]) > 0.7
+    few = np.where(np.arange(150) == 3, 1, 0)
+    lone = small(SoftTreeClassifier, class_weight={0: 0.0, 1: 1.0}).fit(X, few)
+    assert np.all(lone.predict(X) == 1)
+    with pytest.raises(ValueError, match="class_weight is zero for all classes"):
+        small(SoftTreeClassifier, class_weight={0: 0, 1: 0, 2: 0}).fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_fuzzy_labels(n_classes):
+    X, y = problem(SoftTreeClassifier, n_classes=n_classes)
+    sharp = (y[:, None] == np.arange(n_classes)).astype(float)
+    one, other = small(SoftTreeClassifier).fit(X, y), small(SoftTreeClassifier).fit(X, sharp)
+    assert_same_tree(one.tree_, other.tree_)
+    blurred = 0.5 * sharp + 0.5 / n_classes
+    model = small(SoftTreeClassifier, min_improvement=0.0).fit(X, blurred)
+    assert model.get_n_leaves() > 1
+    assert np.mean(model.predict(X) == y) > 0.65
+    truth = np.mean(answer(one, X)[np.arange(150), y])
+    assert np.mean(answer(model, X)[np.arange(150), y]) < truth - 0.1  # not as sure of it
+    with pytest.raises(ValueError, match="class_weight needs class labels"):
+        small(SoftTreeClassifier, class_weight="balanced").fit(X, blurred)
+
+
+def test_fuzzy_labels_in_a_frame_whose_columns_are_in_any_order():
+    X, y = problem(SoftTreeClassifier, n_classes=2)
+    shares = pd.DataFrame({"yes": 1.0 * (y == 1), "no": 1.0 * (y == 0)})
+    model = small(SoftTreeClassifier).fit(X, shares, X_val=X, y_val=shares)
+    assert model.classes_.tolist() == ["yes", "no"]
+    words = np.where(y == 1, "yes", "no")
+    assert model.score(X, words) > 0.8
+    assert model.history_ == small(SoftTreeClassifier).fit(X, shares, X_val=X, y_val=words).history_
+
+
+# ------------------------------------------------------------------ tables
+
+
+def test_few_different_rows():
+    """The Titanic's people: class, sex, age, whether they survived, and how many."""
+    people = """1 m child yes 5; 1 m adult no 118; 1 m adult yes 57; 1 f child yes 1; 1 f adult no 4; 1 f adult yes 140;
+        2 m child yes 11; 2 m adult no 154; 2 m adult yes 14; 2 f child yes 13; 2 f adult no 13; 2 f adult yes 80;
+        3 m child no 35; 3 m child yes 13; 3 m adult no 387; 3 m adult yes 75; 3 f child no 17; 3 f child yes 14;
+        3 f adult no 89; 3 f adult yes 76; crew m adult no 670; crew m adult yes 192; crew f adult no 3;
+        crew f adult yes 20"""
+    table = pd.DataFrame([row.split() for row in people.split(";")], columns=["class", "sex", "age", "survived", "n"])
+    X, y, n = table[["class", "sex", "age"]], table["survived"], table["n"].astype(int)
+    for seed in range(5):
+        model = SoftTreeClassifier(random_state=seed).fit(X, y, sample_weight=n)
+        assert model.score(X, y, sample_weight=n) > 0.75  # who guesses has 0.677
+
+
+def frame(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({
+        "size": rng.normal(size=n), "city": rng.choice(["Oslo", "Rome", "Lima"], size=n),
+        "kind": pd.Categorical(rng.choice(["a", "b"], size=n)), "age": rng.uniform(20, 80, size=n),
+    })  # fmt: skip
+    signal = X["size"] + 2.0 * (X["city"] == "Rome") - (X["kind"] == "a") + 0.1 * rng.normal(size=n)
+    return X, signal
+
+
+@both
+def test_categories(model_class):
+    X, signal = frame()
+    y = signal if model_class is SoftTreeRegressor else np.where(signal > 0, "up", "down")
+    model = small(model_class).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert model.columns_.names == ("size", "city=Lima", "city=Oslo", "city=Rome", "kind=b", "age")
+    importances = dict(zip(X.columns, model.feature_importances_, strict=True))
+    assert importances["city"] > importances["age"]
+    with pytest.raises(ValueError, match=r"Column 'city' .* not there at fit: \['Bern'\]"):
+        model.predict(X.assign(city="Bern"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X.assign(more=1.0))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X[["size", "city"]])
+    given = {"X_val": X.assign(city="Bern"), "y_val": y}
+    with pytest.raises(ValueError, match="Column 'city'"):
+        model.fit(X, y, **given)
+
+
+@both
+def test_missing_values_count_as_the_mean(model_class):
+    X, signal = frame()
+    y = signal if model_class is SoftTreeRegressor else (signal > 0).astype(int)
+    X.loc[:30, "city"] = None
+    X.loc[20:50, "size"] = np.nan
+    model = small(model_class).fit(X, y)
+    assert np.isfinite(answer(model, X)).all()
+    assert model.score(X[51:], y[51:]) > 0.8
+    gone = X.assign(size=np.nan)
+    mean = model._scaling.center[0]
+    np.testing.assert_array_equal(answer(model, gone), answer(model, X.assign(size=mean)))
+    assert mean == pytest.approx(X["size"].mean(), abs=0.2)
+    for result in (model.memberships(gone), model.apply(gone), model.input_gradient(gone)):
+        assert result.shape[0] == len(X)
+
+
+@both
+def test_nothing_but_missing_values(model_class):
+    y = np.arange(20) % 2
+    model = small(model_class).fit(np.full((20, 2), np.nan), y)
+    assert model.get_n_leaves() == 1
+    np.testing.assert_allclose(answer(model, np.zeros((1, 2))), 0.5)
