@@ -66,7 +66,7 @@ def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left
             return text + (f" ±{width:.{decimals}g}" if width > 0 else "")
     assert tree.weights is not None  # checked when the tree was made
     row = tree.weights[node]
-    largest = np.argsort(-np.abs(row), kind="stable")[: min(3, np.count_nonzero(row))]
+    largest = np.argsort(-tree.weight_sizes(node), kind="stable")[: min(3, np.count_nonzero(row))]
     terms = " ".join(f"{row[j]:+{number}} {names[j]}" for j in largest)
     more = np.count_nonzero(row) - len(largest)
     rest = f" + {more} more" if more > 0 else ""

@@ -82,6 +82,7 @@ class NodeArrays:
     kernel: np.ndarray
     shapes: KernelShapes
     n_features: int
+    cutoff: float
 
     @property
     def n_nodes(self) -> int:
@@ -109,7 +110,7 @@ class NodeArrays:
         """Whether all gates are sigmoids, and children come after their parents: the loop for these is faster."""
         inner = self.children_left >= 0
         is_sorted = np.all(np.minimum(self.children_left, self.children_right)[inner] > np.flatnonzero(inner))
-        return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any())
+        return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any() and self.cutoff == 0.0)
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> Self:
         """The same nodes read with other kernels: half-width and shape for each feature."""
@@ -177,6 +178,9 @@ class SoftTree(NodeArrays):
         Weight of the training points, by membership, and their impurity.
     cutoff : float
         A share of a point smaller than this goes to the larger side of its fork.
+    center, scale : (n_features,) float64, or None
+        Means and standard deviations of the features, by which the weights of oblique gates are compared with one
+        another: in importances, contributions and text. None: they are compared as they are.
     link : str
         What the shares of the leaves times their values pass: "identity", or "softmax" for values that are logarithms
         of class probabilities up to a constant.
@@ -214,6 +218,8 @@ class SoftTree(NodeArrays):
     shapes: KernelShapes = field(default_factory=KernelShapes.box)
     cutoff: float = 0.0
     link: str = "identity"
+    center: np.ndarray | None = None
+    scale: np.ndarray | None = None
 
     @classmethod
     def from_nodes(
@@ -227,6 +233,7 @@ class SoftTree(NodeArrays):
         weights = columns.pop("weights", None)
         cutoff = float(columns.pop("cutoff", 0.0))
         link = columns.pop("link", "identity")
+        center, scale = columns.pop("center", None), columns.pop("scale", None)
         parent, depth = _parents_and_depths(left, right)
         neutral: dict[str, Any] = {
             "gate": np.where(left >= 0, Gate.KERNEL, Gate.LEAF),
@@ -259,6 +266,8 @@ class SoftTree(NodeArrays):
             shapes=shapes,
             cutoff=cutoff,
             link=link,
+            center=None if center is None else np.array(center, dtype=np.float64),
+            scale=None if scale is None else np.array(scale, dtype=np.float64),
             **arrays,
         )
 
@@ -289,6 +298,9 @@ class SoftTree(NodeArrays):
             raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
         if not np.all(np.isfinite(self.value)):
             raise ValueError("value must be finite.")
+        for name, array in (("center", self.center), ("scale", self.scale)):
+            if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
+                raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
         if self.link not in LINKS:
             raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}, got {self.link!r}.")
         if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes))) or np.any(~(self.width >= 0)):
@@ -331,6 +343,10 @@ class SoftTree(NodeArrays):
 
         Parameters are those of `memberships`.
         """
+        if widths is None and self._is_sigmoid:
+            out = self._predict_sigmoid(self._points(X))
+            if out is not None:
+                return out
         return self._linked(self.raw(X, widths=widths))
 
     def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
@@ -344,8 +360,6 @@ class SoftTree(NodeArrays):
         out = np.zeros((len(X), self.n_outputs))
         if widths is None and self.weights is None and not has_missing(X):
             self._predict_kernel(X, out)
-        elif widths is None and self._is_sigmoid and self.cutoff == 0.0 and not has_missing(X):
-            self._predict_sigmoid(X, out)
         else:
             predict_rows(*self._arguments(X, widths), self.value, out)
         return out
@@ -402,7 +416,7 @@ class SoftTree(NodeArrays):
     def feature_importances(self) -> np.ndarray:
         """Decrease of impurity by each feature, weighted by mass; adds up to 1 (all 0 for a lone root).
 
-        An oblique gate's decrease is divided among its features by the absolute values of its weights.
+        An oblique gate's decrease is divided among its features by the sizes of its weights, see `weight_sizes`.
         """
         decreases = self.impurity_decreases()
         total = decreases.sum()
@@ -420,12 +434,29 @@ class SoftTree(NodeArrays):
         else:
             for node, amount in zip(inner, decrease, strict=True):
                 oblique = 1.0 if self.gate[node] in (Gate.SIGMOID, Gate.OBLIQUE) else float(self.blend[node])
-                size = np.abs(self.weights[node])
+                size = self.weight_sizes(int(node))
                 if self.gate[node] != Gate.KERNEL and size.sum() > 0:
                     importances += amount * oblique * size / size.sum()
                 if self.gate[node] == Gate.KERNEL or self.gate[node] == Gate.BLEND:
                     importances[self.feature[node]] += amount * (1.0 - oblique)
         return importances
+
+    def weight_sizes(self, node: int) -> np.ndarray:
+        """Absolute weights of an oblique gate, for features in standard deviations if ``scale`` is known."""
+        assert self.weights is not None
+        size = np.abs(self.weights[node])
+        return size if self.scale is None else size * self.scale
+
+    def contributions(self, X: np.ndarray, node: int) -> np.ndarray:
+        """Part of each feature in the decision of an oblique gate, for each row, (n_rows, n_features).
+
+        ``w_j (x_j - center_j)``: positive parts draw the row to the left. Missing values have none.
+        """
+        X = self._points(X)
+        if self.weights is None or self.gate[node] in (Gate.LEAF, Gate.KERNEL):
+            raise ValueError(f"Node {node} has no oblique gate.")
+        moved = X if self.center is None else X - self.center
+        return np.nan_to_num(moved * self.weights[node], nan=0.0)
 
     def walk(self) -> Iterator[int]:
         """Nodes depth first, left before right."""
@@ -461,14 +492,16 @@ class SoftTree(NodeArrays):
             self.value, out,
         )  # fmt: skip
 
-    def _predict_sigmoid(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` with the outputs of a tree of sigmoid gates."""
-        from softwood.loops.soft_joint import tree_outputs
+    def _predict_sigmoid(self, X: np.ndarray) -> np.ndarray | None:
+        """Predictions of a tree of sigmoid gates; None if a value is missing."""
+        from softwood.loops.soft_joint import predict_sigmoid
 
-        scratch = np.empty((2, self.n_nodes))
-        tree_outputs(
-            X, self.children_left, self.children_right, self._sigmoid_gates, self.value, scratch[0], scratch[1], out
-        )
+        scratch, out = np.empty((2, self.n_nodes)), np.empty((len(X), self.n_outputs))
+        is_whole = predict_sigmoid(
+            X, self.children_left, self.children_right, self._sigmoid_gates, self.value, self.link == "softmax",
+            scratch[0], scratch[1], out,
+        )  # fmt: skip
+        return out if is_whole else None
 
     @cached_property
     def _sigmoid_gates(self) -> np.ndarray:

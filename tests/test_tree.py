@@ -147,10 +147,12 @@ def test_the_loop_for_sigmoid_gates_answers_as_the_general_one(n_leaves, n_outpu
     assert tree.raw(X) == pytest.approx(tree.memberships(X)[:, leaves] @ tree.value[leaves])
     general = np.zeros((40, n_outputs))
     predict_rows(*tree._arguments(X, None), tree.value, general)
-    assert tree.raw(X) == pytest.approx(general, rel=1e-12)
+    assert tree.predict(X) == pytest.approx(general, rel=1e-12)
+    linked = replace(tree, link="softmax")
+    assert linked.predict(X) == pytest.approx(np.exp(general) / np.exp(general).sum(axis=1, keepdims=True), rel=1e-12)
     called = []
     monkeypatch.setattr(SoftTree, "_predict_sigmoid", lambda *arguments: called.append(True))
-    tree.raw(X)
+    tree.predict(X)
     assert called
 
 

@@ -87,6 +87,11 @@ class Scaling:
         is_flat = (spread <= 1e-14) | (scale < SMALLEST_SCALE)
         return cls(mean * largest, np.where(is_flat, np.inf, scale))
 
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviations, 0 for columns that do not count."""
+        return np.where(np.isfinite(self.scale), self.scale, 0.0)
+
     def standardise(self, matrix: np.ndarray) -> np.ndarray:
         """Columns with mean 0 and standard deviation 1, missing values 0."""
         with np.errstate(over="ignore"):

@@ -273,4 +273,6 @@ def _finish(root: _Node, train: LearningSet, data: Training) -> SoftTree:
         missing_left=missing_left,
         mass=mass * (data.mass / train.weights.sum()),
         impurity=np.array([_impurity(node.sums) for node in nodes]),
+        center=data.scaling.center,
+        scale=data.scaling.spread,
     )

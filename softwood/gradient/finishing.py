@@ -53,6 +53,8 @@ def finish(
         mass=mass * (total_mass / rows.weights.sum()),
         impurity=impurity,
         link="identity" if link == IDENTITY else "softmax",
+        center=scaling.center,
+        scale=scaling.spread,
     )
 
 

@@ -15,7 +15,7 @@ from softwood.loops import soft_split as loop
 __all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
 
 # Rows with less than this share in a node have no part in training its split: their gradients are as small.
-NO_SHARE = 1e-4
+NO_SHARE = 0.03
 # A node with less mass than this, in rows of average weight, stays a leaf.
 LEAST_MASS = 2.0
 # Steps that make the descent diverge are halved and do not count; after so many the split is given up.
@@ -123,11 +123,16 @@ class _Leaf:
 
 @dataclass
 class _Near:
-    """The rows that train a split, copied side by side: descents go over them again and again."""
+    """Rows with a share in a node, copied side by side: descents go over them again and again."""
 
     rows: LearningSet
     rest: np.ndarray
     path: np.ndarray
+
+    @classmethod
+    def of(cls, data: LearningSet, rest: np.ndarray, path: np.ndarray, rows: np.ndarray) -> _Near:
+        """These rows."""
+        return cls(data.take(rows), rest[rows], path[rows])
 
 
 @dataclass
@@ -232,11 +237,18 @@ class _Grower:
         begin = self._start(masses, leaf.node)
         if begin is None:
             return None
-        near = _Near(self.train.take(rows), rest[rows], leaf.path[rows])
+        near = _Near.of(self.train, rest, leaf.path, rows)
+        judges = near
+        if rules.select == "validation":
+            # rows without a share in the node lose nothing by the split; the rows are shuffled, the first are as good
+            reached = np.flatnonzero(leaf.watched_path > NO_SHARE)[:SELECT_ROWS]
+            if len(reached) == 0:
+                return None
+            judges = _Near.of(self.watched, watched_rest, leaf.watched_path, reached)
         best: _Run | None = None
         step, n_runs, n_vain = rules.step, 0, 0
         for _ in range(MOST_HALVINGS):
-            run = self._descend(leaf, near, watched_rest, begin, step)
+            run = self._descend(leaf.node, near, judges, begin, step)
             step *= 0.5
             if run is None:  # diverged
                 continue
@@ -255,25 +267,16 @@ class _Grower:
         return shares, outputs
 
     def _descend(
-        self,
-        leaf: _Leaf,
-        near: _Near,
-        watched_rest: np.ndarray,
-        begin: tuple[np.ndarray, np.ndarray],
-        step: float,
+        self, node: int, near: _Near, judges: _Near, begin: tuple[np.ndarray, np.ndarray], step: float
     ) -> _Run | None:
-        """Passes over the rows until the loss that selects does not fall any more; None if the descent diverges."""
+        """Passes over the rows until the loss of the judges does not fall any more; None if the descent diverges."""
         rules, train = self.rules, near.rows
-        data, data_rest, path = self.watched, watched_rest, leaf.watched_path
-        if rules.select == "training":
-            data, data_rest, path = train, near.rest, near.path
         gate, values = begin[0].copy(), begin[1].copy()
-        rng = np.random.default_rng([self.seed, leaf.node, 1])
+        rng = np.random.default_rng([self.seed, node, 1])
         best = _Run(np.inf, gate, values, step)
         length, since = step, 0
         everything = np.arange(len(train))
         number = min(len(train), PASS_ROWS)
-        last = min(len(data), SELECT_ROWS)  # rows are shuffled: the first are as good as any
         for epoch in range(rules.max_epochs):
             chosen = visits(everything, train.weights, number, epoch * number, rng)
             length = loop.descend(
@@ -281,8 +284,9 @@ class _Grower:
                 rules.step_decay ** (1.0 / len(chosen)), rules.l1, rules.l2, gate, values, self.scratch,
             )  # fmt: skip
             loss = loop.split_loss(
-                data.points[:last], data.targets, data.weights, data_rest, path, self.link, gate, values, self.scratch
-            )
+                judges.rows.points, judges.rows.targets, judges.rows.weights, judges.rest, judges.path, self.link, gate,
+                values, self.scratch,
+            )  # fmt: skip
             if not np.isfinite(loss):
                 return None
             since += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from softwood.gradient.data import (
     with_all_classes,
 )
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
-from softwood.tree import SoftTree
 
 __all__ = ["GradientModel", "Training"]
 
@@ -150,18 +149,6 @@ class GradientModel(TreeEstimator):
     def _matrix(self, X: Any) -> np.ndarray:
         matrix = super()._matrix(X)
         return self._scaling.fill(matrix)
-
-    @property
-    def feature_importances_(self) -> np.ndarray:
-        """Decrease of impurity by each column of X, (n_features_in,); adds up to 1.
-
-        A gate's decrease is divided by its weights for standardised columns, so that units do not matter.
-        """
-        tree = self._finished
-        assert isinstance(tree, SoftTree)
-        assert tree.weights is not None
-        scale = np.where(np.isfinite(self._scaling.scale), self._scaling.scale, 0.0)
-        return self.columns_.add_up(replace(tree, weights=tree.weights * scale).feature_importances())
 
 
 def _plain_reals(y: Any) -> np.ndarray:

@@ -213,6 +213,8 @@ def finish_staged(tree: StagedTree, rows: LearningSet, data: Training, prior: fl
         missing_left=missing_left,
         mass=mass * (total_mass / rows.weights.sum()),
         impurity=impurity,
+        center=data.scaling.center,
+        scale=data.scaling.spread,
     )
 
 

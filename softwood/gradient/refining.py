@@ -11,16 +11,22 @@ from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree
 from softwood.loops import soft_joint as loop
 
-__all__ = ["RefineRules", "Scratch", "refine"]
+__all__ = ["RefineRules", "Scratch", "refine", "refit_values"]
 
 BATCH = 32
+# When no pass is better any more, training goes back to the best one and goes on with a rate divided by this, ...
+SLOW_DOWN = 3.0
+# ... so many times.
+TIMES_SLOWER = 2
+# A value that is fitted to all rows counts its old one as so many rows.
+OLD_VALUE_ROWS = 1.0
 
 
 @dataclass(frozen=True)
 class RefineRules:
     """How long and how fast; see the parameters of `SoftTreeClassifier`."""
 
-    max_epochs: int = 100
+    max_epochs: int = 200
     rate: float = 0.01
     patience: int = 10
     l1: float = 0.0
@@ -67,11 +73,11 @@ def refine(
 
     losses = [watched_loss()]
     n_steps = np.int64(0)
-    best, since = losses[0], 0
+    best, since, rate, n_slower = losses[0], 0, rules.rate, 0
     for epoch in range(rules.max_epochs):
         n_steps = loop.refine_pass(
             train.points, train.targets, train.weights, rng.permutation(n), BATCH, link, left, right, gates, values,
-            rules.rate, rules.l1, rules.l2, n_steps, scratch.shares, scratch.sides, scratch.outputs, scratch.error,
+            rate, rules.l1, rules.l2, n_steps, scratch.shares, scratch.sides, scratch.outputs, scratch.error,
             by_gates, by_values, *moments,
         )  # fmt: skip
         losses.append(watched_loss())
@@ -82,7 +88,32 @@ def refine(
             best, since = losses[-1], 0
             tree.gates, tree.values = list(gates.copy()), list(values.copy())
         elif since >= rules.patience or not np.isfinite(losses[-1]):
-            break
+            if n_slower == TIMES_SLOWER:
+                break
+            n_slower, since, rate = n_slower + 1, 0, rate / SLOW_DOWN
+            gates[:], values[:] = tree.gates, tree.values
+            for moment in moments:
+                moment[:] = 0.0
+            n_steps = np.int64(0)
     if rules.l1 > 0:
         tree.merge_constant_gates()
     return losses
+
+
+def refit_values(tree: GrownTree, rows: LearningSet) -> None:
+    """Make the values of the leaves those with the smallest squared error over `rows`, near to what they are.
+
+    Given the gates, outputs are linear in the values. Rows that validated may have a say in the end.
+    """
+    left, right, gates, values = tree.arrays()
+    leaves = np.flatnonzero(left < 0)
+    number = np.full(len(left), -1)
+    number[leaves] = np.arange(len(leaves))
+    scratch = Scratch(len(left), values.shape[1])
+    normal, moved = OLD_VALUE_ROWS * np.eye(len(leaves)), np.zeros((len(leaves), values.shape[1]))
+    loop.add_normal_equations(
+        rows.points, rows.targets, rows.weights, left, right, gates, values, number, scratch.shares, scratch.sides,
+        scratch.error, normal, moved,
+    )  # fmt: skip
+    values[leaves] += np.linalg.solve(normal, moved)
+    tree.values = list(values)

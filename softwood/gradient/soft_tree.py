@@ -13,7 +13,8 @@ from softwood.base import ClassifierBase, RegressorBase
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
 from softwood.gradient.model import GradientModel, Training
-from softwood.gradient.refining import RefineRules, refine
+from softwood.gradient.refining import RefineRules, refine, refit_values
+from softwood.loops.soft_split import IDENTITY
 from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number
 
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
@@ -41,7 +42,7 @@ class _SoftTree(GradientModel):
         l1: float = 0.0,
         l2: float = 0.0,
         refine: bool = True,
-        refine_epochs: int = 100,
+        refine_epochs: int = 200,
         refine_rate: float = 0.01,
         categorical_features: Any = "from_dtype",
         random_state: Any = None,
@@ -105,6 +106,8 @@ class _SoftTree(GradientModel):
                 self.refine_losses_ = refine(
                     tree, data.train, data.watched, data.link, refine_rules, data.seed, self._tell_refining()
                 )
+                if data.link == IDENTITY and X_val is None:
+                    refit_values(tree, data.everything())
         finally:
             self._keep(tree, data)
         return self
@@ -233,12 +236,12 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     l1, l2 : float, default=0.0
         Penalties on the weights of gates (not on biases), in units of standardised inputs; `l1` makes many of them 0.
     refine : bool, default=True
-        After growth train all gates and values together, with Adam, as long as the validation loss falls. Not in the
-        paper.
-    refine_epochs : int, default=100
+        After growth train all gates and values together, with Adam, as long as the validation loss falls; then, for
+        real targets, fit the values to all rows, unless `fit` is given rows to validate on. Not in the paper.
+    refine_epochs : int, default=200
         Most passes of `refine`.
     refine_rate : float, default=0.01
-        Learning rate of `refine`.
+        First learning rate of `refine`; it gets smaller when no pass is better any more.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
     class_weight : dict or "balanced", default=None
@@ -290,7 +293,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         l1: float = 0.0,
         l2: float = 0.0,
         refine: bool = True,
-        refine_epochs: int = 100,
+        refine_epochs: int = 200,
         refine_rate: float = 0.01,
         categorical_features: Any = "from_dtype",
         class_weight: Any = None,

@@ -12,28 +12,22 @@ outputs : (n_nodes, q) scratch space: output of the subtree below each node;  er
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.gates import sigmoid
 from softwood.loops.soft_split import fill_errors, row_loss
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
 @compiled(reassociate=True)
-def _input_of(points, i, gates, node):
-    d = points.shape[1]
-    z = 0.0
-    for j in range(d):
-        z += gates[node, j] * points[i, j]
-    return z + gates[node, d]
-
-
-@compiled
 def share_row(points, i, left, right, gates, shares, sides):
     """Fill the share of row `i` in each node, and the part that each gate sends left."""
+    d = points.shape[1]
     shares[0] = 1.0
     for node in range(left.shape[0]):
         if left[node] >= 0:
-            side = sigmoid(_input_of(points, i, gates, node))
+            z = 0.0
+            for j in range(d):
+                z += gates[node, j] * points[i, j]
+            side = 1.0 / (1.0 + np.exp(-(z + gates[node, d])))
             sides[node] = side
             shares[left[node]] = shares[node] * side
             shares[right[node]] = shares[node] * (1.0 - side)
@@ -50,6 +44,64 @@ def tree_outputs(points, left, right, gates, values, shares, sides, out):
             if left[node] < 0:
                 for o in range(values.shape[1]):
                     out[i, o] += shares[node] * values[node, o]
+
+
+@compiled
+def predict_sigmoid(points, left, right, gates, values, is_softmax, shares, sides, out):
+    """Predictions of a finished tree of sigmoid gates, (n, q) in `out`; False as soon as a gate has no value."""
+    for i in range(points.shape[0]):
+        share_row(points, i, left, right, gates, shares, sides)
+        for o in range(values.shape[1]):
+            out[i, o] = 0.0
+        for node in range(left.shape[0]):
+            if left[node] < 0:
+                for o in range(values.shape[1]):
+                    out[i, o] += shares[node] * values[node, o]
+        total = 0.0
+        largest = out[i, 0]
+        for o in range(values.shape[1]):
+            largest = max(largest, out[i, o])
+            total += out[i, o]
+        if np.isnan(total):
+            return False
+        if is_softmax:
+            total = 0.0
+            for o in range(values.shape[1]):
+                out[i, o] = np.exp(out[i, o] - largest)
+                total += out[i, o]
+            for o in range(values.shape[1]):
+                out[i, o] /= total
+    return True
+
+
+@compiled
+def add_normal_equations(points, targets, weights, left, right, gates, values, number, shares, sides, error, left_side,
+                         right_side):  # fmt: skip
+    """Add up the normal equations of the best changes of the leaves' values, by squared error.
+
+    Parameters
+    ----------
+    number : (n_nodes,) of each leaf among the leaves
+    left_side, right_side : (n_leaves, n_leaves) and (n_leaves, q), are added to
+    """
+    n_nodes = left.shape[0]
+    q = values.shape[1]
+    for i in range(points.shape[0]):
+        share_row(points, i, left, right, gates, shares, sides)
+        for o in range(q):
+            error[o] = targets[i, o]
+        for node in range(n_nodes):
+            if left[node] < 0:
+                for o in range(q):
+                    error[o] -= shares[node] * values[node, o]
+        for node in range(n_nodes):
+            if left[node] < 0 and shares[node] > 0.0:
+                part = weights[i] * shares[node]
+                for o in range(q):
+                    right_side[number[node], o] += part * error[o]
+                for other in range(n_nodes):
+                    if left[other] < 0:
+                        left_side[number[node], number[other]] += part * shares[other]
 
 
 @compiled
@@ -88,18 +140,11 @@ def node_sums(points, targets, weights, left, right, gates, shares, sides, mass,
 
 
 @compiled(reassociate=True)
-def _add_row(points, i, amount, gradient, node):
-    d = points.shape[1]
-    for j in range(d):
-        gradient[node, j] += amount * points[i, j]
-    gradient[node, d] += amount
-
-
-@compiled
 def add_gradient(
     points, targets, i, weight, link, left, right, gates, values, shares, sides, outputs, error, by_gates, by_values
 ):
     """Add the derivatives of the loss of row `i`, times `weight`, by all gates and by the values of leaves."""
+    d = points.shape[1]
     q = values.shape[1]
     share_row(points, i, left, right, gates, shares, sides)
     for node in range(left.shape[0] - 1, -1, -1):
@@ -121,7 +166,10 @@ def add_gradient(
             slope = 0.0
             for o in range(q):
                 slope += error[o] * (outputs[left[node], o] - outputs[right[node], o])
-            _add_row(points, i, part * slope * sides[node] * (1.0 - sides[node]), by_gates, node)
+            amount = part * slope * sides[node] * (1.0 - sides[node])
+            for j in range(d):
+                by_gates[node, j] += amount * points[i, j]
+            by_gates[node, d] += amount
 
 
 @compiled

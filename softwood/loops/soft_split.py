@@ -245,15 +245,17 @@ def best_test(points, targets, weights, orders):
     return best_feature, best_threshold
 
 
-@compiled
+@compiled(reassociate=True)
 def split_loss(points, targets, weights, rest, path, link, gate, values, output):
-    """Weighted mean of the loss of the tree with this split; `output` is (q,) scratch space."""
+    """Weighted sum of the loss of the tree with this split; `output` is (q,) scratch space."""
+    d = points.shape[1]
     loss = 0.0
-    total = 0.0
     for i in range(points.shape[0]):
-        share = sigmoid(gate_input(points, i, gate))
+        z = 0.0
+        for j in range(d):
+            z += gate[j] * points[i, j]
+        share = 1.0 / (1.0 + np.exp(-(z + gate[d])))
         for o in range(values.shape[1]):
             output[o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
         loss += weights[i] * row_loss(targets, i, link, output)
-        total += weights[i]
-    return loss / total
+    return loss

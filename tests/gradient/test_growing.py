@@ -350,7 +350,7 @@ def test_refining_changes_nothing_if_no_pass_is_better(link, rate):
     before = tree.arrays()
     losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=rate, patience=3), 0)
     assert not min(losses[1:]) < losses[0]
-    assert len(losses) <= 4
+    assert len(losses) <= 1 + 3 * 3  # three times no better for three passes, with smaller and smaller rates
     for a, b in zip(before, tree.arrays(), strict=True):
         assert np.array_equal(a, b)
 

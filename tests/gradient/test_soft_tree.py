@@ -267,11 +267,11 @@ def test_refining_never_makes_the_validation_loss_worse(model_class, seed):
     assert losses[0] == pytest.approx(kept[-1]["validation_loss"])
     assert grown.refine_losses_ == []
     assert refined.history_ == grown.history_
-    if min(losses) < losses[0]:
+    if min(losses) < losses[0] or model_class is SoftTreeRegressor:
         assert np.abs(answer(grown, X) - answer(refined, X)).max() > 0
     else:
         assert_same_tree(grown.tree_, refined.tree_)
-    assert len(losses) <= 101
+    assert len(losses) <= 201
     short = small(model_class, refine=True, max_leaf_nodes=4, refine_epochs=2).fit(X, y)
     assert short.refine_losses_ == losses[:3]
 
@@ -281,7 +281,10 @@ def test_no_better_pass_keeps_the_grown_tree(model_class):
     X, y = problem(model_class)
     grown, refined = (small(model_class, refine=r, refine_rate=1e6).fit(X, y) for r in (False, True))
     assert min(refined.refine_losses_) == refined.refine_losses_[0]
-    assert_same_tree(grown.tree_, refined.tree_)
+    if model_class is SoftTreeRegressor:  # the values are then fitted to all rows, the gates are as they were
+        assert np.array_equal(grown.tree_.weights, refined.tree_.weights)
+    else:
+        assert_same_tree(grown.tree_, refined.tree_)
 
 
 @both

@@ -94,7 +94,7 @@ def test_every_parameter_has_an_effect(model_class, name):
     X, y = problem(model_class, n=200, n_classes=2)
     X[:, 3] = np.round(X[:, 3])
     y = y + X[:, 3] if model_class is SoftTreeRegressor else y ^ (X[:, 3] == 1)
-    base = {"patience": {"max_epochs": 25}, "growth": {"min_improvement": 0.0}}.get(name, {})
+    base = {"patience": {"max_epochs": 25, "step_decay": 1.0}, "growth": {"min_improvement": 0.0}}.get(name, {})
     before, after = (small(model_class, **base, **given).fit(X, y) for given in ({}, {name: EFFECTS[name]}))
     assert before.get_n_leaves() > 3
     assert np.abs(answer(before, X) - answer(after, X)).max() > 1e-3
@@ -392,4 +392,7 @@ def test_an_interrupt_of_the_joint_pass_keeps_the_best_so_far(model_class, after
     model = interrupted(small(model_class, refine=True, max_leaf_nodes=4), X, y)
     monkeypatch.undo()
     expected = small(model_class, refine=True, refine_epochs=after, max_leaf_nodes=4).fit(X, y)
-    assert_same_tree(model.tree_, expected.tree_)
+    if model_class is SoftTreeRegressor:  # an interrupt comes before the values are fitted to all rows
+        assert np.array_equal(model.tree_.weights, expected.tree_.weights)
+    else:
+        assert_same_tree(model.tree_, expected.tree_)
