@@ -298,6 +298,43 @@ def test_importances_of_oblique_gates_follow_their_weights():
 
 
 @pytest.mark.tiny
+def test_importances_do_not_depend_on_units_where_these_are_known():
+    tree, units = random_tree(7, gates=(Gate.SIGMOID, Gate.BLEND)), np.array([1e-3, 2.0, 1e5])
+    known = {"mass": np.ones(tree.n_nodes), "impurity": np.linspace(2.0, 0.1, tree.n_nodes)}
+    tree = replace(tree, **known, scale=np.ones(3), center=np.zeros(3))
+    other = replace(tree, weights=tree.weights / units, scale=units)
+    assert other.feature_importances() == pytest.approx(tree.feature_importances())
+    assert other.weight_sizes(0) == pytest.approx(np.abs(tree.weights[0]))
+    plain = replace(other, scale=None)
+    assert plain.weight_sizes(0) == pytest.approx(np.abs(other.weights[0]))
+    assert plain.feature_importances() != pytest.approx(tree.feature_importances())
+
+
+@pytest.mark.tiny
+def test_contributions_add_up_to_the_input_of_the_gate():
+    tree, X = random_tree(8, gates=(Gate.SIGMOID,)), random_points(8, 10, 3, missing=0.2)
+    known = np.nan_to_num(X)
+    assert tree.contributions(known, 0).sum(axis=1) + tree.bias[0] == pytest.approx(
+        known @ tree.weights[0] + tree.bias[0]
+    )
+    moved = replace(tree, center=np.array([1.0, -2.0, 0.5]))
+    assert moved.contributions(known, 0) == pytest.approx((known - moved.center) * tree.weights[0])
+    assert np.all(moved.contributions(X, 0)[np.isnan(X)] == 0)
+    leaf = int(np.flatnonzero(tree.children_left < 0)[0])
+    for other, node in ((tree, leaf), (random_tree(8), 0)):
+        with pytest.raises(ValueError, match=f"Node {node} has no oblique gate"):
+            other.contributions(known, node)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("name", ["center", "scale"])
+@pytest.mark.parametrize("numbers", [[1.0], [1.0, 2.0, np.inf], [1.0, np.nan, 2.0]])
+def test_wrong_units(name, numbers):
+    with pytest.raises(ValueError, match=f"{name} must have 3 finite numbers"):
+        replace(random_tree(0), **{name: np.array(numbers)})
+
+
+@pytest.mark.tiny
 def test_importances_of_a_lone_root_are_zero():
     root = {"children_left": [-1], "children_right": [-1], "value": [1.0], "mass": 1.0, "impurity": 0.5}
     assert SoftTree.from_nodes(n_features=2, **root).feature_importances().tolist() == [0, 0]

@@ -21,7 +21,8 @@ def problem(model_class, n=150, p=4, seed=0, n_classes=3):
 
 def small(model_class, **parameters):
     """A model of few passes, for small data."""
-    return model_class(**{"max_epochs": 8, "max_leaf_nodes": 8, "refine": False, "random_state": 0, **parameters})
+    few = {"max_epochs": 8, "max_leaf_nodes": 8, "refine": False, "validation_fraction": 0.25, "random_state": 0}
+    return model_class(**{**few, **parameters})
 
 
 def answer(model, X):

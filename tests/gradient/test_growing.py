@@ -4,7 +4,7 @@ import pytest
 from softwood.gradient import growing
 from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, leaf_values, lone_root
-from softwood.gradient.refining import RefineRules, refine
+from softwood.gradient.refining import OLD_VALUE_ROWS, RefineRules, refine, refit_values
 from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 from tests.reference.soft import Tree, loss, predict
 
@@ -391,6 +391,30 @@ def test_constant_gates_above_leaves_become_leaves(seed):
     constant.merge_constant_gates()
     assert constant.left == [-1]
     assert constant.values[0] == pytest.approx([0.5])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("most", [1, 2, 7])
+def test_refitted_values_are_those_of_least_squares(most):
+    data = rows(IDENTITY)
+    tree = lone_root(data, IDENTITY) if most == 1 else grow(IDENTITY, max_leaf_nodes=most)
+    before = tree.arrays()
+    leaves = before[0] < 0
+    shares = np.array([Tree(*before).shares(x)[leaves] for x in data.points])
+    # the old value of a leaf counts as rows that are there alone
+    design = np.concatenate([np.sqrt(data.weights)[:, None] * shares, np.sqrt(OLD_VALUE_ROWS) * np.eye(leaves.sum())])
+    wanted = np.concatenate(
+        [np.sqrt(data.weights)[:, None] * data.targets, np.sqrt(OLD_VALUE_ROWS) * before[3][leaves]]
+    )
+    refit_values(tree, data)
+    after = tree.arrays()
+    assert after[3][leaves] == pytest.approx(np.linalg.lstsq(design, wanted)[0])
+    assert np.array_equal(after[3][~leaves], before[3][~leaves])
+    assert np.array_equal(after[2], before[2])
+    if most > 1:
+        assert mean_loss(tree, data, IDENTITY) < Tree(*before).loss(
+            data.points, data.targets, data.weights, IDENTITY
+        ) / data.weights.sum()  # fmt: skip
 
 
 @pytest.mark.tiny
