@@ -34,7 +34,7 @@ class _SoftTree(GradientModel):
         max_epochs: int = 25,
         patience: int = 5,
         select: str = "validation",
-        validation_fraction: float = 0.25,
+        validation_fraction: float = 0.2,
         growth: str = "breadth",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,
@@ -224,7 +224,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         Passes without a better loss that end a descent.
     select : "validation" or "training", default="validation"
         The rows whose loss chooses among descents and passes. The paper chooses by training rows.
-    validation_fraction : float, default=0.25
+    validation_fraction : float, default=0.2
         Part of the rows that decides which splits stay, unless `fit` is given rows for it.
     growth : "breadth" or "depth", default="breadth"
         Order of splits: level by level, or left subtree first, as in the paper.
@@ -285,7 +285,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         max_epochs: int = 25,
         patience: int = 5,
         select: str = "validation",
-        validation_fraction: float = 0.25,
+        validation_fraction: float = 0.2,
         growth: str = "breadth",
         max_depth: int | None = None,
         max_leaf_nodes: int | None = None,

@@ -15,19 +15,26 @@ from softwood.loops._compile import compiled
 from softwood.loops.soft_split import fill_errors, row_loss
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+# Shares smaller than this have no part in training.
+LEAST_SHARE = 1e-3
 
 
 @compiled(reassociate=True)
-def share_row(points, i, left, right, gates, shares, sides):
-    """Fill the share of row `i` in each node, and the part that each gate sends left."""
+def share_row(points, i, left, right, gates, least, shares, sides):
+    """Fill the share of row `i` in each node, and the part that each gate sends left.
+
+    A share of less than `least` is not divided but goes left as a whole: it is too small to matter in training.
+    """
     d = points.shape[1]
     shares[0] = 1.0
     for node in range(left.shape[0]):
         if left[node] >= 0:
-            z = 0.0
-            for j in range(d):
-                z += gates[node, j] * points[i, j]
-            side = 1.0 / (1.0 + np.exp(-(z + gates[node, d])))
+            side = 1.0
+            if shares[node] >= least:
+                z = 0.0
+                for j in range(d):
+                    z += gates[node, j] * points[i, j]
+                side = 1.0 / (1.0 + np.exp(-(z + gates[node, d])))
             sides[node] = side
             shares[left[node]] = shares[node] * side
             shares[right[node]] = shares[node] * (1.0 - side)
@@ -37,7 +44,7 @@ def share_row(points, i, left, right, gates, shares, sides):
 def tree_outputs(points, left, right, gates, values, shares, sides, out):
     """Outputs of the tree, (n, q) in `out`."""
     for i in range(points.shape[0]):
-        share_row(points, i, left, right, gates, shares, sides)
+        share_row(points, i, left, right, gates, 0.0, shares, sides)
         for o in range(values.shape[1]):
             out[i, o] = 0.0
         for node in range(left.shape[0]):
@@ -50,7 +57,7 @@ def tree_outputs(points, left, right, gates, values, shares, sides, out):
 def predict_sigmoid(points, left, right, gates, values, is_softmax, shares, sides, out):
     """Predictions of a finished tree of sigmoid gates, (n, q) in `out`; False as soon as a gate has no value."""
     for i in range(points.shape[0]):
-        share_row(points, i, left, right, gates, shares, sides)
+        share_row(points, i, left, right, gates, 0.0, shares, sides)
         for o in range(values.shape[1]):
             out[i, o] = 0.0
         for node in range(left.shape[0]):
@@ -87,7 +94,7 @@ def add_normal_equations(points, targets, weights, left, right, gates, values, n
     n_nodes = left.shape[0]
     q = values.shape[1]
     for i in range(points.shape[0]):
-        share_row(points, i, left, right, gates, shares, sides)
+        share_row(points, i, left, right, gates, 0.0, shares, sides)
         for o in range(q):
             error[o] = targets[i, o]
         for node in range(n_nodes):
@@ -110,7 +117,7 @@ def tree_loss(points, targets, weights, link, left, right, gates, values, shares
     loss = 0.0
     total = 0.0
     for i in range(points.shape[0]):
-        share_row(points, i, left, right, gates, shares, sides)
+        share_row(points, i, left, right, gates, 0.0, shares, sides)
         for o in range(values.shape[1]):
             error[o] = 0.0
         for node in range(left.shape[0]):
@@ -130,7 +137,7 @@ def node_sums(points, targets, weights, left, right, gates, shares, sides, mass,
     those of the training.
     """
     for i in range(points.shape[0]):
-        share_row(points, i, left, right, gates, shares, sides)
+        share_row(points, i, left, right, gates, 0.0, shares, sides)
         for node in range(left.shape[0]):
             part = weights[i] * shares[node]
             mass[node] += part
@@ -141,12 +148,13 @@ def node_sums(points, targets, weights, left, right, gates, shares, sides, mass,
 
 @compiled(reassociate=True)
 def add_gradient(
-    points, targets, i, weight, link, left, right, gates, values, shares, sides, outputs, error, by_gates, by_values
-):
+    points, targets, i, weight, link, left, right, gates, values, least, shares, sides, outputs, error, by_gates,
+    by_values,
+):  # fmt: skip
     """Add the derivatives of the loss of row `i`, times `weight`, by all gates and by the values of leaves."""
     d = points.shape[1]
     q = values.shape[1]
-    share_row(points, i, left, right, gates, shares, sides)
+    share_row(points, i, left, right, gates, least, shares, sides)
     for node in range(left.shape[0] - 1, -1, -1):
         for o in range(q):
             if left[node] >= 0:
@@ -162,7 +170,7 @@ def add_gradient(
         if left[node] < 0:
             for o in range(q):
                 by_values[node, o] += part * error[o]
-        else:
+        elif shares[node] >= least:
             slope = 0.0
             for o in range(q):
                 slope += error[o] * (outputs[left[node], o] - outputs[right[node], o])
@@ -214,8 +222,8 @@ def refine_pass(
         for k in range(begin, end):
             i = order[k]
             add_gradient(
-                points, targets, i, weights[i] / (end - begin), link, left, right, gates, values, shares, sides,
-                outputs, error, by_gates, by_values,
+                points, targets, i, weights[i] / (end - begin), link, left, right, gates, values, LEAST_SHARE, shares,
+                sides, outputs, error, by_gates, by_values,
             )  # fmt: skip
         n_steps += 1
         correction_1 = 1.0 - BETA_1**n_steps

@@ -33,7 +33,7 @@ def test_shares_and_outputs_are_those_of_the_recursion(n_leaves, seed):
     loop.tree_outputs(points, tree.left, tree.right, tree.gates, tree.values, shares, sides, outputs)
     assert outputs == pytest.approx(np.array([tree.output(x) for x in points]))
     for i, x in enumerate(points):
-        loop.share_row(points, i, tree.left, tree.right, tree.gates, shares, sides)
+        loop.share_row(points, i, tree.left, tree.right, tree.gates, 0.0, shares, sides)
         assert shares == pytest.approx(tree.shares(x))
         inner = tree.left >= 0
         assert sides[inner] == pytest.approx([tree.side(node, x) for node in np.flatnonzero(inner)])
@@ -77,8 +77,8 @@ def test_derivatives_are_those_of_small_steps(link, q, n_leaves, seed):
     by_gates, by_values = np.zeros_like(tree.gates), np.zeros_like(tree.values)
     for i, weight in enumerate(weights):
         loop.add_gradient(
-            points, targets, i, weight, link, tree.left, tree.right, tree.gates, tree.values, *scratch(tree), by_gates,
-            by_values,
+            points, targets, i, weight, link, tree.left, tree.right, tree.gates, tree.values, 0.0, *scratch(tree),
+            by_gates, by_values,
         )  # fmt: skip
     expected = tree.gradient(points, targets, weights, link)
     assert by_gates == pytest.approx(expected[0], abs=1e-8)
