@@ -331,6 +331,8 @@ def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:
     if not trees:
         raise ValueError("A SoftForest needs at least one tree.")
     first = trees[0]
+    if any(getattr(tree, "link", "identity") != "identity" for tree in trees):
+        raise ValueError("Trees of a SoftForest must have values that can be added up: the link 'identity'.")
     for tree in trees[1:]:
         if (tree.n_features, tree.n_outputs, tree.cutoff) != (first.n_features, first.n_outputs, first.cutoff):
             raise ValueError("All trees of a SoftForest must have the same features, number of outputs, and cutoff.")

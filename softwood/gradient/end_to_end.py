@@ -128,7 +128,8 @@ class _EndToEndTree(GradientModel):
             model.run(2 ** (level + 1) - 1, 2**level - 1, np.ones(level_epochs), rate)
         tree = self._anneal(model, data, limits, steepest, rate, prior)
         everything = data.everything() if X_val is None else train
-        self.tree_ = finish_staged(tree, everything, data, prior)
+        mass = data.mass + (data.watched_mass if X_val is None else 0.0)
+        self.tree_ = finish_staged(tree, everything, mass, data.scaling, data.targets, prior)
         return self
 
     def _anneal(

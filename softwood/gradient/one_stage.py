@@ -10,12 +10,12 @@ import numpy as np
 
 from softwood.base import ClassifierBase, RegressorBase
 from softwood.gates import Gate
-from softwood.gradient.data import LearningSet, with_all_classes
+from softwood.gradient.data import LearningSet, Scaling, with_all_classes
 from softwood.gradient.model import GradientModel, Training
 from softwood.gradient.one_stage_training import MODES, StagedTree, StageRules, first_tree, prune, train_one_stage
 from softwood.loops.one_stage import step_value
 from softwood.parameters import check_choice, check_flag, check_integer, check_number
-from softwood.targets import RealTargets
+from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
 __all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
@@ -130,7 +130,8 @@ class _OneStageTree(GradientModel):
     def _keep(self, tree: StagedTree, rows: LearningSet, data: Training, rules: StageRules) -> None:
         self._staged = tree
         self.history_ = tree.history
-        self.tree_ = finish_staged(tree, rows, data, rules.prior)
+        mass = data.mass + (data.watched_mass if len(rows) > len(data.train) else 0.0)
+        self.tree_ = finish_staged(tree, rows, mass, data.scaling, data.targets, rules.prior)
 
     def _check_parameters(self) -> StageRules:
         check_flag(self, "warm_start", self.warm_start)
@@ -170,9 +171,15 @@ class _OneStageTree(GradientModel):
         return tell
 
 
-def finish_staged(tree: StagedTree, rows: LearningSet, data: Training, prior: float) -> SoftTree:
+def finish_staged(
+    tree: StagedTree,
+    rows: LearningSet,
+    total_mass: float,
+    scaling: Scaling,
+    targets: ClassTargets | RealTargets,
+    prior: float,
+) -> SoftTree:
     """The living part of a complete tree as a `SoftTree`; its values are those of all of `rows`."""
-    total_mass = data.mass + (data.watched_mass if len(rows) > len(data.train) else 0.0)
     bottom = tree.add_up(rows)
     splits = tree.splits()
     kept = sorted({0, *splits, *(2 * node + side for node in splits for side in (1, 2))})
@@ -180,7 +187,7 @@ def finish_staged(tree: StagedTree, rows: LearningSet, data: Training, prior: fl
     is_split = np.isin(kept, splits)
     gates = np.zeros((len(kept), tree.gates.shape[1]))
     gates[is_split] = tree.gates[splits]
-    weights, bias = data.scaling.fold_back(gates)
+    weights, bias = scaling.fold_back(gates)
     left = np.array([number[2 * node + 1] if is_split[k] else -1 for k, node in enumerate(kept)])
     right = np.array([number[2 * node + 2] if is_split[k] else -1 for k, node in enumerate(kept)])
     values = np.empty((len(kept), tree.sums.shape[1]))
@@ -197,9 +204,9 @@ def finish_staged(tree: StagedTree, rows: LearningSet, data: Training, prior: fl
     mass = np.maximum(tree.mass[kept], 0.0)
     total = np.maximum(mass, np.finfo(float).tiny)
     impurity = np.maximum(squares[kept] / total - ((tree.sums[kept] / total[:, None]) ** 2).sum(axis=1), 0.0)
-    if isinstance(data.targets, RealTargets):
-        values = data.targets.mean + data.targets.scale * values
-        impurity = impurity * data.targets.square_scale / values.shape[1]
+    if isinstance(targets, RealTargets):
+        values = targets.mean + targets.scale * values
+        impurity = impurity * targets.square_scale / values.shape[1]
     missing_left = np.full(len(kept), 0.5)
     missing_left[is_split] = mass[left[is_split]] / total[is_split]
     return SoftTree.from_nodes(
@@ -213,8 +220,8 @@ def finish_staged(tree: StagedTree, rows: LearningSet, data: Training, prior: fl
         missing_left=missing_left,
         mass=mass * (total_mass / rows.weights.sum()),
         impurity=impurity,
-        center=data.scaling.center,
-        scale=data.scaling.spread,
+        center=scaling.center,
+        scale=scaling.spread,
     )
 
 
