@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
     from softwood.gradient.end_to_end import EndToEndTreeClassifier, EndToEndTreeRegressor
     from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor
+    from softwood.gradient.one_stage_forest import OneStageForestClassifier, OneStageForestRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
     from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
@@ -46,6 +47,8 @@ _HOME = {
     "KernelTreeClassifier": "softwood.density.tree",
     "KernelTreeRegressor": "softwood.density.tree",
     "LinearDiscriminantTreeClassifier": "softwood.gradient.discriminant",
+    "OneStageForestClassifier": "softwood.gradient.one_stage_forest",
+    "OneStageForestRegressor": "softwood.gradient.one_stage_forest",
     "OneStageTreeClassifier": "softwood.gradient.one_stage",
     "OneStageTreeRegressor": "softwood.gradient.one_stage",
     "SoftForest": "softwood.forest",
@@ -72,6 +75,8 @@ __all__ = [
     "KernelTreeClassifier",
     "KernelTreeRegressor",
     "LinearDiscriminantTreeClassifier",
+    "OneStageForestClassifier",
+    "OneStageForestRegressor",
     "OneStageTreeClassifier",
     "OneStageTreeRegressor",
     "SoftForest",

@@ -1,0 +1,178 @@
+"""Forests of one-stage trees: each is trained on a bag of rows, and its shape on the rows that the bag left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.base import ClassifierBase, RegressorBase
+from softwood.forest import SoftForest
+from softwood.gradient.data import LearningSet, Scaling
+from softwood.gradient.model import GradientModel
+from softwood.gradient.one_stage import OneStageTreeClassifier, finish_staged
+from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
+from softwood.parameters import check_count, parameter_error
+from softwood.targets import ClassTargets, RealTargets
+from softwood.tree import SoftTree
+
+__all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
+
+
+class _OneStageForest(GradientModel):
+    """What classifier and regressor share."""
+
+    forest_: SoftForest
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 20,
+        max_depth: int = 6,
+        tree_parameters: dict[str, Any] | None = None,
+        categorical_features: Any = "from_dtype",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_depth = max_depth
+        self.tree_parameters = tree_parameters
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the trees.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        """
+        n_trees = check_count(self, "n_estimators", self.n_estimators)
+        check_count(self, "verbose", self.verbose, low=0)
+        rules = self._rules()
+        matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        scaling = Scaling.of(matrix, weights)
+        points = np.ascontiguousarray(scaling.standardise(matrix))
+        rows = LearningSet(points, np.ascontiguousarray(targets.matrix()), weights)
+        self._scaling = scaling
+        trees = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees)
+        )
+        self.forest_ = SoftForest.mean(trees)
+        return self
+
+    def _rules(self) -> StageRules:
+        """Checked parameters of the trees."""
+        given = {} if self.tree_parameters is None else self.tree_parameters
+        names = set(OneStageTreeClassifier().get_params()) - {
+            "max_depth", "validation_fraction", "warm_start", "categorical_features", "class_weight", "random_state",
+            "verbose",
+        }  # fmt: skip
+        if not isinstance(given, dict) or not set(given) <= names:
+            expected = f"None, or a dict of parameters of OneStageTreeClassifier: {', '.join(sorted(names))}"
+            raise parameter_error(self, "tree_parameters", expected, given)
+        check_count(self, "max_depth", self.max_depth, high=16)
+        return OneStageTreeClassifier(max_depth=self.max_depth, **given)._check_parameters()
+
+    @property
+    def _finished(self) -> SoftForest:
+        check_is_fitted(self, "forest_")
+        return self.forest_
+
+
+def _train_one(
+    rows: LearningSet, targets: ClassTargets | RealTargets, scaling: Scaling, rules: StageRules, seed: int, number: int
+) -> SoftTree:
+    """A tree of the forest: as many draws as there are rows, by weight; what is never drawn validates."""
+    rng = np.random.default_rng([seed, 8, number])
+    total = rows.weights.sum()
+    counts = rng.multinomial(max(1, round(total)), rows.weights / total)
+    order = rng.permutation(len(rows))
+    bag, left_out = order[counts[order] > 0], order[counts[order] == 0]
+    train = replace(rows.take_raw(bag), weights=counts[bag] / counts[bag].mean())
+    watched = rows.take(left_out) if len(left_out) else train
+    is_class = isinstance(targets, ClassTargets)
+    tree_seed = int(rng.integers(2**31))
+    tree = first_tree(train, watched, is_class, rules, tree_seed)
+    train_one_stage(tree, train, watched, is_class, rules, tree_seed)
+    if rules.architecture != "joint":
+        prune(tree, watched, is_class, rules.prior)
+    return finish_staged(tree, train, float(counts.sum()), scaling, targets, rules.prior)
+
+
+class OneStageForestClassifier(ClassifierBase, _OneStageForest):
+    """Bagged one-stage trees for classes; their class probabilities are averaged.
+
+    Parameters
+    ----------
+    n_estimators : int, default=20
+    max_depth : int, default=6
+    tree_parameters : dict, default=None
+        Parameters of the trees by name, as in `OneStageTreeClassifier`.
+    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
+        Columns to be taken as categories.
+    class_weight : dict or "balanced", default=None
+        Weights of classes.
+    n_jobs : int, default=None
+        Trees at the same time, by joblib; the forest does not depend on it.
+    random_state : int or RandomState, default=None
+    verbose : int, default=0
+        That of `joblib.Parallel`.
+
+    Attributes
+    ----------
+    forest_ : SoftForest
+    columns_ : Columns
+    feature_importances_ : (n_features_in,) array
+    classes_ : (n_classes,) array
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softwood import OneStageForestClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = OneStageForestClassifier(n_estimators=5, max_depth=3, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        n_estimators: int = 20,
+        max_depth: int = 6,
+        tree_parameters: dict[str, Any] | None = None,
+        categorical_features: Any = "from_dtype",
+        class_weight: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            n_estimators=n_estimators,
+            max_depth=max_depth,
+            tree_parameters=tree_parameters,
+            categorical_features=categorical_features,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+
+class OneStageForestRegressor(RegressorBase, _OneStageForest):
+    """Bagged one-stage trees for real targets; their predictions are averaged.
+
+    Parameters are those of `OneStageForestClassifier` without `class_weight`. Attributes are the same, with
+    ``n_outputs_`` in place of ``classes_``.
+    """
