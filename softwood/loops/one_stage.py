@@ -21,6 +21,8 @@ from softwood.loops.random import next_seed, to_unit
 
 PROXIMAL, JOINT, GUMBEL = 0, 1, 2
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+# A node with less mass is empty: it is what rounding leaves of rows that came and went.
+LEAST_MASS = 1e-9
 
 
 @compiled(reassociate=True)
@@ -75,10 +77,11 @@ def refresh(points, targets, weights, gates, n_inner, bottom, mass, sums):
 
 @compiled
 def step_value(node, mass, sums, prior, value):
-    """Replace the value of a node's parent, in `value`, by that of the node."""
-    total = max(mass[node], 0.0)
+    """Replace the value of a node's parent, in `value`, by that of the node; an empty node has its parent's."""
+    if mass[node] < LEAST_MASS:
+        return
     for o in range(value.shape[0]):
-        value[o] = (sums[node, o] + prior * value[o]) / (total + prior)
+        value[o] = (sums[node, o] + prior * value[o]) / (mass[node] + prior)
 
 
 @compiled
