@@ -30,14 +30,14 @@ class _OneStageTree(GradientModel):
         architecture: str = "proximal",
         max_depth: int = 6,
         start: str = "fitted",
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.01,
         batch_size: int = 32,
         max_epochs: int = 200,
         patience: int = 15,
         warm_up: int = 3,
         architecture_rate: float = 0.5,
         split_cost: float = 0.001,
-        prior: float = 1.0,
+        prior: float = 5.0,
         l1: float = 0.0,
         l2: float = 0.0,
         validation_fraction: float = 0.25,
@@ -244,8 +244,8 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     start : "fitted" or "random", default="fitted"
         First gates: at each node a linear fit or a test of one column, whichever divides better; or random numbers, as
         in the paper.
-    learning_rate : float, default=0.003
-        Of Adam, for the gates. With random first gates 0.01, the paper's, is better.
+    learning_rate : float, default=0.01
+        Of Adam, for the gates.
     batch_size : int, default=32
     max_epochs : int, default=200
     patience : int, default=15
@@ -257,7 +257,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     split_cost : float, default=0.001
         Price of a split in the loss that trains the shape, the halved squared error of class shares or of the target
         in standard deviations.
-    prior : float, default=1.0
+    prior : float, default=5.0
         The value of a node is the mean of its rows and of so many rows with its parent's value.
     l1, l2 : float, default=0.0
         Penalties on the weights of gates.
@@ -300,14 +300,14 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
         architecture: str = "proximal",
         max_depth: int = 6,
         start: str = "fitted",
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.01,
         batch_size: int = 32,
         max_epochs: int = 200,
         patience: int = 15,
         warm_up: int = 3,
         architecture_rate: float = 0.5,
         split_cost: float = 0.001,
-        prior: float = 1.0,
+        prior: float = 5.0,
         l1: float = 0.0,
         l2: float = 0.0,
         validation_fraction: float = 0.25,

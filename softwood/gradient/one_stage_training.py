@@ -26,14 +26,14 @@ class StageRules:
     architecture: str = "proximal"
     max_depth: int = 6
     start: str = "fitted"
-    rate: float = 0.003
+    rate: float = 0.01
     batch: int = 32
     max_epochs: int = 200
     patience: int = 15
     warm_up: int = 3
     architecture_rate: float = 0.5
     split_cost: float = 0.001
-    prior: float = 1.0
+    prior: float = 5.0
     l1: float = 0.0
     l2: float = 0.0
 

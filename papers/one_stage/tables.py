@@ -1,0 +1,187 @@
+"""Tables 2, 3, 4, 6, 7, 8 and 9 and figures 5 and 6 of the One-Stage Tree paper (2022).
+
+    python papers/one_stage/tables.py [--only table2 table7 ...] [--seeds 5] [--summary]
+
+Data come from the folder SOFTWOOD_DATA, or from OpenML. Every finished fit is a line of runs.csv, and a fit that has
+its line is not done again: stop it and start it again as you like. At the end, and with --summary alone, tables.csv,
+the tables in docs/papers/one_stage.md and the figures in docs/images are written anew from those lines.
+
+The protocol: for each of five seeds a fifth of the rows is for testing (a third in table 4); models that need
+validation rows take a quarter of the rest, others train on all of it. Depth 6 unless the table says otherwise.
+Categories are columns of 0 and 1, missing values the mean, the same for all models. Targets of regression are
+standardised by the training rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+from softwood.datasets import load
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
+
+from papers.one_stage.models import MODELS
+from papers.one_stage.summary import BUDDING_SETS, CLASSES, REALS, write_figures, write_page, write_summary
+
+HERE = Path(__file__).resolve().parent
+RUNS, SUMMARY = HERE / "runs.csv", HERE / "tables.csv"
+PAGE = HERE.parents[1] / "docs" / "papers" / "one_stage.md"
+IMAGES = HERE.parents[1] / "docs" / "images"
+FIELDS = (
+    "data_set", "model", "test_part", "depth", "validation", "seed", "train_score", "test_score", "splits", "seconds",
+)  # fmt: skip
+
+
+class Task(NamedTuple):
+    """One fit."""
+
+    data_set: str
+    model: str
+    test_part: str = "0.2"
+    depth: int = 6
+    validation: str = "0.25"
+    seed: int = 0
+
+
+def tasks(name: str, n_seeds: int) -> Iterator[Task]:
+    """The fits that a table or figure needs, seed by seed, so that a stop leaves what can be compared."""
+    everything = (*CLASSES, *REALS)
+    for seed in range(n_seeds):
+        if name == "table2":
+            models, sets = ("cart", "soft", "budding", "end_to_end", "one_stage"), CLASSES
+            yield from (Task(s, m, seed=seed) for s in sets for m in models)
+        elif name == "table3":
+            models = ("cart", "soft", "budding", "end_to_end", "one_stage")
+            yield from (Task(s, m, seed=seed) for s in REALS for m in models)
+        elif name == "table4":
+            models = ("budding", "cart", "one_stage")
+            yield from (Task(s, m, test_part="0.333", seed=seed) for s in BUDDING_SETS for m in models)
+        elif name == "table6":
+            models = ("one_stage", "one_stage_forest", "xgboost", "linear_svm", "mlp")
+            yield from (Task(s, m, seed=seed) for s in everything for m in models)
+        elif name == "table7":
+            models = ("one_stage", "cart")
+            yield from (Task(s, m, depth=d, seed=seed) for s in CLASSES for d in range(1, 10) for m in models)
+        elif name == "table8":
+            # parts of all rows, as in the paper, are parts of the 80 % that are not for testing here
+            parts = [f"{float(part) / 0.8:.4g}" for part in ("0.05", "0.10", "0.15", "0.20", "0.25", "0.30")]
+            yield from (Task(s, "one_stage", validation=v, seed=seed) for s in CLASSES for v in parts)
+        elif name == "table9":
+            models = ("one_stage", "joint", "gumbel")
+            yield from (Task(s, m, seed=seed) for s in everything for m in models)
+
+
+WORK = ("table2", "table3", "table9", "table4", "table7", "table8", "table6")
+
+
+def read_numbers(name: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Matrix, targets (class numbers, or reals), and whether they are classes."""
+    data = load(name)
+    X = pd.get_dummies(data.X, dtype=float).to_numpy(dtype=float)
+    X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
+    is_class = name in (*CLASSES, *BUDDING_SETS) and data.task == "classification"
+    return X, np.unique(data.y, return_inverse=True)[1] if is_class else data.y.astype(float), is_class
+
+
+def run_one(task: Task, X: np.ndarray, y: np.ndarray, is_class: bool) -> dict[str, Any]:
+    """Scores in percent (accuracy, or R²), number of splits, seconds to fit."""
+    stratify = y if is_class and np.bincount(y).min() > 1 else None
+    part = float(task.test_part)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=part, random_state=task.seed, stratify=stratify)
+    if not is_class:
+        mean, deviation = y.mean(), y.std()
+        y, y_test = (y - mean) / deviation, (y_test - mean) / deviation
+    else:  # classes that only test rows have are never found; XGBoost wants numbers without gaps
+        known, y = np.unique(y, return_inverse=True)
+        y_test = np.searchsorted(known, y_test)
+    model = MODELS[task.model](is_class, task.seed, task.depth, float(task.validation))
+    began = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+        seconds = time.monotonic() - began
+        scores = [100.0 * float(model.score(*rows)) for rows in ((X, y), (X_test, y_test))]
+    tree = getattr(model, "tree_", None)
+    splits = "" if tree is None else int(np.sum(np.asarray(tree.children_left) >= 0))
+    return {"train_score": scores[0], "test_score": scores[1], "splits": splits, "seconds": seconds}
+
+
+def read_runs(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as lines:
+        return [
+            {
+                **row, "depth": int(row["depth"]), "seed": int(row["seed"]),
+                "train_score": float(row["train_score"]), "test_score": float(row["test_score"]),
+                "splits": int(row["splits"]) if row["splits"] else None,
+            }
+            for row in csv.DictReader(lines)
+        ]  # fmt: skip
+
+
+def append_run(path: Path, row: dict[str, Any]) -> None:
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        scores = {name: f"{row[name]:.4f}" for name in ("train_score", "test_score")}
+        writer.writerow({**row, **scores, "seconds": f"{row['seconds']:.3f}"})
+
+
+def run(
+    wanted: list[Task], path: Path, read: Callable[[str], tuple[np.ndarray, np.ndarray, bool]] = read_numbers
+) -> None:
+    """Append the missing fits to the file, each as soon as it is done."""
+    done = {Task(*(row[name] for name in Task._fields)) for row in read_runs(path)}
+    known: dict[str, tuple[np.ndarray, np.ndarray, bool]] = {}
+    for task in wanted:
+        if task in done:
+            continue
+        if task.data_set not in known:
+            known[task.data_set] = read(task.data_set)
+        try:
+            result = run_one(task, *known[task.data_set])
+        except ImportError as reason:
+            print(f"Skipped {task.model}: {reason}", flush=True)
+            continue
+        append_run(path, {**task._asdict(), **result})
+        done.add(task)
+        print(
+            f"{task.data_set} {task.model} depth {task.depth} seed {task.seed}: {result['test_score']:.2f}, "
+            f"{result['splits']} splits, {result['seconds']:.2f} s",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=WORK, default=[*WORK])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--runs-file", type=Path, default=RUNS, help="another file of runs; it alone is then written")
+    parser.add_argument("--summary", action="store_true", help="run nothing, only write tables and figures")
+    options = parser.parse_args()
+    if not options.summary:
+        for name in options.only:
+            run(list(tasks(name, options.seeds)), options.runs_file)
+    if options.runs_file == RUNS:
+        runs = read_runs(RUNS)
+        write_summary(SUMMARY, runs)
+        write_page(PAGE, runs)
+        write_figures(IMAGES, runs)
+
+
+if __name__ == "__main__":
+    main()
