@@ -36,7 +36,7 @@ class _Buds:
         self.offsets = rng.normal(scale=SLEEPING_SPREAD, size=self.values.shape)
         self.buds = np.zeros(n_inner)
         self.buds[0] = 1.0
-        self.steps = np.zeros(len(self.values), np.int64)
+        self.steps = np.zeros((2, len(self.values)), np.int64)
         self.sides, self.outputs = np.empty(n_inner), np.empty_like(self.values)
         self.wake()
 

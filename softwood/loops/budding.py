@@ -110,7 +110,9 @@ def budding_pass(
 ):  # fmt: skip
     """One pass in batches: Adam for gates and values, plain steps for buds, which cost `split_cost` each.
 
-    Buds are kept in [0, 1]; a bud that leaves 0 wakes its node, but not before the next pass.
+    Buds are kept in [0, 1]; a bud that leaves 0 wakes its node, but not before the next pass. `steps`, (2, n_nodes),
+    counts the steps of values and of gates: a gate takes its first when its node wakes, and the corrections of Adam are
+    those of its own age.
     """
     n = order.shape[0]
     n_inner = gates.shape[0]
@@ -124,12 +126,15 @@ def budding_pass(
             )  # fmt: skip
         for k in range(living.shape[0]):
             node = living[k]
-            steps[node] += 1
-            _adam_line(values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[node], rate)
+            steps[0, node] += 1
+            _adam_line(
+                values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[0, node], rate
+            )
             if node < n_inner:
                 if awake[node]:
+                    steps[1, node] += 1
                     _adam_line(
-                        gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], steps[node], rate
+                        gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], steps[1, node], rate
                     )
                 moved = buds[node] - bud_rate * (by_buds[node] + split_cost)
                 buds[node] = min(max(moved, 0.0), 1.0)

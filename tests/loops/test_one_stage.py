@@ -81,7 +81,6 @@ def test_an_empty_node_has_the_value_of_its_parent_and_a_full_one_nearly_its_mea
     tree.gates[:] = 0.0
     tree.gates[0, 0] = 1.0  # by the first column; below all go right
     mass, sums, _ = tree.sums()
-    gates, shape, n_inner, *_ = arrays(tree)
     value = np.empty(2)
     loop.root_value(mass, sums, value)
     assert value == pytest.approx(np.average(tree.targets, axis=0, weights=tree.weights))
@@ -316,7 +315,7 @@ def test_one_batch_is_one_step_of_adam_for_the_gates_on_the_paths(seed, l1, l2):
     assert not gradient[~touched].any()
     assert run.gates[touched] == pytest.approx(w[touched], abs=1e-6)
     assert np.array_equal(run.gates[~touched], tree.gates[~touched])
-    assert run.loss == pytest.approx(np.mean([w * l for w, (_, l) in zip(tree.weights, found, strict=True)]))
+    assert run.loss == pytest.approx(np.mean(tree.weights * [loss for _, loss in found]))
     assert first[touched] == pytest.approx(0.1 * gradient[touched])
     assert second[touched] == pytest.approx(0.001 * gradient[touched] ** 2)
     assert not left_over.any()

@@ -1,0 +1,158 @@
+"""Loops of budding trees against a slow twin and small steps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from softwood.loops import budding as loop
+from softwood.loops.soft_split import IDENTITY
+from tests.reference.one_stage import Budding
+from tests.reference.soft import LINKS, adam, loss, random_targets
+
+links = pytest.mark.parametrize(("link", "q"), LINKS)
+seeds = pytest.mark.parametrize("seed", range(5))
+
+
+def rows(seed, link, q, n=4, d=2):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(1, 4, size=n).astype(float)
+
+
+def scratch(tree):
+    """Sides and outputs; what is not filled is not a number."""
+    return np.full(len(tree.gates), np.nan), np.full_like(tree.values, np.nan)
+
+
+def empty_gradient(tree):
+    return np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros_like(tree.buds)
+
+
+def gradient(tree, data, link):
+    living, awake = tree.alive()
+    points, targets, weights = data
+    found = empty_gradient(tree)
+    for i, weight in enumerate(weights):
+        loop.add_budding_gradient(
+            points, targets, i, weight, link, tree.gates, tree.values, tree.buds, awake, living, *scratch(tree),
+            np.full_like(tree.values, np.nan), *found,
+        )  # fmt: skip
+    return found
+
+
+@pytest.mark.tiny
+@seeds
+@pytest.mark.parametrize("depth", [1, 3])
+def test_outputs_are_those_of_the_recursion(seed, depth):
+    tree = Budding.random(seed, depth)
+    living, awake = tree.alive()
+    points, _, _ = rows(seed, IDENTITY, 2)
+    out = np.empty((4, 2))
+    loop.budding_outputs(points, tree.gates, tree.values, tree.buds, awake, living, *scratch(tree), out)
+    assert out == pytest.approx(np.array([tree.response(x) for x in points]))
+
+
+@pytest.mark.tiny
+@links
+@seeds
+def test_the_gradient_is_that_of_small_steps(link, q, seed):
+    """Also by the buds of sleeping nodes, which are 0 and whose children sleep."""
+    tree, data = Budding.random(seed, depth=2, q=q), rows(seed, link, q)
+    found, expected = gradient(tree, data, link), tree.gradient(*data, link)
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other, abs=1e-7)
+
+
+@pytest.mark.tiny
+@links
+def test_sleeping_nodes_tell_what_a_bud_would_bring(link, q):
+    tree, data = Budding.random(0, depth=2, q=q), rows(3, link, q)
+    tree.buds[:] = [1.0, 0.0, 0.4]
+    living, awake = tree.alive()
+    assert living.tolist() == [0, 1, 2, 5, 6]
+    assert awake.tolist() == [True, False, True]
+    by_gates, by_values, by_buds = gradient(tree, data, link)
+    assert by_buds[1] == pytest.approx(tree.gradient(*data, link)[2][1], abs=1e-7)
+    assert abs(by_buds[1]) > 1e-6
+    assert not by_gates[1].any()
+    assert not by_values[[3, 4]].any()
+
+
+class Pass:
+    def __init__(self, tree, data, link):
+        self.tree, self.data, self.link = replace(tree), data, link
+        self.gates, self.values, self.buds = tree.gates.copy(), tree.values.copy(), tree.buds.copy()
+        self.living, self.awake = tree.alive()
+        self.steps = np.zeros((2, len(tree.values)), np.int64)
+        self.work = (
+            *scratch(tree), np.empty_like(tree.values), *empty_gradient(tree), np.zeros((2, *tree.gates.shape)),
+            np.zeros((2, *tree.values.shape)),
+        )  # fmt: skip
+
+    def now(self):
+        return Budding(self.gates, self.values, self.buds)
+
+    def run(self, *, batch=2, rate=0.05, bud_rate=0.1, cost=0.0):
+        loop.budding_pass(
+            *self.data, np.arange(len(self.data[0])), batch, self.link, self.gates, self.values, self.buds, self.awake,
+            self.living, rate, bud_rate, cost, self.steps, *self.work,
+        )  # fmt: skip
+        return self
+
+
+@pytest.mark.tiny
+@links
+@seeds
+def test_one_batch_is_one_step(link, q, seed):
+    tree, data = Budding.random(seed, depth=2, q=q), rows(seed, link, q)
+    by_gates, by_values, by_buds = (part / 4 for part in tree.gradient(*data, link))
+    run = Pass(tree, data, link).run(batch=4, cost=0.01)
+    alive = run.living
+    inner = alive[alive < 3]
+    assert run.gates[run.awake] == pytest.approx(adam(tree.gates, [by_gates], 0.05)[run.awake], abs=1e-4)
+    assert np.array_equal(run.gates[~run.awake], tree.gates[~run.awake])
+    assert run.values[alive] == pytest.approx(adam(tree.values, [by_values], 0.05)[alive], abs=1e-4)
+    expected = np.clip(tree.buds - 0.1 * (by_buds + 0.01), 0.0, 1.0)
+    assert run.buds[inner] == pytest.approx(expected[inner], abs=1e-8)
+    assert all(not part.any() for part in run.work[3:6])
+
+
+@pytest.mark.tiny
+def test_a_gate_that_wakes_late_takes_steps_of_its_own_age():
+    tree, data = Budding.random(1, depth=2, q=1), rows(1, IDENTITY, 1)
+    tree.buds[:] = [1.0, 0.0, 1.0]
+    run = Pass(tree, data, IDENTITY)
+    for _ in range(300):
+        run.run(batch=4, rate=1e-3, bud_rate=1e-9)
+    assert np.array_equal(run.gates[1], tree.gates[1])
+    run.buds[1] = 0.5
+    run.living, run.awake = run.now().alive()
+    run.run(batch=4, rate=1e-3, bud_rate=1e-9)
+    assert np.abs(run.gates[1] - tree.gates[1]) == pytest.approx(np.full(3, 1e-3), rel=1e-3)
+    assert run.steps[0, 1] == 301
+    assert run.steps[1, :3].tolist() == [301, 1, 301]
+
+
+@pytest.mark.tiny
+@links
+def test_passes_lower_the_loss(link, q):
+    tree, data = Budding.random(2, q=q), rows(2, link, q, n=12)
+    run = Pass(tree, data, link)
+
+    def mean():
+        now = run.now()
+        losses = [loss(now.response(x), y, link) for x, y, _ in zip(*data, strict=True)]
+        return np.average(losses, weights=data[2])
+
+    before = mean()
+    for _ in range(15):
+        run.run(batch=4)
+        run.living, run.awake = run.now().alive()
+    assert mean() < 0.95 * before
+
+
+@pytest.mark.tiny
+def test_dear_buds_are_given_up():
+    run = Pass(Budding.random(3, q=1), rows(3, IDENTITY, 1), IDENTITY)
+    run.run(cost=1e6)
+    assert not run.buds[run.living[run.living < 7]].any()
