@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor
     from softwood.gradient.one_stage_forest import OneStageForestClassifier, OneStageForestRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
+    from softwood.inspect.contributions import gate_contributions
+    from softwood.inspect.figures import plot_gate_contributions, plot_importances, plot_leaf_distribution
+    from softwood.inspect.nodes import node_table
     from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
     from softwood.tree import SoftTree
@@ -56,6 +59,11 @@ _HOME = {
     "SoftTreeClassifier": "softwood.gradient.soft_tree",
     "SoftTreeRegressor": "softwood.gradient.soft_tree",
     "export_text": "softwood.inspect.text",
+    "gate_contributions": "softwood.inspect.contributions",
+    "node_table": "softwood.inspect.nodes",
+    "plot_gate_contributions": "softwood.inspect.figures",
+    "plot_importances": "softwood.inspect.figures",
+    "plot_leaf_distribution": "softwood.inspect.figures",
     "plot_surface": "softwood.inspect.surface",
 }
 
@@ -84,6 +92,11 @@ __all__ = [
     "SoftTreeClassifier",
     "SoftTreeRegressor",
     "export_text",
+    "gate_contributions",
+    "node_table",
+    "plot_gate_contributions",
+    "plot_importances",
+    "plot_leaf_distribution",
     "plot_surface",
 ]
 

@@ -6,13 +6,13 @@ from typing import Any
 __all__ = ["require"]
 
 
-def require(module: str, extra: str, purpose: str) -> Any:
+def require(module: str, extra: str | None, purpose: str) -> Any:
     """Import a module of an optional package.
 
     Parameters
     ----------
     module : dotted name of the module
-    extra : extra of softwood that installs the package
+    extra : extra of softwood that installs the package; None: the package is installed by its own name
     purpose : what needs it, the beginning of the error's sentence
 
     Raises
@@ -31,4 +31,5 @@ def require(module: str, extra: str, purpose: str) -> Any:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f'{purpose} needs {package}. Install it with: pip install "softwood[{extra}]"') from error
+        what = package if extra is None else f'"softwood[{extra}]"'
+        raise ImportError(f"{purpose} needs {package}. Install it with: pip install {what}") from error

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.columns import read_table
-from softwood.extras import require
+from softwood.inspect.colours import colours, drawing
 from softwood.inspect.partition import partition_lines
 from softwood.inspect.plane import column_names, limits, numbers, plane_table, two_columns
 from softwood.tree import SoftTree
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_surface"]
 
-# Colours of up to seven classes that most eyes tell apart (Okabe and Ito).
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
 _DEPTH = 0.75  # of a class's colour where the class is certain, so that points stand out
 
 
@@ -155,7 +153,7 @@ def _draw_points(ax: Any, model: Any, data: list[np.ndarray], y: Any, output: in
         ax.scatter(*data, c=values.astype(np.float64), cmap=image.cmap, norm=image.norm, **style)
         return
     labels = model.classes_[values.argmax(axis=1)] if is_matrix else values.ravel()
-    for name, colour in zip(model.classes_, _colours(len(model.classes_)), strict=True):
+    for name, colour in zip(model.classes_, colours(len(model.classes_)), strict=True):
         members = labels == name
         ax.scatter(data[0][members], data[1][members], color=colour, label=str(name), **style)
 
@@ -165,15 +163,8 @@ def _mixed(probabilities: np.ndarray) -> np.ndarray:
     n = probabilities.shape[-1]
     guess = 1 / n if n > 1 else 0.0
     strength = np.clip((probabilities - guess) / (1 - guess), 0.0, 1.0)
-    return np.clip(1.0 - _DEPTH * strength @ (1.0 - _colours(n)), 0.0, 1.0)
-
-
-def _colours(n: int) -> np.ndarray:
-    """Colours of the classes, (n, 3)."""
-    if n <= len(_COLOURS):
-        return _matplotlib("colors").to_rgba_array(_COLOURS[:n])[:, :3]
-    return _matplotlib("cm").turbo(np.linspace(0.05, 0.95, n))[:, :3]
+    return np.clip(1.0 - _DEPTH * strength @ (1.0 - colours(n)), 0.0, 1.0)
 
 
 def _matplotlib(module: str) -> Any:
-    return require(f"matplotlib.{module}", "plots", "Drawing a surface")
+    return drawing(module, "Drawing a surface")
