@@ -35,7 +35,8 @@ class Training:
     link : see `softwood.loops.soft_split`
     scaling : of the inputs
     targets : as they were read
-    mass, watched_mass : total weights of both, before they were brought to mean 1
+    mass, watched_mass : total weights of both, before they were brought to mean 1; a single row that is in both counts
+        in the first alone
     seed : for everything random that follows
     """
 
@@ -51,6 +52,8 @@ class Training:
     def everything(self) -> LearningSet:
         """The rows of both parts, with a target for each class."""
         train, watched = with_all_classes(self.train, self.link), with_all_classes(self.watched, self.link)
+        if self.watched_mass == 0.0:
+            return train
         return together(train, watched, self.mass, self.watched_mass)
 
 
@@ -77,6 +80,7 @@ class GradientModel(TreeEstimator):
         if X_val is None:
             labels = None if isinstance(targets, RealTargets) else _labels(outputs)
             (rows, weights), (held_out, watched_weights) = divide_rows(weights, labels, fraction, rng)
+            watched_mass = float(watched_weights.sum())
             if len(held_out) == 0:  # a single row
                 held_out, watched_weights = rows, weights
             watched = matrix[held_out], outputs[held_out], watched_weights
@@ -84,6 +88,7 @@ class GradientModel(TreeEstimator):
             rows = rng.permutation(len(matrix))
             weights = weights[rows]
             watched = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
+            watched_mass = float(watched[2].sum())
         scaling = Scaling.of(matrix[rows], weights)
         self._scaling = scaling
         return Training(
@@ -93,7 +98,7 @@ class GradientModel(TreeEstimator):
             scaling=scaling,
             targets=targets,
             mass=float(weights.sum()),
-            watched_mass=float(watched[2].sum()),
+            watched_mass=watched_mass,
             seed=seed,
         )
 

@@ -121,7 +121,7 @@ class _OneStageTree(GradientModel):
         if tree.gates.shape != (n_inner, d + 1) or tree.sums.shape[1] != q:
             return None
         weights, bias = scaling.fold_back(tree.gates)
-        gates = np.column_stack([weights * data.scaling.scale, bias + weights @ data.scaling.center])
+        gates = np.column_stack([weights * data.scaling.spread, bias + weights @ data.scaling.center])
         return StagedTree(
             np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
             np.zeros_like(tree.sums), list(tree.history),

@@ -11,6 +11,8 @@ __all__ = ["fitted_start", "random_start"]
 
 # Standard deviation of the first gates' inputs over the rows of the node: noise of a sampled path is about as large.
 SPREAD = 2.0
+# With a spread below this a node counts as constant: its gate would be nothing but rounding.
+LEAST_SPREAD = 1e-12
 # With fewer validation rows than this at a node, its training rows say which gate is better.
 FEW = 20
 
@@ -69,6 +71,8 @@ def _one_column(points: np.ndarray, targets: np.ndarray, weights: np.ndarray) ->
         return None
     column = points[:, feature]
     spread = np.sqrt(np.average((column - np.average(column, weights=weights)) ** 2, weights=weights))
+    if not spread > LEAST_SPREAD:
+        return None
     gate = np.zeros(points.shape[1] + 1)
     gate[feature], gate[-1] = -SPREAD / spread, SPREAD / spread * threshold
     return gate
@@ -95,7 +99,7 @@ def _linear(points: np.ndarray, targets: np.ndarray, weights: np.ndarray, is_cla
     ridge = 1e-3 + 0.5 * d / n
     direction = np.linalg.solve(moved.T @ weighted + ridge * np.eye(d), weighted.T @ coded)
     spread = np.sqrt(weights @ (moved @ direction) ** 2)
-    if not spread > 1e-12:
+    if not spread > LEAST_SPREAD:
         return None
     direction *= SPREAD / spread
     return np.append(direction, -center @ direction)
