@@ -157,7 +157,7 @@ def test_frame_has_a_line_for_each_column():
 
 def test_missing_pandas_is_answered_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas$"):
+    with pytest.raises(ImportError, match=r"pip install pandas$"):
         gate_contributions(_tree(), X, as_frame=True)
 
 
@@ -168,7 +168,7 @@ def test_unknown_nodes(node):
 
 
 def test_nodes_without_an_oblique_gate():
-    with pytest.raises(ValueError, match="'node' parameter must be a node with an oblique gate. Node 1 is a leaf"):
+    with pytest.raises(ValueError, match=r"'node' parameter must be a node with an oblique gate. Node 1 is a leaf"):
         gate_contributions(_tree(), X, node=1)
     mixed = _tree(
         gate=[Gate.OBLIQUE, -1, Gate.KERNEL, -1, -1],
@@ -182,7 +182,7 @@ def test_nodes_without_an_oblique_gate():
 @pytest.mark.parametrize("node", [None, 0])
 def test_trees_without_oblique_gates(node):
     model = KernelTreeClassifier(bandwidth=0.1).fit(X, [0, 1])
-    with pytest.raises(ValueError, match="'model' parameter .* oblique gates; each gate of this KernelTreeClassifier"):
+    with pytest.raises(ValueError, match=r"'model' parameter .* oblique gates; each gate of this KernelTreeClassifier"):
         gate_contributions(model, X, node=node)
 
 

@@ -166,15 +166,15 @@ def test_models_without_a_tree(model):
 def test_wrong_arguments(tree):
     with pytest.raises(NotFittedError):
         node_table(SoftTreeClassifier())
-    with pytest.raises(ValueError, match="^y is given without X"):
+    with pytest.raises(ValueError, match=r"^y is given without X"):
         node_table(tree, y=[1.0])
-    with pytest.raises(ValueError, match="^sample_weight is given without X"):
+    with pytest.raises(ValueError, match=r"^sample_weight is given without X"):
         node_table(tree, sample_weight=[1.0])
     with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 2\), got \(4, 1\)"):
         node_table(tree, X[:, :1])
-    with pytest.raises(ValueError, match="y must have as many rows as X. Got 3 rows, X has 4"):
+    with pytest.raises(ValueError, match=r"y must have as many rows as X. Got 3 rows, X has 4"):
         node_table(tree, X, [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="y must have 1 columns, one for each output of the tree. Got 2"):
+    with pytest.raises(ValueError, match=r"y must have 1 columns, one for each output of the tree. Got 2"):
         node_table(tree, X, X)
     with pytest.raises(ValueError, match="sample_weight"):
         node_table(tree, X, sample_weight=[1.0])
