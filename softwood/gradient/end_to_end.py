@@ -148,7 +148,7 @@ class _EndToEndTree(GradientModel):
         def after() -> bool:
             nonlocal since
             tree.gates = model.gates
-            tree.add_up(model.rows)
+            tree.alive = _dividing(tree.add_up(model.rows), n_gates)
             losses = row_losses(tree.read(watched, prior)[1], watched.targets, model.is_class)
             loss = float(np.average(losses, weights=watched.weights))
             tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
@@ -160,14 +160,18 @@ class _EndToEndTree(GradientModel):
         after()
         model.run(n_gates, 0, np.geomspace(1.0, steepest, limits[0]), rate, after)
         tree.gates = best[1]
-        bottom = tree.add_up(model.rows)
-        is_full = np.zeros(2 * n_gates + 1, dtype=np.int64)
-        is_full[bottom] = 1
-        for node in range(n_gates - 1, -1, -1):
-            is_full[node] = is_full[2 * node + 1] + is_full[2 * node + 2]
-        tree.alive = is_full[:n_gates] > 1  # a split that divides no rows is none
+        tree.alive = _dividing(tree.add_up(model.rows), n_gates)
         self.history_ = tree.history
         return tree
+
+
+def _dividing(bottom: np.ndarray, n_gates: int) -> np.ndarray:
+    """Which nodes are split, (n_gates,): those whose rows end at more than one node of the last level, `bottom`."""
+    n_ends = np.zeros(2 * n_gates + 1, dtype=np.int64)
+    n_ends[bottom] = 1
+    for node in range(n_gates - 1, -1, -1):
+        n_ends[node] = n_ends[2 * node + 1] + n_ends[2 * node + 2]
+    return n_ends[:n_gates] > 1
 
 
 class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):

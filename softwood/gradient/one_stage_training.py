@@ -171,9 +171,6 @@ def train_one_stage(
 def prune(tree: StagedTree, watched: LearningSet, is_class: bool, prior: float) -> None:
     """Drop every split, from the bottom up, whose removal does not raise the loss of the watched rows."""
     alive = tree.alive
-    reached = set(tree.splits())
-    for node in range(tree.n_inner):
-        alive[node] = node in reached  # what no row can reach is not split
     leaves, prediction = tree.read(watched, prior)
     losses = watched.weights * row_losses(prediction, watched.targets, is_class)
     path = np.zeros((len(watched), tree.n_inner), dtype=bool)
@@ -181,7 +178,7 @@ def prune(tree: StagedTree, watched: LearningSet, is_class: bool, prior: float) 
     while np.any(above > 0):
         above = np.where(above > 0, (above - 1) >> 1, 0)
         path[np.arange(len(above)), above] = True
-    for node in sorted(reached, reverse=True):
+    for node in sorted(tree.splits(), reverse=True):
         rows = np.flatnonzero(path[:, node]) if node else np.arange(len(watched))
         alive[node] = False
         trial = tree.read(watched.take_raw(rows), prior)[1] if len(rows) else np.empty((0, tree.sums.shape[1]))
@@ -190,3 +187,6 @@ def prune(tree: StagedTree, watched: LearningSet, is_class: bool, prior: float) 
             losses[rows] = after
         else:
             alive[node] = True
+    kept = tree.splits()
+    alive[:] = False  # what no row can reach is not split
+    alive[kept] = True

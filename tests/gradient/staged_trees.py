@@ -1,0 +1,48 @@
+"""One-stage, budding and end-to-end trees for tests: their classes, small data and models."""
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from softwood import (
+    BuddingTreeClassifier,
+    BuddingTreeRegressor,
+    EndToEndTreeClassifier,
+    EndToEndTreeRegressor,
+    OneStageTreeClassifier,
+    OneStageTreeRegressor,
+)
+
+ONE_STAGE = [OneStageTreeClassifier, OneStageTreeRegressor]
+BUDDING = [BuddingTreeClassifier, BuddingTreeRegressor]
+END_TO_END = [EndToEndTreeClassifier, EndToEndTreeRegressor]
+ALL = ONE_STAGE + BUDDING + END_TO_END
+CLASSIFIERS, REGRESSORS = ALL[::2], ALL[1::2]
+
+
+def problem(model_class, n=150, p=4, seed=0, n_classes=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    signal = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+    if not is_classifier(model_class()):
+        return X, signal
+    return X, np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+
+
+def small(model_class, **parameters):
+    """A model of few passes and little depth, for small data."""
+    few = {"max_epochs": 10, "max_depth": 3, "random_state": 0}
+    if model_class in END_TO_END:
+        few["level_epochs"] = 3
+    return model_class(**{**few, **parameters})
+
+
+def validation_losses(model):
+    return [line["validation_loss"] for line in model.history_]
+
+
+def loss_of(model, X, y):
+    """Cross-entropy of class probabilities, or the squared error in variances of the target that was learned."""
+    if is_classifier(model):
+        found = model.predict_proba(X)[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+        return -np.log(np.maximum(found, 1e-9)).mean()
+    return np.mean((model.predict(X) - y) ** 2)

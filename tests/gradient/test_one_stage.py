@@ -1,0 +1,522 @@
+"""One-stage, budding and end-to-end trees: how good they are, what must not matter, the finished tree, training."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_classifier
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.model_selection import train_test_split
+
+from softwood import Gate, OneStageTreeClassifier, OneStageTreeRegressor
+from softwood.gradient import one_stage
+from softwood.gradient.budding import _Buds
+from softwood.gradient.data import LearningSet
+from softwood.gradient.one_stage_training import StagedTree, prune, row_losses
+from softwood.loops import budding as budding_loop
+from softwood.loops.soft_split import IDENTITY
+from tests.gradient.soft_trees import answer, assert_same_tree
+from tests.gradient.staged_trees import (
+    ALL,
+    BUDDING,
+    CLASSIFIERS,
+    END_TO_END,
+    ONE_STAGE,
+    REGRESSORS,
+    loss_of,
+    problem,
+    small,
+    validation_losses,
+)
+from tests.reference.soft import LINKS, predict, random_targets
+
+every = pytest.mark.parametrize("model_class", ALL)
+one_stage_both = pytest.mark.parametrize("model_class", ONE_STAGE)
+architectures = pytest.mark.parametrize("architecture", ["proximal", "joint", "gumbel"])
+
+# ------------------------------------------------------------------ how good they are
+
+
+@pytest.mark.parametrize("model_class", CLASSIFIERS)
+@pytest.mark.parametrize(("load", "least"), [(load_digits, 0.89), (load_breast_cancer, 0.93)])
+def test_accuracy(model_class, load, least):
+    X, y = load(return_X_y=True)
+    scores = []
+    for seed in range(3):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=seed, stratify=y)
+        scores.append(model_class(max_depth=6, random_state=seed).fit(X_train, y_train).score(X_test, y_test))
+    assert np.mean(scores) >= least
+
+
+@pytest.mark.parametrize("model_class", REGRESSORS)
+def test_a_regressor_is_better_than_a_constant(model_class):
+    X, y = load_diabetes(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    assert model_class(max_depth=3, random_state=0).fit(X_train, y_train).score(X_test, y_test) > 0.1
+    X, y = problem(model_class, n=600)
+    assert model_class(max_depth=4, random_state=0).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.4
+
+
+@pytest.mark.parametrize("start", ["fitted", "random"])
+@architectures
+def test_every_way_learns(architecture, start):
+    X, y = problem(OneStageTreeClassifier, n=600, n_classes=2)
+    model = OneStageTreeClassifier(architecture=architecture, start=start, max_depth=4, random_state=0)
+    assert model.fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
+
+
+@every
+def test_oblique_borders_need_few_splits(model_class):
+    X = np.random.default_rng(0).normal(size=(600, 5))
+    y = (X.sum(axis=1) > 0).astype(int)
+    model = small(model_class, max_depth=1, max_epochs=40).fit(X[:300], y[:300])
+    assert np.mean((model.predict(X[300:]) > 0.5) == y[300:]) > 0.9
+
+
+# ------------------------------------------------------------------ the search of the shape
+
+
+def noisy(n=900):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 5))
+    return X, ((X[:, 0] + X[:, 1] > 0) ^ (rng.random(n) < 0.2)).astype(int)
+
+
+@pytest.mark.parametrize("architecture", ["proximal", "gumbel"])
+def test_the_search_prunes_at_no_loss_of_accuracy(architecture):
+    X, y = noisy()
+    n_splits, searched, plain = [], [], []
+    for seed in range(4):
+        model = OneStageTreeClassifier(architecture=architecture, random_state=seed).fit(X[:500], y[:500])
+        full = OneStageTreeClassifier(architecture="joint", architecture_rate=0.0, random_state=seed)
+        n_splits.append(model.get_n_leaves() - 1)
+        searched.append(model.score(X[500:], y[500:]))
+        plain.append(full.fit(X[:500], y[:500]).score(X[500:], y[500:]))
+        assert full.get_n_leaves() > 50
+    assert np.mean(n_splits) < 35  # of 63
+    assert np.mean(searched) >= np.mean(plain) - 0.005
+
+
+def test_the_search_itself_prunes_not_only_the_last_pass():
+    X, y = noisy()
+    model = OneStageTreeClassifier(random_state=0, split_cost=0.01).fit(X[:500], y[:500])
+    assert model.history_[0]["n_splits"] == 63
+    assert min(line["n_splits"] for line in model.history_) < 45
+    still = OneStageTreeClassifier(random_state=0, architecture_rate=0.0).fit(X[:500], y[:500])
+    assert {line["n_splits"] for line in still.history_} == {63}
+
+
+@one_stage_both
+@architectures
+def test_dear_splits_are_fewer(model_class, architecture):
+    X, y = problem(model_class, n=300)
+    n_splits = []
+    for cost in (0.0, 10.0):
+        model = small(model_class, architecture=architecture, split_cost=cost, max_depth=4, max_epochs=30, warm_up=0)
+        n_splits.append(model.fit(X, y).history_[-1]["n_splits"])
+    assert n_splits[1] < n_splits[0]
+    assert n_splits[1] >= 1  # the root is not pruned by a price
+
+
+@one_stage_both
+def test_the_shape_is_not_trained_while_gates_warm_up(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, warm_up=5, split_cost=10.0).fit(X, y)
+    n_splits = [line["n_splits"] for line in model.history_]
+    assert n_splits[:6] == [7] * 6
+    assert n_splits[6] < 7
+
+
+def test_joint_trees_have_no_validation_rows(monkeypatch):
+    X, y = problem(OneStageTreeClassifier)
+    seen = []
+
+    def spy(tree, train, watched, *rest):
+        seen.append((len(train), train is watched))
+        return train_one_stage(tree, train, watched, *rest)
+
+    train_one_stage = one_stage.train_one_stage
+    monkeypatch.setattr(one_stage, "train_one_stage", spy)
+    model = small(OneStageTreeClassifier, architecture="joint").fit(X, y)
+    assert seen == [(150, True)]
+    assert all(line["training_loss"] == line["validation_loss"] for line in model.history_)
+    small(OneStageTreeClassifier).fit(X, y)
+    assert seen[1] == (111, False) or 105 < seen[1][0] < 120
+    other, target = problem(OneStageTreeClassifier, seed=1)
+    one = small(OneStageTreeClassifier, architecture="joint").fit(X, y, X_val=X, y_val=y)
+    two = small(OneStageTreeClassifier, architecture="joint").fit(X, y, X_val=other, y_val=target)
+    assert_same_tree(one.tree_, two.tree_)
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+@every
+def test_seeds(model_class):
+    X, y = problem(model_class)
+    one, same, other = (small(model_class, random_state=seed).fit(X, y) for seed in (3, 3, 4))
+    assert_same_tree(one.tree_, same.tree_)
+    assert one.history_ == same.history_
+    assert np.abs(answer(one, X) - answer(other, X)).max() > 1e-3
+
+
+@one_stage_both
+@architectures
+@pytest.mark.parametrize("start", ["fitted", "random"])
+def test_seeds_of_every_way(model_class, architecture, start):
+    X, y = problem(model_class)
+    ways = {"architecture": architecture, "start": start, "warm_up": 1}
+    one, same, other = (small(model_class, random_state=seed, **ways).fit(X, y) for seed in (3, 3, 4))
+    assert_same_tree(one.tree_, same.tree_)
+    assert one.history_ == same.history_
+    assert one.history_ != other.history_
+
+
+@every
+@pytest.mark.parametrize("seed", range(2))
+def test_weights_are_repetition_in_any_order(model_class, seed):
+    X, y = problem(model_class)
+    X[:20, 0] = np.nan
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(0, 6, size=len(X))
+    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
+    parameters = {"class_weight": "balanced"} if is_classifier(model_class()) and seed == 0 else {}
+    one = small(model_class, **parameters).fit(X, y, sample_weight=weights)
+    other = small(model_class, **parameters).fit(X[rows], y[rows])
+    assert one.get_n_leaves() > 1
+    assert one.history_ == other.history_
+    assert_same_tree(one.tree_, other.tree_)
+
+
+@every
+def test_weights_of_validation_rows_are_repetition(model_class):
+    X, y = problem(model_class)
+    X_val, y_val = problem(model_class, seed=1)
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, size=len(X))
+    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
+    one = small(model_class).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=weights)
+    other = small(model_class).fit(X, y, X_val=X_val[rows], y_val=y_val[rows])
+    assert_same_tree(one.tree_, other.tree_)
+    assert one.history_ != small(model_class).fit(X, y, X_val=X_val, y_val=y_val).history_
+
+
+@every
+@pytest.mark.parametrize("factor", [2.0, 1e-100, 1e100])
+def test_a_common_factor_of_the_weights_does_not_matter(model_class, factor):
+    X, y = problem(model_class)
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, size=len(X))
+    one, other = (small(model_class).fit(X, y, sample_weight=weights * f) for f in (1.0, factor))
+    np.testing.assert_allclose(answer(one, X), answer(other, X), atol=1e-6)
+    np.testing.assert_allclose(other.tree_.mass, factor * one.tree_.mass)
+
+
+@every
+@pytest.mark.parametrize("units", [1e-300, 2.0**-30, 1e300, [1e-200, 3.0, 1e5, 0.1]])
+def test_units_of_columns_do_not_matter(model_class, units):
+    X, y = problem(model_class)
+    one, other = small(model_class).fit(X, y), small(model_class).fit(X * units, y)
+    np.testing.assert_allclose(answer(other, X * units), answer(one, X), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(other.feature_importances_, one.feature_importances_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("model_class", REGRESSORS)
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 1e9, 1e300])
+def test_the_unit_of_the_target_does_not_matter(model_class, unit):
+    X, y = problem(model_class)
+    for targets in (y, np.column_stack([y, 2 * y**2])):
+        one, other = small(model_class).fit(X, targets), small(model_class).fit(X, targets * unit)
+        np.testing.assert_allclose(other.predict(X) / unit, one.predict(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("model_class", CLASSIFIERS)
+def test_names_of_classes_do_not_matter(model_class):
+    X, y = problem(model_class)
+    one, other = small(model_class).fit(X, y), small(model_class).fit(X, np.array(["a", "b", "c"])[y])
+    assert_same_tree(one.tree_, other.tree_)
+    assert np.array_equal(other.predict(X), np.array(["a", "b", "c"])[one.predict(X)])
+
+
+# ------------------------------------------------------------------ the finished tree
+
+
+@one_stage_both
+@architectures
+@pytest.mark.parametrize("seed", range(2))
+def test_the_finished_tree_is_the_living_part(model_class, architecture, seed):
+    X, y = problem(model_class, n=300)
+    model = small(model_class, architecture=architecture, max_depth=5, max_epochs=20, random_state=seed).fit(X, y)
+    staged, tree = model._staged, model.tree_
+    splits = staged.splits()
+    assert all(node == 0 or (node - 1) // 2 in splits for node in splits)  # every path consists of kept nodes
+    assert all(staged.alive[node] for node in splits)
+    leaves, pending = [], [0]
+    while pending:
+        node = pending.pop()
+        if tree.children_left[node] < 0:
+            leaves.append(node)
+            assert tree.gate[node] == Gate.LEAF
+        else:
+            assert tree.gate[node] == Gate.OBLIQUE
+            assert tree.children_right[node] >= 0
+            pending += [tree.children_left[node], tree.children_right[node]]
+    assert model.get_n_leaves() == len(leaves) == len(splits) + 1
+    assert tree.n_nodes == 2 * len(splits) + 1  # nothing else is in it
+    assert model.get_depth() == max(int(np.log2(node + 1)) for node in splits) + 1
+    assert tree.is_crisp
+    shares = model.memberships(X).toarray()
+    assert np.all(np.isin(shares, [0.0, 1.0]))
+    assert np.all(shares[:, leaves].sum(axis=1) == 1)
+
+
+@one_stage_both
+@architectures
+def test_the_finished_tree_predicts_what_training_reads(model_class, architecture):
+    X, y = problem(model_class, n=300, n_classes=2)
+    model = small(model_class, architecture=architecture, max_depth=5).fit(X, y)
+    new = np.random.default_rng(5).normal(size=(200, 4))
+    rows = LearningSet(model._scaling.standardise(new), np.zeros((200, 1)), np.ones(200))
+    leaves, read = model._staged.read(rows, model.prior)
+    found = answer(model, new)
+    if is_classifier(model):
+        np.testing.assert_allclose(found, read, atol=1e-12)
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    else:
+        np.testing.assert_allclose(found, y.mean() + y.std() * read[:, 0], atol=1e-9)
+    assert len(np.unique(leaves)) == len(np.unique(model.apply(new)))
+
+
+@every
+def test_masses_and_impurities_are_those_of_all_rows(model_class):
+    X, y = problem(model_class, n_classes=2)
+    weights = np.random.default_rng(0).integers(1, 4, size=len(X)).astype(float)
+    other, target = problem(model_class, seed=1, n_classes=2)
+    for given in ({}, {"X_val": other, "y_val": target}):
+        if model_class in BUDDING and not given:
+            continue  # those of the training rows alone
+        model = small(model_class).fit(X, y, sample_weight=weights, **given)
+        parts = weights[:, None] * model.memberships(X).toarray()
+        np.testing.assert_allclose(model.tree_.mass, parts.sum(axis=0))
+        mass = np.maximum(parts.sum(axis=0), 1e-12)
+        variance = parts.T @ y**2 / mass - (parts.T @ y / mass) ** 2
+        expected = 2 * variance if is_classifier(model) else variance  # Gini: both classes
+        np.testing.assert_allclose(model.tree_.impurity, expected, atol=1e-9)
+
+
+@one_stage_both
+def test_values_are_those_of_all_rows_with_the_prior(model_class):
+    X, y = problem(model_class, n_classes=2)
+    model = small(model_class, prior=2.0).fit(X, y)
+    tree, shares = model.tree_, model.memberships(X).toarray()
+    targets = np.eye(2)[y] if is_classifier(model) else y[:, None]
+    for node in range(tree.n_nodes):
+        mine = targets[shares[:, node] == 1]
+        if node == 0:
+            expected = mine.mean(axis=0)
+        else:
+            expected = (mine.sum(axis=0) + 2.0 * tree.value[tree.parent[node]]) / (len(mine) + 2.0)
+        np.testing.assert_allclose(tree.value[node], expected)
+
+
+@pytest.mark.parametrize("model_class", END_TO_END)
+def test_an_end_to_end_tree_is_crisp_and_has_no_split_of_nothing(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, max_depth=6).fit(X, y)
+    assert model.tree_.is_crisp
+    assert np.all(np.isin(model.memberships(X).toarray(), [0.0, 1.0]))
+    inner = np.flatnonzero(model.tree_.children_left >= 0)
+    assert np.all(model.tree_.mass[inner] > 1)
+    assert model.get_n_leaves() <= 64
+
+
+@pytest.mark.parametrize(("link", "q"), LINKS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_budding_tree_as_a_tree_of_gates_responds_the_same(link, q, seed):
+    rng = np.random.default_rng(seed)
+    rows = LearningSet(rng.normal(size=(40, 3)), random_targets(rng, 40, q, link), np.ones(40))
+    buds = _Buds(rows, link, 3, seed)
+    buds.buds[:] = [0.7, 1.0, 0.2, 0.0, 0.5, 1.0, 0.1]
+    buds.wake()
+    out = np.empty((40, q))
+    budding_loop.budding_outputs(
+        rows.points, buds.gates, buds.values, buds.buds, buds.awake, buds.living, buds.sides, buds.outputs, out
+    )
+    left, right, gates, values = buds.grown().arrays()
+
+    def response(x, node=0):
+        if left[node] < 0:
+            return values[node]
+        g = 1 / (1 + np.exp(-gates[node, :-1] @ x - gates[node, -1]))
+        return g * response(x, left[node]) + (1 - g) * response(x, right[node])
+
+    np.testing.assert_allclose(np.array([response(x) for x in rows.points]), out)
+
+
+@pytest.mark.parametrize("model_class", BUDDING)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_finished_budding_tree_predicts_the_same_as_its_own_loop(model_class, n_classes, monkeypatch):
+    X, y = problem(model_class, n_classes=n_classes)
+    kept = []
+    grown = _Buds.grown
+
+    def spy(self):
+        rows = model._scaling.standardise(X)
+        out = np.empty((len(X), self.values.shape[1]))
+        budding_loop.budding_outputs(
+            rows, self.gates, self.values, self.buds, self.awake, self.living, self.sides, self.outputs, out
+        )
+        kept.append(np.array([predict(row, self.link) for row in out]))
+        assert self.link != IDENTITY or not is_classifier(model)
+        return grown(self)
+
+    monkeypatch.setattr(_Buds, "grown", spy)
+    model = small(model_class, max_epochs=20)
+    found = answer(model.fit(X, y), X)
+    if not is_classifier(model):
+        np.testing.assert_allclose((found - y.mean()) / y.std(), kept[-1][:, 0], atol=1e-9)
+    else:
+        np.testing.assert_allclose(found[:, 1:] if n_classes == 2 else found, kept[-1], atol=1e-12)
+
+
+@every
+def test_importances(model_class):
+    X, y = problem(model_class, n=500, n_classes=2)
+    model = small(model_class, max_depth=4, max_epochs=40).fit(X, y)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.argmin() == 3
+
+
+# ------------------------------------------------------------------ training
+
+
+@every
+def test_history_is_a_plain_table(model_class):
+    X, y = problem(model_class)
+    model = small(model_class).fit(X, y)
+    table = pd.DataFrame(model.history_)
+    assert table["epoch"].is_monotonic_increasing
+    assert table["epoch"].is_unique
+    assert np.isfinite(table.to_numpy(dtype=float)).all()
+    assert "validation_loss" in table
+    if model_class not in END_TO_END:
+        assert {"training_loss", "n_splits"} <= set(table)
+    assert len(table) <= 11
+
+
+@every
+def test_the_best_pass_is_kept(model_class):
+    X, y = problem(model_class)
+    X_val, y_val = problem(model_class, seed=1)
+    model = small(model_class, max_epochs=40, patience=5).fit(X, y, X_val=X_val, y_val=y_val)
+    losses = validation_losses(model)
+    best = int(np.argmin(losses))
+    assert len(losses) <= best + 6  # patience
+    found = loss_of(model, X_val, y_val)
+    if not is_classifier(model):
+        found /= y.var() * (2 if model_class in BUDDING else 1)
+    if model_class in ONE_STAGE:
+        assert found <= losses[best] * (1 + 1e-9)  # pruning never raises it
+    else:
+        assert found == pytest.approx(losses[best])
+
+
+@one_stage_both
+@pytest.mark.parametrize("seed", range(4))
+def test_pruning_never_raises_the_loss_and_leaves_nothing_to_prune(model_class, seed):
+    rng = np.random.default_rng(seed)
+    is_class = is_classifier(model_class())
+    targets = np.eye(3)[rng.integers(0, 3, size=80)] if is_class else rng.normal(size=(80, 2))
+    rows = LearningSet(rng.normal(size=(80, 2)), targets, rng.uniform(0.5, 2.0, size=80))
+    train, watched = rows.take(np.arange(40)), rows.take(np.arange(40, 80))
+    q = targets.shape[1]
+    tree = StagedTree(
+        rng.normal(size=(15, 3)), np.ones(15), rng.random(15) < 0.8, np.zeros(31), np.zeros((31, q))
+    )  # fmt: skip
+    tree.alive[0] = True
+    tree.add_up(train)
+
+    def loss():
+        return np.average(row_losses(tree.read(watched, 1.0)[1], watched.targets, is_class), weights=watched.weights)
+
+    before, n_before = loss(), len(tree.splits())
+    prune(tree, watched, is_class, 1.0)
+    after, splits = loss(), tree.splits()
+    assert after <= before * (1 + 1e-9)
+    assert len(splits) < n_before
+    assert np.flatnonzero(tree.alive).tolist() == sorted(splits)
+    for node in splits:
+        if not {2 * node + 1, 2 * node + 2} & set(splits):
+            tree.alive[node] = False
+            assert loss() > after
+            tree.alive[node] = True
+
+
+@one_stage_both
+def test_warm_start_continues(model_class):
+    X, y = problem(model_class, n=300)
+    model = small(model_class, warm_start=True, max_epochs=4).fit(X, y)
+    first, n_first = min(validation_losses(model)), len(model.history_)
+    lines = list(model.history_)
+    model.fit(X, y)
+    assert model.history_[:n_first] == lines
+    assert len(model.history_) > n_first
+    assert [line["epoch"] for line in model.history_] == list(range(len(model.history_)))
+    assert min(validation_losses(model)) <= first
+    # it begins where it ended: the pruned tree of the same rows
+    assert validation_losses(model)[n_first] <= first * (1 + 1e-9)
+    cold = small(model_class, max_epochs=4).fit(X, y)
+    assert cold.history_ == lines
+    again = small(model_class, max_epochs=4).fit(X, y).fit(X, y)
+    assert again.history_ == lines  # without warm_start
+
+
+@one_stage_both
+def test_warm_start_with_another_shape_begins_anew(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, warm_start=True).fit(X, y)
+    for parameters, rows, targets in (
+        ({"max_depth": 2}, X, y),
+        ({"max_depth": 3}, X[:, :3], y),
+        ({}, X[:, :3], np.where(y == 2, 0, y) if is_classifier(model) else np.column_stack([y, y])),
+    ):
+        model.set_params(**parameters).fit(rows, targets)
+        expected = small(model_class, **{"max_depth": model.max_depth}).fit(rows, targets)
+        assert model.history_ == expected.history_
+        assert_same_tree(model.tree_, expected.tree_)
+
+
+@one_stage_both
+def test_warm_start_in_other_units(model_class):
+    X, y = problem(model_class)
+    X[:, 3] = 1.0  # a constant column says nothing, before and after
+    model = small(model_class, warm_start=True, max_epochs=3).fit(X, y)
+    gates = model._staged.gates.copy()
+    model.set_params(max_epochs=1, learning_rate=1e-12).fit(X, y)
+    np.testing.assert_allclose(model._staged.gates[:, [0, 1, 2, 4]], gates[:, [0, 1, 2, 4]], atol=1e-9)
+    moved = 5.0 + 3.0 * X[::2]
+    model.fit(moved, y[::2])
+    np.testing.assert_array_equal(model.apply(moved) >= 0, True)
+    assert np.isfinite(model._staged.gates).all()
+
+
+@pytest.mark.parametrize("start", ["fitted", "random"])
+def test_l1_leaves_few_weights_and_l2_small_ones(start):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    y = X[:, 0] + X[:, 1] > 0
+    weights = []
+    for given in ({}, {"l1": 0.01}, {"l2": 0.02}):
+        model = small(OneStageTreeClassifier, start=start, learning_rate=0.01, max_depth=2, max_epochs=60, **given)
+        weights.append(np.abs(model.fit(X, y)._staged.gates[:, :-1]))
+        assert model.score(X, y) > 0.92
+    free, sparse, drawn = weights
+    assert np.all(free > 0)
+    assert np.mean(sparse == 0) > 0.5
+    assert np.all(sparse[0, :2] > 1.0)
+    assert drawn.sum() < 0.6 * free.sum()
+
+
+def test_a_prior_makes_values_alike():
+    X, y = problem(OneStageTreeRegressor)
+    spreads = [np.ptp(small(OneStageTreeRegressor, prior=p).fit(X, y).predict(X)) for p in (1e-30, 1.0, 1e6)]
+    assert spreads[0] >= spreads[1] > spreads[2]
+    assert spreads[2] < 1e-3
