@@ -12,7 +12,15 @@ from softwood.base import ClassifierBase, RegressorBase
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet, Scaling, with_all_classes
 from softwood.gradient.model import GradientModel, Training
-from softwood.gradient.one_stage_training import MODES, StagedTree, StageRules, first_tree, prune, train_one_stage
+from softwood.gradient.one_stage_training import (
+    MODES,
+    StagedTree,
+    StageRules,
+    first_tree,
+    prune,
+    settle,
+    train_one_stage,
+)
 from softwood.loops.one_stage import step_value
 from softwood.parameters import check_choice, check_flag, check_integer, check_number
 from softwood.targets import ClassTargets, RealTargets
@@ -101,9 +109,11 @@ class _OneStageTree(GradientModel):
         tree = self._continued(before, data, rules) or first_tree(train, watched, is_class, rules, data.seed)
         try:
             train_one_stage(tree, train, watched, is_class, rules, data.seed, self._tell())
-        finally:
             if rules.architecture != "joint":
                 prune(tree, watched, is_class, rules.prior)
+                if X_val is None:
+                    settle(tree, everything, rules, data.seed)
+        finally:
             self._keep(tree, everything, data, rules)
         return self
 
@@ -232,8 +242,8 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     gradient goes straight through the sampling; values of nodes are means of the rows that pass them; and a number for
     each node, trained on validation rows by proximal steps, says whether it is split or a leaf. A node that was pruned
     can bud again. What is watched, kept and returned is the discrete tree. At the end splits that do not help the
-    validation rows are dropped, and the values are taken from all rows. Inputs are standardised inside; a missing value
-    counts as the column's mean, a category is a column of 0 and 1.
+    validation rows are dropped, gates are trained on all rows for five passes more, and values are taken from all rows.
+    Inputs are standardised inside; a missing value counts as the column's mean, a category is a column of 0 and 1.
 
     Parameters
     ----------

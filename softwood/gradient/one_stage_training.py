@@ -17,6 +17,8 @@ __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
 MODES = {"proximal": loop.PROXIMAL, "joint": loop.JOINT, "gumbel": loop.GUMBEL}
 # Probabilities below this count as it in the cross-entropy that is watched.
 LEAST_PROBABILITY = 1e-9
+# Passes over all rows, validation rows too, when the shape is known; with this part of the learning rate.
+FINAL_PASSES, FINAL_RATE = 5, 0.3
 
 
 @dataclass(frozen=True)
@@ -122,12 +124,7 @@ def train_one_stage(
     if mode == loop.JOINT:
         watched = train
     rng = np.random.default_rng([seed, 4])
-    d, q, n_inner, depth = train.points.shape[1], train.targets.shape[1], tree.n_inner, rules.max_depth
-    bottom = tree.add_up(train)
-    first, second = np.zeros_like(tree.gates), np.zeros_like(tree.gates)
-    steps, gradient, touched = np.zeros(n_inner, np.int64), np.zeros((n_inner, d + 1)), np.zeros(n_inner, dtype=bool)
-    by_architecture = np.zeros(n_inner)
-    scratch = np.empty(depth, np.int64), np.empty(depth), np.empty((depth + 1, q)), np.empty(q)
+    bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
 
     def enter(epoch: int) -> float:
         """Add a line to the history and return the loss that is watched."""
@@ -151,9 +148,8 @@ def train_one_stage(
             loop.train_pass(
                 train.points, train.targets, train.weights, rng.permutation(len(train)), watched.points,
                 watched.targets, watched.weights, rng.permutation(len(watched)), rules.batch, mode, tree.gates,
-                tree.gamma, tree.alive, n_inner, bottom, tree.mass, tree.sums, rules.prior, rules.rate, rules.l1,
-                rules.l2, gamma_rate, rules.split_cost, np.uint64(rng.integers(1, 2**62)), first, second, steps,
-                gradient, touched, by_architecture, *scratch,
+                tree.gamma, tree.alive, tree.n_inner, bottom, tree.mass, tree.sums, rules.prior, rules.rate, rules.l1,
+                rules.l2, gamma_rate, rules.split_cost, np.uint64(rng.integers(1, 2**62)), *state,
             )  # fmt: skip
             loop.discretise(loop.PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
             bottom = tree.add_up(train)
@@ -166,6 +162,31 @@ def train_one_stage(
     finally:
         _, tree.gates, tree.gamma, tree.alive = best
         tree.add_up(train)
+
+
+def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) -> None:
+    """Train the gates of the pruned tree a little more, on all rows; its shape stays."""
+    if not tree.alive[0]:
+        return
+    rng = np.random.default_rng([seed, 9])
+    shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
+    for _ in range(FINAL_PASSES):
+        bottom, order = tree.add_up(rows), rng.permutation(len(rows))
+        loop.train_pass(
+            rows.points, rows.targets, rows.weights, order, rows.points, rows.targets, rows.weights, order, rules.batch,
+            loop.PROXIMAL, tree.gates, shape, tree.alive, tree.n_inner, bottom, tree.mass, tree.sums, rules.prior,
+            FINAL_RATE * rules.rate, rules.l1, rules.l2, 0.0, 0.0, np.uint64(rng.integers(1, 2**62)), *state,
+        )  # fmt: skip
+
+
+def _state_of(tree: StagedTree, depth: int) -> tuple[np.ndarray, ...]:
+    """Moments of Adam, gradients and scratch space of `loop.train_pass`."""
+    n_inner, q = tree.n_inner, tree.sums.shape[1]
+    return (
+        np.zeros_like(tree.gates), np.zeros_like(tree.gates), np.zeros(n_inner, np.int64), np.zeros_like(tree.gates),
+        np.zeros(n_inner, dtype=bool), np.zeros(n_inner), np.empty(depth, np.int64), np.empty(depth),
+        np.empty((depth + 1, q)), np.empty(q),
+    )  # fmt: skip
 
 
 def prune(tree: StagedTree, watched: LearningSet, is_class: bool, prior: float) -> None:
