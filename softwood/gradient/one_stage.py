@@ -97,7 +97,7 @@ class _OneStageTree(GradientModel):
             the finished tree are those of `X` alone then
         """
         rules = self._check_parameters()
-        before = self._begun() if self.warm_start else None
+        before = getattr(self, "_unpruned", None) if self.warm_start else None
         data = self._read_learning_data(
             X, y, sample_weight, X_val, y_val, sample_weight_val, float(self.validation_fraction)
         )
@@ -107,21 +107,23 @@ class _OneStageTree(GradientModel):
         if rules.architecture == "joint":  # no validation rows: all are trained on
             train = watched = everything
         tree = self._continued(before, data, rules) or first_tree(train, watched, is_class, rules, data.seed)
+        finished = tree
         try:
             train_one_stage(tree, train, watched, is_class, rules, data.seed, self._tell())
             if rules.architecture != "joint":
-                prune(tree, watched, is_class, rules.prior)
+                finished = tree.copy()
+                prune(finished, watched, is_class, rules.prior)
                 if X_val is None:
-                    settle(tree, everything, rules, data.seed)
+                    settle(finished, everything, rules, data.seed)
         finally:
-            self._keep(tree, everything, data, rules)
+            # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
+            self._unpruned = tree, data.scaling
+            self._keep(finished, everything, data, rules)
         return self
 
-    def _begun(self) -> tuple[StagedTree, Any] | None:
-        """The tree of an earlier fit, and its scaling."""
-        return (self._staged, self._scaling) if hasattr(self, "_staged") else None
-
-    def _continued(self, before: tuple[StagedTree, Any] | None, data: Training, rules: StageRules) -> StagedTree | None:
+    def _continued(
+        self, before: tuple[StagedTree, Scaling] | None, data: Training, rules: StageRules
+    ) -> StagedTree | None:
         """The tree of an earlier fit in the units of this one; None if there is none, or of another shape."""
         if before is None:
             return None

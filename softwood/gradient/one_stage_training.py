@@ -63,6 +63,12 @@ class StagedTree:
         """Number of nodes that can be split."""
         return len(self.gates)
 
+    def copy(self) -> StagedTree:
+        """The same tree; only the history is shared."""
+        return StagedTree(
+            self.gates.copy(), self.gamma.copy(), self.alive.copy(), self.mass.copy(), self.sums.copy(), self.history
+        )
+
     def splits(self) -> list[int]:
         """The nodes that are split and reached, parents first."""
         found, level = [], [0]
@@ -123,7 +129,7 @@ def train_one_stage(
     mode = MODES[rules.architecture]
     if mode == loop.JOINT:
         watched = train
-    rng = np.random.default_rng([seed, 4])
+    rng = np.random.default_rng([seed, 4, len(tree.history)])  # a warm start goes on, and does not repeat itself
     bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
 
     def enter(epoch: int) -> float:

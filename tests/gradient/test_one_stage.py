@@ -451,9 +451,30 @@ def test_pruning_never_raises_the_loss_and_leaves_nothing_to_prune(model_class, 
 
 
 @one_stage_both
+@pytest.mark.parametrize("architecture", ["proximal", "gumbel"])
+def test_the_pruned_tree_settles_on_all_rows(model_class, architecture, monkeypatch):
+    X, y = problem(model_class, n=300)
+    ways = {"architecture": architecture, "max_depth": 4}
+    settled = small(model_class, **ways).fit(X, y)
+    given = small(model_class, **ways).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:])
+    monkeypatch.setattr(one_stage, "settle", lambda *arguments: None)
+    pruned = small(model_class, **ways).fit(X, y)
+    assert settled.history_ == pruned.history_
+    assert np.array_equal(settled._staged.alive, pruned._staged.alive)  # the shape stays
+    splits = pruned._staged.splits()
+    moved = np.abs(settled._staged.gates - pruned._staged.gates).max(axis=1)
+    assert moved[0] > 0
+    assert moved[splits].max() < 0.3
+    assert not np.delete(moved, splits).any()
+    # validation rows that were given are not learned from
+    assert_same_tree(given.tree_, small(model_class, **ways).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:]).tree_)
+
+
+@one_stage_both
 def test_warm_start_continues(model_class):
     X, y = problem(model_class, n=300)
-    model = small(model_class, warm_start=True, max_epochs=4).fit(X, y)
+    ways = {"max_epochs": 4, "start": "random", "learning_rate": 0.01}
+    model = small(model_class, warm_start=True, **ways).fit(X, y)
     first, n_first = min(validation_losses(model)), len(model.history_)
     lines = list(model.history_)
     model.fit(X, y)
@@ -461,11 +482,14 @@ def test_warm_start_continues(model_class):
     assert len(model.history_) > n_first
     assert [line["epoch"] for line in model.history_] == list(range(len(model.history_)))
     assert min(validation_losses(model)) <= first
-    # it begins where it ended: the pruned tree of the same rows
-    assert validation_losses(model)[n_first] <= first * (1 + 1e-9)
-    cold = small(model_class, max_epochs=4).fit(X, y)
+    # it begins where the training ended, not with the pruned tree: that has seen the validation rows
+    assert validation_losses(model)[n_first] == pytest.approx(first)
+    for _ in range(3):
+        model.fit(X, y)
+    assert min(validation_losses(model)) < first
+    cold = small(model_class, **ways).fit(X, y)
     assert cold.history_ == lines
-    again = small(model_class, max_epochs=4).fit(X, y).fit(X, y)
+    again = small(model_class, **ways).fit(X, y).fit(X, y)
     assert again.history_ == lines  # without warm_start
 
 
@@ -489,9 +513,9 @@ def test_warm_start_in_other_units(model_class):
     X, y = problem(model_class)
     X[:, 3] = 1.0  # a constant column says nothing, before and after
     model = small(model_class, warm_start=True, max_epochs=3).fit(X, y)
-    gates = model._staged.gates.copy()
+    gates = model._unpruned[0].gates.copy()
     model.set_params(max_epochs=1, learning_rate=1e-12).fit(X, y)
-    np.testing.assert_allclose(model._staged.gates[:, [0, 1, 2, 4]], gates[:, [0, 1, 2, 4]], atol=1e-9)
+    np.testing.assert_allclose(model._unpruned[0].gates[:, [0, 1, 2, 4]], gates[:, [0, 1, 2, 4]], atol=1e-9)
     moved = 5.0 + 3.0 * X[::2]
     model.fit(moved, y[::2])
     np.testing.assert_array_equal(model.apply(moved) >= 0, True)
