@@ -431,6 +431,22 @@ def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, aft
 
 
 @one_stage_both
+@pytest.mark.parametrize("after", [10, 12])
+def test_an_interrupt_while_the_pruned_tree_settles(model_class, after, monkeypatch):
+    X, y = problem(model_class)
+    stop_after(monkeypatch, one_stage_training.loop, "train_pass", after)
+    model = small(model_class)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    whole = small(model_class).fit(X, y)
+    assert model.history_ == whole.history_
+    assert len(model.history_) == 11
+    assert np.array_equal(model.tree_.children_left, whole.tree_.children_left)
+    assert np.isfinite(answer(model, X)).all()
+
+
+@one_stage_both
 def test_an_interrupted_fit_can_be_continued(model_class, monkeypatch):
     X, y = problem(model_class)
     model = small(model_class, warm_start=True)
