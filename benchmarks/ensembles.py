@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from measuring import Data, blobs, compare, letter_like, machine, run_python, write_page
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from softwood import KernelBoostingClassifier, KernelExtraTreesClassifier, KernelForestClassifier
@@ -25,7 +26,9 @@ def pair(
 ) -> list[dict]:
     """A row for fitting, and one for predicting 20 000 rows."""
     X, y, X_test, y_test = data
-    ours.fit(X[:3000], y[:3000]).predict_proba(X_test)  # compile
+    # Compile: two trees on all rows, for the code depends on the way of binning, and that on the number of rows.
+    few = {"max_iter": 2} if "max_iter" in ours.get_params() else {"n_estimators": 2}
+    clone(ours).set_params(**few).fit(X, y).predict_proba(X_test)
     fit, peer_fit = compare(lambda: ours.fit(X, y), lambda: peer.fit(X, y), times, is_warm=True)
     rows = np.resize(X_test, (20_000, X.shape[1]))
     predict, peer_predict = compare(lambda: ours.predict_proba(rows), lambda: peer.predict_proba(rows), 3 * times)

@@ -251,7 +251,7 @@ def write_figures(folder: Path, rows: Rows) -> None:
         ax.set_title(name, fontsize=9)
     for ax in axes.flat[len(CLASSES) :]:
         ax.axis("off")
-    axes[0, 0].legend(fontsize=8)
+    axes.flat[len(CLASSES)].legend(*axes[0, 0].get_legend_handles_labels(), frameon=False, loc="center")
     figure.supxlabel("depth")
     figure.supylabel("test accuracy (%)")
     figure.savefig(folder / "one_stage_figure_5.png", dpi=100)
@@ -268,6 +268,6 @@ def write_figures(folder: Path, rows: Rows) -> None:
     ax.set_xticks(np.arange(len(names)), names, rotation=35, ha="right", fontsize=8)
     ax.set_ylim(0, 105)
     ax.set_ylabel("accuracy or R² (%)")
-    ax.legend(fontsize=8, ncols=3, loc="lower left")
+    figure.legend(fontsize=8, ncols=6, loc="outside upper center", frameon=False)
     figure.savefig(folder / "one_stage_figure_6.png", dpi=100)
     plt.close(figure)
