@@ -245,9 +245,10 @@ def write_figures(folder: Path, rows: Rows) -> None:
 
     figure, axes = plt.subplots(3, 5, figsize=(13, 7.5), layout="constrained")
     for ax, name in zip(axes.flat, CLASSES, strict=False):
-        for model, style in (("one_stage", "o-"), ("cart", "s--")):
+        styles = {"one_stage": "o-", "cart": "s--", "end_to_end": "^:", "soft": "v:", "budding": "d:"}
+        for model, style in styles.items():
             means = [mean_or_nan(scores(rows, name, model, depth=depth)) for depth in range(1, 10)]
-            ax.plot(range(1, 10), means, style, markersize=3, label=TITLES[model])
+            ax.plot(range(1, 10), means, style, markersize=3, linewidth=1, label=TITLES[model])
         ax.set_title(name, fontsize=9)
     for ax in axes.flat[len(CLASSES) :]:
         ax.axis("off")

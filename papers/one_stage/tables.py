@@ -71,7 +71,7 @@ def tasks(name: str, n_seeds: int) -> Iterator[Task]:
             models = ("one_stage", "one_stage_forest", "xgboost", "linear_svm", "mlp")
             yield from (Task(s, m, seed=seed) for s in everything for m in models)
         elif name == "table7":
-            models = ("one_stage", "cart")
+            models = ("one_stage", "cart", "end_to_end", "soft", "budding")
             yield from (Task(s, m, depth=d, seed=seed) for s in CLASSES for d in range(1, 10) for m in models)
         elif name == "table8":
             # parts of all rows, as in the paper, are parts of the 80 % that are not for testing here
