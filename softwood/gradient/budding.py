@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from softwood.base import ClassifierBase, RegressorBase
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, lone_root
-from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.starting import random_start
 from softwood.loops import budding as loop
 from softwood.loops.soft_split import mean_loss
@@ -20,6 +20,18 @@ __all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
 
 # Values of sleeping children differ by about this from their parent's: without it no bud would have a gradient.
 SLEEPING_SPREAD = 0.5
+
+
+class _Rules(NamedTuple):
+    """How the tree is trained; see the parameters of `BuddingTreeClassifier`."""
+
+    depth: int
+    batch: int
+    max_epochs: int
+    patience: int
+    rate: float
+    bud_rate: float
+    split_cost: float
 
 
 class _Buds:
@@ -58,15 +70,12 @@ class _Buds:
             level = [child for node in inner if awake[node] for child in (2 * node + 1, 2 * node + 2)]
         self.awake, self.living = awake, np.array(living, dtype=np.int64)
 
-    def run_pass(
-        self, rows: LearningSet, rules: tuple[int, float, float, float], work: tuple, rng: np.random.Generator
-    ) -> None:
-        """One pass; `rules` are batch size, learning rate, rate and price of buds."""
-        batch, rate, bud_rate, cost = rules
+    def run_pass(self, rows: LearningSet, rules: _Rules, work: tuple, rng: np.random.Generator) -> None:
+        """One pass."""
         loop.budding_pass(
-            rows.points, rows.targets, rows.weights, rng.permutation(len(rows)), batch, self.link, self.gates,
-            self.values, self.buds, self.awake, self.living, rate, bud_rate, cost, self.steps, self.sides, self.outputs,
-            *work,
+            rows.points, rows.targets, rows.weights, rng.permutation(len(rows)), rules.batch, self.link, self.gates,
+            self.values, self.buds, self.awake, self.living, rules.rate, rules.bud_rate, rules.split_cost, self.steps,
+            self.sides, self.outputs, *work,
         )  # fmt: skip
         self.wake()
 
@@ -97,7 +106,7 @@ class _Buds:
         return tree
 
 
-class _BuddingTree(GradientModel):
+class _BuddingTree(ValidatedTree):
     """What classifier and regressor share."""
 
     def __init__(
@@ -127,42 +136,20 @@ class _BuddingTree(GradientModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Train the tree; an interrupt leaves the best pass so far.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : rows that say when to stop, in place of a part of `X`
-        """
-        depth = check_count(self, "max_depth", self.max_depth, high=16)
-        batch = check_count(self, "batch_size", self.batch_size)
-        patience = check_count(self, "patience", self.patience)
-        epochs = check_count(self, "max_epochs", self.max_epochs)
+    def _check_parameters(self) -> _Rules:
         check_count(self, "verbose", self.verbose, low=0)
-        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
-        bud_rate = check_number(self, "bud_rate", self.bud_rate, low=0.0, open_low=True)
-        cost = check_number(self, "split_cost", self.split_cost, low=0.0)
-        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-        buds = _Buds(data.train, data.link, depth, data.seed)
-        self._train(buds, data, (epochs, patience), (batch, rate, bud_rate, cost))
-        return self
+        return _Rules(
+            depth=check_count(self, "max_depth", self.max_depth, high=16),
+            batch=check_count(self, "batch_size", self.batch_size),
+            max_epochs=check_count(self, "max_epochs", self.max_epochs),
+            patience=check_count(self, "patience", self.patience),
+            rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
+            bud_rate=check_number(self, "bud_rate", self.bud_rate, low=0.0, open_low=True),
+            split_cost=check_number(self, "split_cost", self.split_cost, low=0.0),
+        )
 
-    def _train(
-        self, buds: _Buds, data: Training, limits: tuple[int, int], rules: tuple[int, float, float, float]
-    ) -> None:
+    def _train(self, data: Training, rules: _Rules) -> None:
+        buds = _Buds(data.train, data.link, rules.depth, data.seed)
         rng = np.random.default_rng([data.seed, 6])
         work = (
             np.empty_like(buds.values), np.zeros_like(buds.gates), np.zeros_like(buds.values),
@@ -171,7 +158,7 @@ class _BuddingTree(GradientModel):
         self.history_: list[dict[str, Any]] = []
         best, since = (buds.loss(data.watched), buds.grown()), 0
         try:
-            for epoch in range(limits[0]):
+            for epoch in range(rules.max_epochs):
                 buds.run_pass(data.train, rules, work, rng)
                 loss = buds.loss(data.watched)
                 self.history_.append(
@@ -185,7 +172,7 @@ class _BuddingTree(GradientModel):
                 since += 1
                 if loss < best[0]:
                     best, since = (loss, buds.grown()), 0
-                elif since >= limits[1]:
+                elif since >= rules.patience:
                     break
         finally:
             self.tree_ = finish(best[1], data.train, data.mass, data.link, data.scaling, data.targets)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from softwood.base import ClassifierBase
 from softwood.gates import Gate
-from softwood.gradient.data import LearningSet, with_all_classes
-from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.data import LearningSet
+from softwood.gradient.model import Training, ValidatedTree
 from softwood.parameters import check_flag, check_integer, check_number
 from softwood.tree import SoftTree
 
@@ -41,7 +41,7 @@ class _Node:
             pending += node.children[::-1]
 
 
-class LinearDiscriminantTreeClassifier(ClassifierBase, GradientModel):
+class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     """Linear discriminant tree: crisp oblique splits, pruned after growth.
 
     The classes at a node are divided in two groups, and Fisher's linear discriminant separates these: ``w @ x + b > 0``
@@ -101,36 +101,17 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, GradientModel):
         self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Grow and prune the tree.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        y : (n_rows,) labels, or (n_rows, n_classes) class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : rows for pruning, in place of a part of `X`
-        """
+    def _check_parameters(self) -> tuple[float, float]:
         check_flag(self, "prune", self.prune)
-        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        check_integer(self, "max_depth", self.max_depth, low=1, or_none=True)
-        min_mass = check_number(self, "min_mass", self.min_mass, low=0.0)
-        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-        train, watched = with_all_classes(data.train, data.link), with_all_classes(data.watched, data.link)
-        root = _grow(train, watched, np.inf if self.max_depth is None else self.max_depth, min_mass)
+        depth = check_integer(self, "max_depth", self.max_depth, low=1, or_none=True)
+        return np.inf if depth is None else depth, check_number(self, "min_mass", self.min_mass, low=0.0)
+
+    def _train(self, data: Training, rules: tuple[float, float]) -> None:
+        train, watched = data.parts()
+        root = _grow(train, watched, *rules)
         if self.prune:
             _prune(root, watched)
         self.tree_ = _finish(root, train, data)
-        return self
 
 
 def _grow(train: LearningSet, watched: LearningSet, max_depth: float, min_mass: float) -> _Node:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from softwood.base import ClassifierBase, RegressorBase
-from softwood.gradient.data import LearningSet, with_all_classes
-from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.data import LearningSet
+from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage import finish_staged
 from softwood.gradient.one_stage_training import StagedTree, row_losses
 from softwood.gradient.starting import random_start
 from softwood.loops import end_to_end as loop
 from softwood.parameters import check_count, check_number
-from softwood.targets import RealTargets
 
 __all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
 
 BATCH = 32
 # Part of the total variance that a leaf has at least, and rows with the overall shares that it has beside its own.
 LEAST_VARIANCE, PRIOR_ROWS = 1e-3, 1.0
+
+
+class _Rules(NamedTuple):
+    """How the tree is trained; see the parameters of `EndToEndTreeClassifier`."""
+
+    depth: int
+    level_epochs: int
+    max_epochs: int
+    patience: int
+    rate: float
+    steepness: float
+    prior: float
 
 
 class _Expectation:
@@ -66,7 +77,7 @@ class _Expectation:
                 break
 
 
-class _EndToEndTree(GradientModel):
+class _EndToEndTree(ValidatedTree):
     """What classifier and regressor share."""
 
     def __init__(
@@ -94,49 +105,27 @@ class _EndToEndTree(GradientModel):
         self.categorical_features = categorical_features
         self.random_state = random_state
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Train the tree.
+    def _check_parameters(self) -> _Rules:
+        return _Rules(
+            depth=check_count(self, "max_depth", self.max_depth, high=12),
+            level_epochs=check_count(self, "level_epochs", self.level_epochs),
+            max_epochs=check_count(self, "max_epochs", self.max_epochs),
+            patience=check_count(self, "patience", self.patience),
+            rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
+            steepness=check_number(self, "steepness", self.steepness, low=1.0),
+            prior=check_number(self, "prior", self.prior, low=0.0, open_low=True),
+        )
 
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : rows that choose the pass that is kept, in place of a part of `X`
-        """
-        depth = check_count(self, "max_depth", self.max_depth, high=12)
-        level_epochs = check_count(self, "level_epochs", self.level_epochs)
-        limits = check_count(self, "max_epochs", self.max_epochs), check_count(self, "patience", self.patience)
-        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
-        steepest = check_number(self, "steepness", self.steepness, low=1.0)
-        prior = check_number(self, "prior", self.prior, low=0.0, open_low=True)
-        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-        train = with_all_classes(data.train, data.link)
-        is_class = not isinstance(data.targets, RealTargets)
-        model = _Expectation(train, is_class, data.seed, depth)
-        for level in range(depth):
-            model.run(2 ** (level + 1) - 1, 2**level - 1, np.ones(level_epochs), rate)
-        tree = self._anneal(model, data, limits, steepest, rate, prior)
-        everything = data.everything() if X_val is None else train
-        mass = data.mass + (data.watched_mass if X_val is None else 0.0)
-        self.tree_ = finish_staged(tree, everything, mass, data.scaling, data.targets, prior)
-        return self
+    def _train(self, data: Training, rules: _Rules) -> None:
+        train, watched = data.parts()
+        model = _Expectation(train, data.is_class, data.seed, rules.depth)
+        for level in range(rules.depth):
+            model.run(2 ** (level + 1) - 1, 2**level - 1, np.ones(rules.level_epochs), rules.rate)
+        tree = self._anneal(model, watched, rules)
+        self.tree_ = finish_staged(tree, data.everything(), data.total_mass, data.scaling, data.targets, rules.prior)
 
-    def _anneal(
-        self, model: _Expectation, data: Training, limits: tuple[int, int], steepest: float, rate: float, prior: float
-    ) -> StagedTree:
+    def _anneal(self, model: _Expectation, watched: LearningSet, rules: _Rules) -> StagedTree:
         """All gates together, steeper from pass to pass; the pass is kept whose crisp tree validates best."""
-        watched = with_all_classes(data.watched, data.link)
         n_gates, q = len(model.gates), model.rows.targets.shape[1]
         tree = StagedTree(
             model.gates, np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(2 * n_gates + 1),
@@ -149,16 +138,16 @@ class _EndToEndTree(GradientModel):
             nonlocal since
             tree.gates = model.gates
             tree.alive = _dividing(tree.add_up(model.rows), n_gates)
-            losses = row_losses(tree.read(watched, prior)[1], watched.targets, model.is_class)
+            losses = row_losses(tree.read(watched, rules.prior)[1], watched.targets, model.is_class)
             loss = float(np.average(losses, weights=watched.weights))
             tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
             since += 1
             if loss < best[0]:
                 best[:], since = [loss, model.gates.copy()], 0
-            return since >= limits[1]
+            return since >= rules.patience
 
         after()
-        model.run(n_gates, 0, np.geomspace(1.0, steepest, limits[0]), rate, after)
+        model.run(n_gates, 0, np.geomspace(1.0, rules.steepness, rules.max_epochs), rules.rate, after)
         tree.gates = best[1]
         tree.alive = _dividing(tree.add_up(model.rows), n_gates)
         self.history_ = tree.history

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,9 +20,10 @@ from softwood.gradient.data import (
     together,
     with_all_classes,
 )
+from softwood.parameters import check_number
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 
-__all__ = ["GradientModel", "Training"]
+__all__ = ["GradientModel", "Training", "ValidatedTree"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class Training:
     targets : as they were read
     mass, watched_mass : total weights of both, before they were brought to mean 1; a single row that is in both counts
         in the first alone
+    is_given : whether the user gave the validation rows; if not, they are a part of the training rows
     seed : for everything random that follows
     """
 
@@ -47,14 +49,29 @@ class Training:
     targets: ClassTargets | RealTargets
     mass: float
     watched_mass: float
+    is_given: bool
     seed: int
 
+    @property
+    def is_class(self) -> bool:
+        """Whether the targets are classes."""
+        return isinstance(self.targets, ClassTargets)
+
+    def parts(self) -> tuple[LearningSet, LearningSet]:
+        """Rows to learn from and rows that validate, with a target for each class."""
+        return with_all_classes(self.train, self.link), with_all_classes(self.watched, self.link)
+
     def everything(self) -> LearningSet:
-        """The rows of both parts, with a target for each class."""
-        train, watched = with_all_classes(self.train, self.link), with_all_classes(self.watched, self.link)
-        if self.watched_mass == 0.0:
+        """All rows of the user's training data, with a target for each class."""
+        train, watched = self.parts()
+        if self.is_given or self.watched_mass == 0.0:
             return train
         return together(train, watched, self.mass, self.watched_mass)
+
+    @property
+    def total_mass(self) -> float:
+        """Weight of `everything`."""
+        return self.mass if self.is_given else self.mass + self.watched_mass
 
 
 class GradientModel(TreeEstimator):
@@ -99,6 +116,7 @@ class GradientModel(TreeEstimator):
             targets=targets,
             mass=float(weights.sum()),
             watched_mass=watched_mass,
+            is_given=X_val is not None,
             seed=seed,
         )
 
@@ -154,6 +172,45 @@ class GradientModel(TreeEstimator):
     def _matrix(self, X: Any) -> np.ndarray:
         matrix = super()._matrix(X)
         return self._scaling.fill(matrix)
+
+
+class ValidatedTree(GradientModel):
+    """An estimator of one tree that learns from some rows and validates on others."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
+        """Train the tree. Where that takes long, an interrupt leaves the best so far as a working tree.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; a missing value counts as the column's mean.
+        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
+        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X_val, y_val, sample_weight_val : rows that validate, in place of a part of `X`; nothing is then learned from
+            them
+        """
+        rules = self._check_parameters()
+        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
+        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
+        self._train(data, rules)
+        return self
+
+    def _check_parameters(self) -> Any:
+        """The parameters of the training, checked."""
+        raise NotImplementedError
+
+    def _train(self, data: Training, rules: Any) -> None:
+        """Train, and keep the finished tree in ``tree_``, also on an interrupt."""
+        raise NotImplementedError
 
 
 def _plain_reals(y: Any) -> np.ndarray:

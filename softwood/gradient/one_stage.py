@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from softwood.base import ClassifierBase, RegressorBase
 from softwood.gates import Gate
-from softwood.gradient.data import LearningSet, Scaling, with_all_classes
-from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.data import LearningSet, Scaling
+from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage_training import (
     MODES,
     StagedTree,
@@ -29,7 +29,7 @@ from softwood.tree import SoftTree
 __all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
 
 
-class _OneStageTree(GradientModel):
+class _OneStageTree(ValidatedTree):
     """What classifier and regressor share."""
 
     def __init__(
@@ -73,37 +73,10 @@ class _OneStageTree(GradientModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Train the tree.
-
-        An interrupt leaves the best pass so far as a working tree.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; a missing value counts as the column's mean.
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : rows that the shape is trained on, in place of a part of `X`; the values of
-            the finished tree are those of `X` alone then
-        """
-        rules = self._check_parameters()
+    def _train(self, data: Training, rules: StageRules) -> None:
         before = getattr(self, "_unpruned", None) if self.warm_start else None
-        data = self._read_learning_data(
-            X, y, sample_weight, X_val, y_val, sample_weight_val, float(self.validation_fraction)
-        )
-        is_class = not isinstance(data.targets, RealTargets)
-        train, watched = with_all_classes(data.train, data.link), with_all_classes(data.watched, data.link)
-        everything = data.everything() if X_val is None else train
+        is_class, everything = data.is_class, data.everything()
+        train, watched = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
             train = watched = everything
         tree = self._continued(before, data, rules) or first_tree(train, watched, is_class, rules, data.seed)
@@ -113,13 +86,12 @@ class _OneStageTree(GradientModel):
             if rules.architecture != "joint":
                 finished = tree.copy()
                 prune(finished, watched, is_class, rules.prior)
-                if X_val is None:
+                if not data.is_given:
                     settle(finished, everything, rules, data.seed)
         finally:
             # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
             self._unpruned = tree, data.scaling
             self._keep(finished, everything, data, rules)
-        return self
 
     def _continued(
         self, before: tuple[StagedTree, Scaling] | None, data: Training, rules: StageRules
@@ -142,13 +114,11 @@ class _OneStageTree(GradientModel):
     def _keep(self, tree: StagedTree, rows: LearningSet, data: Training, rules: StageRules) -> None:
         self._staged = tree
         self.history_ = tree.history
-        mass = data.mass + (data.watched_mass if len(rows) > len(data.train) else 0.0)
-        self.tree_ = finish_staged(tree, rows, mass, data.scaling, data.targets, rules.prior)
+        self.tree_ = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, rules.prior)
 
     def _check_parameters(self) -> StageRules:
         check_flag(self, "warm_start", self.warm_start)
         check_integer(self, "verbose", self.verbose, low=0)
-        check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
         rules: dict[str, Any] = {
             "architecture": check_choice(self, "architecture", self.architecture, tuple(MODES)),
             "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, high=16),

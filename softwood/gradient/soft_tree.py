@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from softwood.base import ClassifierBase, RegressorBase
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
-from softwood.gradient.model import GradientModel, Training
+from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.refining import RefineRules, refine, refit_values
 from softwood.loops.soft_split import IDENTITY
 from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number
@@ -20,7 +20,7 @@ from softwood.parameters import check_choice, check_count, check_flag, check_int
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 
 
-class _SoftTree(GradientModel):
+class _SoftTree(ValidatedTree):
     """What classifier and regressor share."""
 
     def __init__(
@@ -70,47 +70,23 @@ class _SoftTree(GradientModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-    ) -> Self:
-        """Grow the tree.
-
-        An interrupt leaves the splits that were kept so far as a working tree.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; a missing value counts as the column's mean.
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : rows that decide which splits stay, in place of a part of `X`
-        """
-        rules, refine_rules = self._check_parameters()
-        data = self._read_learning_data(
-            X, y, sample_weight, X_val, y_val, sample_weight_val, float(self.validation_fraction)
-        )
+    def _train(self, data: Training, rules: tuple[SoftRules, RefineRules]) -> None:
+        grow_rules, refine_rules = rules
         tree = lone_root(data.train, data.link)
         self.refine_losses_: list[float] = []
         try:
             grow_soft_tree(
-                data.train, data.watched, data.link, rules, data.seed, tree=tree, progress=self._tell_growth()
+                data.train, data.watched, data.link, grow_rules, data.seed, tree=tree, progress=self._tell_growth()
             )
             if self.refine:
                 self.refine_losses_ = refine(
                     tree, data.train, data.watched, data.link, refine_rules, data.seed, self._tell_refining()
                 )
-                if data.link == IDENTITY and X_val is None:
+                if data.link == IDENTITY and not data.is_given:
                     refit_values(tree, data.everything())
         finally:
-            self._keep(tree, data)
-        return self
+            self.history_ = tree.history
+            self.tree_ = finish(tree, data.train, data.mass, data.link, data.scaling, data.targets)
 
     def harden(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
         """A copy that reads the tree crisply: every row follows one path, by the signs of the gates.
@@ -134,14 +110,9 @@ class _SoftTree(GradientModel):
             crisp.hardening_ = Bunch(soft=scores[0], crisp=scores[1], loss=scores[0] - scores[1])
         return crisp
 
-    def _keep(self, tree: GrownTree, data: Training) -> None:
-        self.history_ = tree.history
-        self.tree_ = finish(tree, data.train, data.mass, data.link, data.scaling, data.targets)
-
     def _check_parameters(self) -> tuple[SoftRules, RefineRules]:
         check_flag(self, "refine", self.refine)
         check_integer(self, "verbose", self.verbose, low=0)
-        check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
         integers: dict[str, Any] = {
             name: check_count(self, name, getattr(self, name)) for name in ("n_steps", "max_epochs", "patience")
         }
