@@ -13,14 +13,11 @@ sides : (n_inner,), outputs, errors : (n_nodes, q), spare : (q,) scratch space
 by_gates, by_values, by_buds : gradients, of the shapes of what they belong to; are added to
 """
 
-import numpy as np
-
 from softwood.loops._compile import compiled
+from softwood.loops.adam import adam_line
 from softwood.loops.gates import sigmoid
 from softwood.loops.one_stage import gate_input
 from softwood.loops.soft_split import fill_errors
-
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
 @compiled
@@ -91,19 +88,6 @@ def add_budding_gradient(
 
 
 @compiled
-def _adam_line(line, gradient, first, second, step, rate):
-    """A step of Adam on one line of parameters; leaves its gradient 0."""
-    correction_1 = 1.0 - BETA_1**step
-    correction_2 = 1.0 - BETA_2**step
-    for j in range(line.shape[0]):
-        g = gradient[j]
-        gradient[j] = 0.0
-        first[j] = BETA_1 * first[j] + (1.0 - BETA_1) * g
-        second[j] = BETA_2 * second[j] + (1.0 - BETA_2) * g * g
-        line[j] -= rate * (first[j] / correction_1) / (np.sqrt(second[j] / correction_2) + EPSILON)
-
-
-@compiled
 def budding_pass(
     points, targets, weights, order, batch, link, gates, values, buds, awake, living, rate, bud_rate, split_cost, steps,
     sides, outputs, errors, by_gates, by_values, by_buds, gate_moments, value_moments,
@@ -127,15 +111,17 @@ def budding_pass(
         for k in range(living.shape[0]):
             node = living[k]
             steps[0, node] += 1
-            _adam_line(
-                values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[0, node], rate
-            )
+            adam_line(
+                values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[0, node], rate, 0,
+                0.0, 0.0,
+            )  # fmt: skip
             if node < n_inner:
                 if awake[node]:
                     steps[1, node] += 1
-                    _adam_line(
-                        gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], steps[1, node], rate
-                    )
+                    adam_line(
+                        gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], steps[1, node], rate,
+                        0, 0.0, 0.0,
+                    )  # fmt: skip
                 moved = buds[node] - bud_rate * (by_buds[node] + split_cost)
                 buds[node] = min(max(moved, 0.0), 1.0)
                 by_buds[node] = 0.0

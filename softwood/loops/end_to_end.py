@@ -14,10 +14,9 @@ shares : (2 n_gates + 1,), belongs : (2 n_gates + 1,) scratch space
 import numpy as np
 
 from softwood.loops._compile import compiled
+from softwood.loops.adam import adam_line
 from softwood.loops.gates import sigmoid
 from softwood.loops.one_stage import gate_input
-
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
 
 @compiled
@@ -91,14 +90,6 @@ def maximise_pass(
                 belongs, gradient,
             )  # fmt: skip
         n_steps += 1
-        correction_1 = 1.0 - BETA_1**n_steps
-        correction_2 = 1.0 - BETA_2**n_steps
         for node in range(first_gate, n_gates):
-            for j in range(gates.shape[1]):
-                g = gradient[node, j]
-                gradient[node, j] = 0.0
-                first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
-                second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
-                size = np.sqrt(second[node, j] / correction_2) + EPSILON
-                gates[node, j] -= rate * first[node, j] / (correction_1 * size)
+            adam_line(gates[node], gradient[node], first[node], second[node], n_steps, rate, 0, 0.0, 0.0)
     return n_steps

@@ -16,11 +16,11 @@ prior : a node's value is the mean of its rows and of so many rows with its pare
 import numpy as np
 
 from softwood.loops._compile import compiled
+from softwood.loops.adam import adam_line
 from softwood.loops.gates import sigmoid
 from softwood.loops.random import next_seed, to_unit
 
 PROXIMAL, JOINT, GUMBEL = 0, 1, 2
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 # A node with less mass is empty: it is what rounding leaves of rows that came and went.
 LEAST_MASS = 1e-9
 
@@ -220,26 +220,6 @@ def add_architecture_gradient(
 
 
 @compiled
-def _adam(node, gates, gradient, first, second, steps, rate, l1, l2):
-    """A step of Adam on one gate; leaves its gradient 0. Nodes that a batch does not touch are left as they are."""
-    steps[node] += 1
-    correction_1 = 1.0 - BETA_1 ** steps[node]
-    correction_2 = 1.0 - BETA_2 ** steps[node]
-    last = gates.shape[1] - 1
-    for j in range(last + 1):
-        g = gradient[node, j]
-        gradient[node, j] = 0.0
-        first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
-        second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
-        size = np.sqrt(second[node, j] / correction_2) + EPSILON
-        w = gates[node, j] - rate * first[node, j] / (correction_1 * size)
-        if j < last and (l1 > 0.0 or l2 > 0.0):
-            w /= 1.0 + rate * l2 / size
-            w = max(w - rate * l1 / size, 0.0) + min(w + rate * l1 / size, 0.0)
-        gates[node, j] = w
-
-
-@compiled
 def discretise(mode, gamma, seed, alive):
     """Which nodes are split: those with `gamma` of at least one half, or sampled (GUMBEL); the root always is."""
     for node in range(gamma.shape[0]):
@@ -300,7 +280,10 @@ def train_pass(
         for node in range(n_inner):
             if touched[node]:
                 touched[node] = False
-                _adam(node, gates, gradient, first, second, steps, rate, l1, l2)
+                steps[node] += 1
+                adam_line(
+                    gates[node], gradient[node], first[node], second[node], steps[node], rate, points.shape[1], l1, l2
+                )
         if gamma_rate > 0.0:
             for k in range(begin, end):
                 if mode == JOINT:

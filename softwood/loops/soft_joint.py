@@ -12,9 +12,9 @@ outputs : (n_nodes, q) scratch space: output of the subtree below each node;  er
 import numpy as np
 
 from softwood.loops._compile import compiled
+from softwood.loops.adam import adam_line
 from softwood.loops.soft_split import fill_errors, row_loss
 
-BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 # Shares smaller than this have no part in training.
 LEAST_SHARE = 1e-3
 
@@ -181,25 +181,6 @@ def add_gradient(
 
 
 @compiled
-def _adam(parameters, gradient, first, second, rate, correction_1, correction_2, n_penalised, l1, l2):
-    """A step of Adam; the first `n_penalised` columns are drawn to 0 by the penalties. Leaves the gradient 0.
-
-    A penalty pulls as far as a gradient of its size moves the parameter, as it must for the two to balance.
-    """
-    for node in range(parameters.shape[0]):
-        for j in range(parameters.shape[1]):
-            g = gradient[node, j]
-            gradient[node, j] = 0.0
-            first[node, j] = BETA_1 * first[node, j] + (1.0 - BETA_1) * g
-            second[node, j] = BETA_2 * second[node, j] + (1.0 - BETA_2) * g * g
-            step = rate / (np.sqrt(second[node, j] / correction_2) + EPSILON)
-            w = parameters[node, j] - step * first[node, j] / correction_1
-            if j < n_penalised:
-                w = (max(w - step * l1, 0.0) + min(w + step * l1, 0.0)) / (1.0 + step * l2)
-            parameters[node, j] = w
-
-
-@compiled
 def refine_pass(
     points, targets, weights, order, batch, link, left, right, gates, values, rate, l1, l2, n_steps, shares, sides,
     outputs, error, by_gates, by_values, gate_moments, value_moments,
@@ -226,10 +207,15 @@ def refine_pass(
                 sides, outputs, error, by_gates, by_values,
             )  # fmt: skip
         n_steps += 1
-        correction_1 = 1.0 - BETA_1**n_steps
-        correction_2 = 1.0 - BETA_2**n_steps
-        _adam(
-            gates, by_gates, gate_moments[0], gate_moments[1], rate, correction_1, correction_2, points.shape[1], l1, l2
-        )
-        _adam(values, by_values, value_moments[0], value_moments[1], rate, correction_1, correction_2, 0, 0.0, 0.0)
+        for node in range(left.shape[0]):
+            if left[node] >= 0:
+                adam_line(
+                    gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], n_steps, rate,
+                    points.shape[1], l1, l2,
+                )  # fmt: skip
+            else:
+                adam_line(
+                    values[node], by_values[node], value_moments[0, node], value_moments[1, node], n_steps, rate, 0,
+                    0.0, 0.0,
+                )  # fmt: skip
     return n_steps

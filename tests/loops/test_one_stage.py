@@ -307,8 +307,8 @@ def test_one_batch_is_one_step_of_adam_for_the_gates_on_the_paths(seed, l1, l2):
     gradient = sum(w * g for w, (g, _) in zip(tree.weights, found, strict=True)) / 6
     w = adam(tree.gates, [gradient], 0.1)
     step = 0.1 / (np.abs(gradient[:, :-1]) + 1e-8)
-    drawn = w[:, :-1] / (1 + l2 * step)
-    w[:, :-1] = np.sign(drawn) * np.maximum(np.abs(drawn) - l1 * step, 0.0)
+    drawn = np.sign(w[:, :-1]) * np.maximum(np.abs(w[:, :-1]) - l1 * step, 0.0)
+    w[:, :-1] = drawn / (1 + l2 * step)
     first, second, steps, left_over, marks, _ = run.work
     touched = steps == 1
     assert touched[0]

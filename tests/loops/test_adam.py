@@ -1,0 +1,36 @@
+"""The step of Adam against its definition, and its penalties."""
+
+import numpy as np
+import pytest
+
+from softwood.loops.adam import adam_line
+
+
+def steps(gradients, rate=0.1, n_penalised=0, l1=0.0, l2=0.0):
+    line = np.array([1.0, -2.0, 0.05])
+    first, second = np.zeros(3), np.zeros(3)
+    for k, gradient in enumerate(gradients, start=1):
+        used = np.array(gradient)
+        adam_line(line, used, first, second, k, rate, n_penalised, l1, l2)
+        assert not used.any()
+    return line
+
+
+@pytest.mark.tiny
+def test_steps_are_those_of_adam():
+    gradients = np.random.default_rng(0).normal(size=(5, 3))
+    line, m, v = np.array([1.0, -2.0, 0.05]), np.zeros(3), np.zeros(3)
+    for t, g in enumerate(gradients, start=1):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        line = line - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
+    assert steps(gradients) == pytest.approx(line)
+
+
+@pytest.mark.tiny
+def test_penalties_draw_to_zero_but_only_what_is_penalised():
+    gradient = [[0.5, 0.5, 0.001]]
+    plain, drawn = steps(gradient), steps(gradient, n_penalised=2, l1=0.1, l2=0.2)
+    length = 0.1 / 0.5
+    assert drawn[:2] == pytest.approx((plain[:2] - length * 0.1 * np.sign(plain[:2])) / (1 + length * 0.2))
+    assert drawn[2] == plain[2]
+    assert steps([[0.0, 0.0, 0.0]], n_penalised=3, l1=1e-3).tolist() == [0.0, 0.0, 0.0]
