@@ -12,8 +12,9 @@ __all__ = ["check_choice", "check_count", "check_flag", "check_integer", "check_
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
-    """The error that names the parameter, what was expected and what was found."""
-    return ValueError(f"The {name!r} parameter of {type(owner).__name__} must be {expected}. Got {found!r} instead.")
+    """The error that names the parameter, what was expected and what was found; a function is given by its name."""
+    of = owner if isinstance(owner, str) else type(owner).__name__
+    return ValueError(f"The {name!r} parameter of {of} must be {expected}. Got {found!r} instead.")
 
 
 def is_real(value: Any) -> bool:
