@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from softwood.parameters import parameter_error
 
-__all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_table"]
+__all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_growing_table", "read_table"]
 
 # More categories than this are an identifier or free text rather than a category; each would become a column.
 MAX_CATEGORIES = 255
@@ -114,6 +114,70 @@ def read_table(
     if columns is None:
         columns = Columns(tuple(encoded_names), np.array(source, dtype=np.int64), tuple(categories), names)
     return matrix, columns
+
+
+def read_growing_table(
+    estimator: Any, X: Any, *, categorical_features: Any = "from_dtype", columns: Columns | None = None, learn: bool
+) -> tuple[np.ndarray, Columns]:
+    """Validate and encode a part of a stream's table, whose columns may hold new categories at any time.
+
+    Every category has a column of zeros and ones, in the order of arrival: columns of new ones come last. A
+    category that is not known and not to be learned is a row of zeros. Parameters are those of `read_table`.
+
+    Parameters
+    ----------
+    columns : what the parts before this one have taught; None for the first
+    learn : whether new categories are taken in
+
+    Returns
+    -------
+    matrix, and `columns` with the new categories
+    """
+    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    if columns is None:
+        wanted = _categorical_mask(estimator, X, categorical_features, frame)
+    else:
+        wanted = np.array([c is not None for c in columns.categories], dtype=bool)
+    if not wanted.any():
+        return read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
+    if frame:
+        _refuse_dates(X, wanted, estimator)
+    validate_data(estimator, X, reset=columns is None, skip_check_array=True)
+    inputs = _input_names(estimator, X.shape[1])
+    if X.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
+    names = [] if columns is None else list(columns.names)
+    source = [] if columns is None else columns.source.tolist()
+    categories = [() if w else None for w in wanted] if columns is None else list(columns.categories)
+    cells: dict[int, np.ndarray] = {}
+    for j, name in enumerate(inputs):
+        values, is_missing = _column(X, j)
+        if not wanted[j]:
+            if columns is None:
+                names.append(name)
+                source.append(j)
+            cells[source.index(j)] = _numbers(values, is_missing, name, estimator)
+            continue
+        known = list(categories[j] or ())
+        if learn:
+            new = [v for v in dict.fromkeys(values[~is_missing].tolist()) if v not in known]
+            known += new
+            if len(known) > MAX_CATEGORIES:
+                raise ValueError(
+                    f"Column {name!r} has had more than the {MAX_CATEGORIES} different categories that "
+                    f"{type(estimator).__name__} takes; drop it if it is an identifier, or group its categories."
+                )
+            names += [f"{name}={v}" for v in new]
+            source += [j] * len(new)
+            categories[j] = tuple(known)
+        number = {category: k for k, category in enumerate(known)}
+        places = [at for at, k in enumerate(source) if k == j]
+        codes = np.array([number.get(v, -1) for v in values.tolist()])
+        for k, at in enumerate(places):
+            cells[at] = np.where(is_missing, np.nan, codes == k)
+    matrix = np.ascontiguousarray(np.column_stack([cells[at] for at in range(len(names))]), dtype=np.float64)
+    _refuse_infinity(matrix, names)
+    return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs)
 
 
 def _input_names(estimator: Any, n: int) -> tuple[str, ...]:

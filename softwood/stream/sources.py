@@ -229,7 +229,9 @@ def _open_file(path: Path, target: Hashable | None, block_size: int, max_samples
         raise ValueError(f"The name of a file must end with {', '.join(_SUFFIXES)}. Got {path.name!r}.")
     pandas = require("pandas", None, "Reading a file")  # of both kinds: their blocks are frames
     if name.endswith(".parquet"):
-        file = require("pyarrow.parquet", None, "Reading a Parquet file").ParquetFile(path)
+        parquet = require("pyarrow.parquet", None, "Reading a Parquet file")
+        # Without these two options whole row groups are read, and a file may be one group.
+        file = parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
         n_samples = file.metadata.num_rows
         n_samples = n_samples if max_samples is None else min(n_samples, max_samples)
         frames = (batch.to_pandas() for batch in file.iter_batches(batch_size=block_size))

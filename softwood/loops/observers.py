@@ -1,0 +1,383 @@
+"""What a leaf of a growing tree remembers of each feature, and the best test that can be read off it.
+
+Classes: a normal distribution for each feature and class (`stats` of a slot: (n_features, n_classes, 7)). Columns that
+stand for a category hold zeros and ones only, so that their counts are exact.
+
+Real targets: a histogram of each feature with the mean and spread of the target in each bin (`stats` of a slot:
+(n_features, n_bins + 1, 3)); the last row holds the lower end, the width of a bin, and the weight seen.
+"""
+
+import math
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.stream_layout import FIRST_KEY, GINI, N_SLOT_KEYS, OWNER
+
+# columns of a normal distribution: weight, mean, sum of squares about the mean, ends, and for its logarithm
+# the factor of the square and the constant
+N, CENTER, SQUARES, LOWEST, HIGHEST, FACTOR, CONSTANT = range(7)
+N_NORMAL_NUMBERS = 7
+# columns of a bin: weight, mean of the target, sum of its squares about the mean
+BIN_N, BIN_MEAN, BIN_SQUARES = range(3)
+N_BIN_NUMBERS = 3
+# columns of the row after the last bin
+LOWER, BIN_WIDTH, TOTAL = range(3)
+
+N_CANDIDATES = 10
+HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
+SQRT_2 = math.sqrt(2.0)
+
+
+@compiled
+def take_slot(slots, node, stats):
+    """Give a free slot to a node and empty it; -1 if there is none."""
+    for s in range(slots.shape[0]):
+        if slots[s, OWNER] < 0:
+            slots[s, OWNER] = node
+            clear_slot(slots, s, stats)
+            return s
+    return -1
+
+
+@compiled
+def clear_slot(slots, slot, stats):
+    """Forget what a slot has seen."""
+    slots[slot, N_SLOT_KEYS] = 0
+    stats[slot] = 0.0
+
+
+@compiled
+def see_class(slots, slot, label):
+    """Add a class to those that a slot has seen, if it is new."""
+    n = slots[slot, N_SLOT_KEYS]
+    for i in range(n):
+        if slots[slot, FIRST_KEY + i] == label:
+            return
+    slots[slot, FIRST_KEY + n] = label
+    slots[slot, N_SLOT_KEYS] = n + 1
+
+
+@compiled
+def observe_class(stats, slot, row, label, weight, with_density):
+    """Add a row (nan where missing) to the normal distributions of its class."""
+    for j in range(row.shape[0]):
+        x = row[j]
+        if np.isnan(x):
+            continue
+        n = stats[slot, j, label, N]
+        if n == 0.0:
+            stats[slot, j, label, LOWEST] = x
+            stats[slot, j, label, HIGHEST] = x
+        else:
+            stats[slot, j, label, LOWEST] = min(stats[slot, j, label, LOWEST], x)
+            stats[slot, j, label, HIGHEST] = max(stats[slot, j, label, HIGHEST], x)
+        n += weight
+        before = stats[slot, j, label, CENTER]
+        center = before + (weight / n) * (x - before)
+        squares = stats[slot, j, label, SQUARES] + weight * (x - before) * (x - center)
+        stats[slot, j, label, N] = n
+        stats[slot, j, label, CENTER] = center
+        stats[slot, j, label, SQUARES] = squares
+        if with_density:
+            variance = squares / (n - 1.0) if n > 1.0 else 0.0
+            if variance > 0.0:
+                stats[slot, j, label, FACTOR] = -0.5 / variance
+                stats[slot, j, label, CONSTANT] = -HALF_LOG_TAU - 0.5 * math.log(variance)
+
+
+@compiled
+def log_density(stats, slot, row, label, is_category):
+    """Logarithm of the density of a row in a class, features being independent; those that are not known add 0."""
+    total = 0.0
+    for j in range(row.shape[0]):
+        x = row[j]
+        if np.isnan(x):
+            continue
+        if is_category[j]:
+            # Of the columns of one text column only that of the row's own category counts.
+            if x > 0.5 and stats[slot, j, label, CENTER] > 0.0:
+                total += math.log(stats[slot, j, label, CENTER])
+        elif stats[slot, j, label, FACTOR] != 0.0:
+            d = x - stats[slot, j, label, CENTER]
+            total += d * d * stats[slot, j, label, FACTOR] + stats[slot, j, label, CONSTANT]
+    return total
+
+
+@compiled
+def weight_below(stats, slot, j, label, threshold, is_category):
+    """Weight of a class at or below a threshold on a feature, as its normal distribution has it."""
+    n = stats[slot, j, label, N]
+    if is_category:
+        return n * (1.0 - stats[slot, j, label, CENTER])
+    if threshold < stats[slot, j, label, LOWEST]:
+        return 0.0
+    if threshold >= stats[slot, j, label, HIGHEST]:
+        return n
+    if n <= 1.0 or stats[slot, j, label, SQUARES] <= 0.0:
+        return 0.0
+    z = (threshold - stats[slot, j, label, CENTER]) / math.sqrt(stats[slot, j, label, SQUARES] / (n - 1.0))
+    return n * 0.5 * (1.0 + math.erf(z / SQRT_2))
+
+
+@compiled
+def impurity_sum(total, sum_of_terms, criterion):
+    """Impurity of a distribution times its weight: `total` and the sum of `impurity_term` of its parts."""
+    if total <= 0.0:
+        return 0.0
+    if criterion == GINI:
+        return total - sum_of_terms / total
+    return total * math.log2(total) - sum_of_terms
+
+
+@compiled
+def impurity_term(weight, criterion):
+    """What a class adds to the sum that `impurity_sum` takes."""
+    if weight <= 0.0:
+        return 0.0
+    if criterion == GINI:
+        return weight * weight
+    return weight * math.log2(weight)
+
+
+@compiled
+def impurity(weights, criterion):
+    """Entropy in bits, or Gini impurity, of class weights."""
+    total = 0.0
+    terms = 0.0
+    for k in range(weights.shape[0]):
+        total += weights[k]
+        terms += impurity_term(weights[k], criterion)
+    return impurity_sum(total, terms, criterion) / total if total > 0.0 else 0.0
+
+
+@compiled
+def merit_of_threshold(stats, slots, slot, j, threshold, before, is_category, min_fraction, criterion):
+    """Decrease of impurity by a test, from `before`; -inf if one side has hardly any weight."""
+    total_l, total_r, terms_l, terms_r = 0.0, 0.0, 0.0, 0.0
+    for i in range(slots[slot, N_SLOT_KEYS]):
+        label = slots[slot, FIRST_KEY + i]
+        n = stats[slot, j, label, N]
+        if n == 0.0:
+            continue
+        below = weight_below(stats, slot, j, label, threshold, is_category)
+        total_l += below
+        total_r += n - below
+        terms_l += impurity_term(below, criterion)
+        terms_r += impurity_term(n - below, criterion)
+    total = total_l + total_r
+    if not (total > 0.0 and total_l / total > min_fraction and total_r / total > min_fraction):
+        return -np.inf
+    after = impurity_sum(total_l, terms_l, criterion) + impurity_sum(total_r, terms_r, criterion)
+    return before - after / total
+
+
+@compiled
+def best_class_test(stats, slots, slot, before, is_category, min_fraction, criterion):
+    """Best test of a slot.
+
+    Returns
+    -------
+    feature (-1: there is none), threshold, merit, and the merit of the best test on another feature
+    """
+    best, best_threshold, merit, second = -1, 0.0, -np.inf, -np.inf
+    for j in range(stats.shape[1]):
+        low, high = np.inf, -np.inf
+        for i in range(slots[slot, N_SLOT_KEYS]):
+            label = slots[slot, FIRST_KEY + i]
+            if stats[slot, j, label, N] > 0.0:
+                low = min(low, stats[slot, j, label, LOWEST])
+                high = max(high, stats[slot, j, label, HIGHEST])
+        if not low < high:
+            continue
+        feature_merit, feature_threshold = -np.inf, 0.0
+        if is_category[j]:
+            feature_threshold = 0.5
+            feature_merit = merit_of_threshold(
+                stats, slots, slot, j, 0.5, before, True, min_fraction, criterion
+            )  # fmt: skip
+        else:
+            width = (high - low) / (N_CANDIDATES + 1.0)
+            for c in range(N_CANDIDATES):
+                threshold = low + width * (c + 1)
+                if low < threshold < high:
+                    m = merit_of_threshold(
+                        stats, slots, slot, j, threshold, before, False, min_fraction, criterion
+                    )  # fmt: skip
+                    if m > feature_merit:
+                        feature_merit, feature_threshold = m, threshold
+        if feature_merit == -np.inf:
+            continue
+        # Of equal merits the last feature is taken, as where suggestions are sorted.
+        if feature_merit >= merit:
+            second = merit
+            best, best_threshold, merit = j, feature_threshold, feature_merit
+        elif feature_merit > second:
+            second = feature_merit
+    return best, best_threshold, merit, second
+
+
+@compiled
+def observe_real(stats, slot, row, target, weight):
+    """Add a row (nan where missing) and its target to the histograms of a slot."""
+    n_bins = stats.shape[2] - 1
+    for j in range(row.shape[0]):
+        x = row[j]
+        if np.isnan(x):
+            continue
+        fit_range(stats, slot, j, x)
+        stats[slot, j, n_bins, TOTAL] += weight
+        b = bin_of(stats, slot, j, x)
+        n = stats[slot, j, b, BIN_N] + weight
+        before = stats[slot, j, b, BIN_MEAN]
+        mean = before + (weight / n) * (target - before)
+        stats[slot, j, b, BIN_N] = n
+        stats[slot, j, b, BIN_MEAN] = mean
+        stats[slot, j, b, BIN_SQUARES] += weight * (target - before) * (target - mean)
+
+
+@compiled
+def bin_of(stats, slot, j, x):
+    """Number of the bin of a value; bins are closed above, so that a test ``x <= edge`` divides them."""
+    n_bins = stats.shape[2] - 1
+    width = stats[slot, j, n_bins, BIN_WIDTH]
+    if width == 0.0:
+        return 0
+    return min(max(math.ceil((x - stats[slot, j, n_bins, LOWER]) / width) - 1, 0), n_bins - 1)
+
+
+@compiled
+def fit_range(stats, slot, j, x):
+    """Widen a histogram until it covers a value: neighbouring bins are put together, so that nothing is lost."""
+    n_bins = stats.shape[2] - 1
+    if stats[slot, j, n_bins, TOTAL] == 0.0:
+        stats[slot, j, n_bins, LOWER] = x
+        stats[slot, j, n_bins, BIN_WIDTH] = 0.0
+        return
+    low = stats[slot, j, n_bins, LOWER]
+    if stats[slot, j, n_bins, BIN_WIDTH] == 0.0:
+        if x == low:
+            return
+        # Halves first: the range of huge numbers does not overflow.
+        width = (0.5 * max(low, x) - 0.5 * min(low, x)) / n_bins * 2.0
+        if width == 0.0:
+            return
+        stats[slot, j, n_bins, LOWER] = min(low, x)
+        stats[slot, j, n_bins, BIN_WIDTH] = width
+        old = bin_of(stats, slot, j, low)
+        if old != 0:
+            for c in range(N_BIN_NUMBERS):
+                stats[slot, j, old, c] = stats[slot, j, 0, c]
+                stats[slot, j, 0, c] = 0.0
+        return
+    while x < stats[slot, j, n_bins, LOWER]:
+        length = n_bins * stats[slot, j, n_bins, BIN_WIDTH]
+        merge_pairs(stats, slot, j)
+        # The old range becomes the upper half.
+        half = n_bins // 2
+        for b in range(half):
+            for c in range(N_BIN_NUMBERS):
+                stats[slot, j, half + b, c] = stats[slot, j, b, c]
+                stats[slot, j, b, c] = 0.0
+        stats[slot, j, n_bins, LOWER] -= length
+    while x > stats[slot, j, n_bins, LOWER] + n_bins * stats[slot, j, n_bins, BIN_WIDTH]:
+        merge_pairs(stats, slot, j)
+
+
+@compiled
+def merge_pairs(stats, slot, j):
+    """Put neighbouring bins together in the lower half of a histogram, and double the width of its bins."""
+    n_bins = stats.shape[2] - 1
+    for b in range(n_bins // 2):
+        n_1, n_2 = stats[slot, j, 2 * b, BIN_N], stats[slot, j, 2 * b + 1, BIN_N]
+        mean_1, mean_2 = stats[slot, j, 2 * b, BIN_MEAN], stats[slot, j, 2 * b + 1, BIN_MEAN]
+        squares = stats[slot, j, 2 * b, BIN_SQUARES] + stats[slot, j, 2 * b + 1, BIN_SQUARES]
+        n = n_1 + n_2
+        mean = 0.0
+        if n > 0.0:
+            mean = mean_1 + (mean_2 - mean_1) * (n_2 / n)
+            squares += (mean_2 - mean_1) * (mean_2 - mean_1) * (n_1 * n_2 / n)
+        stats[slot, j, b, BIN_N] = n
+        stats[slot, j, b, BIN_MEAN] = mean
+        stats[slot, j, b, BIN_SQUARES] = squares
+    for b in range(n_bins // 2, n_bins):
+        for c in range(N_BIN_NUMBERS):
+            stats[slot, j, b, c] = 0.0
+    stats[slot, j, n_bins, BIN_WIDTH] *= 2.0
+
+
+@compiled
+def best_real_test(stats, slot, is_category, min_fraction, sides):
+    """Best test of a slot by the decrease of the target's variance.
+
+    Parameters
+    ----------
+    sides : (2, 3) is filled with weight, mean and sum of squares of both sides of the best test
+
+    Returns
+    -------
+    feature (-1: there is none), threshold, merit, and the merit of the best test on another feature
+    """
+    n_bins = stats.shape[2] - 1
+    best, best_threshold, merit, second = -1, 0.0, 0.0, 0.0
+    for j in range(stats.shape[1]):
+        total = stats[slot, j, n_bins, TOTAL]
+        width = stats[slot, j, n_bins, BIN_WIDTH]
+        if total == 0.0 or width == 0.0:
+            continue
+        mean = 0.0
+        for b in range(n_bins):
+            mean += stats[slot, j, b, BIN_N] / total * stats[slot, j, b, BIN_MEAN]
+        # From the left: weight and sum of deviations of the mean of each bin from the mean of all.
+        n, deviation, feature_merit, feature_bin = 0.0, 0.0, 0.0, -1
+        for b in range(n_bins - 1):
+            if stats[slot, j, b, BIN_N] == 0.0:
+                continue
+            n += stats[slot, j, b, BIN_N]
+            deviation += stats[slot, j, b, BIN_N] * (stats[slot, j, b, BIN_MEAN] - mean)
+            if n / total <= min_fraction or (total - n) / total <= min_fraction:
+                continue
+            # Between the means of both sides, weighted: the part of the variance that the test explains.
+            m = (deviation / total) * (deviation / n) * (total / (total - n))
+            if m > feature_merit:
+                feature_merit, feature_bin = m, b
+        if feature_bin < 0:
+            continue
+        if feature_merit >= merit:
+            second = merit
+            best, merit = j, feature_merit
+            # In the middle of the empty bins after it.
+            after = feature_bin + 1
+            while after < n_bins and stats[slot, j, after, BIN_N] == 0.0:
+                after += 1
+            low = stats[slot, j, n_bins, LOWER]
+            best_threshold = 0.5 if is_category[j] else low + width * 0.5 * (feature_bin + 1 + after)
+            add_sides(stats, slot, j, feature_bin, sides)
+        elif feature_merit > second:
+            second = feature_merit
+    return best, best_threshold, merit, second
+
+
+@compiled
+def add_sides(stats, slot, j, last, sides):
+    """Weight, mean and squares of the bins up to `last`, and of those after it."""
+    n_bins = stats.shape[2] - 1
+    for side in range(2):
+        n, mean, squares = 0.0, 0.0, 0.0
+        for b in range(0 if side == 0 else last + 1, last + 1 if side == 0 else n_bins):
+            m = stats[slot, j, b, BIN_N]
+            if m == 0.0:
+                continue
+            d = stats[slot, j, b, BIN_MEAN] - mean
+            n += m
+            mean += d * (m / n)
+            squares += stats[slot, j, b, BIN_SQUARES] + d * d * (m * (n - m) / n)
+        sides[side, 0] = n
+        sides[side, 1] = mean
+        sides[side, 2] = squares
+
+
+@compiled
+def hoeffding_bound(spread, delta, n):
+    """Deviation of a mean of `n` values in a range of length `spread` that is passed with probability `delta`."""
+    return math.sqrt(spread * spread * math.log(1.0 / delta) / (2.0 * n))

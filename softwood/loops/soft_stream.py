@@ -1,0 +1,566 @@
+"""Soft trees on streams: rows are shared among leaves, all gates and leaves that a row reaches learn from it.
+
+Arguments that recur are the arrays of `softwood.loops.stream_layout`, and
+
+points : (n, n_features) values, nan where missing
+targets : (n,) float64, number of the class of each row, or its real target
+gates : (3, capacity, 2 + n_features) parameters of gates and Adam's two moments: alpha, which is the part of the smooth
+    step in the gate, bias, and weights of the standardised features
+values : (3, capacity, n_outputs) values of leaves and Adam's two moments
+gate_slopes, value_slopes : (capacity, 2 + n_features) and (capacity, n_outputs), gradients that are waiting for a step
+scaler : (4, n_features) running weight, mean, inverse standard deviation and variance of each feature
+target_scaler : (4, 1) the same of a real target
+seen : (n_slots, n_outputs) class weights of each slot; of regressors the weight
+places : (capacity, 3) int32, nodes that a row reaches, parents first, and the places of both children (-1: none)
+shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
+    subtree's output, and the smooth step less the test
+"""
+
+import math
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.adam import BETA_1, BETA_2, adam_move
+from softwood.loops.gates import smooth_step, smooth_step_slope
+from softwood.loops.hoeffding import log_event, put_test, update_scaler
+from softwood.loops.observers import (
+    best_class_test,
+    best_real_test,
+    clear_slot,
+    hoeffding_bound,
+    impurity,
+    merit_of_threshold,
+    observe_class,
+    observe_real,
+    see_class,
+    take_slot,
+    weight_below,
+)
+from softwood.loops.random import next_seed, to_unit
+from softwood.loops.stream_layout import (
+    ALPHA,
+    ALPHA_RATE,
+    BATCH,
+    CRITERION,
+    DELTA,
+    DEPTH,
+    FADE_1,
+    FADE_2,
+    FEATURE,
+    FIRST_KEY,
+    GAMMA,
+    GATE_START,
+    GRACE,
+    HAS_BIAS,
+    IS_CLASS,
+    LAST_ATTEMPT,
+    LEFT,
+    LEFT_WEIGHT,
+    MAX_DEPTH,
+    MAX_INNER,
+    MEMORY,
+    MIN_FRACTION,
+    N_DRAWS,
+    N_EVENTS,
+    N_IN_BATCH,
+    N_INNER,
+    N_NODES,
+    N_ROWS,
+    N_SLOT_KEYS,
+    OWNER,
+    PULL,
+    RATE,
+    RECHECK,
+    REPLACE,
+    SLOT,
+    SLOTS_ARE_ALL,
+    SPLIT,
+    STATISTICS_SHARE,
+    TAU,
+    THRESHOLD,
+    TOUCHED,
+    VALUE_START,
+    WEIGH_BY_SHARE,
+    WEIGHT,
+)  # fmt: skip
+
+# places in a line of `gates`
+ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
+# columns of `shares`
+SHARE, PART, SLOPE, ALONG, LESS_TEST = range(5)
+# A standardised value counts in a gradient up to here, so that an outlier does not fill Adam's second moment.
+LARGEST_INPUT = 10.0
+# Half of the width of the first weights, as in the paper.
+FIRST_WEIGHTS = 0.01
+
+
+@compiled
+def standardise(row, scaler, has_bias, x):
+    """Fill `x` (1 + n_features,): 1 for the bias if there is one, and standardised values, 0 where missing."""
+    x[0] = 1.0 if has_bias else 0.0
+    for j in range(row.shape[0]):
+        x[1 + j] = 0.0 if np.isnan(row[j]) else (row[j] - scaler[1, j]) * scaler[2, j]
+
+
+@compiled(reassociate=True)
+def along(gates, node, x):
+    """Weights of a gate times the standardised row."""
+    z = 0.0
+    for j in range(x.shape[0]):
+        z += gates[0, node, BIAS_AT + j] * x[j]
+    return z
+
+
+@compiled
+def visit(row, x, nodes, numbers, gates, gamma, places, shares):
+    """List the nodes that a row reaches, parents first, and its share in each.
+
+    Returns
+    -------
+    number of nodes
+    """
+    places[0, 0] = 0
+    shares[0, SHARE] = 1.0
+    n = 1
+    i = 0
+    while i < n:
+        node = places[i, 0]
+        places[i, 1] = -1
+        places[i, 2] = -1
+        if nodes[node, LEFT] >= 0:
+            z = along(gates, node, x)
+            step = smooth_step(z, gamma)
+            alpha = gates[0, node, ALPHA_AT]
+            test = 0.0
+            feature = nodes[node, FEATURE]
+            if feature >= 0:
+                if np.isnan(row[feature]):
+                    test = numbers[node, LEFT_WEIGHT] / numbers[node, WEIGHT] if numbers[node, WEIGHT] > 0.0 else 0.5
+                else:
+                    test = 1.0 if row[feature] <= numbers[node, THRESHOLD] else 0.0
+            part = alpha * step + (1.0 - alpha) * test
+            shares[i, PART] = part
+            shares[i, SLOPE] = alpha * smooth_step_slope(z, gamma)
+            shares[i, LESS_TEST] = step - test
+            for side in range(2):
+                share = part if side == 0 else 1.0 - part
+                if share > 0.0:
+                    places[i, 1 + side] = n
+                    places[n, 0] = nodes[node, LEFT + side]
+                    shares[n, SHARE] = shares[i, SHARE] * share
+                    n += 1
+        i += 1
+    return n
+
+
+@compiled
+def add_outputs(nodes, values, places, shares, n, out):
+    """Fill `out` (n_outputs,): shares of the leaves times their values."""
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+    for i in range(n):
+        node = places[i, 0]
+        if nodes[node, LEFT] < 0:
+            for k in range(out.shape[0]):
+                out[k] += shares[i, SHARE] * values[0, node, k]
+
+
+@compiled
+def softmax(out):
+    """In place, without overflow."""
+    highest = out[0]
+    for k in range(1, out.shape[0]):
+        highest = max(highest, out[k])
+    total = 0.0
+    for k in range(out.shape[0]):
+        out[k] = math.exp(out[k] - highest)
+        total += out[k]
+    for k in range(out.shape[0]):
+        out[k] /= total
+
+
+@compiled
+def finish_output(out, target_scaler, is_class):
+    """From outputs of the tree to probabilities, or to the units of the target."""
+    if is_class:
+        softmax(out)
+    else:
+        out[0] = target_scaler[1, 0] + out[0] * math.sqrt(target_scaler[3, 0])
+
+
+@compiled
+def predict_soft(
+    points, nodes, numbers, gates, values, scaler, target_scaler, settings, places, shares, out
+):  # fmt: skip
+    """Probabilities, or real predictions, of rows, (n, n_outputs)."""
+    x = np.zeros(points.shape[1] + 1)
+    for i in range(points.shape[0]):
+        standardise(points[i], scaler, settings[HAS_BIAS] > 0.0, x)
+        n = visit(points[i], x, nodes, numbers, gates, settings[GAMMA], places, shares)
+        add_outputs(nodes, values, places, shares, n, out[i])
+        finish_output(out[i], target_scaler, settings[IS_CLASS] > 0.0)
+
+
+@compiled
+def add_gradients(
+    x, slope, pull, learns_alpha, nodes, gates, values, gate_slopes, value_slopes, places, shares, n, input_slope
+):  # fmt: skip
+    """Add the gradients of one row to those that are waiting.
+
+    Parameters
+    ----------
+    slope : (n_outputs,) derivative of the loss by the tree's output
+    pull : derivative of the penalty on each alpha of the row's path, by share
+    input_slope : (1 + n_features,) is filled with the derivative by the standardised row, or None
+    """
+    q = slope.shape[0]
+    m = x.shape[0]
+    if input_slope is not None:
+        for j in range(m):
+            input_slope[j] = 0.0
+    for i in range(n - 1, -1, -1):
+        node = places[i, 0]
+        share = shares[i, SHARE]
+        nodes[node, TOUCHED] = 1
+        if nodes[node, LEFT] < 0:
+            s = 0.0
+            for k in range(q):
+                s += slope[k] * values[0, node, k]
+                value_slopes[node, k] += share * slope[k]
+            shares[i, ALONG] = s
+            continue
+        at_left, at_right = places[i, 1], places[i, 2]
+        if at_left < 0:
+            shares[i, ALONG] = shares[at_right, ALONG]
+        elif at_right < 0:
+            shares[i, ALONG] = shares[at_left, ALONG]
+        else:
+            part = shares[i, PART]
+            difference = shares[at_left, ALONG] - shares[at_right, ALONG]
+            shares[i, ALONG] = part * shares[at_left, ALONG] + (1.0 - part) * shares[at_right, ALONG]
+            dz = share * difference * shares[i, SLOPE]
+            if dz != 0.0:
+                for j in range(m):
+                    gate_slopes[node, BIAS_AT + j] += dz * min(max(x[j], -LARGEST_INPUT), LARGEST_INPUT)
+                if input_slope is not None:
+                    for j in range(m):
+                        input_slope[j] += dz * gates[0, node, BIAS_AT + j]
+            if learns_alpha:
+                gate_slopes[node, ALPHA_AT] += share * (difference * shares[i, LESS_TEST] + pull)
+
+
+@compiled
+def step_node(node, scale, rate, alpha_rate, nodes, numbers, gates, values, gate_slopes, value_slopes):
+    """One step of Adam for a gate or a leaf; each counts its own steps, for rows do not reach all nodes."""
+    nodes[node, TOUCHED] = 0
+    is_leaf = nodes[node, LEFT] < 0
+    slopes = value_slopes if is_leaf else gate_slopes
+    length = slopes.shape[1]
+    moves = False
+    for j in range(length):
+        slopes[node, j] *= scale
+        moves |= slopes[node, j] != 0.0
+    if not moves:
+        return
+    numbers[node, FADE_1] *= BETA_1
+    numbers[node, FADE_2] *= BETA_2
+    lines = values if is_leaf else gates
+    begin = 0 if is_leaf else BIAS_AT
+    adam_move(
+        lines[0, node, begin:], slopes[node, begin:], lines[1, node, begin:], lines[2, node, begin:],
+        1.0 - numbers[node, FADE_1], 1.0 - numbers[node, FADE_2], rate, 0, 0.0, 0.0,
+    )  # fmt: skip
+    if not is_leaf and alpha_rate > 0.0:
+        adam_move(
+            lines[0, node, :begin], slopes[node, :begin], lines[1, node, :begin], lines[2, node, :begin],
+            1.0 - numbers[node, FADE_1], 1.0 - numbers[node, FADE_2], alpha_rate, 0, 0.0, 0.0,
+        )  # fmt: skip
+        gates[0, node, ALPHA_AT] = min(max(gates[0, node, ALPHA_AT], 0.0), 1.0)
+
+
+@compiled
+def has_room_for_all(nodes, slots, counters, settings, events):
+    """Whether all leaves could be split, and all tests replaced, in the same row."""
+    n_nodes = counters[N_NODES]
+    if counters[N_EVENTS] + n_nodes > events.shape[0]:
+        return False
+    if counters[N_INNER] >= settings[MAX_INNER]:
+        return True
+    wanted = n_nodes + 2 * (counters[N_INNER] + 1)
+    return wanted <= nodes.shape[0] and (wanted <= slots.shape[0] or counters[SLOTS_ARE_ALL] == 1)
+
+
+@compiled
+def learn_soft(
+    points, targets, weights, start, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, target_scaler,
+    slots, stats, seen, is_category, counters, settings, seed, events, places, shares, out,
+):  # fmt: skip
+    """Learn rows one after the other, from row `start` on; `out` gets the prediction before each was learned.
+
+    Returns
+    -------
+    number of the first row that was not learned, because there was no room
+    """
+    x = np.zeros(points.shape[1] + 1)
+    slope = np.zeros(values.shape[2])
+    sides = np.zeros((2, max(3, values.shape[2])))
+    is_class = settings[IS_CLASS] > 0.0
+    grows = settings[MAX_INNER] > 0.0
+    for i in range(start, points.shape[0]):
+        if grows and not has_room_for_all(nodes, slots, counters, settings, events):
+            return i
+        row = points[i]
+        standardise(row, scaler, settings[HAS_BIAS] > 0.0, x)
+        n = visit(row, x, nodes, numbers, gates, settings[GAMMA], places, shares)
+        add_outputs(nodes, values, places, shares, n, slope)
+        target = targets[i]
+        if not is_class and target_scaler[3, 0] > 0.0:
+            target = (target - target_scaler[1, 0]) * target_scaler[2, 0]
+        elif not is_class:
+            target = 0.0
+        if is_class:
+            softmax(slope)
+        if out is not None:
+            for k in range(slope.shape[0]):
+                out[i, k] = slope[k]
+            if not is_class:
+                finish_output(out[i], target_scaler, False)
+        weight = weights[i]
+        if weight <= 0.0:
+            continue
+        counters[N_ROWS] += 1
+        # Cross-entropy behind a softmax, or half of the squared error.
+        if is_class:
+            slope[int(target)] -= 1.0
+        else:
+            slope[0] -= target
+        for k in range(slope.shape[0]):
+            slope[k] *= weight
+        add_gradients(
+            x, slope, settings[PULL] * weight, settings[ALPHA_RATE] > 0.0, nodes, gates, values, gate_slopes,
+            value_slopes, places, shares, n, None,
+        )  # fmt: skip
+        take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places)
+        if grows:
+            observe(
+                row, target, weight, n, nodes, numbers, slots, stats, seen, settings, places, shares
+            )  # fmt: skip
+            grow(
+                n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
+                counters, settings, seed, events, places, sides,
+            )  # fmt: skip
+        update_scaler(scaler, row, weight, settings[MEMORY])
+        if not is_class:
+            update_scaler(target_scaler, targets[i : i + 1], weight, settings[MEMORY])
+    return points.shape[0]
+
+
+@compiled
+def take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places):
+    """A step of Adam after each batch, by the mean of its gradients."""
+    counters[N_IN_BATCH] += 1
+    if counters[N_IN_BATCH] < settings[BATCH]:
+        return
+    if settings[BATCH] == 1.0:
+        for i in range(n):
+            step_node(
+                places[i, 0], 1.0, settings[RATE], settings[ALPHA_RATE], nodes, numbers, gates, values, gate_slopes,
+                value_slopes,
+            )  # fmt: skip
+    else:
+        for node in range(counters[N_NODES]):
+            if nodes[node, TOUCHED] == 1:
+                step_node(
+                    node, 1.0 / settings[BATCH], settings[RATE], settings[ALPHA_RATE], nodes, numbers, gates, values,
+                    gate_slopes, value_slopes,
+                )  # fmt: skip
+    counters[N_IN_BATCH] = 0
+
+
+@compiled
+def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, places, shares):
+    """Add a row to what the nodes that it reaches have seen."""
+    for i in range(n):
+        node = places[i, 0]
+        share = shares[i, SHARE]
+        numbers[node, WEIGHT] += weight * share
+        feature = nodes[node, FEATURE]
+        if feature >= 0 and row[feature] <= numbers[node, THRESHOLD]:
+            numbers[node, LEFT_WEIGHT] += weight * share
+        slot = nodes[node, SLOT]
+        if slot < 0 or share <= settings[STATISTICS_SHARE]:
+            continue
+        mass = weight * share if settings[WEIGH_BY_SHARE] > 0.0 else weight
+        if settings[IS_CLASS] > 0.0:
+            see_class(slots, slot, int(target))
+            seen[slot, int(target)] += mass
+            observe_class(stats, slot, row, int(target), mass, False)
+        else:
+            seen[slot, 0] += mass
+            observe_real(stats, slot, row, target, mass)
+
+
+@compiled
+def grow(
+    n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category, counters,
+    settings, seed, events, places, sides,
+):  # fmt: skip
+    """Try to split the leaves that a row has reached, when it is time; look again at the tests of inner nodes."""
+    if counters[N_IN_BATCH] > 0:
+        return
+    # Rows of earlier calls may have brought other leaves to their time if steps are taken in batches.
+    is_batch = settings[BATCH] > 1.0
+    n_nodes = counters[N_NODES]
+    for i in range(n_nodes if is_batch else n):
+        node = i if is_batch else places[i, 0]
+        slot = nodes[node, SLOT]
+        if slot < 0:
+            continue
+        total = 0.0
+        for k in range(seen.shape[1]):
+            total += seen[slot, k]
+        wait = settings[GRACE] if nodes[node, LEFT] < 0 else settings[RECHECK]
+        if total - numbers[node, LAST_ATTEMPT] < wait:
+            continue
+        numbers[node, LAST_ATTEMPT] = total
+        if nodes[node, LEFT] >= 0:
+            check_test(
+                node, total, nodes, numbers, gates, scaler, slots, stats, seen, is_category, counters, settings, events,
+                sides,
+            )  # fmt: skip
+        elif counters[N_INNER] < settings[MAX_INNER]:
+            try_split(
+                node, total, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen,
+                is_category, counters, settings, seed, events, sides,
+            )  # fmt: skip
+
+
+@compiled
+def best_test(slot, total, slots, stats, seen, is_category, settings, sides):
+    """Best test of a slot, the merits of it and of the second best (not splitting is worth 0), and the bound."""
+    if settings[IS_CLASS] > 0.0:
+        before = impurity(seen[slot], settings[CRITERION])
+        feature, threshold, merit, second = best_class_test(
+            stats, slots, slot, before, is_category, settings[MIN_FRACTION], settings[CRITERION]
+        )
+        bound = hoeffding_bound(math.log2(max(2, seen.shape[1])), settings[DELTA], total)
+        is_sure = merit - max(second, 0.0) > bound
+    else:
+        feature, threshold, merit, second = best_real_test(stats, slot, is_category, settings[MIN_FRACTION], sides)
+        bound = hoeffding_bound(1.0, settings[DELTA], total)
+        is_sure = merit > 0.0 and second / merit < 1.0 - bound
+    return feature, threshold, merit, second, bound, is_sure
+
+
+@compiled
+def start_gate(node, nodes, numbers, gates, scaler, counters, settings, seed):
+    """First parameters of a gate: small random weights, or weights that agree with its test."""
+    for c in range(3):
+        for j in range(gates.shape[2]):
+            gates[c, node, j] = 0.0
+    for j in range(FIRST_WEIGHT, gates.shape[2]):
+        u = to_unit(next_seed(seed, counters[N_DRAWS]))
+        counters[N_DRAWS] += 1
+        gates[0, node, j] = FIRST_WEIGHTS * (2.0 * u - 1.0)
+    gates[0, node, ALPHA_AT] = settings[ALPHA]
+    if settings[GATE_START] > 0.0:
+        feature = nodes[node, FEATURE]
+        gates[0, node, FIRST_WEIGHT + feature] = -settings[GATE_START]
+        gates[0, node, BIAS_AT] = (
+            settings[GATE_START] * (numbers[node, THRESHOLD] - scaler[1, feature]) * scaler[2, feature]
+        )
+    numbers[node, FADE_1] = 1.0
+    numbers[node, FADE_2] = 1.0
+
+
+@compiled
+def try_split(
+    leaf, total, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
+    counters, settings, seed, events, sides,
+):  # fmt: skip
+    """Split a leaf if its best test is surely the best, or as good as the second best."""
+    slot = nodes[leaf, SLOT]
+    feature, threshold, merit, second, bound, is_sure = best_test(
+        slot, total, slots, stats, seen, is_category, settings, sides
+    )
+    if feature < 0 or merit <= 0.0 or not (is_sure or bound < settings[TAU]):
+        return
+    log_event(events, counters, SPLIT, leaf, feature, threshold, merit, second, bound, total)
+    put_test(nodes, numbers, counters, leaf, feature, threshold)
+    fade_1, fade_2 = numbers[leaf, FADE_1], numbers[leaf, FADE_2]
+    start_gate(leaf, nodes, numbers, gates, scaler, counters, settings, seed)
+    if settings[IS_CLASS] > 0.0:
+        class_sides(slot, feature, threshold, slots, stats, is_category, sides)
+    for j in range(gate_slopes.shape[1]):
+        gate_slopes[leaf, j] = 0.0
+    for side in range(2):
+        child = nodes[leaf, LEFT + side]
+        numbers[child, FADE_1] = fade_1
+        numbers[child, FADE_2] = fade_2
+        for k in range(values.shape[2]):
+            # The leaves go on where their parent was, its moments included.
+            for c in range(3):
+                values[c, child, k] = values[c, leaf, k]
+            value_slopes[child, k] = 0.0
+            values[0, child, k] += settings[VALUE_START] * side_value(sides, side, k, values.shape[2], settings)
+        if nodes[child, DEPTH] < settings[MAX_DEPTH]:
+            nodes[child, SLOT] = take_slot(slots, child, stats)
+            if nodes[child, SLOT] >= 0:
+                seen[nodes[child, SLOT]] = 0.0
+    numbers[leaf, WEIGHT] = 0.0
+    numbers[leaf, LAST_ATTEMPT] = 0.0
+    if settings[RECHECK] < np.inf:
+        clear_slot(slots, slot, stats)
+        seen[slot] = 0.0
+    else:
+        slots[slot, OWNER] = -1
+        nodes[leaf, SLOT] = -1
+
+
+@compiled
+def class_sides(slot, feature, threshold, slots, stats, is_category, sides):
+    """Class weights on both sides of a test, (2, n_classes)."""
+    sides[:] = 0.0
+    for i in range(slots[slot, N_SLOT_KEYS]):
+        label = slots[slot, FIRST_KEY + i]
+        below = weight_below(stats, slot, feature, label, threshold, is_category[feature])
+        sides[0, label] = below
+        sides[1, label] = stats[slot, feature, label, 0] - below
+
+
+@compiled
+def side_value(sides, side, k, n_outputs, settings):
+    """How much more a side of a test has of a class than the node, in logarithms; or how much larger its mean is."""
+    if settings[IS_CLASS] > 0.0:
+        total_side, total = 0.0, 0.0
+        for o in range(n_outputs):
+            total_side += sides[side, o]
+            total += sides[0, o] + sides[1, o]
+        part = (sides[side, k] + 1.0) / (total_side + n_outputs)
+        return math.log(part) - math.log((sides[0, k] + sides[1, k] + 1.0) / (total + n_outputs))
+    n = sides[0, 0] + sides[1, 0]
+    return sides[side, 1] - (sides[0, 0] * sides[0, 1] + sides[1, 0] * sides[1, 1]) / n
+
+
+@compiled
+def check_test(
+    node, total, nodes, numbers, gates, scaler, slots, stats, seen, is_category, counters, settings, events, sides
+):  # fmt: skip
+    """Replace the test of an inner node if the rows since the last look surely want another; then forget them."""
+    slot = nodes[node, SLOT]
+    feature, threshold, merit, _, bound, _ = best_test(slot, total, slots, stats, seen, is_category, settings, sides)
+    if feature >= 0 and settings[IS_CLASS] > 0.0:
+        now = merit_of_threshold(
+            stats, slots, slot, nodes[node, FEATURE], numbers[node, THRESHOLD],
+            impurity(seen[slot], settings[CRITERION]), is_category[nodes[node, FEATURE]], 0.0, settings[CRITERION],
+        )  # fmt: skip
+        if merit - max(now, 0.0) > bound:
+            log_event(events, counters, REPLACE, node, feature, threshold, merit, now, bound, total)
+            nodes[node, FEATURE] = feature
+            numbers[node, THRESHOLD] = threshold
+            numbers[node, WEIGHT] = 0.0
+            numbers[node, LEFT_WEIGHT] = 0.0
+    clear_slot(slots, slot, stats)
+    seen[slot] = 0.0
+    numbers[node, LAST_ATTEMPT] = 0.0

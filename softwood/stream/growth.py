@@ -1,0 +1,377 @@
+"""A tree that is still growing: arrays with room to spare, and the rules for giving it more.
+
+The compiled loops learn rows until there is no room for what may come next; then the arrays are enlarged here, and the
+loop goes on where it stopped. Features and classes that appear in mid-stream widen the arrays in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softwood.loops.stream_layout import (
+    DEPTH,
+    LEFT,
+    MAX_INNER,
+    N_COUNTERS,
+    N_EVENT_NUMBERS,
+    N_EVENTS,
+    N_INNER,
+    N_KEYS,
+    N_NODE_INTS,
+    N_NODE_NUMBERS,
+    N_NODES,
+    N_ROWS,
+    N_SETTINGS,
+    OWNER,
+    REPLACE,
+    SLOT,
+    SLOTS_ARE_ALL,
+    THRESHOLD,
+)
+from softwood.tree import SoftTree
+
+__all__ = ["GrowingTree", "Limits", "SplitEvent"]
+
+# Rows that a compiled loop learns before Python looks for an interrupt.
+ROWS_PER_CALL = 8192
+FIRST_ROOM = 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a growing tree may become.
+
+    Attributes
+    ----------
+    max_inner : inner nodes
+    max_bytes : bytes of all arrays of the tree; half of them for nodes, half for the statistics of leaves
+    """
+
+    max_inner: float = np.inf
+    max_bytes: float = np.inf
+
+
+@dataclass(frozen=True)
+class SplitEvent:
+    """An entry of the audit log: a leaf became an inner node, or a test was replaced.
+
+    Attributes
+    ----------
+    kind : "split" or "replace"
+    n_samples : rows that the tree had learned
+    node, feature : numbers of the node and of the column (of the encoded table)
+    threshold : rows with values up to this pass the test
+    merit, second_merit : of the test, and of the best test on another feature (of the test before, if it was replaced)
+    bound : Hoeffding's, for the difference of merits
+    weight_seen : weight that the decision rests on
+    """
+
+    kind: str
+    n_samples: int
+    node: int
+    feature: int
+    threshold: float
+    merit: float
+    second_merit: float
+    bound: float
+    weight_seen: float
+
+
+@dataclass
+class GrowingTree:
+    """What growing trees share: their arrays, room, and the log of splits.
+
+    A family names its arrays in `axes`: for each the sizes of its axes, numbers or "nodes", "slots", "features",
+    "outputs"; sizes such as ("features", 2) have two places more, the first ones.
+
+    Attributes
+    ----------
+    arrays : the whole state, by name
+    settings : (N_SETTINGS,) see `softwood.loops.stream_layout`
+    log : the audit log, oldest first
+    """
+
+    settings: np.ndarray
+    limits: Limits
+    n_features: int
+    n_outputs: int
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    log: list[SplitEvent] = field(default_factory=list)
+
+    axes = {
+        "nodes": ("nodes", N_NODE_INTS),
+        "numbers": ("nodes", N_NODE_NUMBERS),
+        "slots": ("slots", ("outputs", 2)),
+        "is_category": ("features",),
+        "events": ("events", N_EVENT_NUMBERS),
+        "counters": (N_COUNTERS,),
+    }
+    types = {"nodes": np.int32, "keys": np.int32, "places": np.int32, "slots": np.int32, "counters": np.int64}
+    # scratch space, not part of the state
+    scratch: tuple[str, ...] = ("events",)
+    # how many nodes and slots must be free before a row is learned
+    wants_all_leaves = False
+
+    def __post_init__(self) -> None:
+        if self.arrays:
+            return
+        self._sizes = {
+            "nodes": FIRST_ROOM,
+            "slots": FIRST_ROOM,
+            "events": 4 * FIRST_ROOM,
+            "features": self.n_features,
+            "outputs": self.n_outputs,
+        }
+        self.arrays = {name: self._empty(name) for name in self.axes}
+        self.arrays["slots"][:, OWNER] = -1
+        self._plant()
+        self._apply_limits()
+
+    def _plant(self) -> None:
+        """The first leaf."""
+        self.arrays["nodes"][0] = -1
+        self.arrays["nodes"][0, [DEPTH, N_KEYS]] = 0
+        self.arrays["numbers"][0, THRESHOLD] = np.nan
+        self.arrays["counters"][N_NODES] = 1
+
+    # Size
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.arrays["counters"][N_NODES])
+
+    @property
+    def n_inner(self) -> int:
+        """Number of inner nodes."""
+        return int(self.arrays["counters"][N_INNER])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows learned."""
+        return int(self.arrays["counters"][N_ROWS])
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        def size(axis: Any) -> int:
+            if isinstance(axis, tuple):
+                return self._sizes[axis[0]] + axis[1]
+            return self._sizes[axis] if isinstance(axis, str) else axis
+
+        return tuple(size(axis) for axis in self.axes[name])
+
+    def _empty(self, name: str) -> np.ndarray:
+        return np.zeros(self._shape(name), dtype=self.types.get(name, bool if name == "is_category" else np.float64))
+
+    def _resize(self, **sizes: int) -> None:
+        """Give arrays other sizes; what they held stays at the same places."""
+        self._sizes |= sizes
+        for name, old in self.arrays.items():
+            if old.shape == self._shape(name):
+                continue
+            new = self._empty(name)
+            if name == "slots":
+                new[:, OWNER] = -1
+            kept = tuple(slice(min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
+            new[kept] = old[kept]
+            self.arrays[name] = new
+
+    def _bytes_of(self, axis: str) -> int:
+        """Bytes of one place on an axis, over all arrays."""
+        total = 0
+        for name, axes in self.axes.items():
+            if axis in axes:
+                array = self.arrays[name]
+                total += array.nbytes // max(1, array.shape[axes.index(axis)])
+        return total
+
+    def _most(self, axis: str) -> float:
+        """Places on the axis of nodes or of slots that the limit of memory allows."""
+        if self.limits.max_bytes == np.inf:
+            return np.inf
+        return max(4, int(self.limits.max_bytes // 2 // self._bytes_of(axis)))
+
+    def _apply_limits(self) -> None:
+        """After a change of width: fewer nodes and slots may be allowed."""
+        by_memory = (self._most("nodes") - 1) // 2
+        if self.wants_all_leaves:
+            # room for the children of all leaves is kept free
+            by_memory = (by_memory - 1) // 2
+        self.settings[MAX_INNER] = min(self.limits.max_inner, by_memory)
+        most_slots = self._most("slots")
+        if len(self.arrays["slots"]) > most_slots:
+            self._drop_slots(int(most_slots))
+        self.arrays["counters"][SLOTS_ARE_ALL] = int(len(self.arrays["slots"]) >= most_slots)
+
+    def _drop_slots(self, n: int) -> None:
+        """Keep `n` slots, those of the heaviest leaves."""
+        owners = self.arrays["slots"][:, OWNER]
+        weight = np.where(owners >= 0, self._promise(np.maximum(owners, 0)), -1.0)
+        kept = np.sort(np.argsort(-weight, kind="stable")[:n])
+        for slot in np.setdiff1d(np.flatnonzero(owners >= 0), kept):
+            self.arrays["nodes"][owners[slot], SLOT] = -1
+        for name, axes in self.axes.items():
+            if "slots" in axes:
+                self.arrays[name] = np.ascontiguousarray(np.take(self.arrays[name], kept, axis=axes.index("slots")))
+        self._sizes["slots"] = n
+        owners = self.arrays["slots"][:, OWNER]
+        self.arrays["nodes"][owners[owners >= 0], SLOT] = np.flatnonzero(owners >= 0)
+
+    def _promise(self, nodes: np.ndarray) -> np.ndarray:
+        """What further splits of leaves may win, in any unit."""
+        raise NotImplementedError
+
+    def _make_room(self) -> None:
+        """Take the events out, and enlarge what is full."""
+        self._read_events()
+        counters = self.arrays["counters"]
+        n_leaves = self.n_inner + 1
+        wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else 1)
+        if self.n_inner < self.settings[MAX_INNER] and wanted > self._sizes["nodes"]:
+            self._resize(nodes=max(wanted, 2 * self._sizes["nodes"]))
+        slots = wanted if self.wants_all_leaves else n_leaves + 1
+        if slots > self._sizes["slots"] and not counters[SLOTS_ARE_ALL]:
+            most = self._most("slots")
+            self._resize(slots=int(min(max(slots, 2 * self._sizes["slots"]), most)))
+            counters[SLOTS_ARE_ALL] = int(self._sizes["slots"] >= most)
+        if self._sizes["events"] < self.n_nodes:
+            self._resize(events=2 * self.n_nodes)
+
+    def _read_events(self) -> None:
+        n = int(self.arrays["counters"][N_EVENTS])
+        for event in self.arrays["events"][:n].tolist():
+            kind = "replace" if event[0] == REPLACE else "split"
+            self.log.append(SplitEvent(kind, int(event[1]), int(event[2]), int(event[3]), *event[4:]))
+        self.arrays["counters"][N_EVENTS] = 0
+
+    def widen(self, n_features: int, n_outputs: int) -> None:
+        """Make room for features and classes that have not been there before."""
+        if n_features == self.n_features and n_outputs == self.n_outputs:
+            return
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self._resize(features=n_features, outputs=n_outputs)
+        self._apply_limits()
+
+    def mark_category(self, column: int, sibling: int | None) -> None:
+        """Say that a column stands for a category.
+
+        Parameters
+        ----------
+        sibling : another category of the same source, or None: rows that had that one were 0 in the new column
+        """
+        self.arrays["is_category"][column] = True
+        if sibling is not None:
+            self._copy_as_zeros(column, sibling)
+
+    def _copy_as_zeros(self, column: int, sibling: int) -> None:
+        raise NotImplementedError
+
+    # Learning and predicting
+
+    def learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray | None) -> None:
+        """Learn rows one after the other; `out` gets the prediction for each before it was learned.
+
+        Parameters
+        ----------
+        points : (n, n_features) float64 in C order, nan where missing
+        targets : (n,) float64, number of the class or real target
+        weights : (n,) float64; rows of weight 0 are predicted but not learned
+        out : (n, n_outputs) float64 or None
+        """
+        for begin in range(0, len(points), ROWS_PER_CALL):
+            rows = slice(begin, begin + ROWS_PER_CALL)
+            part = None if out is None else out[rows]
+            n = len(points[rows])
+            done = 0
+            while True:
+                done = self._learn(points[rows], targets[rows], weights[rows], done, part)
+                if done == n:
+                    break
+                self._make_room()
+        if self.arrays["counters"][N_EVENTS]:
+            self._read_events()
+
+    def _learn(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
+    ) -> int:
+        """Call the compiled loop; returns the number of the first row that was not learned."""
+        raise NotImplementedError
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
+        raise NotImplementedError
+
+    def snapshot(self) -> SoftTree:
+        """The tree as it is now."""
+        raise NotImplementedError
+
+    def importances(self) -> np.ndarray:
+        """Part of each feature in the decisions, (n_features,), adding up to 1; zeros in a tree without any."""
+        raise NotImplementedError
+
+    # State
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that a copy needs to go on from here, as arrays."""
+        log = np.array(
+            [[e.kind == "replace", e.n_samples, e.node, e.feature, e.threshold, e.merit, e.second_merit, e.bound,
+              e.weight_seen] for e in self.log]
+        ).reshape(-1, N_EVENT_NUMBERS)  # fmt: skip
+        kept = {name: array for name, array in self.arrays.items() if name not in self.scratch}
+        return {**kept, "settings": self.settings, "log": log}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Take over what `state` gave; an error, and no change, if the arrays do not fit together."""
+        sizes = dict(self._sizes)
+        for name, axes in self.axes.items():
+            if name in self.scratch:
+                continue
+            if name not in state or state[name].ndim != len(axes):
+                raise ValueError(f"the array {name!r} is missing or damaged")
+            for axis, n in zip(axes, state[name].shape, strict=True):
+                if isinstance(axis, str) and axis in ("nodes", "slots"):
+                    sizes[axis] = n
+        old = self._sizes
+        self._sizes = sizes
+        arrays = {}
+        for name in self.axes:
+            if name in self.scratch:
+                arrays[name] = self._empty(name)
+                continue
+            if state[name].shape != self._shape(name):
+                self._sizes = old
+                raise ValueError(f"the array {name!r} has shape {state[name].shape}, expected {self._shape(name)}")
+            arrays[name] = np.array(state[name], dtype=self.arrays[name].dtype, order="C")
+        self.arrays = arrays
+        self.settings[:] = state["settings"]
+        self.log = []
+        for event in state["log"].tolist():
+            kind = "replace" if event[0] else "split"
+            self.log.append(SplitEvent(kind, int(event[1]), int(event[2]), int(event[3]), *event[4:]))
+
+    def structure(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Nodes that are in use (n_nodes, N_NODE_INTS), their numbers, and which are inner."""
+        nodes = self.arrays["nodes"][: self.n_nodes]
+        return nodes, self.arrays["numbers"][: self.n_nodes], nodes[:, LEFT] >= 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["arrays"] = {name: array for name, array in self.arrays.items() if name not in self.scratch}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in self.scratch:
+            self.arrays[name] = self._empty(name)
+
+
+def new_settings() -> np.ndarray:
+    """Settings, all 0."""
+    return np.zeros(N_SETTINGS)

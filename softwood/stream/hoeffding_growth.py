@@ -1,0 +1,156 @@
+"""Growing Hoeffding trees, for classes and for real targets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softwood.gates import Gate
+from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS, TOTAL
+from softwood.loops.stream_layout import FEATURE, LEFT, MEAN, N_NODES, OWNER, RIGHT, SLOT, SPREAD, THRESHOLD, WEIGHT
+from softwood.stream.growth import GrowingTree
+from softwood.tree import SoftTree
+
+__all__ = ["HoeffdingClassTree", "HoeffdingRealTree"]
+
+# Bins of a feature's histogram in a leaf of a regressor; halves and pairs of them must be whole.
+N_BINS = 64
+
+
+class HoeffdingTree(GrowingTree):
+    """What both share: rows go down one path."""
+
+    def _plant(self) -> None:
+        super()._plant()
+        self.arrays["nodes"][0, SLOT] = 0
+        self.arrays["slots"][0, OWNER] = 0
+
+    def _values(self) -> tuple[np.ndarray, np.ndarray]:
+        """Value and impurity of each node."""
+        raise NotImplementedError
+
+    def snapshot(self) -> SoftTree:
+        """The tree as it is now; its leaves hold class shares, or means."""
+        nodes, numbers, inner = self.structure()
+        values, impurity = self._values()
+        mass = numbers[:, WEIGHT]
+        missing_left = np.full(self.n_nodes, 0.5)
+        # a missing value goes to the heavier side as a whole
+        missing_left[inner] = mass[nodes[inner, LEFT]] >= mass[nodes[inner, RIGHT]]
+        return SoftTree.from_nodes(
+            children_left=nodes[:, LEFT],
+            children_right=nodes[:, RIGHT],
+            value=values,
+            n_features=self.n_features,
+            gate=np.where(inner, Gate.KERNEL, Gate.LEAF),
+            feature=nodes[:, FEATURE],
+            threshold=numbers[:, THRESHOLD],
+            missing_left=missing_left,
+            mass=mass,
+            impurity=impurity,
+        )
+
+    def importances(self) -> np.ndarray:
+        """Merits of the tests of the tree by feature, weighted by what has come to the node."""
+        nodes, numbers, inner = self.structure()
+        merit = {event.node: event.merit for event in self.log}
+        total = np.zeros(self.n_features)
+        for node in np.flatnonzero(inner):
+            total[nodes[node, FEATURE]] += numbers[node, WEIGHT] * max(merit.get(int(node), 0.0), 0.0)
+        return total / total.sum() if total.sum() > 0 else total
+
+
+class HoeffdingClassTree(HoeffdingTree):
+    """A growing tree for classes."""
+
+    axes = GrowingTree.axes | {
+        "counts": ("nodes", "outputs"),
+        "keys": ("nodes", "outputs"),
+        "stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS),
+    }
+
+    def _promise(self, nodes: np.ndarray) -> np.ndarray:
+        counts = self.arrays["counts"][nodes]
+        return counts.sum(axis=1) - counts.max(axis=1)
+
+    def _copy_as_zeros(self, column: int, sibling: int) -> None:
+        stats = self.arrays["stats"]
+        stats[:, column] = 0.0
+        stats[:, column, :, 0] = stats[:, sibling, :, 0]
+
+    def _learn(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
+    ) -> int:
+        from softwood.loops.hoeffding import learn_classes
+
+        a = self.arrays
+        return learn_classes(
+            points, targets, weights, start, a["nodes"], a["numbers"], a["counts"], a["keys"], a["slots"], a["stats"],
+            a["is_category"], a["counters"], self.settings, a["events"], out,
+        )  # fmt: skip
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Class probabilities, (n, n_outputs)."""
+        from softwood.loops.hoeffding import predict_classes
+
+        a = self.arrays
+        out = np.empty((len(points), self.n_outputs))
+        predict_classes(
+            points, a["nodes"], a["numbers"], a["counts"], a["keys"], a["stats"], a["is_category"], self.settings, out
+        )
+        return out
+
+    def _values(self) -> tuple[np.ndarray, np.ndarray]:
+        counts = self.arrays["counts"][: self.n_nodes]
+        total = counts.sum(axis=1, keepdims=True)
+        shares = np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / max(1, self.n_outputs))
+        terms = np.where(shares > 0, shares * np.log2(np.where(shares > 0, shares, 1.0)), 0.0)
+        return shares, -terms.sum(axis=1)
+
+
+class HoeffdingRealTree(HoeffdingTree):
+    """A growing tree for real targets."""
+
+    axes = GrowingTree.axes | {
+        "models": ("nodes", ("features", 1)),
+        "scaler": (4, "features"),
+        "stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS),
+    }
+
+    def _promise(self, nodes: np.ndarray) -> np.ndarray:
+        return self.arrays["numbers"][nodes, SPREAD]
+
+    def _copy_as_zeros(self, column: int, sibling: int) -> None:
+        from softwood.loops.observers import add_sides
+
+        stats, sides = self.arrays["stats"], np.zeros((2, 3))
+        stats[:, column] = 0.0
+        self.arrays["scaler"][:, column] = 0.0
+        self.arrays["scaler"][0, column] = self.arrays["scaler"][0, sibling]
+        for slot in range(len(stats)):
+            add_sides(stats, slot, sibling, N_BINS - 1, sides)
+            stats[slot, column, 0] = sides[0]
+            stats[slot, column, N_BINS, TOTAL] = sides[0, 0]
+
+    def _learn(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
+    ) -> int:
+        from softwood.loops.hoeffding import learn_targets
+
+        a = self.arrays
+        return learn_targets(
+            points, targets, weights, start, a["nodes"], a["numbers"], a["models"], a["scaler"], a["slots"], a["stats"],
+            a["is_category"], a["counters"], self.settings, a["events"], out,
+        )  # fmt: skip
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Predicted targets, (n, 1)."""
+        from softwood.loops.hoeffding import predict_targets
+
+        a = self.arrays
+        out = np.empty((len(points), 1))
+        predict_targets(points, a["nodes"], a["numbers"], a["models"], a["scaler"], self.settings, out)
+        return out
+
+    def _values(self) -> tuple[np.ndarray, np.ndarray]:
+        numbers = self.arrays["numbers"][: int(self.arrays["counters"][N_NODES])]
+        return numbers[:, [MEAN]], numbers[:, SPREAD] / np.maximum(numbers[:, WEIGHT], np.finfo(float).tiny)

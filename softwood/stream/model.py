@@ -1,0 +1,301 @@
+"""What all stream models share: tables in parts, learning row by row, answers at any time."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
+
+from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights
+from softwood.columns import Columns, is_missing_value, read_growing_table
+from softwood.parameters import parameter_error
+from softwood.stream.growth import GrowingTree, SplitEvent
+from softwood.tree import SoftTree
+
+__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
+
+
+class StreamModel(TreeEstimator):
+    """A tree that learns from a stream, part by part.
+
+    Attributes
+    ----------
+    growth_ : the growing tree
+    """
+
+    growth_: GrowingTree
+
+    def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
+        """A family's first leaf, or first tree; checks the parameters."""
+        raise NotImplementedError
+
+    def _codes(self, y: Any) -> np.ndarray:
+        """Targets as the loops take them, (n,) float64."""
+        raise NotImplementedError
+
+    def _n_outputs(self) -> int:
+        raise NotImplementedError
+
+    def _row_weights(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Weights of rows with what the model adds to them."""
+        return weights
+
+    # Learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, and learn all rows once, in their order.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
+        y : (n_rows,) targets
+        sample_weight : (n_rows,) weights, or None
+        """
+        self._start_anew(y)
+        self._learn(X, y, sample_weight, None)
+        return self
+
+    def _start_anew(self, y: Any) -> None:
+        for name in ("growth_", "columns_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, out: str | None) -> np.ndarray | None:
+        """Check everything, then learn; nothing has changed if a check fails.
+
+        Parameters
+        ----------
+        out : "predictions": return what was predicted for each row before it was learned
+        """
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        is_first = not hasattr(self, "growth_")
+        matrix, columns = read_growing_table(
+            self, X, categorical_features=self.categorical_features, columns=None if is_first else self.columns_,
+            learn=True,
+        )  # fmt: skip
+        check_consistent_length(matrix, y)
+        codes = self._codes(y)
+        weights = read_weights(sample_weight, len(matrix))
+        if is_first:
+            seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
+            growth = self._new_growth(matrix.shape[1], self._n_outputs(), seed)
+        else:
+            growth = self.growth_
+        weights = self._row_weights(codes, weights)
+        growth.widen(matrix.shape[1], growth.n_outputs)
+        self._mark_categories(growth, columns, None if is_first else self.columns_)
+        self.growth_, self.columns_ = growth, columns
+        predictions = np.empty((len(matrix), growth.n_outputs)) if out else None
+        growth.learn(matrix, codes, weights, predictions)
+        return predictions
+
+    @staticmethod
+    def _mark_categories(growth: GrowingTree, columns: Columns, known: Columns | None) -> None:
+        first = 0 if known is None else len(known.names)
+        for at in range(first, len(columns.names)):
+            source = columns.source[at]
+            if columns.categories[source] is not None:
+                others = np.flatnonzero(columns.source[:at] == source)
+                growth.mark_category(at, int(others[0]) if len(others) else None)
+
+    # Looking at it
+
+    @property
+    def _finished(self) -> SoftTree:
+        check_is_fitted(self, "growth_")
+        return self.growth_.snapshot()
+
+    @property
+    def tree_(self) -> SoftTree:  # type: ignore[override]
+        """The tree as it is now, a `SoftTree` of its own."""
+        return self._finished
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows that have been learned."""
+        check_is_fitted(self, "growth_")
+        return self.growth_.n_rows
+
+    @property
+    def nbytes_(self) -> int:
+        """Bytes of the growing tree."""
+        check_is_fitted(self, "growth_")
+        return self.growth_.nbytes
+
+    @property
+    def log_(self) -> list[SplitEvent]:
+        """Audit log: every split, and every test that was replaced, in order."""
+        check_is_fitted(self, "growth_")
+        return list(self.growth_.log)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Part of each column of X in the decisions, (n_features_in,); adds up to 1."""
+        check_is_fitted(self, "growth_")
+        return self.columns_.add_up(self.growth_.importances())
+
+    # Answers
+
+    def _matrix(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "growth_")
+        return read_growing_table(self, X, columns=self.columns_, learn=False)[0]
+
+    def _read_points(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        matrix, widths = super()._read_points(X, **conditions)
+        center = self._finished.center
+        if center is not None:
+            matrix = np.where(np.isnan(matrix), center, matrix)
+        return matrix, widths
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        return self.growth_.predict(self._matrix(X))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "growth_")
+
+
+class StreamClassifierBase(StreamModel, ClassifierBase):
+    """A classifier on a stream."""
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn rows one after the other.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
+        y : (n_rows,) class labels
+        classes : all labels that can come; needed in the first call, and the same, or not given, in others
+        sample_weight : (n_rows,) weights, or None
+        """
+        self._read_class_list(classes)
+        self._learn(X, y, sample_weight, None)
+        return self
+
+    def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Learn as `partial_fit` does; returns the class probabilities of each row before it was learned.
+
+        Returns
+        -------
+        (n_rows, n_classes) probabilities, columns in the order of ``classes_``
+        """
+        self._read_class_list(classes)
+        predictions = self._learn(X, y, sample_weight, "predictions")
+        assert predictions is not None
+        return predictions
+
+    def _read_class_list(self, classes: Any) -> None:
+        is_first = not hasattr(self, "growth_")
+        if classes is None:
+            if is_first:
+                raise ValueError(
+                    f"classes must be given in the first call to partial_fit of {type(self).__name__}: a stream's "
+                    "first rows may lack some."
+                )
+            return
+        found = np.unique(column_or_1d(np.asarray(classes)))
+        if is_first:
+            self.classes_ = found
+            self._class_mass = np.zeros(len(found))
+        elif not np.array_equal(found, self.classes_):
+            raise ValueError(f"classes is {found!r}, but the calls before this one had {self.classes_!r}.")
+
+    def _start_anew(self, y: Any) -> None:
+        super()._start_anew(y)
+        if y is not None:
+            self.classes_ = np.unique(self._labels(y))
+            self._class_mass = np.zeros(len(self.classes_))
+
+    def _labels(self, y: Any) -> np.ndarray:
+        labels = column_or_1d(np.asarray(y), warn=True)
+        if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
+            raise ValueError("Input y contains NaN or None; every row needs a class.")
+        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+            raise ValueError("Input y contains NaN or infinity; every row needs a class.")
+        check_classification_targets(labels)
+        return labels
+
+    def _codes(self, y: Any) -> np.ndarray:
+        labels = self._labels(y)
+        codes = np.searchsorted(self.classes_, labels)
+        codes = np.minimum(codes, len(self.classes_) - 1)
+        unknown = self.classes_[codes] != labels
+        if np.any(unknown):
+            raise ValueError(
+                f"y holds {labels[unknown][0]!r}, which is none of the classes {self.classes_!r} of the first call to "
+                "partial_fit."
+            )
+        return codes.astype(np.float64)
+
+    def _n_outputs(self) -> int:
+        return len(self.classes_)
+
+    def _row_weights(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        wanted = getattr(self, "class_weight", None)
+        if wanted is None:
+            return weights
+        labels = codes.astype(np.int64)
+        if isinstance(wanted, dict):
+            factors = np.array([float(wanted.get(label, 1.0)) for label in self.classes_.tolist()])
+            return weights * factors[labels]
+        if wanted != "balanced":
+            raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
+        # By what the stream has brought so far, this row included.
+        rows = np.zeros((len(labels), len(self.classes_)))
+        rows[np.arange(len(labels)), labels] = weights
+        mass = self._class_mass + np.cumsum(rows, axis=0)
+        self._class_mass = mass[-1]
+        own = mass[np.arange(len(labels)), labels]
+        present = (mass > 0).sum(axis=1)
+        return np.where(own > 0, weights * mass.sum(axis=1) / (present * np.where(own > 0, own, 1.0)), 0.0)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, (n_rows, n_classes), columns in the order of ``classes_``."""
+        return self._outputs(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row, (n_rows,)."""
+        return self.classes_[self._outputs(X).argmax(axis=1)]
+
+
+class StreamRegressorBase(StreamModel, RegressorBase):
+    """A regressor on a stream."""
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn rows one after the other.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
+        y : (n_rows,) targets
+        sample_weight : (n_rows,) weights, or None
+        """
+        self._learn(X, y, sample_weight, None)
+        return self
+
+    def test_then_train(self, X: Any, y: Any, *, sample_weight: Any = None) -> np.ndarray:
+        """Learn as `partial_fit` does; returns the prediction for each row before it was learned, (n_rows,)."""
+        predictions = self._learn(X, y, sample_weight, "predictions")
+        assert predictions is not None
+        return predictions[:, 0]
+
+    def _codes(self, y: Any) -> np.ndarray:
+        return np.ascontiguousarray(
+            column_or_1d(check_array(y, dtype=np.float64, ensure_2d=False, input_name="y"), warn=True)
+        )
+
+    def _n_outputs(self) -> int:
+        return 1
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted target of each row, (n_rows,)."""
+        return self._outputs(X)[:, 0]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags

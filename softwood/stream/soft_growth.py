@@ -1,0 +1,223 @@
+"""Growing soft trees: soft Hoeffding trees, and the complete soft tree that does not grow."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from softwood.gates import Gate
+from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS, TOTAL
+from softwood.loops.soft_stream import ALPHA_AT, BIAS_AT, FIRST_WEIGHT
+from softwood.loops.stream_layout import (
+    DEPTH,
+    FADE_1,
+    FADE_2,
+    FEATURE,
+    GAMMA,
+    HAS_BIAS,
+    IS_CLASS,
+    LEFT,
+    LEFT_WEIGHT,
+    MAX_INNER,
+    N_DRAWS,
+    N_INNER,
+    N_NODES,
+    OWNER,
+    PARENT,
+    RIGHT,
+    SLOT,
+    THRESHOLD,
+    WEIGHT,
+)
+from softwood.stream.growth import GrowingTree
+from softwood.stream.hoeffding_growth import N_BINS
+from softwood.tree import SoftTree
+
+__all__ = ["SoftClassTree", "SoftRealTree"]
+
+
+class SoftGrowingTree(GrowingTree):
+    """What soft trees for classes and for real targets share.
+
+    Attributes
+    ----------
+    seed : of the first weights of gates
+    """
+
+    axes = GrowingTree.axes | {
+        "gates": (3, "nodes", ("features", 2)),
+        "values": (3, "nodes", "outputs"),
+        "gate_slopes": ("nodes", ("features", 2)),
+        "value_slopes": ("nodes", "outputs"),
+        "scaler": (4, "features"),
+        "target_scaler": (4, 1),
+        "seen": ("slots", "outputs"),
+        "places": ("nodes", 3),
+        "shares": ("nodes", 5),
+    }
+    scratch = ("events", "places", "shares")
+    wants_all_leaves = True
+    seed: np.uint64 = np.uint64(0)
+
+    def _plant(self) -> None:
+        super()._plant()
+        self.arrays["numbers"][:, [FADE_1, FADE_2]] = 1.0
+        if self.limits.max_inner > 0:
+            self.arrays["nodes"][0, SLOT] = 0
+            self.arrays["slots"][0, OWNER] = 0
+
+    def complete(self, depth: int, random_state: np.random.RandomState) -> None:
+        """Make it the complete tree of a depth, with small random weights and values, and grow no more."""
+        n_inner = 2**depth - 1
+        n_nodes = 2 * n_inner + 1
+        self._resize(nodes=n_nodes, slots=0)
+        nodes = self.arrays["nodes"]
+        number = np.arange(n_nodes)
+        nodes[:] = -1
+        nodes[:n_inner, LEFT] = 2 * number[:n_inner] + 1
+        nodes[:n_inner, RIGHT] = 2 * number[:n_inner] + 2
+        nodes[1:, PARENT] = (number[1:] - 1) // 2
+        nodes[:, DEPTH] = [int(math.log2(i + 1)) for i in range(n_nodes)]
+        self.arrays["numbers"][:, THRESHOLD] = np.nan
+        self.arrays["numbers"][:, [FADE_1, FADE_2]] = 1.0
+        gates, values = self.arrays["gates"], self.arrays["values"]
+        gates[0, :n_inner, ALPHA_AT] = 1.0
+        gates[0, :n_inner, FIRST_WEIGHT:] = random_state.uniform(-0.01, 0.01, (n_inner, self.n_features))
+        values[0, n_inner:] = random_state.uniform(-0.01, 0.01, (n_nodes - n_inner, self.n_outputs))
+        counters = self.arrays["counters"]
+        counters[N_NODES], counters[N_INNER] = n_nodes, n_inner
+        self.settings[MAX_INNER] = 0.0
+
+    def _apply_limits(self) -> None:
+        if self.limits.max_inner > 0:
+            super()._apply_limits()
+
+    def _promise(self, nodes: np.ndarray) -> np.ndarray:
+        return self.arrays["numbers"][nodes, WEIGHT]
+
+    def _copy_as_zeros(self, column: int, sibling: int) -> None:
+        scaler = self.arrays["scaler"]
+        scaler[:, column] = 0.0
+        scaler[0, column] = scaler[0, sibling]
+
+    def _learn(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
+    ) -> int:
+        from softwood.loops.soft_stream import learn_soft
+
+        a = self.arrays
+        return learn_soft(
+            points, targets, weights, start, a["nodes"], a["numbers"], a["gates"], a["values"], a["gate_slopes"],
+            a["value_slopes"], a["scaler"], a["target_scaler"], a["slots"], a["stats"], a["seen"], a["is_category"],
+            a["counters"], self.settings, self.seed, a["events"], a["places"], a["shares"], out,
+        )  # fmt: skip
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
+        from softwood.loops.soft_stream import predict_soft
+
+        a = self.arrays
+        out = np.empty((len(points), self.n_outputs))
+        # Scratch space of its own: several threads may predict at once.
+        places, shares = np.empty_like(a["places"]), np.empty_like(a["shares"])
+        predict_soft(
+            points, a["nodes"], a["numbers"], a["gates"], a["values"], a["scaler"], a["target_scaler"], self.settings,
+            places, shares, out,
+        )  # fmt: skip
+        return out
+
+    @property
+    def alphas(self) -> np.ndarray:
+        """Part of the smooth step in each inner node's gate, nan at leaves, (n_nodes,)."""
+        inner = self.structure()[2]
+        return np.where(inner, self.arrays["gates"][0, : self.n_nodes, ALPHA_AT], np.nan)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the standardised features in each inner node's gate, 0 at leaves, (n_nodes, n_features)."""
+        inner = self.structure()[2]
+        return np.where(inner[:, None], self.arrays["gates"][0, : self.n_nodes, FIRST_WEIGHT:], 0.0)
+
+    def standardised(self, points: np.ndarray) -> np.ndarray:
+        """Rows as the gates see them, (n, n_features)."""
+        scaler = self.arrays["scaler"]
+        return np.nan_to_num((points - scaler[1]) * scaler[2], nan=0.0)
+
+    def snapshot(self) -> SoftTree:
+        """The tree as it is now, in the user's units."""
+        nodes, numbers, inner = self.structure()
+        scaler, n = self.arrays["scaler"], self.n_nodes
+        gates = np.where(inner[:, None], self.arrays["gates"][0, :n], 0.0)
+        weights = gates[:, FIRST_WEIGHT:] * scaler[2]
+        bias = gates[:, BIAS_AT] * (self.settings[HAS_BIAS] > 0) - weights @ scaler[1]
+        values = self.arrays["values"][0, :n].copy()
+        is_class = self.settings[IS_CLASS] > 0
+        if not is_class:
+            target = self.arrays["target_scaler"]
+            values = target[1, 0] + values * math.sqrt(target[3, 0])
+        passed = numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], np.finfo(float).tiny)
+        # Gates of the complete tree have no test; any test does where its part is 0.
+        has_test = inner & (nodes[:, FEATURE] >= 0)
+        return SoftTree.from_nodes(
+            children_left=nodes[:, LEFT],
+            children_right=nodes[:, RIGHT],
+            value=np.where(inner[:, None], 0.0, values),
+            n_features=self.n_features,
+            gate=np.where(inner, Gate.BLEND, Gate.LEAF),
+            feature=np.where(has_test, nodes[:, FEATURE], np.where(inner, 0, -1)),
+            threshold=np.where(has_test, numbers[:, THRESHOLD], np.where(inner, 0.0, np.nan)),
+            missing_left=np.where(has_test, passed, 0.5),
+            width=np.where(inner, self.settings[GAMMA], 0.0),
+            blend=gates[:, ALPHA_AT],
+            weights=weights,
+            bias=np.where(inner, bias, 0.0),
+            mass=numbers[:, WEIGHT],
+            link="softmax" if is_class else "identity",
+            center=scaler[1],
+            scale=np.where(scaler[2] > 0, np.sqrt(scaler[3]), 1.0),
+        )
+
+    def importances(self) -> np.ndarray:
+        """Parts of the features in each gate, tests and weights, weighted by what has come to the node."""
+        nodes, numbers, inner = self.structure()
+        mass = np.where(numbers[:, WEIGHT] > 0, numbers[:, WEIGHT], 0.5 ** nodes[:, DEPTH])
+        sizes = np.abs(self.weights)
+        alpha = self.alphas
+        total = np.zeros(self.n_features)
+        for node in np.flatnonzero(inner):
+            size = sizes[node].sum()
+            if size > 0:
+                total += mass[node] * alpha[node] * sizes[node] / size
+            if nodes[node, FEATURE] >= 0:
+                total[nodes[node, FEATURE]] += mass[node] * (1.0 - alpha[node])
+        return total / total.sum() if total.sum() > 0 else total
+
+
+class SoftClassTree(SoftGrowingTree):
+    """A soft tree for classes."""
+
+    axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
+
+    def _copy_as_zeros(self, column: int, sibling: int) -> None:
+        super()._copy_as_zeros(column, sibling)
+        stats = self.arrays["stats"]
+        stats[:, column] = 0.0
+        stats[:, column, :, 0] = stats[:, sibling, :, 0]
+
+
+class SoftRealTree(SoftGrowingTree):
+    """A soft tree for real targets."""
+
+    axes = SoftGrowingTree.axes | {"stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS)}
+
+    def _copy_as_zeros(self, column: int, sibling: int) -> None:
+        from softwood.loops.observers import add_sides
+
+        super()._copy_as_zeros(column, sibling)
+        stats, sides = self.arrays["stats"], np.zeros((2, 3))
+        stats[:, column] = 0.0
+        for slot in range(len(stats)):
+            add_sides(stats, slot, sibling, N_BINS - 1, sides)
+            stats[slot, column, 0] = sides[0]
+            stats[slot, column, N_BINS, TOTAL] = sides[0, 0]
