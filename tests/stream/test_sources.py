@@ -134,6 +134,16 @@ def test_parquet_is_read_in_batches(frame, tmp_path, monkeypatch):
     assert np.array_equal(y, np.arange(N))
 
 
+def test_not_even_a_row_group_is_in_memory(tmp_path):
+    path = tmp_path / "data.parquet"
+    values = np.random.default_rng(0).random(1_000_000)
+    pq.write_table(pa.table({"a": values, "y": values}), path, row_group_size=1_000_000, use_dictionary=False)
+    before = pa.total_allocated_bytes()
+    source = open_stream(path, target="y")
+    next(source.blocks)
+    assert pa.total_allocated_bytes() - before < path.stat().st_size / 3
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_files_end_at_max_samples(frame, tmp_path, suffix):
     path = tmp_path / f"data{suffix}"
