@@ -298,6 +298,8 @@ def learn_soft(
 ):  # fmt: skip
     """Learn rows one after the other, from row `start` on; `out` gets the prediction before each was learned.
 
+    A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else.
+
     Returns
     -------
     number of the first row that was not learned, because there was no room
@@ -306,54 +308,76 @@ def learn_soft(
     slope = np.zeros(values.shape[2])
     sides = np.zeros((2, max(3, values.shape[2])))
     is_class = settings[IS_CLASS] > 0.0
-    grows = settings[MAX_INNER] > 0.0
     for i in range(start, points.shape[0]):
-        if grows and not has_room_for_all(nodes, slots, counters, settings, events):
-            return i
-        row = points[i]
-        standardise(row, scaler, settings[HAS_BIAS] > 0.0, x)
-        n = visit(row, x, nodes, numbers, gates, settings[GAMMA], places, shares)
-        add_outputs(nodes, values, places, shares, n, slope)
-        target = targets[i]
-        if not is_class and target_scaler[3, 0] > 0.0:
-            target = (target - target_scaler[1, 0]) * target_scaler[2, 0]
-        elif not is_class:
-            target = 0.0
-        if is_class:
-            softmax(slope)
-        if out is not None:
-            for k in range(slope.shape[0]):
-                out[i, k] = slope[k]
-            if not is_class:
-                finish_output(out[i], target_scaler, False)
-        weight = weights[i]
-        if weight <= 0.0:
-            continue
-        counters[N_ROWS] += 1
-        # Cross-entropy behind a softmax, or half of the squared error.
-        if is_class:
-            slope[int(target)] -= 1.0
-        else:
-            slope[0] -= target
-        for k in range(slope.shape[0]):
-            slope[k] *= weight
-        add_gradients(
-            x, slope, settings[PULL] * weight, settings[ALPHA_RATE] > 0.0, nodes, gates, values, gate_slopes,
-            value_slopes, places, shares, n, None,
-        )  # fmt: skip
-        take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places)
-        if grows:
-            observe(
-                row, target, weight, n, nodes, numbers, slots, stats, seen, settings, places, shares
+        # A negative weight is what is left of a row that was begun before there was no room.
+        is_begun = weights[i] < 0.0
+        left_over = abs(weights[i])
+        while not is_begun or left_over > 0.0:
+            if not has_room_for_all(nodes, slots, counters, settings, events):
+                if is_begun:
+                    weights[i] = -left_over
+                return i
+            row = points[i]
+            standardise(row, scaler, settings[HAS_BIAS] > 0.0, x)
+            n = visit(row, x, nodes, numbers, gates, settings[GAMMA], places, shares)
+            add_outputs(nodes, values, places, shares, n, slope)
+            if is_class:
+                softmax(slope)
+            if out is not None and not is_begun:
+                for k in range(slope.shape[0]):
+                    out[i, k] = slope[k]
+                if not is_class:
+                    finish_output(out[i], target_scaler, False)
+            is_begun = True
+            if left_over <= 0.0:
+                break
+            weight = min(left_over, 1.0)
+            left_over -= weight
+            learn_row(
+                row, targets[i : i + 1], weight, n, x, slope, nodes, numbers, gates, values, gate_slopes, value_slopes,
+                scaler, target_scaler, slots, stats, seen, is_category, counters, settings, seed, events, places, shares,
+                sides,
             )  # fmt: skip
-            grow(
-                n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
-                counters, settings, seed, events, places, sides,
-            )  # fmt: skip
-        update_scaler(scaler, row, weight, settings[MEMORY])
-        if not is_class:
-            update_scaler(target_scaler, targets[i : i + 1], weight, settings[MEMORY])
     return points.shape[0]
+
+
+@compiled
+def learn_row(
+    row, targets, weight, n, x, slope, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, target_scaler,
+    slots, stats, seen, is_category, counters, settings, seed, events, places, shares, sides,
+):  # fmt: skip
+    """Learn one row that has been visited.
+
+    Parameters
+    ----------
+    targets : (1,) the row's
+    slope : (n_outputs,) probabilities, or the output in standard units; becomes the derivative of the loss
+    """
+    counters[N_ROWS] += 1
+    is_class = settings[IS_CLASS] > 0.0
+    target = targets[0]
+    # Cross-entropy behind a softmax, or half of the squared error.
+    if is_class:
+        slope[int(target)] -= 1.0
+    else:
+        target = (target - target_scaler[1, 0]) * target_scaler[2, 0]
+        slope[0] -= target
+    for k in range(slope.shape[0]):
+        slope[k] *= weight
+    add_gradients(
+        x, slope, settings[PULL] * weight, settings[ALPHA_RATE] > 0.0, nodes, gates, values, gate_slopes, value_slopes,
+        places, shares, n, None,
+    )  # fmt: skip
+    take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places)
+    if settings[MAX_INNER] > 0.0:
+        observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, places, shares)
+        grow(
+            n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
+            counters, settings, seed, events, places, sides,
+        )  # fmt: skip
+    update_scaler(scaler, row, weight, settings[MEMORY])
+    if not is_class:
+        update_scaler(target_scaler, targets, weight, settings[MEMORY])
 
 
 @compiled

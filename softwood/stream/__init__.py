@@ -1,1 +1,68 @@
-"""Streams: trees that learn from endless, drifting streams, and what goes with them."""
+"""Streams: trees that learn from endless, drifting streams, and what goes with them.
+
+Models learn row by row, in compiled loops: `SoftHoeffdingTreeClassifier`, `HoeffdingTreeClassifier`,
+`SmoothStepTreeClassifier` and their regressors, with scikit-learn's `partial_fit`; `softwood.stream.river` has the same
+models for river. `ModelPool` tunes them on the stream, `prequential` tests and trains, and generators such as `SEA` make
+streams with drift. Names are loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
+    from softwood.stream.growth import SplitEvent
+    from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
+    from softwood.stream.prequential import PrequentialResult, prequential
+    from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor
+    from softwood.stream.soft_hoeffding import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+
+_HOME = {
+    "AS_PUBLISHED": "soft_hoeffding",
+    "LED": "generators",
+    "SEA": "generators",
+    "Agrawal": "generators",
+    "HoeffdingTreeClassifier": "hoeffding",
+    "HoeffdingTreeRegressor": "hoeffding",
+    "Hyperplane": "generators",
+    "OversampledClasses": "generators",
+    "PrequentialResult": "prequential",
+    "RandomRBF": "generators",
+    "SmoothStepTreeClassifier": "smooth_step",
+    "SmoothStepTreeRegressor": "smooth_step",
+    "SoftHoeffdingTreeClassifier": "soft_hoeffding",
+    "SoftHoeffdingTreeRegressor": "soft_hoeffding",
+    "SplitEvent": "growth",
+    "Stream": "generators",
+    "prequential": "prequential",
+}
+
+__all__ = [
+    "AS_PUBLISHED",
+    "LED",
+    "SEA",
+    "Agrawal",
+    "HoeffdingTreeClassifier",
+    "HoeffdingTreeRegressor",
+    "Hyperplane",
+    "OversampledClasses",
+    "PrequentialResult",
+    "RandomRBF",
+    "SmoothStepTreeClassifier",
+    "SmoothStepTreeRegressor",
+    "SoftHoeffdingTreeClassifier",
+    "SoftHoeffdingTreeRegressor",
+    "SplitEvent",
+    "Stream",
+    "prequential",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'softwood.stream' has no attribute {name!r}")
+    return getattr(import_module(f"softwood.stream.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -290,8 +290,10 @@ class GrowingTree:
             part = None if out is None else out[rows]
             n = len(points[rows])
             done = 0
+            # a copy: a loop that stops within a row notes there what is left of its weight
+            left_over = weights[rows].copy()
             while True:
-                done = self._learn(points[rows], targets[rows], weights[rows], done, part)
+                done = self._learn(points[rows], targets[rows], left_over, done, part)
                 if done == n:
                     break
                 self._make_room()

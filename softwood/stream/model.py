@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
@@ -81,6 +80,8 @@ class StreamModel(TreeEstimator):
         check_consistent_length(matrix, y)
         codes = self._codes(y)
         weights = read_weights(sample_weight, len(matrix))
+        if is_first and not np.any(weights > 0):
+            raise ValueError("sample_weight is zero for all rows; at least one of the first must be above zero.")
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(matrix.shape[1], self._n_outputs(), seed)
@@ -153,7 +154,8 @@ class StreamModel(TreeEstimator):
         return matrix, widths
 
     def _outputs(self, X: Any) -> np.ndarray:
-        return self.growth_.predict(self._matrix(X))
+        matrix = self._matrix(X)
+        return self.growth_.predict(matrix)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "growth_")
@@ -259,7 +261,8 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row, (n_rows,)."""
-        return self.classes_[self._outputs(X).argmax(axis=1)]
+        outputs = self._outputs(X)
+        return self.classes_[outputs.argmax(axis=1)]
 
 
 class StreamRegressorBase(StreamModel, RegressorBase):
