@@ -235,8 +235,8 @@ def predict_classes(points, nodes, numbers, counts, keys, stats, is_category, se
 
 @compiled
 def learn_classes(
-    points, targets, weights, start, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings, events,
-    out,
+    points, targets, weights, start, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings,
+    events, out,
 ):  # fmt: skip
     """Learn rows one after the other, from row `start` on; `out` gets the prediction before each was learned.
 
@@ -320,7 +320,7 @@ def add_class(counts, keys, nodes, node, label, weight):
 def try_class_split(
     leaf, seen, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings, events
 ):  # fmt: skip
-    """Split a leaf if its best test is better than the second best by more than the bound, or if both are as good."""
+    """Split a leaf if its best test beats the second best by more than the bound, or if both are as good."""
     n_present, largest = 0, 0.0
     for i in range(nodes[leaf, N_KEYS]):
         weight = counts[leaf, keys[leaf, i]]

@@ -23,6 +23,8 @@ BIN_N, BIN_MEAN, BIN_SQUARES = range(3)
 N_BIN_NUMBERS = 3
 # columns of the row after the last bin
 LOWER, BIN_WIDTH, TOTAL = range(3)
+# Larger values count as this one, so that no range of a histogram overflows.
+LARGEST = 1e300
 
 N_CANDIDATES = 10
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
@@ -225,6 +227,7 @@ def observe_real(stats, slot, row, target, weight):
         x = row[j]
         if np.isnan(x):
             continue
+        x = min(max(x, -LARGEST), LARGEST)
         fit_range(stats, slot, j, x)
         stats[slot, j, n_bins, TOTAL] += weight
         b = bin_of(stats, slot, j, x)
@@ -258,8 +261,7 @@ def fit_range(stats, slot, j, x):
     if stats[slot, j, n_bins, BIN_WIDTH] == 0.0:
         if x == low:
             return
-        # Halves first: the range of huge numbers does not overflow.
-        width = (0.5 * max(low, x) - 0.5 * min(low, x)) / n_bins * 2.0
+        width = abs(x - low) / n_bins
         if width == 0.0:
             return
         stats[slot, j, n_bins, LOWER] = min(low, x)

@@ -335,8 +335,8 @@ def learn_soft(
             left_over -= weight
             learn_row(
                 row, targets[i : i + 1], weight, n, x, slope, nodes, numbers, gates, values, gate_slopes, value_slopes,
-                scaler, target_scaler, slots, stats, seen, is_category, counters, settings, seed, events, places, shares,
-                sides,
+                scaler, target_scaler, slots, stats, seen, is_category, counters, settings, seed, events, places,
+                shares, sides,
             )  # fmt: skip
     return points.shape[0]
 

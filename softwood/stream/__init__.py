@@ -2,18 +2,20 @@
 
 Models learn row by row, in compiled loops: `SoftHoeffdingTreeClassifier`, `HoeffdingTreeClassifier`,
 `SmoothStepTreeClassifier` and their regressors, with scikit-learn's `partial_fit`; `softwood.stream.river` has the same
-models for river. `ModelPool` tunes them on the stream, `prequential` tests and trains, and generators such as `SEA` make
-streams with drift. Names are loaded on first use.
+models for river. `ModelPool` tunes them on the stream, `prequential` tests and trains, and generators such as `SEA`
+make streams with drift. Names are loaded on first use.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softwood.stream.checkpoint import load_checkpoint, save_checkpoint
+    from softwood.stream.evaluation import PrequentialResult, prequential
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
     from softwood.stream.growth import SplitEvent
     from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
-    from softwood.stream.prequential import PrequentialResult, prequential
+    from softwood.stream.pool import ModelPool
     from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor
     from softwood.stream.soft_hoeffding import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 
@@ -25,8 +27,9 @@ _HOME = {
     "HoeffdingTreeClassifier": "hoeffding",
     "HoeffdingTreeRegressor": "hoeffding",
     "Hyperplane": "generators",
+    "ModelPool": "pool",
     "OversampledClasses": "generators",
-    "PrequentialResult": "prequential",
+    "PrequentialResult": "evaluation",
     "RandomRBF": "generators",
     "SmoothStepTreeClassifier": "smooth_step",
     "SmoothStepTreeRegressor": "smooth_step",
@@ -34,7 +37,9 @@ _HOME = {
     "SoftHoeffdingTreeRegressor": "soft_hoeffding",
     "SplitEvent": "growth",
     "Stream": "generators",
-    "prequential": "prequential",
+    "load_checkpoint": "checkpoint",
+    "prequential": "evaluation",
+    "save_checkpoint": "checkpoint",
 }
 
 __all__ = [
@@ -45,6 +50,7 @@ __all__ = [
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
     "Hyperplane",
+    "ModelPool",
     "OversampledClasses",
     "PrequentialResult",
     "RandomRBF",
@@ -54,7 +60,9 @@ __all__ = [
     "SoftHoeffdingTreeRegressor",
     "SplitEvent",
     "Stream",
+    "load_checkpoint",
     "prequential",
+    "save_checkpoint",
 ]
 
 

@@ -7,7 +7,7 @@ loop goes on where it stopped. Features and classes that appear in mid-stream wi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class GrowingTree:
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     log: list[SplitEvent] = field(default_factory=list)
 
-    axes = {
+    axes: ClassVar[dict[str, tuple]] = {
         "nodes": ("nodes", N_NODE_INTS),
         "numbers": ("nodes", N_NODE_NUMBERS),
         "slots": ("slots", ("outputs", 2)),
@@ -109,11 +109,17 @@ class GrowingTree:
         "events": ("events", N_EVENT_NUMBERS),
         "counters": (N_COUNTERS,),
     }
-    types = {"nodes": np.int32, "keys": np.int32, "places": np.int32, "slots": np.int32, "counters": np.int64}
+    types: ClassVar[dict[str, type]] = {
+        "nodes": np.int32,
+        "keys": np.int32,
+        "places": np.int32,
+        "slots": np.int32,
+        "counters": np.int64,
+    }
     # scratch space, not part of the state
-    scratch: tuple[str, ...] = ("events",)
+    scratch: ClassVar[tuple[str, ...]] = ("events",)
     # how many nodes and slots must be free before a row is learned
-    wants_all_leaves = False
+    wants_all_leaves: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.arrays:
@@ -297,6 +303,13 @@ class GrowingTree:
                 if done == n:
                     break
                 self._make_room()
+        if self.arrays["counters"][N_EVENTS]:
+            self._read_events()
+
+    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        """`learn` for a single row, with less around it; `weights` may be changed."""
+        while self._learn(points, targets, weights, 0, None) == 0:
+            self._make_room()
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()
 

@@ -23,7 +23,7 @@ from softwood.loops.stream_layout import (
     RATE,
     TAU,
 )
-from softwood.parameters import check_choice, check_count, check_integer, check_number
+from softwood.parameters import check_choice, check_integer, check_number
 from softwood.stream.growth import GrowingTree, Limits, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.model import StreamClassifierBase, StreamRegressorBase
@@ -61,8 +61,8 @@ class HoeffdingTreeClassifier(StreamClassifierBase):
 
     Rows go down one path. A leaf keeps class weights and a normal distribution of each feature for each class; every
     `grace_period` of weight it compares the best tests of its features, and splits when the best is better than the
-    second best by more than Hoeffding's bound (or when the bound is below `tau`: both are as good). On the same stream and
-    with the same settings it grows the tree of river's class of the same name.
+    second best by more than Hoeffding's bound (or when the bound is below `tau`: both are as good). On the same stream
+    and with the same settings it grows the tree of river's class of the same name.
 
     Parameters
     ----------
@@ -132,7 +132,8 @@ class HoeffdingTreeRegressor(StreamRegressorBase):
     """Hoeffding tree for real targets.
 
     As `HoeffdingTreeClassifier`, with the decrease of the target's variance as the merit of a test, read off histograms
-    of the features that widen as needed. The ratio of the merits of second best and best must be below 1 less the bound.
+    of the features that widen as needed. The ratio of the merits of second best and best must be below 1 less the
+    bound.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["AUROC", "MAE", "MEASURES", "R2", "RMSE", "Accuracy", "CrossEntropy", "Kappa", "Measure"]
 
-_SMALLEST_PROBABILITY = 1e-15
+LEAST_PROBABILITY = 1e-15
 
 # Scores are binned by the bits of min(p, 1 - p), which are in the order of the numbers. Down to 2**-32 an octave has
 # 256 bins, further down it is one, and 0 has its own. There are as many bins near 1 as near 0, and 1 - p is exact
@@ -148,7 +148,7 @@ class CrossEntropy(_MeanMeasure):
         else:
             given = np.zeros(len(y))
             given[has_column] = probabilities[np.flatnonzero(has_column), y[has_column]]
-        return -np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0))
+        return -np.log(np.clip(given, LEAST_PROBABILITY, 1.0))
 
 
 class AUROC(Measure):

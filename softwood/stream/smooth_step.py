@@ -1,4 +1,4 @@
-"""The complete soft tree with smooth-step gates, trained on a stream: the model that soft Hoeffding trees are compared to."""
+"""The complete soft tree with smooth-step gates, trained on a stream: what soft Hoeffding trees are compared to."""
 
 from __future__ import annotations
 

@@ -20,7 +20,6 @@ from softwood.loops.stream_layout import (
     LEFT,
     LEFT_WEIGHT,
     MAX_INNER,
-    N_DRAWS,
     N_INNER,
     N_NODES,
     OWNER,
@@ -198,6 +197,16 @@ class SoftClassTree(SoftGrowingTree):
     """A soft tree for classes."""
 
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
+
+    def widen(self, n_features: int, n_outputs: int) -> None:
+        """Make room for new features and classes; a new class is as rare as one row among those seen."""
+        old = self.n_outputs
+        super().widen(n_features, n_outputs)
+        if 0 < old < n_outputs:
+            values = self.arrays["values"][0]
+            highest = values[:, :old].max(axis=1, keepdims=True)
+            together = highest + np.log(np.exp(values[:, :old] - highest).sum(axis=1, keepdims=True))
+            values[:, old:] = together - math.log(self.n_rows + 1)
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         super()._copy_as_zeros(column, sibling)

@@ -133,10 +133,10 @@ class _SoftHoeffdingTree(StreamModel):
 class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     """Soft Hoeffding tree for classes (SoHoT; Köbschall, Hartung and Kramer 2024).
 
-    A gate sends the share ``alpha * S(w @ z + b) + (1 - alpha) * [x[feature] <= threshold]`` of a row to the left, where
-    `S` is the smooth step of width `gamma` and `z` the row in running standard units. Leaves hold vectors; the shares of
-    a row times these pass a softmax. Every gate and leaf that a row reaches takes a step of Adam on the cross-entropy.
-    Leaves keep statistics as in a Hoeffding tree, and split by Hoeffding's bound.
+    A gate sends the share ``alpha * S(w @ z + b) + (1 - alpha) * [x[feature] <= threshold]`` of a row to the left,
+    where `S` is the smooth step of width `gamma` and `z` the row in running standard units. Leaves hold vectors; the
+    shares of a row times these pass a softmax. Every gate and leaf that a row reaches takes a step of Adam on the
+    cross-entropy. Leaves keep statistics as in a Hoeffding tree, and split by Hoeffding's bound.
 
     The defaults are this library's: gates begin in agreement with their test, each `alpha` is learned with a pull
     towards 0, statistics are weighted by share, and leaves split soon. The tree of the paper is
@@ -229,8 +229,8 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """
 
 
-# The tree of the paper: fixed alpha, no bias, random gates, leaves that share statistics only if P > 1/4, and splits
-# by Hoeffding's bound. Values of leaves start from those of the parent and, scaled small, the class shares of their side.
+# The tree of the paper: fixed alpha, no bias, random gates, rows that count in a leaf only if P > 1/4, and splits by
+# Hoeffding's bound. New leaves start from their parent's values and, scaled small, the class shares of their side.
 AS_PUBLISHED = {
     "alpha": 0.3,
     "grace_period": 200,

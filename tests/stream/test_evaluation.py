@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
-import softwood.stream.prequential as module
+import softwood.stream.evaluation as module
 from softwood.parameters import parameter_error
-from softwood.stream.prequential import PrequentialResult, prequential
+from softwood.stream.evaluation import PrequentialResult, prequential
 
 matplotlib.use("agg")
 

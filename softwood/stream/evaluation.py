@@ -181,7 +181,7 @@ def prequential(
     --------
     >>> import numpy as np
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from softwood.stream.prequential import prequential
+    >>> from softwood.stream.evaluation import prequential
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 3))
     >>> y = np.where(X[:, 0] + rng.normal(size=5000) > 0, "up", "down")

@@ -1,0 +1,236 @@
+"""Tuning on the stream: a pool of models, of which the one with the lowest estimated loss predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import Tags, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.parameters import check_count, check_number, parameter_error
+from softwood.stream.measures import LEAST_PROBABILITY
+
+__all__ = ["ModelPool"]
+
+
+def _is_pool_of_classifiers(pool: ModelPool) -> bool:
+    return len(pool.models) > 0 and is_classifier(pool.models[0])
+
+
+class ModelPool(BaseEstimator):
+    """A pool of stream models with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
+
+    Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
+    lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come
+    from the model with the lowest estimated loss. Losses (cross-entropy, or squared error) are those of
+    predictions made before learning, faded over about `window` rows.
+
+    Parameters
+    ----------
+    models : stream models of this package, all classifiers or all regressors; they are cloned
+    train_share : part of the pool that learns a row
+    window : rows after which a loss has faded to about a third
+    period : rows between two decisions
+    random_state : seed of the draws
+
+    Attributes
+    ----------
+    models_ : the models of the pool
+    losses_ : (n_models,) estimated losses, inf for models that have not learned yet
+    n_trained_ : (n_models,) rows that each has learned
+
+    Examples
+    --------
+    >>> from softwood.stream import SEA, HoeffdingTreeClassifier, ModelPool
+    >>> X, y = SEA(seed=0).take(3_000)
+    >>> grid = {"grace_period": [50, 200], "leaf_prediction": ["mc", "nba"]}
+    >>> pool = ModelPool.from_grid(HoeffdingTreeClassifier(), grid)
+    >>> pool.partial_fit(X, y, classes=[0, 1]).score(X, y) > 0.9
+    True
+    >>> pool.best_model_.get_params()["grace_period"] in (50, 200)
+    True
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        *,
+        train_share: float = 0.5,
+        window: float = 1000.0,
+        period: int = 100,
+        random_state: Any = 0,
+    ) -> None:
+        self.models = models
+        self.train_share = train_share
+        self.window = window
+        self.period = period
+        self.random_state = random_state
+
+    @classmethod
+    def from_grid(
+        cls, model: Any, grid: Mapping | Sequence[Mapping], *, n_models: int | None = None, random_state: Any = 0,
+        **options: Any,
+    ) -> Self:  # fmt: skip
+        """A pool of one model with all settings of a grid, or with `n_models` of them drawn at random.
+
+        Parameters
+        ----------
+        model : the model whose parameters are set
+        grid : as scikit-learn's `ParameterGrid` takes it
+        n_models : draw so many without repetition; None: all
+        options : parameters of the pool
+        """
+        settings = list(ParameterGrid(grid))
+        if n_models is not None and n_models < len(settings):
+            drawn = check_random_state(random_state).choice(len(settings), n_models, replace=False)
+            settings = [settings[k] for k in np.sort(drawn)]
+        models = [clone(model).set_params(**setting) for setting in settings]
+        return cls(models, random_state=random_state, **options)
+
+    # Learning
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn rows one after the other; see the models for the parameters."""
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Learn rows; returns the pool's prediction for each before it was learned, as the models do."""
+        return self._learn(X, y, classes, sample_weight)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, and learn all rows once, in their order."""
+        for name in ("models_", "losses_", "n_trained_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        classes = np.unique(np.asarray(y)) if _is_pool_of_classifiers(self) else None
+        self._learn(X, y, classes, sample_weight)
+        return self
+
+    def _start(self) -> None:
+        if not isinstance(self.models, Sequence) or len(self.models) == 0:
+            raise parameter_error(self, "models", "a list of at least one stream model", self.models)
+        kinds = {is_classifier(model) for model in self.models}
+        if len(kinds) > 1 or not all(hasattr(model, "test_then_train") for model in self.models):
+            raise parameter_error(self, "models", "stream models, all classifiers or all regressors", self.models)
+        check_number(self, "train_share", self.train_share, low=0, open_low=True, high=1)
+        check_number(self, "window", self.window, low=1)
+        check_count(self, "period", self.period)
+        n = len(self.models)
+        self.models_ = [clone(model) for model in self.models]
+        self.losses_ = np.full(n, np.inf)
+        self.n_trained_ = np.zeros(n, dtype=np.int64)
+        self._state = check_random_state(self.random_state)
+        self._n_in_period = 0
+        self._choose()
+
+    def _choose(self) -> None:
+        """Decide which models learn the rows of the next period; the best comes first."""
+        n = len(self.models_)
+        n_train = max(1, round(self.train_share * n))
+        order = np.argsort(self.losses_, kind="stable")
+        best = order[: (n_train + 1) // 2]
+        others = self._state.permutation(order[(n_train + 1) // 2 :])
+        # Models that have not learned at all come before others, so that all are known soon.
+        others = others[np.argsort(self.n_trained_[others] > 0, kind="stable")]
+        self._learners = np.concatenate([best, others[: n_train - len(best)]])
+
+    def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
+        is_class = _is_pool_of_classifiers(self)
+        if not hasattr(self, "models_"):
+            if is_class and classes is None:
+                raise ValueError("classes must be given in the first call to partial_fit of ModelPool.")
+            self._start()
+            self._classes = None if classes is None else np.unique(np.asarray(classes))
+        y = np.asarray(y)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        parts = []
+        begin = 0
+        while begin < len(y):
+            end = min(len(y), begin + self.period - self._n_in_period)
+            rows = slice(begin, end)
+            part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+            parts.append(self._learn_part(part, y[rows], None if weights is None else weights[rows]))
+            self._n_in_period += end - begin
+            if self._n_in_period == self.period:
+                self._n_in_period = 0
+                self._choose()
+            begin = end
+        return np.concatenate(parts)
+
+    def _learn_part(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """Rows of one period; returns the predictions of the model that was best before."""
+        fade = 1.0 - 1.0 / self.window
+        first: np.ndarray | None = None
+        for k in self._learners:
+            model = self.models_[k]
+            known = {} if self._classes is None or hasattr(model, "growth_") else {"classes": self._classes}
+            prediction = model.test_then_train(X, y, sample_weight=weights, **known)
+            first = prediction if first is None else first
+            loss, n = self.losses_[k], int(self.n_trained_[k])
+            for row_loss in self._row_losses(model, prediction, y).tolist():
+                # A plain mean at first, so that the first row does not count for long.
+                part = max(1.0 - fade, 1.0 / (n + 1))
+                loss = row_loss if n == 0 else (1.0 - part) * loss + part * row_loss
+                n += 1
+            self.losses_[k], self.n_trained_[k] = loss, n
+        assert first is not None
+        return first
+
+    @staticmethod
+    def _row_losses(model: Any, prediction: np.ndarray, y: np.ndarray) -> np.ndarray:
+        if prediction.ndim == 1:
+            return (prediction - y) ** 2
+        codes = np.searchsorted(model.classes_, y)
+        return -np.log(np.maximum(prediction[np.arange(len(y)), codes], LEAST_PROBABILITY))
+
+    # Answers
+
+    @property
+    def best_model_(self) -> Any:
+        """The model with the lowest estimated loss."""
+        check_is_fitted(self, "models_")
+        return self.models_[int(np.argmin(self.losses_))]
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Class labels."""
+        return self.best_model_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns."""
+        return self.best_model_.n_features_in_
+
+    @property
+    def nbytes_(self) -> int:
+        """Bytes of all growing trees."""
+        check_is_fitted(self, "models_")
+        return sum(model.nbytes_ for model in self.models_ if hasattr(model, "growth_"))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predictions of the best model."""
+        return self.best_model_.predict(X)
+
+    @available_if(_is_pool_of_classifiers)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of the best model."""
+        return self.best_model_.predict_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy, or R², of the best model."""
+        return self.best_model_.score(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        if len(self.models):
+            tags = get_tags(self.models[0])
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "models_")

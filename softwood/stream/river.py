@@ -1,0 +1,378 @@
+"""The stream models for river: `learn_one`, `predict_one`, `learn_many` and so on, in river's pipelines and checks.
+
+A row is a dict. Features may appear, disappear and come in any order; text and other things that are no numbers are
+categories; labels may be seen for the first time at any moment. A block of rows is learned as the same rows one by one.
+
+Parameters are those of the classes of the same name in `softwood.stream`, with river's `seed` in place of
+`random_state`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable
+from numbers import Number
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softwood.extras import require
+from softwood.stream.growth import GrowingTree, SplitEvent
+from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
+from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
+from softwood.stream.smooth_step import SmoothStepTreeClassifier as _SmoothStepTreeClassifier
+from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTreeRegressor
+from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftHoeffdingTreeClassifier
+from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHoeffdingTreeRegressor
+from softwood.tree import SoftTree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+base = require("river.base", "river", "Learning as river's models do")
+
+__all__ = [
+    "HoeffdingTreeClassifier",
+    "HoeffdingTreeRegressor",
+    "SmoothStepTreeClassifier",
+    "SmoothStepTreeRegressor",
+    "SoftHoeffdingTreeClassifier",
+    "SoftHoeffdingTreeRegressor",
+]
+
+# Parameters of the scikit-learn classes that have no meaning for dicts, or another name.
+LEFT_OUT = ("self", "categorical_features", "class_weight", "random_state")
+
+
+class FeaturePlaces:
+    """Columns of the features of dicts, in the order of arrival; new ones of the same row are sorted by name.
+
+    So the order of a dict does not matter.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Hashable, int] = {}
+        self.categories: dict[Hashable, dict[Hashable, int]] = {}
+        self.names: list[str] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def learn(self, x: dict, growth: GrowingTree | None) -> list[tuple[int, int | None]]:
+        """Take in what is new in a row; returns the new columns of categories, each with an older one or None."""
+        new: list[tuple[int, int | None]] = []
+        for key in sorted(x, key=lambda k: (type(k).__name__, str(k))):
+            value = x[key]
+            if value is None or isinstance(value, Number):
+                if key not in self.numbers and value is not None:
+                    self.numbers[key] = len(self.names)
+                    self.names.append(str(key))
+                continue
+            known = self.categories.setdefault(key, {})
+            if value not in known:
+                new.append((len(self.names), next(iter(known.values()), None)))
+                known[value] = len(self.names)
+                self.names.append(f"{key}={value}")
+        return new
+
+    def read(self, x: dict, row: np.ndarray) -> bool:
+        """Fill a row of the matrix, nan where missing; False if the dict holds something that is not known."""
+        if len(x) == len(self.numbers) == len(row):
+            # All features are numbers and there: the usual case.
+            try:
+                row[:] = [x[key] for key in self.numbers]
+                return True
+            except (KeyError, TypeError, ValueError):
+                pass
+        row[:] = np.nan
+        is_known = True
+        for key, value in x.items():
+            if value is None:
+                continue
+            if isinstance(value, Number):
+                at = self.numbers.get(key)
+                if at is None:
+                    is_known = False
+                else:
+                    row[at] = value
+                continue
+            known = self.categories.get(key, {})
+            for at in known.values():
+                row[at] = 0.0
+            at = known.get(value)
+            if at is None:
+                is_known = False
+            else:
+                row[at] = 1.0
+        if np.isinf(row).any():
+            raise ValueError(f"Feature {self.names[int(np.argmax(np.isinf(row)))]!r} is infinite.")
+        return is_known
+
+
+class _RiverModel:
+    """What classifiers and regressors share."""
+
+    _estimator_class: type
+    _growth: GrowingTree | None
+    _places: FeaturePlaces
+
+    def _set_up(self) -> None:
+        self._places = FeaturePlaces()
+        self._growth = None
+        self._row = np.empty((1, 0))
+        self._target = np.zeros(1)
+        self._weight = np.ones(1)
+
+    def _estimator(self) -> Any:
+        """The scikit-learn model with the same parameters."""
+        names = set(inspect.signature(self._estimator_class).parameters)
+        parameters = {
+            "random_state" if name == "seed" else name: value
+            for name, value in self._get_params().items()  # type: ignore[attr-defined]
+        }
+        return self._estimator_class(**{name: value for name, value in parameters.items() if name in names})
+
+    def _make_growth(self, n_outputs: int) -> GrowingTree:
+        model = self._estimator()
+        state = np.random.RandomState(getattr(self, "seed", None))
+        return model._new_growth(len(self._places), n_outputs, int(state.randint(np.iinfo(np.int32).max)))
+
+    def _take_in(self, x: dict, n_outputs: int) -> None:
+        """Make room for the new features of a row, and for classes."""
+        new = self._places.learn(x, self._growth)
+        if self._growth is None:
+            self._growth = self._make_growth(n_outputs)
+        self._growth.widen(len(self._places), n_outputs)
+        for column, sibling in new:
+            self._growth.mark_category(column, sibling)
+        self._row = np.empty((1, len(self._places)))
+
+    def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> None:
+        row = self._row
+        if self._growth is None or n_outputs != self._growth.n_outputs or not self._places.read(x, row[0]):
+            self._take_in(x, n_outputs)
+            row = self._row
+            self._places.read(x, row[0])
+        assert self._growth is not None
+        self._target[0] = code
+        self._weight[0] = w
+        self._growth.learn_row(row, self._target, self._weight)
+
+    def _outputs_of(self, x: dict) -> np.ndarray:
+        """Outputs for a row, (n_outputs,); what is not known in it is left out."""
+        assert self._growth is not None
+        # a row of its own: predicting changes nothing, and several threads may predict
+        row = np.empty((1, len(self._places)))
+        self._places.read(x, row[0])
+        return self._growth.predict(row)[0]
+
+    def _matrix(self, X: pd.DataFrame) -> np.ndarray | None:
+        """The rows of a frame of numbers whose columns are known, or None."""
+        if not all(kind.kind in "biuf" for kind in X.dtypes):
+            return None
+        if not all(column in self._places.numbers for column in X.columns):
+            return None
+        matrix = np.full((len(X), len(self._places)), np.nan)
+        values = X.to_numpy(dtype=np.float64)
+        if np.isinf(values).any():
+            raise ValueError(f"Feature {X.columns[int(np.argmax(np.isinf(values).any(axis=0)))]!r} is infinite.")
+        matrix[:, [self._places.numbers[column] for column in X.columns]] = values
+        return matrix
+
+    def _outputs_of_many(self, X: pd.DataFrame) -> np.ndarray:
+        """Outputs for the rows of a frame, (n, n_outputs)."""
+        assert self._growth is not None
+        matrix = self._matrix(X)
+        if matrix is None:
+            matrix = np.empty((len(X), len(self._places)))
+            for i, x in enumerate(X.to_dict(orient="records")):
+                self._places.read(x, matrix[i])
+        return self._growth.predict(matrix)
+
+    # Looking at it
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return 0 if self._growth is None else self._growth.n_nodes
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return 0 if self._growth is None else self._growth.n_inner + 1
+
+    @property
+    def height(self) -> int:
+        """Depth of the deepest leaf."""
+        return 0 if self._growth is None else self._growth.snapshot().max_depth
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of the tree, ``name=category`` for categories."""
+        return list(self._places.names)
+
+    @property
+    def log(self) -> list[SplitEvent]:
+        """Audit log: every split, and every test that was replaced, in order."""
+        return [] if self._growth is None else list(self._growth.log)
+
+    def snapshot(self) -> SoftTree:
+        """The tree as it is now, a `SoftTree` with columns as in `feature_names`."""
+        if self._growth is None:
+            raise ValueError(f"{type(self).__name__} has not learned anything yet.")
+        return self._growth.snapshot()
+
+
+class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[name-defined]
+    """A classifier with river's methods."""
+
+    def _set_up(self) -> None:
+        super()._set_up()
+        self._codes: dict[Hashable, int] = {}
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: dict, y: Any, w: float = 1.0) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : the features; None and nan are missing values
+        y : the label
+        w : weight
+        """
+        code = self._codes.get(y)
+        if code is None:
+            code = self._codes[y] = len(self._codes)
+        self._learn_row(x, code, w, len(self._codes))
+
+    def predict_proba_one(self, x: dict) -> dict:
+        """Probabilities of the labels seen so far; empty before the first."""
+        if self._growth is None:
+            return {}
+        return dict(zip(self._codes, self._outputs_of(x).tolist(), strict=True))
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
+        """Learn the rows of a frame, as `learn_one` does one after the other."""
+        labels = y.tolist() if hasattr(y, "tolist") else list(y)
+        weights = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+        begin = 0
+        while begin < len(X):
+            # Up to the next label that has not been there: it changes what rows before it must not see.
+            end = begin
+            while end < len(X) and labels[end] in self._codes:
+                end += 1
+            matrix = None if end == begin or self._growth is None else self._matrix(X.iloc[begin:end])
+            if matrix is None:
+                end = max(end, begin + 1)
+                for i in range(begin, end):
+                    x = X.iloc[i].to_dict()
+                    self.learn_one({k: v for k, v in x.items() if v == v}, labels[i], weights[i])
+            else:
+                assert self._growth is not None
+                codes = np.array([self._codes[label] for label in labels[begin:end]], dtype=np.float64)
+                self._growth.learn(matrix, codes, weights[begin:end], None)
+            begin = end
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Probabilities of the labels seen so far, a column for each."""
+        import pandas as pd
+
+        if self._growth is None:
+            return pd.DataFrame(index=X.index)
+        return pd.DataFrame(self._outputs_of_many(X), index=X.index, columns=pd.Index(self._codes, dtype="object"))
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """Most probable label of each row."""
+        import pandas as pd
+
+        if self._growth is None:
+            return pd.Series([None] * len(X), index=X.index, dtype="object")
+        labels = list(self._codes)
+        return pd.Series([labels[k] for k in self._outputs_of_many(X).argmax(axis=1)], index=X.index)
+
+
+class _RiverRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[name-defined]
+    """A regressor with river's methods."""
+
+    def learn_one(self, x: dict, y: float, w: float = 1.0) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : the features; None and nan are missing values
+        y : the target
+        w : weight
+        """
+        target = float(y)
+        if not np.isfinite(target):
+            raise ValueError(f"y must be a finite number, got {y!r}.")
+        self._learn_row(x, target, w, 1)
+
+    def predict_one(self, x: dict) -> float:
+        """Predicted target; 0 before the first row."""
+        return 0.0 if self._growth is None else float(self._outputs_of(x)[0])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
+        """Learn the rows of a frame, as `learn_one` does one after the other."""
+        targets = np.asarray(y, dtype=np.float64)
+        if not np.all(np.isfinite(targets)):
+            raise ValueError("y must hold finite numbers.")
+        weights = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+        matrix = None if self._growth is None else self._matrix(X)
+        if matrix is None:
+            for i in range(len(X)):
+                x = X.iloc[i].to_dict()
+                self.learn_one({k: v for k, v in x.items() if v == v}, targets[i], weights[i])
+        else:
+            assert self._growth is not None
+            self._growth.learn(matrix, targets, weights, None)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """Predicted target of each row."""
+        import pandas as pd
+
+        if self._growth is None:
+            return pd.Series(np.zeros(len(X)), index=X.index)
+        return pd.Series(self._outputs_of_many(X)[:, 0], index=X.index)
+
+
+def _like(estimator_class: type, family: type) -> type:
+    """A river class with the parameters of a scikit-learn class, so that their lists are written once."""
+    kept = []
+    for name, parameter in inspect.signature(estimator_class).parameters.items():
+        if name == "random_state":
+            kept.append(parameter.replace(name="seed", annotation="int | None"))
+        elif name not in LEFT_OUT:
+            kept.append(parameter)
+    signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *kept])
+
+    def __init__(self: Any, **parameters: Any) -> None:
+        arguments = signature.bind(self, **parameters)
+        arguments.apply_defaults()
+        for name, value in arguments.arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+        self._set_up()
+        # The parameters are checked now: river users expect an error here, not at the first row.
+        self._estimator()._new_growth(1, 2, 0)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    name = estimator_class.__name__
+    return type(name, (family,), {
+        "__init__": __init__,
+        "__doc__": f"`softwood.stream.{name}` for river, which see for the parameters; `seed` is its `random_state`.",
+        "__module__": __name__,
+        "__qualname__": name,
+        "_estimator_class": estimator_class,
+    })  # fmt: skip
+
+
+HoeffdingTreeClassifier = _like(_HoeffdingTreeClassifier, _RiverClassifier)
+HoeffdingTreeRegressor = _like(_HoeffdingTreeRegressor, _RiverRegressor)
+SmoothStepTreeClassifier = _like(_SmoothStepTreeClassifier, _RiverClassifier)
+SmoothStepTreeRegressor = _like(_SmoothStepTreeRegressor, _RiverRegressor)
+SoftHoeffdingTreeClassifier = _like(_SoftHoeffdingTreeClassifier, _RiverClassifier)
+SoftHoeffdingTreeRegressor = _like(_SoftHoeffdingTreeRegressor, _RiverRegressor)
