@@ -261,10 +261,11 @@ def fit_range(stats, slot, j, x):
     if stats[slot, j, n_bins, BIN_WIDTH] == 0.0:
         if x == low:
             return
-        width = abs(x - low) / n_bins
+        # The lower end is no value: bins are open below. Halves of a power of two keep edges exact.
+        width = abs(x - low) / (n_bins // 2)
         if width == 0.0:
             return
-        stats[slot, j, n_bins, LOWER] = min(low, x)
+        stats[slot, j, n_bins, LOWER] = min(low, x) - width
         stats[slot, j, n_bins, BIN_WIDTH] = width
         old = bin_of(stats, slot, j, low)
         if old != 0:
