@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -107,13 +108,13 @@ def adaptation(
     record = _Record(_n_nodes(model))
     kept: dict[int, SoftTree] = {}
     if 0 in wanted and hasattr(model, "growth_"):
-        kept[0] = model.tree_
+        kept[0] = copy.deepcopy(model.tree_)
     n = 0
     for block in _cut(source.blocks, window, wanted):
         record.add(learner.run(block))
         n += len(block)
         if n in wanted:
-            kept[n] = model.tree_
+            kept[n] = copy.deepcopy(model.tree_)  # shares nothing with the tree that goes on growing
         if n % window == 0:
             record.close(n, _n_nodes(model))
     if n % window:
