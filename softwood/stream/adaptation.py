@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,7 @@ def _cut(blocks: Iterator[Block], window: int, wanted: set[int]) -> Iterator[Blo
         stops = [stop for stop in wanted if n < stop < n + len(block)]
         stops += range(n + window - n % window, n + len(block), window)
         edges = [0, *sorted({stop - n for stop in stops}), len(block)]
-        for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        for start, stop in pairwise(edges):
             rows = block.rows.iloc[start:stop] if hasattr(block.rows, "iloc") else block.rows[start:stop]
             yield Block(rows, block.y[start:stop])
         n += len(block)

@@ -87,7 +87,9 @@ def test_frames_and_labels():
 def test_wrong_arguments():
     X, y = SEA(seed=0).take(50)
     for model in (SoftHoeffdingTreeRegressor(), "tree"):
-        with pytest.raises(ValueError, match="'model' parameter of adaptation must be a classifier of softwood.stream"):
+        with pytest.raises(
+            ValueError, match=r"'model' parameter of adaptation must be a classifier of softwood.stream"
+        ):
             adaptation(model, (X, y))
     with pytest.raises(ValueError, match="'n_samples' parameter of adaptation must be an int for a stream without end"):
         adaptation(new_model(), SEA())
@@ -96,5 +98,5 @@ def test_wrong_arguments():
     for snapshots in (3, [-1], [0.5], [True]):
         with pytest.raises(ValueError, match="'snapshots' parameter of adaptation must be an iterable of ints"):
             adaptation(new_model(), (X, y), snapshots=snapshots)
-    with pytest.raises(ValueError, match="'snapshots' parameter of adaptation must be numbers of rows up to 50.* 51"):
+    with pytest.raises(ValueError, match=r"'snapshots' parameter of adaptation must be numbers of rows up to 50.* 51"):
         adaptation(new_model(), (X, y), snapshots=[10, 51])
