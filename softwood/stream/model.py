@@ -73,10 +73,7 @@ class StreamModel(TreeEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         is_first = not hasattr(self, "growth_")
-        matrix, columns = read_growing_table(
-            self, X, categorical_features=self.categorical_features, columns=None if is_first else self.columns_,
-            learn=True,
-        )  # fmt: skip
+        matrix, columns = self._read_part(X, learn=True)
         check_consistent_length(matrix, y)
         codes = self._codes(y)
         weights = read_weights(sample_weight, len(matrix))
@@ -94,6 +91,19 @@ class StreamModel(TreeEstimator):
         predictions = np.empty((len(matrix), growth.n_outputs)) if out else None
         growth.learn(matrix, codes, weights, predictions)
         return predictions
+
+    def _read_part(self, X: Any, learn: bool) -> tuple[np.ndarray, Columns]:
+        """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
+        if hasattr(self, "growth_"):
+            is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous and X.size > 0
+            if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
+                has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any()
+                if not has_names and np.isfinite(X.sum()):
+                    return X, self.columns_
+        known = self.columns_ if hasattr(self, "growth_") else None
+        return read_growing_table(
+            self, X, categorical_features=self.categorical_features, columns=known, learn=learn
+        )  # fmt: skip
 
     @staticmethod
     def _mark_categories(growth: GrowingTree, columns: Columns, known: Columns | None) -> None:
@@ -144,7 +154,7 @@ class StreamModel(TreeEstimator):
 
     def _matrix(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "growth_")
-        return read_growing_table(self, X, columns=self.columns_, learn=False)[0]
+        return self._read_part(X, learn=False)[0]
 
     def _read_points(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray | None]:
         matrix, widths = super()._read_points(X, **conditions)
@@ -222,7 +232,11 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         return labels
 
     def _codes(self, y: Any) -> np.ndarray:
-        labels = self._labels(y)
+        if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == self.classes_.dtype:
+            # Comparing with the known classes is check enough.
+            labels = y
+        else:
+            labels = self._labels(y)
         codes = np.searchsorted(self.classes_, labels)
         codes = np.minimum(codes, len(self.classes_) - 1)
         unknown = self.classes_[codes] != labels
