@@ -43,6 +43,8 @@ class Seen:
 
 
 def center_and_squares(x, w):
+    if x.min() == x.max():
+        return x[0], 0.0
     center = (w @ x) / w.sum()
     return center, w @ (x - center) ** 2
 
