@@ -18,14 +18,8 @@ def adam_line(line, gradient, first, second, step, rate, n_penalised, l1, l2):
     n_penalised : so many parameters, from the first on, are drawn to 0 by the penalties `l1` and `l2`: as far as a
         gradient of that size moves them, as it must be for the two to balance
     """
-    adam_move(
-        line, gradient, first, second, 1.0 - BETA_1**step, 1.0 - BETA_2**step, rate, n_penalised, l1, l2
-    )  # fmt: skip
-
-
-@compiled
-def adam_move(line, gradient, first, second, correction_1, correction_2, rate, n_penalised, l1, l2):
-    """`adam_line` for those who keep the corrections of the moments themselves, which saves two powers a step."""
+    correction_1 = 1.0 - BETA_1**step
+    correction_2 = 1.0 - BETA_2**step
     for j in range(line.shape[0]):
         g = gradient[j]
         gradient[j] = 0.0

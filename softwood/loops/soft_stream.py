@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.adam import BETA_1, BETA_2, adam_move
+from softwood.loops.adam import BETA_1, BETA_2, EPSILON
 from softwood.loops.gates import smooth_step, smooth_step_slope
 from softwood.loops.hoeffding import log_event, put_test, update_scaler
 from softwood.loops.observers import (
@@ -222,8 +222,8 @@ def add_gradients(
     for i in range(n - 1, -1, -1):
         node = places[i, 0]
         share = shares[i, SHARE]
-        nodes[node, TOUCHED] = 1
         if nodes[node, LEFT] < 0:
+            nodes[node, TOUCHED] = 1
             s = 0.0
             for k in range(q):
                 s += slope[k] * values[0, node, k]
@@ -241,12 +241,14 @@ def add_gradients(
             shares[i, ALONG] = part * shares[at_left, ALONG] + (1.0 - part) * shares[at_right, ALONG]
             dz = share * difference * shares[i, SLOPE]
             if dz != 0.0:
+                nodes[node, TOUCHED] = 1
                 for j in range(m):
                     gate_slopes[node, BIAS_AT + j] += dz * min(max(x[j], -LARGEST_INPUT), LARGEST_INPUT)
                 if input_slope is not None:
                     for j in range(m):
                         input_slope[j] += dz * gates[0, node, BIAS_AT + j]
             if learns_alpha:
+                nodes[node, TOUCHED] = 1
                 gate_slopes[node, ALPHA_AT] += share * (difference * shares[i, LESS_TEST] + pull)
 
 
@@ -254,29 +256,39 @@ def add_gradients(
 def step_node(node, scale, rate, alpha_rate, nodes, numbers, gates, values, gate_slopes, value_slopes):
     """One step of Adam for a gate or a leaf; each counts its own steps, for rows do not reach all nodes."""
     nodes[node, TOUCHED] = 0
-    is_leaf = nodes[node, LEFT] < 0
-    slopes = value_slopes if is_leaf else gate_slopes
-    length = slopes.shape[1]
-    moves = False
-    for j in range(length):
-        slopes[node, j] *= scale
-        moves |= slopes[node, j] != 0.0
-    if not moves:
+    # Down to 0 at once where it makes no difference: processors are slow with the tiniest numbers.
+    numbers[node, FADE_1] = BETA_1 * numbers[node, FADE_1] if numbers[node, FADE_1] > 1e-18 else 0.0
+    numbers[node, FADE_2] = BETA_2 * numbers[node, FADE_2] if numbers[node, FADE_2] > 1e-18 else 0.0
+    if nodes[node, LEFT] < 0:
+        adam_part(values, value_slopes, node, 0, values.shape[2], scale, rate, numbers)
         return
-    numbers[node, FADE_1] *= BETA_1
-    numbers[node, FADE_2] *= BETA_2
-    lines = values if is_leaf else gates
-    begin = 0 if is_leaf else BIAS_AT
-    adam_move(
-        lines[0, node, begin:], slopes[node, begin:], lines[1, node, begin:], lines[2, node, begin:],
-        1.0 - numbers[node, FADE_1], 1.0 - numbers[node, FADE_2], rate, 0, 0.0, 0.0,
-    )  # fmt: skip
-    if not is_leaf and alpha_rate > 0.0:
-        adam_move(
-            lines[0, node, :begin], slopes[node, :begin], lines[1, node, :begin], lines[2, node, :begin],
-            1.0 - numbers[node, FADE_1], 1.0 - numbers[node, FADE_2], alpha_rate, 0, 0.0, 0.0,
-        )  # fmt: skip
+    adam_part(gates, gate_slopes, node, BIAS_AT, gates.shape[2], scale, rate, numbers)
+    if alpha_rate > 0.0:
+        adam_part(gates, gate_slopes, node, ALPHA_AT, ALPHA_AT + 1, scale, alpha_rate, numbers)
         gates[0, node, ALPHA_AT] = min(max(gates[0, node, ALPHA_AT], 0.0), 1.0)
+
+
+@compiled
+def adam_part(lines, slopes, node, begin, end, scale, rate, numbers):
+    """Adam's step for a part of a node's line by `scale` times its gradient, which is then 0.
+
+    As `softwood.loops.adam.adam_line` without penalties, with the corrections taken out of the loop: that makes it
+    short enough to be done for several parameters at once.
+    """
+    root = math.sqrt(1.0 - numbers[node, FADE_2])
+    length = rate * root / (1.0 - numbers[node, FADE_1])
+    least = EPSILON * root
+    # Rows of their own: with these the compiler sees that it may do several parameters at once.
+    line, firsts, seconds = lines[0, node, begin:end], lines[1, node, begin:end], lines[2, node, begin:end]
+    slope = slopes[node, begin:end]
+    for j in range(line.shape[0]):
+        g = scale * slope[j]
+        first = BETA_1 * firsts[j] + (1.0 - BETA_1) * g
+        second = BETA_2 * seconds[j] + (1.0 - BETA_2) * g * g
+        firsts[j] = first
+        seconds[j] = second
+        line[j] -= length * first / (np.sqrt(second) + least)
+        slope[j] = 0.0
 
 
 @compiled
@@ -388,10 +400,11 @@ def take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, coun
         return
     if settings[BATCH] == 1.0:
         for i in range(n):
-            step_node(
-                places[i, 0], 1.0, settings[RATE], settings[ALPHA_RATE], nodes, numbers, gates, values, gate_slopes,
-                value_slopes,
-            )  # fmt: skip
+            if nodes[places[i, 0], TOUCHED] == 1:
+                step_node(
+                    places[i, 0], 1.0, settings[RATE], settings[ALPHA_RATE], nodes, numbers, gates, values, gate_slopes,
+                    value_slopes,
+                )  # fmt: skip
     else:
         for node in range(counters[N_NODES]):
             if nodes[node, TOUCHED] == 1:
