@@ -113,6 +113,17 @@ def along(gates, node, x):
 
 
 @compiled
+def passes(row, node, nodes, numbers):
+    """1 if a row passes the test of a node, else 0; the part of the rows that did, where its value is missing."""
+    feature = nodes[node, FEATURE]
+    if feature < 0:
+        return 0.0
+    if np.isnan(row[feature]):
+        return numbers[node, LEFT_WEIGHT] / numbers[node, WEIGHT] if numbers[node, WEIGHT] > 0.0 else 0.5
+    return 1.0 if row[feature] <= numbers[node, THRESHOLD] else 0.0
+
+
+@compiled
 def visit(row, x, nodes, numbers, gates, gamma, places, shares):
     """List the nodes that a row reaches, parents first, and its share in each.
 
@@ -132,13 +143,7 @@ def visit(row, x, nodes, numbers, gates, gamma, places, shares):
             z = along(gates, node, x)
             step = smooth_step(z, gamma)
             alpha = gates[0, node, ALPHA_AT]
-            test = 0.0
-            feature = nodes[node, FEATURE]
-            if feature >= 0:
-                if np.isnan(row[feature]):
-                    test = numbers[node, LEFT_WEIGHT] / numbers[node, WEIGHT] if numbers[node, WEIGHT] > 0.0 else 0.5
-                else:
-                    test = 1.0 if row[feature] <= numbers[node, THRESHOLD] else 0.0
+            test = passes(row, node, nodes, numbers)
             part = alpha * step + (1.0 - alpha) * test
             shares[i, PART] = part
             shares[i, SLOPE] = alpha * smooth_step_slope(z, gamma)
@@ -157,8 +162,7 @@ def visit(row, x, nodes, numbers, gates, gamma, places, shares):
 @compiled
 def add_outputs(nodes, values, places, shares, n, out):
     """Fill `out` (n_outputs,): shares of the leaves times their values."""
-    for k in range(out.shape[0]):
-        out[k] = 0.0
+    out[:] = 0.0
     for i in range(n):
         node = places[i, 0]
         if nodes[node, LEFT] < 0:
@@ -217,8 +221,7 @@ def add_gradients(
     q = slope.shape[0]
     m = x.shape[0]
     if input_slope is not None:
-        for j in range(m):
-            input_slope[j] = 0.0
+        input_slope[:] = 0.0
     for i in range(n - 1, -1, -1):
         node = places[i, 0]
         share = shares[i, SHARE]
@@ -336,8 +339,7 @@ def learn_soft(
             if is_class:
                 softmax(slope)
             if out is not None and not is_begun:
-                for k in range(slope.shape[0]):
-                    out[i, k] = slope[k]
+                out[i] = slope
                 if not is_class:
                     finish_output(out[i], target_scaler, False)
             is_begun = True
@@ -421,10 +423,8 @@ def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings
     for i in range(n):
         node = places[i, 0]
         share = shares[i, SHARE]
+        numbers[node, LEFT_WEIGHT] += weight * share * passes(row, node, nodes, numbers)
         numbers[node, WEIGHT] += weight * share
-        feature = nodes[node, FEATURE]
-        if feature >= 0 and row[feature] <= numbers[node, THRESHOLD]:
-            numbers[node, LEFT_WEIGHT] += weight * share
         slot = nodes[node, SLOT]
         if slot < 0 or share <= settings[STATISTICS_SHARE]:
             continue
@@ -493,9 +493,7 @@ def best_test(slot, total, slots, stats, seen, is_category, settings, sides):
 @compiled
 def start_gate(node, nodes, numbers, gates, scaler, counters, settings, seed):
     """First parameters of a gate: small random weights, or weights that agree with its test."""
-    for c in range(3):
-        for j in range(gates.shape[2]):
-            gates[c, node, j] = 0.0
+    gates[:, node] = 0.0
     for j in range(FIRST_WEIGHT, gates.shape[2]):
         u = to_unit(next_seed(seed, counters[N_DRAWS]))
         counters[N_DRAWS] += 1
@@ -529,8 +527,7 @@ def try_split(
     start_gate(leaf, nodes, numbers, gates, scaler, counters, settings, seed)
     if settings[IS_CLASS] > 0.0:
         class_sides(slot, feature, threshold, slots, stats, is_category, sides)
-    for j in range(gate_slopes.shape[1]):
-        gate_slopes[leaf, j] = 0.0
+    gate_slopes[leaf] = 0.0
     for side in range(2):
         child = nodes[leaf, LEFT + side]
         numbers[child, FADE_1] = fade_1
