@@ -1,0 +1,595 @@
+"""Loops of soft trees on streams: shares, gradients against small steps, learning and growing against a slow twin."""
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from softwood.loops import soft_stream as loop
+from softwood.loops.hoeffding import find_leaf
+from softwood.loops.stream_layout import (
+    ALPHA,
+    DEPTH,
+    FADE_1,
+    FADE_2,
+    FEATURE,
+    GAMMA,
+    LEFT,
+    LEFT_WEIGHT,
+    RIGHT,
+    SLOT,
+    THRESHOLD,
+    WEIGHT,
+)
+from softwood.stream import SmoothStepTreeClassifier
+from softwood.stream.soft_growth import SoftRealTree
+from tests.reference import observers
+from tests.reference.soft_stream import GAMMA_WIDE, SoftStream, assert_same_arrays, growing, random_tree, stream
+
+seeds = pytest.mark.parametrize("seed", range(3))
+
+
+def raw_row(tree, x):
+    """The row that has these standardised values."""
+    return tree.arrays["scaler"][1] + x[1:] / tree.arrays["scaler"][2]
+
+
+def visited(tree, row, x):
+    """Number of nodes visited, places and shares."""
+    a = tree.arrays
+    places, shares = np.full(a["places"].shape, -9, dtype=np.int32), np.full(a["shares"].shape, np.nan)
+    n = loop.visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[GAMMA], places, shares)
+    return n, places, shares
+
+
+def output(tree, row, x):
+    n, places, shares = visited(tree, row, x)
+    out = np.full(tree.n_outputs, np.nan)
+    loop.add_outputs(tree.arrays["nodes"], tree.arrays["values"], places, shares, n, out)
+    return out
+
+
+def cross_entropy(out):
+    return np.log(np.exp(out).sum()) - out[1], np.exp(out) / np.exp(out).sum() - (np.arange(len(out)) == 1)
+
+
+def squared(out):
+    target = np.array([0.3, -1.0, 2.0])[: len(out)]
+    return 0.5 * ((out - target) ** 2).sum(), out - target
+
+
+def gradients(tree, row, x, slope, pull=0.0, learns_alpha=True):
+    """Of gates, values and input, by the loop."""
+    a = tree.arrays
+    n, places, shares = visited(tree, row, x)
+    gates, values, inputs = np.zeros_like(a["gate_slopes"]), np.zeros_like(a["value_slopes"]), np.full(len(x), np.nan)
+    loop.add_gradients(
+        x, slope, pull, learns_alpha, a["nodes"], a["gates"], a["values"], gates, values, places, shares, n, inputs
+    )  # fmt: skip
+    return gates, values, inputs
+
+
+def small_steps(tree, row, x, loss, array):
+    """Central differences of the loss by each entry of an array that the tree's output depends on."""
+    out, h = np.zeros_like(array), 1e-5
+    for at in np.ndindex(array.shape):
+        kept, sides = array[at], []
+        for move in (h, -h):
+            array[at] = kept + move
+            sides.append(loss(output(tree, row, x))[0])
+        array[at] = kept
+        out[at] = (sides[0] - sides[1]) / (2 * h)
+    return out
+
+
+def point(tree, seed):
+    x = np.random.default_rng(seed).uniform(-1, 1, tree.n_features + 1)
+    x[0] = 1.0
+    return raw_row(tree, x), x
+
+
+# ------------------------------------------------------------------ gradients
+
+
+@pytest.mark.tiny
+@seeds
+@pytest.mark.parametrize("loss", [cross_entropy, squared])
+@pytest.mark.parametrize("alpha", [None, 1.0])
+def test_gradients_against_small_steps(seed, loss, alpha):
+    tree = random_tree(seed, alpha=alpha)
+    row, x = point(tree, seed)
+    found = gradients(tree, row, x, loss(output(tree, row, x))[1])
+    a = tree.arrays
+    expected = [small_steps(tree, row, x, loss, array) for array in (a["gates"][0], a["values"][0], x)]
+    inner = tree.structure()[2]
+    # All gates are undecided, all leaves reached.
+    assert np.count_nonzero(found[0][inner]) == 9 * (2 + 3)
+    assert np.count_nonzero(found[1][~inner]) == 10 * 3
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours == pytest.approx(theirs, abs=1e-8)
+
+
+@pytest.mark.tiny
+@seeds
+def test_sure_gates_have_no_gradient_and_the_others_the_right_one(seed):
+    tree = random_tree(seed)
+    a = tree.arrays
+    sure = [1, 2, 4]
+    a["gates"][0, sure, loop.BIAS_AT] = [5.0, -5.0, 5.0]
+    row, x = point(tree, seed)
+    slope = cross_entropy(output(tree, row, x))[1]
+    found = gradients(tree, row, x, slope)
+    assert not found[0][sure, loop.BIAS_AT :].any()
+    for ours, array in zip(found, (a["gates"][0], a["values"][0], x), strict=True):
+        assert ours == pytest.approx(small_steps(tree, row, x, cross_entropy, array), abs=1e-8)
+
+
+@pytest.mark.tiny
+@seeds
+def test_with_alpha_0_only_the_leaf_of_the_row_has_a_gradient(seed):
+    tree = random_tree(seed, alpha=0.0)
+    row, x = point(tree, seed)
+    slope = cross_entropy(output(tree, row, x))[1]
+    gates, values, inputs = gradients(tree, row, x, slope)
+    assert not gates.any()
+    assert not inputs.any()
+    leaf = find_leaf(row, tree.arrays["nodes"], tree.arrays["numbers"])
+    expected = np.zeros_like(values)
+    expected[leaf] = slope
+    assert values == pytest.approx(expected)
+
+
+@pytest.mark.tiny
+def test_gradients_are_added_and_the_pull_by_share():
+    tree = random_tree(0)
+    row, x = point(tree, 0)
+    slope = np.array([0.5, -0.2, 0.1])
+    once = gradients(tree, row, x, slope)
+    pulled = gradients(tree, row, x, slope, pull=0.25)
+    without = gradients(tree, row, x, slope, pull=0.25, learns_alpha=False)
+    n, places, shares = visited(tree, row, x)
+    inner = tree.structure()[2]
+    for i in range(n):
+        if inner[places[i, 0]]:
+            extra = pulled[0][places[i, 0], loop.ALPHA_AT] - once[0][places[i, 0], loop.ALPHA_AT]
+            assert extra == pytest.approx(0.25 * shares[i, loop.SHARE])
+    assert not without[0][:, loop.ALPHA_AT].any()
+    assert np.array_equal(without[0][:, loop.BIAS_AT :], once[0][:, loop.BIAS_AT :])
+
+
+@pytest.mark.tiny
+def test_outliers_count_as_the_largest_input_in_a_gradient():
+    tree = random_tree(0, alpha=1.0, size=0.0)
+    row, x = point(tree, 0)
+    x[2] = 1000.0
+    gates, _, _ = gradients(tree, row, x, np.array([0.5, -0.2, 0.1]))
+    assert gates[0, loop.BIAS_AT + 2] == pytest.approx(loop.LARGEST_INPUT * gates[0, loop.BIAS_AT])
+
+
+# ------------------------------------------------------------------ shares
+
+
+trees = st.builds(
+    random_tree, st.integers(0, 10**6), n_inner=st.integers(1, 12), size=st.sampled_from([0.2, 2.0, 20.0]),
+    alpha=st.sampled_from([None, 0.0, 1.0]),
+)  # fmt: skip
+
+
+@pytest.mark.tiny
+@given(trees, st.integers(0, 10**6))
+def test_shares_of_leaves_add_up_to_one_and_only_reachable_nodes_are_listed(tree, seed):
+    row, x = point(tree, seed)
+    row[seed % 4 : seed % 4 + 1] = np.nan
+    n, places, shares = visited(tree, row, x)
+    nodes, _, inner = tree.structure()
+    reached = places[:n, 0]
+    assert len(set(reached.tolist())) == n
+    assert (shares[:n, loop.SHARE] > 0.0).all()
+    assert shares[:n][~inner[reached], loop.SHARE].sum() == pytest.approx(1.0)
+    # Parents first; the children of each are where it says, or not reachable.
+    for i in range(n):
+        for side, child in enumerate((nodes[reached[i], LEFT], nodes[reached[i], RIGHT])):
+            at = places[i, 1 + side]
+            assert (at == -1) == (child not in reached)
+            assert at == -1 or (i < at < n and reached[at] == child)
+        if inner[reached[i]]:
+            part = shares[i, loop.PART]
+            sides = [0.0 if at < 0 else shares[at, loop.SHARE] for at in places[i, 1:]]
+            assert sides == pytest.approx([part * shares[i, loop.SHARE], (1 - part) * shares[i, loop.SHARE]])
+
+
+@pytest.mark.tiny
+@given(trees, st.integers(0, 10**6))
+def test_shares_and_outputs_are_those_of_the_finished_tree(tree, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(5, 3))
+    expected = tree.snapshot()
+    shares = expected.memberships(X)
+    shares = shares.toarray() if hasattr(shares, "toarray") else np.asarray(shares)
+    x = np.empty(4)
+    for i, row in enumerate(X):
+        loop.standardise(row, tree.arrays["scaler"], True, x)
+        n, places, found = visited(tree, row, x)
+        own = np.zeros(tree.n_nodes)
+        own[places[:n, 0]] = found[:n, loop.SHARE]
+        assert own == pytest.approx(shares[i], abs=1e-9)
+    assert tree.predict(X) == pytest.approx(expected.predict(X), abs=1e-9)
+
+
+@pytest.mark.tiny
+def test_a_missing_value_is_the_mean_to_the_smooth_step_and_shared_by_the_test_as_rows_were():
+    tree = random_tree(1, n_inner=1)
+    a = tree.arrays
+    feature = a["nodes"][0, FEATURE]
+    row, x = raw_row(tree, np.array([1.0, 0.4, -0.3, 0.2])), np.empty(4)
+    row[feature] = np.nan
+    loop.standardise(row, a["scaler"], True, x)
+    assert x[1 + feature] == 0.0
+    alpha = a["gates"][0, 0, loop.ALPHA_AT]
+    passed = a["numbers"][0, LEFT_WEIGHT] / a["numbers"][0, WEIGHT]
+    step = loop.smooth_step(a["gates"][0, 0, loop.BIAS_AT :] @ x, GAMMA_WIDE)
+    _, _, shares = visited(tree, row, x)
+    assert shares[0, loop.PART] == pytest.approx(alpha * step + (1 - alpha) * passed)
+    a["numbers"][0, WEIGHT] = 0.0
+    assert visited(tree, row, x)[2][0, loop.PART] == pytest.approx(alpha * step + (1 - alpha) * 0.5)
+
+
+@pytest.mark.tiny
+def test_missing_values_do_not_change_the_part_that_passes():
+    X, labels, _, _ = stream(0, n=300)
+    tree = growing(SoftStream(3, 2))
+    tree.learn(X, labels, np.ones(300), None)
+    _, numbers, inner = tree.structure()
+    before = (numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], 1e-9))[inner]
+    tree.settings[loop.MAX_DEPTH] = 0.0
+    tree.learn(np.full((50, 3), np.nan), labels[:50], np.ones(50), None)
+    n = len(numbers)
+    numbers = tree.arrays["numbers"][:n]
+    after = (numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], 1e-9))[inner]
+    assert after == pytest.approx(before)
+
+
+@pytest.mark.tiny
+def test_standardise():
+    scaler = np.array([[5.0, 5.0, 0.0], [1.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.25, 0.0, 0.0]])
+    x = np.full(4, np.nan)
+    loop.standardise(np.array([3.0, 9.0, np.nan]), scaler, True, x)
+    assert x.tolist() == [1.0, 4.0, 0.0, 0.0]
+    loop.standardise(np.array([np.nan, 9.0, 1.0]), scaler, False, x)
+    assert x.tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.tiny
+def test_softmax_of_large_numbers():
+    out = np.array([1000.0, 999.0, -1000.0])
+    loop.softmax(out)
+    assert out == pytest.approx([1 / (1 + np.exp(-1)), np.exp(-1) / (1 + np.exp(-1)), 0.0])
+
+
+# ------------------------------------------------------------------ learning and growing, against the twin
+
+
+def learn_both(twin, X, targets, weights):
+    tree = growing(twin)
+    out, expected = np.empty((len(X), twin.n_outputs)), []
+    tree.learn(X, targets, weights, out)
+    for x, y, w in zip(X, targets, weights, strict=True):
+        expected.append(twin.predict(x))
+        twin.learn(x, y, w)
+    assert out == pytest.approx(np.array(expected), abs=1e-7)
+    return tree
+
+
+def assert_same_tree(tree, twin):
+    nodes, numbers, inner = tree.structure()
+    a = tree.arrays
+    assert len(nodes) == len(twin.nodes)
+    for k, node in enumerate(twin.nodes):
+        assert inner[k] == bool(node.children)
+        assert [nodes[k, DEPTH], nodes[k, FEATURE]] == [node.depth, node.feature]
+        assert numbers[k, THRESHOLD] == pytest.approx(node.threshold, nan_ok=True)
+        assert numbers[k, WEIGHT] == pytest.approx(node.weight)
+        assert (nodes[k, SLOT] >= 0) == (node.seen is not None)
+        lines, slopes = (a["gates"], a["gate_slopes"]) if node.children else (a["values"], a["value_slopes"])
+        expected = np.array([node.line, node.first, node.second])
+        assert lines[:, k] == pytest.approx(expected, abs=1e-7)
+        assert slopes[k] == pytest.approx(node.slope, abs=1e-9)
+        assert numbers[k, [FADE_1, FADE_2]] == pytest.approx([0.9**node.n_steps, 0.999**node.n_steps])
+        if node.children:
+            assert numbers[k, LEFT_WEIGHT] == pytest.approx(node.passed)
+            assert nodes[k, [LEFT, RIGHT]].tolist() == [twin.nodes.index(child) for child in node.children]
+    found = [(e.kind, e.n_samples, e.node, e.feature, e.threshold) for e in tree.log]
+    assert [event[:4] for event in found] == [event[:4] for event in twin.log]
+    assert [event[4] for event in found] == pytest.approx([event[4] for event in twin.log])
+
+
+PAPER = {"has_bias": False, "gate_start": 0.0, "weigh_by_share": False, "leaf_start": 0.1, "min_share": 0.25}
+WAYS = {
+    "own": {},
+    "paper": {**PAPER, "alpha": 0.3},
+    "crisp": {"alpha": 0.0},
+    "smooth": {"alpha": 1.0, "gamma": 0.5},
+    "learned alpha": {"alpha_rate": 0.02, "pull": 0.05},
+    "batches": {"batch": 4, "alpha_rate": 0.02},
+    "fading": {"memory": 30.0},
+    "few": {"max_inner": 2},
+    "recheck": {"recheck": 40.0},
+    "no growth": {"max_inner": 0},
+}
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_stream_is_learned_as_by_the_twin(way, is_class):
+    X, labels, targets, weights = stream(2, n=150, missing=0.05)
+    twin = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **WAYS[way])
+    tree = learn_both(twin, X, labels if is_class else targets, weights)
+    assert_same_tree(tree, twin)
+    assert tree.n_inner >= (0 if way == "no growth" else 2)
+    scaler = [twin.scaler.weight, twin.scaler.mean, twin.scaler.variance]
+    assert tree.arrays["scaler"][[0, 1, 3]] == pytest.approx(np.array(scaler))
+
+
+@pytest.mark.tiny
+@seeds
+@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
+    """From the tree of the twin after some rows, on a copy of it: a row more, by hand."""
+    X, labels, targets, _ = stream(seed, n=121)
+    y = labels if is_class else targets
+    twin = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
+    tree = learn_both(twin, X[:120], y[:120], np.ones(120))
+    a, x, row = copy.deepcopy(tree.arrays), np.empty(4), X[120]
+    loop.standardise(row, a["scaler"], True, x)
+    out = output(tree, row, x)
+    slope = out - (y[120] - a["target_scaler"][1]) * a["target_scaler"][2]
+    if is_class:
+        slope = np.exp(out) / np.exp(out).sum() - (np.arange(2) == y[120])
+    slopes = gradients(tree, row, x, slope)
+    tree.settings[[loop.GRACE, loop.RECHECK]] = np.inf
+    tree.learn(X[120:], y[120:], np.ones(1), None)
+    for lines, after, g, rates in [
+        (a["gates"], tree.arrays["gates"], slopes[0], np.array([0.01, *[twin.rate] * 4])),
+        (a["values"], tree.arrays["values"], slopes[1], twin.rate),
+    ]:
+        touched = g.any(axis=1)
+        k = a["numbers"][touched][:, [FADE_1, FADE_2]] * [0.9, 0.999]
+        first = 0.9 * lines[1, touched] + 0.1 * g[touched]
+        second = 0.999 * lines[2, touched] + 0.001 * g[touched] ** 2
+        step = rates * (first / (1 - k[:, :1])) / (np.sqrt(second / (1 - k[:, 1:])) + 1e-8)
+        moved = lines[0, touched] - step
+        if lines is a["gates"]:
+            moved[:, 0] = np.clip(moved[:, 0], 0.0, 1.0)
+        assert after[:, touched] == pytest.approx(np.array([moved, first, second]))
+        assert np.array_equal(after[:, ~touched], lines[:, ~touched])
+
+
+# ------------------------------------------------------------------ ends of alpha
+
+
+@pytest.mark.tiny
+def test_with_alpha_0_rows_are_routed_as_in_a_hoeffding_tree():
+    X, labels, _, _ = stream(1, n=300)
+    tree = growing(SoftStream(3, 2, alpha=0.0, gate_start=0.0))
+    tree.learn(X, labels, np.ones(300), None)
+    assert tree.n_inner >= 3
+    inner, x = tree.structure()[2], np.empty(4)
+    for row in X[:50]:
+        loop.standardise(row, tree.arrays["scaler"], True, x)
+        n, places, shares = visited(tree, row, x)
+        assert (~inner[places[:n, 0]]).sum() == 1
+        assert places[n - 1, 0] == find_leaf(row, tree.arrays["nodes"], tree.arrays["numbers"])
+        assert (shares[:n, loop.SHARE] == 1.0).all()
+
+
+@pytest.mark.tiny
+def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests():
+    X, labels, _, _ = stream(1, n=100)
+    model = SmoothStepTreeClassifier(depth=3, random_state=0, bias=True).partial_fit(X[:1], labels[:1], classes=[0, 1])
+    tree = growing(SoftStream(3, 2, alpha=1.0, rate=0.01, grace=np.inf, max_depth=3))
+    tree._resize(nodes=15)
+    for name in ("nodes", "gates", "values", "scaler", "numbers", "value_slopes", "gate_slopes", "counters"):
+        tree.arrays[name] = model.growth_.arrays[name].copy()
+    tree.arrays["nodes"][:7, FEATURE] = np.arange(7) % 3
+    tree.arrays["numbers"][:7, THRESHOLD] = 0.0
+    tree.settings[loop.MAX_INNER] = 7.0
+    out = np.empty((99, 2))
+    tree.learn(X[1:], labels[1:], np.ones(99), out)
+    assert np.array_equal(out, model.test_then_train(X[1:], labels[1:]))
+    for name in ("gates", "values"):
+        assert np.array_equal(tree.arrays[name], model.growth_.arrays[name])
+
+
+# ------------------------------------------------------------------ batches, parts and weights
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@pytest.mark.parametrize("batch", [1, 7])
+def test_any_division_into_calls_gives_the_same_state(batch, is_class):
+    X, labels, targets, weights = stream(4, n=160, missing=0.05)
+    y = labels if is_class else targets
+    twin = SoftStream(3, 2 if is_class else 1, is_class, batch=batch, alpha_rate=0.01, recheck=40.0)
+    whole, parts = growing(twin), growing(twin)
+    whole.learn(X, y, weights, None)
+    assert whole.n_inner >= 2
+    cuts = np.sort(np.random.default_rng(0).integers(160, size=40))
+    for rows in np.split(np.arange(160), cuts):
+        parts.learn(X[rows], y[rows], weights[rows], None)
+    assert_same_arrays(whole, parts)
+    assert whole.log == parts.log
+
+
+@pytest.mark.tiny
+def test_a_batch_makes_one_step_by_its_mean_gradient():
+    tree = growing(SoftStream(1, 2, batch=4, max_inner=0, rate=0.1))
+    tree.learn(np.zeros((3, 1)), np.array([0.0, 0.0, 1.0]), np.ones(3), None)
+    assert not tree.arrays["values"].any()
+    tree.learn(np.zeros((1, 1)), np.array([0.0]), np.ones(1), None)
+    # Probabilities were a half each; three of four rows are of class 0.
+    assert tree.arrays["values"][1, 0] == pytest.approx([0.1 * -0.25, 0.1 * 0.25])
+    assert tree.arrays["values"][0, 0] == pytest.approx([0.1, -0.1])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
+    X, labels, targets, _ = stream(5, n=120)
+    y = labels if is_class else targets
+    twin = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
+    weights = np.random.default_rng(0).integers(0, 4, size=120).astype(float)
+    weighted, repeated = growing(twin), growing(twin)
+    weighted.learn(X, y, weights, None)
+    k = weights.astype(int)
+    repeated.learn(np.repeat(X, k, axis=0), np.repeat(y, k), np.ones(k.sum()), None)
+    assert weighted.n_inner >= 2
+    assert_same_arrays(weighted, repeated)
+
+
+@pytest.mark.tiny
+def test_weight_one_half_halves_the_gradient():
+    moments = []
+    for weight in (1.0, 0.5):
+        tree = growing(SoftStream(1, 2, max_inner=0))
+        tree.learn(np.zeros((1, 1)), np.zeros(1), np.array([weight]), None)
+        moments.append(tree.arrays["values"][1, 0])
+    assert moments[1] == pytest.approx(0.5 * moments[0])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+def test_predicting_and_rows_of_weight_0_change_nothing(is_class):
+    X, labels, targets, weights = stream(6, n=150, missing=0.05)
+    y = labels if is_class else targets
+    tree = growing(SoftStream(3, 2 if is_class else 1, is_class, batch=4))
+    tree.learn(X, y, weights, None)
+    before = copy.deepcopy(tree)
+    predictions = tree.predict(X)
+    for name, array in before.arrays.items():
+        # Scratch space is not copied.
+        assert name in tree.scratch or np.array_equal(array, tree.arrays[name], equal_nan=True), name
+    out = np.empty_like(predictions)
+    tree.learn(X, y, np.zeros(len(X)), out)
+    assert np.array_equal(out, predictions)
+    assert_same_arrays(before, tree)
+
+
+# ------------------------------------------------------------------ after a split
+
+
+def split_once(**settings):
+    """A tree of one feature right after its first split, and the rows that it has learned."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(3.0, 2.0, size=(200, 1))
+    labels = (X[:, 0] + rng.normal(size=200) > 3.5).astype(float)
+    tree = growing(SoftStream(1, 2, max_depth=1, **settings))
+    for i in range(200):
+        tree.learn(X[i : i + 1], labels[i : i + 1], np.ones(1), None)
+        if tree.n_inner:
+            return tree, X[: i + 1], labels[: i + 1]
+    raise AssertionError("no split")
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("leaf_start", [0.0, 0.1, 1.0])
+def test_new_leaves_go_on_from_their_parent(leaf_start):
+    tree, X, labels = split_once(leaf_start=leaf_start, min_share=0.0)
+    values, numbers, event = tree.arrays["values"], tree.arrays["numbers"], tree.log[0]
+    seen = observers.Seen.of(X, labels, np.ones(len(X)))
+    sides = observers.class_sides(seen, 0, event.threshold, False)[:, np.argsort(seen.labels)]
+
+    def log_shares(w):
+        return np.log((w + 1) / (w.sum() + 2))
+
+    for child, side in zip([1, 2], sides, strict=True):
+        difference = log_shares(side) - log_shares(sides.sum(axis=0))
+        assert values[0, child] - values[0, 0] == pytest.approx(leaf_start * difference)
+        assert np.array_equal(values[1:, child], values[1:, 0])
+        assert values[1:, child].all()
+        assert numbers[child, [FADE_1, FADE_2]] == pytest.approx([0.9 ** len(X), 0.999 ** len(X)])
+    assert not tree.arrays["gates"][1:, 0].any()
+
+
+@pytest.mark.tiny
+def test_a_new_gate_agrees_with_its_test():
+    tree, X, _ = split_once(alpha=1.0, gate_start=0.5)
+    threshold = tree.log[0].threshold
+    # The scaler has learned one row more since the gate was made.
+    tree.arrays["scaler"][1], deviation = X[:-1].mean(), X[:-1].std()
+    tree.arrays["scaler"][2], tree.arrays["scaler"][3] = 1 / deviation, deviation**2
+    x = np.empty(2)
+    for value in [*np.linspace(-5, 10, 50), threshold - 1e-6, threshold + 1e-6]:
+        loop.standardise(np.array([value]), tree.arrays["scaler"], True, x)
+        part = visited(tree, np.array([value]), x)[2][0, loop.PART]
+        assert (part > 0.5) == (value <= threshold)
+
+
+@pytest.mark.tiny
+def test_gates_without_a_start_have_small_weights_of_their_own():
+    tree, _, _ = split_once(gate_start=0.0)
+    gate = tree.arrays["gates"][0, 0]
+    assert gate[loop.ALPHA_AT] == tree.settings[ALPHA]
+    assert gate[loop.BIAS_AT] == 0.0
+    assert 0.0 < abs(gate[loop.FIRST_WEIGHT]) <= loop.FIRST_WEIGHTS
+
+
+# ------------------------------------------------------------------ tests that became bad, learned alpha
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("recheck", [50.0, np.inf])
+def test_a_test_that_became_bad_is_replaced(recheck):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    labels = np.where(np.arange(600) < 200, X[:, 0] > 0, X[:, 1] > 0.5).astype(float)
+    tree = growing(SoftStream(2, 2, recheck=recheck, max_depth=1))
+    tree.learn(X[:200], labels[:200], np.ones(200), None)
+    # The first test may be replaced by a better threshold.
+    assert {e.feature for e in tree.log} == {0}
+    n_before = len(tree.log)
+    gate = tree.arrays["gates"][0, 0].copy()
+    tree.learn(X[200:], labels[200:], np.ones(400), None)
+    if recheck == np.inf:
+        assert len(tree.log) == n_before == 1
+        return
+    event = tree.log[n_before]
+    assert (event.kind, event.node, event.feature) == ("replace", 0, 1)
+    assert event.merit - max(event.second_merit, 0.0) > event.bound
+    assert event.threshold == pytest.approx(0.5, abs=0.5)
+    assert tree.structure()[0][0, FEATURE] == 1
+    assert tree.n_nodes == 3
+    # Its gate goes on learning where it was.
+    assert np.abs(tree.arrays["gates"][0, 0] - gate).max() < 4.0
+
+
+@pytest.mark.tiny
+@given(st.integers(0, 10**6), st.floats(0.0, 2.0), st.booleans())
+def test_learned_alpha_stays_between_0_and_1(seed, pull, is_class):
+    X, labels, targets, weights = stream(seed, n=60)
+    tree = growing(SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.7, pull=pull, delta=0.9, grace=10))
+    for rows in np.split(np.arange(60), 6):
+        tree.learn(X[rows], (labels if is_class else targets)[rows], weights[rows], None)
+        alphas = tree.alphas[tree.structure()[2]]
+        assert ((alphas >= 0.0) & (alphas <= 1.0)).all()
+
+
+@pytest.mark.tiny
+def test_the_pull_makes_gates_crisp():
+    X, labels, _, _ = stream(0, n=300)
+    means = []
+    for pull in (0.0, 0.5):
+        tree = growing(SoftStream(3, 2, alpha_rate=0.01, pull=pull))
+        tree.learn(X, labels, np.ones(300), None)
+        means.append(np.nanmean(tree.alphas))
+    assert means[1] < means[0]
+
+
+@pytest.mark.tiny
+def test_real_trees_of_constant_targets_stay_finite():
+    tree = growing(SoftStream(2, 1, False))
+    assert isinstance(tree, SoftRealTree)
+    tree.learn(np.random.default_rng(0).normal(size=(50, 2)), np.full(50, 7.0), np.ones(50), None)
+    assert tree.predict(np.zeros((1, 2)))[0, 0] == pytest.approx(7.0)
