@@ -226,8 +226,9 @@ class SoftTree(NodeArrays):
         cls, *, children_left: Any, children_right: Any, value: Any, n_features: int, **columns: Any
     ) -> SoftTree:
         """Build a tree from its structure and values; the columns that are not given get their neutral values."""
-        left = np.asarray(children_left, dtype=np.int32)
-        right = np.asarray(children_right, dtype=np.int32)
+        # copies: a finished tree does not change with what it was made from
+        left = np.array(children_left, dtype=np.int32)
+        right = np.array(children_right, dtype=np.int32)
         n_nodes = len(left)
         shapes = columns.pop("shapes", None) or KernelShapes.box()
         weights = columns.pop("weights", None)
@@ -260,8 +261,8 @@ class SoftTree(NodeArrays):
             children_right=right,
             parent=parent,
             depth=depth,
-            weights=None if weights is None else np.ascontiguousarray(weights, dtype=np.float64),
-            value=np.ascontiguousarray(np.asarray(value, dtype=np.float64).reshape(n_nodes, -1)),
+            weights=None if weights is None else np.array(weights, dtype=np.float64, order="C"),
+            value=np.array(value, dtype=np.float64, order="C").reshape(n_nodes, -1),
             n_features=n_features,
             shapes=shapes,
             cutoff=cutoff,

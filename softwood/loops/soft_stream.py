@@ -374,6 +374,8 @@ def learn_row(
     if is_class:
         slope[int(target)] -= 1.0
     else:
+        # With the row itself in the scale, which bounds what the first rows can do.
+        update_scaler(target_scaler, targets, weight, settings[MEMORY])
         target = (target - target_scaler[1, 0]) * target_scaler[2, 0]
         slope[0] -= target
     for k in range(slope.shape[0]):
@@ -390,8 +392,6 @@ def learn_row(
             counters, settings, seed, events, places, sides,
         )  # fmt: skip
     update_scaler(scaler, row, weight, settings[MEMORY])
-    if not is_class:
-        update_scaler(target_scaler, targets, weight, settings[MEMORY])
 
 
 @compiled
