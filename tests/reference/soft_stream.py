@@ -171,6 +171,8 @@ class SoftStream:
         if self.is_class:
             slope = self.predict(row) - (np.arange(self.n_outputs) == target)
         else:
+            # The scale has the row itself in it.
+            self.target_scaler.add(np.array([target]), weight)
             own = self.target_scaler.standardised(np.array([target]))[0]
             slope = self.raw(row) - own
         for node, share in reached:
@@ -185,7 +187,6 @@ class SoftStream:
             if self.n_in_batch == 0:
                 self.grow([node for node, _ in reached] if self.batch == 1 else list(self.nodes))
         self.scaler.add(row, weight)
-        self.target_scaler.add(np.array([target]), weight)
 
     def add_gradient(self, node, share, row, x, slope, pull):
         if not node.children:
