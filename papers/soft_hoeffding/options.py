@@ -33,7 +33,7 @@ SCRIPT = "papers/soft_hoeffding/options.py"
 FIELDS = ("stream", "option", "n_samples", "cross_entropy", "auroc", "important_share", "n_inner", "seconds")
 NUMBERS = FIELDS[3:]
 N_EXPLAINED = 1000
-ST = "ST"
+ST, ST_BIAS = "ST", "ST with a bias"
 
 ALONE: dict[str, dict[str, Any]] = {
     "as published": {},
@@ -56,13 +56,13 @@ TOGETHER: dict[str, dict[str, Any]] = {
     "defaults, scaler that forgets": {"scaler_memory": 1000},
     "all together": {"recheck_period": 1000, "scaler_memory": 1000},
 }
-OPTIONS = (ST, *ALONE, *TOGETHER)
+OPTIONS = (ST, ST_BIAS, *ALONE, *TOGETHER)
 
 
 def make_model(option: str) -> Any:
     """A single tree."""
-    if option == ST:
-        return SmoothStepTreeClassifier(random_state=0)
+    if option in (ST, ST_BIAS):
+        return SmoothStepTreeClassifier(bias=option == ST_BIAS, random_state=0)
     parameters = AS_PUBLISHED | ALONE[option] if option in ALONE else TOGETHER[option]
     return SoftHoeffdingTreeClassifier(**parameters, random_state=0)
 

@@ -148,10 +148,8 @@ def comparison(rows: Rows, models: Sequence[str], what: str, against: dict[str, 
     """A table of means and standard errors, for each model the published figure, if there is one, and ours."""
     heads = []
     for model in models:
-        heads += ["SoHoT" if model == "sohot" else MODEL_TITLES[model]] * (1 if model == "improved" else 2)
-        heads[-1] = f"{heads[-1]}: ours"
-        if model != "improved":
-            heads[-2] = f"{heads[-2]}: published"
+        title = "SoHoT" if model == "sohot" else MODEL_TITLES[model]
+        heads += [title] if model == "improved" else [f"{title}: published", f"{title}: ours"]
     lines = [f"| {NAMES[what]} | rows | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * (1 + len(heads))]
     for stream in STREAMS:
         found = {model: values(rows, stream, model, what) for model in models}
@@ -205,7 +203,8 @@ def expectations(rows: Rows) -> list[str]:
     for text, result, is_met in (
         (
             f"SoHoT as published has a lower cross-entropy than HT on at least {PUBLISHED_WINS} streams",
-            f"on {len(faithful.better)} of {faithful.n_streams}",
+            f"on {len(faithful.better)} of {faithful.n_streams} (published, on the same "
+            f"{len(STREAMS)}: {published_wins(STREAMS, 'sohot', 'ht', 'cross_entropy')})",
             len(faithful.better) >= PUBLISHED_WINS,
         ),
         (
@@ -221,6 +220,20 @@ def expectations(rows: Rows) -> list[str]:
     ):
         lines.append(f"| {text} | {result} | {'yes' if is_met else 'no'} |")
     return lines
+
+
+def sizes(rows: Rows) -> str:
+    """A sentence on how much was run."""
+    if not rows:
+        return "Nothing was run."
+    repetitions = [len(values(rows, s, m, "cross_entropy")) for s in STREAMS for m in MODELS]
+    few, many = min(repetitions), max(repetitions)
+    lengths, parts = ([row[name] for row in rows] for name in ("n_samples", "scale"))
+    text = (
+        f"{few if few == many else f'{few} to {many}'} repetitions; streams of {min(lengths):,} to {max(lengths):,} "
+        f"rows, {100 * min(parts):.2g} to {100 * max(parts):.2g} % of the published lengths."
+    )
+    return text.replace(",", " ")
 
 
 def looks(rows: Rows) -> list[str]:
@@ -252,8 +265,7 @@ def sections(rows: Rows) -> dict[str, str]:
         parts["our defaults"] += [counted(rows, "improved", other, what) for other in ("ht", "st", "sohot")]
     parts["table 4"].append(ratio_line(rows, "sohot", "st"))
     parts["our defaults"].append(ratio_line(rows, "improved", "st"))
-    repetitions = sorted({row["repetition"] for row in rows})
-    parts["expectations"] = [*expectations(rows), "", f"{len(repetitions)} repetitions."]
+    parts["expectations"] = [*expectations(rows), "", sizes(rows)]
     return {title: "\n".join(lines).strip() for title, lines in parts.items()}
 
 

@@ -187,7 +187,11 @@ def test_expectations():
     scores |= {(s, "improved"): [0.4, 0.42] for s in STREAMS[:17]}
     scores |= {(s, "sohot"): [0.4, 0.42] for s in STREAMS[:11]}
     answers = [line.split(" | ")[-2:] for line in summary.expectations(made_up(scores))[2:]]
-    assert answers == [["on 11 of 19", "no |"], ["on 17 of 17", "yes |"], ["0.812 times", "yes |"]]
+    assert answers == [
+        ["on 11 of 19 (published, on the same 19: 11)", "no |"],
+        ["on 17 of 17", "yes |"],
+        ["0.812 times", "yes |"],
+    ]
 
 
 def page_with_places(path):
@@ -203,6 +207,7 @@ def test_page(few_runs, tmp_path):
     text = page.read_text()
     assert text.count("old") == 1  # the options
     assert "better on" in text
+    assert "0 to 1 repetitions; streams of 300 to 300 rows" in text
     assert "300 (0.03 %)" in text
     summary.write_page(page, few_runs[1])
     assert page.read_text() == text
