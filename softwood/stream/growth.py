@@ -13,6 +13,7 @@ import numpy as np
 
 from softwood.loops.stream_layout import (
     DEPTH,
+    FEATURE,
     LEFT,
     MAX_INNER,
     N_COUNTERS,
@@ -25,8 +26,11 @@ from softwood.loops.stream_layout import (
     N_NODES,
     N_ROWS,
     N_SETTINGS,
+    N_SLOT_KEYS,
     OWNER,
+    PARENT,
     REPLACE,
+    RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     THRESHOLD,
@@ -47,7 +51,8 @@ class Limits:
     Attributes
     ----------
     max_inner : inner nodes
-    max_bytes : bytes of all arrays of the tree; half of them for nodes, half for the statistics of leaves
+    max_bytes : bytes of all arrays of the tree; half of them for nodes, half for the statistics of leaves. There is
+        always room for four nodes and four leaves' statistics, and features that come later do not take nodes back.
     """
 
     max_inner: float = np.inf
@@ -165,22 +170,23 @@ class GrowingTree:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
-    def _shape(self, name: str) -> tuple[int, ...]:
+    def _shape(self, axes: tuple, sizes: dict[str, int]) -> tuple[int, ...]:
         def size(axis: Any) -> int:
             if isinstance(axis, tuple):
-                return self._sizes[axis[0]] + axis[1]
-            return self._sizes[axis] if isinstance(axis, str) else axis
+                return sizes[axis[0]] + axis[1]
+            return sizes[axis] if isinstance(axis, str) else axis
 
-        return tuple(size(axis) for axis in self.axes[name])
+        return tuple(size(axis) for axis in axes)
 
     def _empty(self, name: str) -> np.ndarray:
-        return np.zeros(self._shape(name), dtype=self.types.get(name, bool if name == "is_category" else np.float64))
+        shape = self._shape(self.axes[name], self._sizes)
+        return np.zeros(shape, dtype=self.types.get(name, bool if name == "is_category" else np.float64))
 
     def _resize(self, **sizes: int) -> None:
         """Give arrays other sizes; what they held stays at the same places."""
         self._sizes |= sizes
         for name, old in self.arrays.items():
-            if old.shape == self._shape(name):
+            if old.shape == self._shape(self.axes[name], self._sizes):
                 continue
             new = self._empty(name)
             if name == "slots":
@@ -202,11 +208,15 @@ class GrowingTree:
         """Places on the axis of nodes or of slots that the limit of memory allows."""
         if self.limits.max_bytes == np.inf:
             return np.inf
-        return max(4, int(self.limits.max_bytes // 2 // self._bytes_of(axis)))
+        fixed = sum(a.nbytes for name, a in self.arrays.items() if not {"nodes", "slots"} & set(self.axes[name]))
+        return max(4, int((self.limits.max_bytes - fixed) // 2 // self._bytes_of(axis)))
 
     def _apply_limits(self) -> None:
         """After a change of width: fewer nodes and slots may be allowed."""
-        by_memory = (self._most("nodes") - 1) // 2
+        most_nodes = self._most("nodes")
+        if self._sizes["nodes"] > most_nodes:
+            self._resize(nodes=max(self.n_nodes, int(most_nodes)))
+        by_memory = (most_nodes - 1) // 2
         if self.wants_all_leaves:
             # room for the children of all leaves is kept free
             by_memory = (by_memory - 1) // 2
@@ -241,14 +251,12 @@ class GrowingTree:
         n_leaves = self.n_inner + 1
         wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else 1)
         if self.n_inner < self.settings[MAX_INNER] and wanted > self._sizes["nodes"]:
-            self._resize(nodes=max(wanted, 2 * self._sizes["nodes"]))
+            self._resize(nodes=int(max(wanted, min(2 * self._sizes["nodes"], self._most("nodes")))))
         slots = wanted if self.wants_all_leaves else n_leaves + 1
         if slots > self._sizes["slots"] and not counters[SLOTS_ARE_ALL]:
             most = self._most("slots")
             self._resize(slots=int(min(max(slots, 2 * self._sizes["slots"]), most)))
             counters[SLOTS_ARE_ALL] = int(self._sizes["slots"] >= most)
-        if self._sizes["events"] < self.n_nodes:
-            self._resize(events=2 * self.n_nodes)
 
     def _read_events(self) -> None:
         n = int(self.arrays["counters"][N_EVENTS])
@@ -344,32 +352,61 @@ class GrowingTree:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave; an error, and no change, if the arrays do not fit together."""
-        sizes = dict(self._sizes)
-        for name, axes in self.axes.items():
-            if name in self.scratch:
-                continue
+        wanted = {name: axes for name, axes in self.axes.items() if name not in self.scratch}
+        wanted |= {"settings": (N_SETTINGS,), "log": ("log", N_EVENT_NUMBERS)}
+        for name, axes in wanted.items():
             if name not in state or state[name].ndim != len(axes):
                 raise ValueError(f"the array {name!r} is missing or damaged")
-            for axis, n in zip(axes, state[name].shape, strict=True):
-                if isinstance(axis, str) and axis in ("nodes", "slots"):
-                    sizes[axis] = n
-        old = self._sizes
-        self._sizes = sizes
+        sizes = self._sizes | {name: len(state[name]) for name in ("nodes", "slots", "log")}
+        for name, axes in wanted.items():
+            if state[name].shape != self._shape(axes, sizes):
+                raise ValueError(
+                    f"the array {name!r} has shape {state[name].shape}, expected {self._shape(axes, sizes)}"
+                )
+            if name in self.arrays and not np.can_cast(state[name].dtype, self.arrays[name].dtype, "same_kind"):
+                raise ValueError(f"the array {name!r} has type {state[name].dtype}, expected {self.arrays[name].dtype}")
+        self._check_places(state)
+        self._sizes = {name: size for name, size in sizes.items() if name != "log"}
         arrays = {}
         for name in self.axes:
             if name in self.scratch:
                 arrays[name] = self._empty(name)
-                continue
-            if state[name].shape != self._shape(name):
-                self._sizes = old
-                raise ValueError(f"the array {name!r} has shape {state[name].shape}, expected {self._shape(name)}")
-            arrays[name] = np.array(state[name], dtype=self.arrays[name].dtype, order="C")
+            else:
+                arrays[name] = np.array(state[name], dtype=self.arrays[name].dtype, order="C")
         self.arrays = arrays
         self.settings[:] = state["settings"]
         self.log = []
         for event in state["log"].tolist():
             kind = "replace" if event[0] else "split"
             self.log.append(SplitEvent(kind, int(event[1]), int(event[2]), int(event[3]), *event[4:]))
+
+    def _check_places(self, state: dict[str, np.ndarray]) -> None:
+        """An error if arrays point to what is not there: compiled loops would go on in foreign memory."""
+        counters, slots = state["counters"], state["slots"]
+        n, n_inner = int(counters[N_NODES]), int(counters[N_INNER])
+        if not (1 <= n <= len(state["nodes"]) and n == 2 * n_inner + 1 and (counters >= 0).all()):
+            raise ValueError("the array 'counters' is damaged")
+        nodes, number = state["nodes"][:n], np.arange(n)
+        inner = nodes[:, LEFT] >= 0
+        is_right = np.where(
+            inner,
+            (nodes[:, [LEFT, RIGHT]] > number[:, None]).all(axis=1) & (nodes[:, [LEFT, RIGHT]] < n).all(axis=1),
+            (nodes[:, [LEFT, RIGHT]] == -1).all(axis=1),
+        )
+        is_right &= (nodes[:, PARENT] < number) & (nodes[:, PARENT] >= -1) & (nodes[:, N_KEYS] <= self.n_outputs)
+        is_right &= (nodes[:, FEATURE] >= -1) & (nodes[:, FEATURE] < self.n_features)
+        is_right &= (nodes[:, SLOT] >= -1) & (nodes[:, SLOT] < len(slots))
+        if not is_right.all() or inner.sum() != n_inner:
+            raise ValueError("the array 'nodes' is damaged")
+        classes = slots[:, N_SLOT_KEYS:]
+        if not (
+            ((slots[:, OWNER] >= -1) & (slots[:, OWNER] < n)).all()
+            and ((classes[:, 0] >= 0) & (classes[:, 0] <= self.n_outputs)).all()
+            and ((classes[:, 1:] >= -1) & (classes[:, 1:] < self.n_outputs)).all()
+        ):
+            raise ValueError("the array 'slots' is damaged")
+        if "keys" in state and not ((state["keys"] >= 0) & (state["keys"] < self.n_outputs)).all():
+            raise ValueError("the array 'keys' is damaged")
 
     def structure(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Nodes that are in use (n_nodes, N_NODE_INTS), their numbers, and which are inner."""

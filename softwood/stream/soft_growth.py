@@ -20,6 +20,7 @@ from softwood.loops.stream_layout import (
     LEFT,
     LEFT_WEIGHT,
     MAX_INNER,
+    N_EVENT_NUMBERS,
     N_INNER,
     N_NODES,
     OWNER,
@@ -54,6 +55,8 @@ class SoftGrowingTree(GrowingTree):
         "seen": ("slots", "outputs"),
         "places": ("nodes", 3),
         "shares": ("nodes", 5),
+        # all nodes may change in the same row
+        "events": ("nodes", N_EVENT_NUMBERS),
     }
     scratch = ("events", "places", "shares")
     wants_all_leaves = True
