@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from softwood.stream import AS_PUBLISHED, Agrawal, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
-from softwood.stream.adaptation import adaptation
+from softwood.stream.adapting import adaptation
 from softwood.stream.measures import AUROC
 from softwood.stream.transparency import important_features
 
@@ -118,7 +118,7 @@ def figure_4(folder: Path) -> None:
     models = {"SoHoT as published": "alpha 0.3", "our defaults": "defaults"}
     kinds = {"abrupt drift": None, "gradual drift": WIDTH}
     figure, axes = plt.subplots(4, 2, figsize=(10, 8), sharex=True, layout="constrained")
-    n_rows = EVERY * len(FUNCTIONS)
+    n_rows = EVERY * len(FUNCTIONS) - WIDTH  # the next gradual drift would begin there
     for column, (kind, width) in enumerate(kinds.items()):
         for row, (title, name) in enumerate(models.items()):
             stream = Agrawal(functions=FUNCTIONS, drift_every=EVERY, drift_width=width, seed=0)

@@ -130,7 +130,7 @@ def cell(found: np.ndarray, digits: int = 3) -> str:
 def size_cell(rows: Rows, stream: str) -> str:
     """Rows of a stream, and the part of the published number."""
     found = [row for row in rows if row["stream"] == stream]
-    return f"{found[0]['n_samples']:,} ({100 * found[0]['scale']:.2g} %)".replace(",", " ") if found else ""
+    return f"{found[0]['n_samples']:_} ({100 * found[0]['scale']:.2g} %)".replace("_", " ") if found else ""
 
 
 def marks(rows: Rows, stream: str, models: Sequence[str], what: str, against: dict[str, str]) -> dict[str, str]:
@@ -229,11 +229,11 @@ def sizes(rows: Rows) -> str:
     repetitions = [len(values(rows, s, m, "cross_entropy")) for s in STREAMS for m in MODELS]
     few, many = min(repetitions), max(repetitions)
     lengths, parts = ([row[name] for row in rows] for name in ("n_samples", "scale"))
-    text = (
-        f"{few if few == many else f'{few} to {many}'} repetitions; streams of {min(lengths):,} to {max(lengths):,} "
-        f"rows, {100 * min(parts):.2g} to {100 * max(parts):.2g} % of the published lengths."
+    shortest, longest = (f"{number:_}".replace("_", " ") for number in (min(lengths), max(lengths)))
+    return (
+        f"{few if few == many else f'{few} to {many}'} repetitions; streams of {shortest} to {longest} rows, "
+        f"{100 * min(parts):.2g} to {100 * max(parts):.2g} % of the published lengths."
     )
-    return text.replace(",", " ")
 
 
 def looks(rows: Rows) -> list[str]:
