@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +13,16 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights
 from softwood.columns import Columns, is_missing_value, read_growing_table
-from softwood.parameters import parameter_error
+from softwood.parameters import is_real, parameter_error
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
+
+
+def _as_compiled(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy if it is read-only or the like: the loops would be compiled once more for it."""
+    return array if array.flags.carray else np.array(array, order="C")
 
 
 class StreamModel(TreeEstimator):
@@ -54,14 +61,33 @@ class StreamModel(TreeEstimator):
         y : (n_rows,) targets
         sample_weight : (n_rows,) weights, or None
         """
-        self._start_anew(y)
-        self._learn(X, y, sample_weight, None)
+        with self._unchanged_by_errors():
+            self._start_anew(y)
+            self._learn(X, y, sample_weight, None)
+            if self.growth_.n_rows == 0:
+                raise ValueError("All rows have a weight of zero; at least one must be above zero.")
         return self
 
+    @contextmanager
+    def _unchanged_by_errors(self) -> Iterator[None]:
+        """Put all attributes back if a check fails; an interrupt leaves what has been learned."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except Exception:
+            self.__dict__ = before
+            raise
+
     def _start_anew(self, y: Any) -> None:
+        """Forget what was learned; all that `fit` reads from the targets before it learns."""
+        self._refuse_none(y)
         for name in ("growth_", "columns_"):
             if hasattr(self, name):
                 delattr(self, name)
+
+    def _refuse_none(self, y: Any) -> None:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, out: str | None) -> np.ndarray | None:
         """Check everything, then learn; nothing has changed if a check fails.
@@ -70,15 +96,8 @@ class StreamModel(TreeEstimator):
         ----------
         out : "predictions": return what was predicted for each row before it was learned
         """
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         is_first = not hasattr(self, "growth_")
-        matrix, columns = self._read_part(X, learn=True)
-        check_consistent_length(matrix, y)
-        codes = self._codes(y)
-        weights = read_weights(sample_weight, len(matrix))
-        if is_first and not np.any(weights > 0):
-            raise ValueError("sample_weight is zero for all rows; at least one of the first must be above zero.")
+        matrix, columns, codes, weights = self._read_rows(X, y, sample_weight)
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(matrix.shape[1], self._n_outputs(), seed)
@@ -92,18 +111,28 @@ class StreamModel(TreeEstimator):
         growth.learn(matrix, codes, weights, predictions)
         return predictions
 
+    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Columns, np.ndarray, np.ndarray]:
+        """Encoded rows and how they were encoded, targets as the loops take them, and weights; all checked."""
+        self._refuse_none(y)
+        matrix, columns = self._read_part(X, learn=True)
+        check_consistent_length(matrix, y)
+        return matrix, columns, self._codes(y), read_weights(sample_weight, len(matrix))
+
     def _read_part(self, X: Any, learn: bool) -> tuple[np.ndarray, Columns]:
         """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
         if hasattr(self, "growth_"):
-            is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.c_contiguous and X.size > 0
+            is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.carray and X.size > 0
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
                 has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any()
-                if not has_names and np.isfinite(X.sum()):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    is_finite = np.isfinite(X.sum())
+                if not has_names and is_finite:
                     return X, self.columns_
         known = self.columns_ if hasattr(self, "growth_") else None
-        return read_growing_table(
+        matrix, columns = read_growing_table(
             self, X, categorical_features=self.categorical_features, columns=known, learn=learn
-        )  # fmt: skip
+        )
+        return _as_compiled(matrix), columns
 
     @staticmethod
     def _mark_categories(growth: GrowingTree, columns: Columns, known: Columns | None) -> None:
@@ -171,6 +200,16 @@ class StreamModel(TreeEstimator):
         return hasattr(self, "growth_")
 
 
+def _labels(y: Any, name: str = "y") -> np.ndarray:
+    """Labels, (n,), none of them missing."""
+    labels = column_or_1d(np.asarray(y), warn=True)
+    if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
+        raise ValueError(f"Input {name} contains NaN or None; every row needs a class.")
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise ValueError(f"Input {name} contains NaN or infinity; every row needs a class.")
+    return labels
+
+
 class StreamClassifierBase(StreamModel, ClassifierBase):
     """A classifier on a stream."""
 
@@ -184,8 +223,9 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         classes : all labels that can come; needed in the first call, and the same, or not given, in others
         sample_weight : (n_rows,) weights, or None
         """
-        self._read_class_list(classes)
-        self._learn(X, y, sample_weight, None)
+        with self._unchanged_by_errors():
+            self._read_class_list(classes)
+            self._learn(X, y, sample_weight, None)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
@@ -195,8 +235,9 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         -------
         (n_rows, n_classes) probabilities, columns in the order of ``classes_``
         """
-        self._read_class_list(classes)
-        predictions = self._learn(X, y, sample_weight, "predictions")
+        with self._unchanged_by_errors():
+            self._read_class_list(classes)
+            predictions = self._learn(X, y, sample_weight, "predictions")
         assert predictions is not None
         return predictions
 
@@ -209,7 +250,12 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
                     "first rows may lack some."
                 )
             return
-        found = np.unique(column_or_1d(np.asarray(classes)))
+        try:
+            found = np.unique(_labels(classes, "classes"))
+        except TypeError as error:
+            raise ValueError(f"classes must be labels of one type: {error}.") from error
+        if len(found) == 0:
+            raise ValueError("classes must hold at least one label.")
         if is_first:
             self.classes_ = found
             self._class_mass = np.zeros(len(found))
@@ -218,28 +264,23 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
     def _start_anew(self, y: Any) -> None:
         super()._start_anew(y)
-        if y is not None:
-            self.classes_ = np.unique(self._labels(y))
-            self._class_mass = np.zeros(len(self.classes_))
-
-    def _labels(self, y: Any) -> np.ndarray:
-        labels = column_or_1d(np.asarray(y), warn=True)
-        if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
-            raise ValueError("Input y contains NaN or None; every row needs a class.")
-        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-            raise ValueError("Input y contains NaN or infinity; every row needs a class.")
+        labels = _labels(y)
         check_classification_targets(labels)
-        return labels
+        self.classes_ = np.unique(labels)
+        self._class_mass = np.zeros(len(self.classes_))
 
     def _codes(self, y: Any) -> np.ndarray:
         if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == self.classes_.dtype:
             # Comparing with the known classes is check enough.
             labels = y
         else:
-            labels = self._labels(y)
-        codes = np.searchsorted(self.classes_, labels)
-        codes = np.minimum(codes, len(self.classes_) - 1)
-        unknown = self.classes_[codes] != labels
+            labels = _labels(y)
+        try:
+            codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+            unknown = self.classes_[codes] != labels
+        except TypeError:  # labels of another type, or of several
+            known = set(self.classes_.tolist())
+            unknown = np.array([label not in known for label in labels.tolist()])
         if np.any(unknown):
             raise ValueError(
                 f"y holds {labels[unknown][0]!r}, which is none of the classes {self.classes_!r} of the first call to "
@@ -256,9 +297,11 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             return weights
         labels = codes.astype(np.int64)
         if isinstance(wanted, dict):
+            if not all(is_real(factor) and factor >= 0 for factor in wanted.values()):
+                raise parameter_error(self, "class_weight", "a dict of numbers of at least 0", wanted)
             factors = np.array([float(wanted.get(label, 1.0)) for label in self.classes_.tolist()])
             return weights * factors[labels]
-        if wanted != "balanced":
+        if not isinstance(wanted, str) or wanted != "balanced":
             raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
         # By what the stream has brought so far, this row included.
         rows = np.zeros((len(labels), len(self.classes_)))
@@ -291,19 +334,20 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         y : (n_rows,) targets
         sample_weight : (n_rows,) weights, or None
         """
-        self._learn(X, y, sample_weight, None)
+        with self._unchanged_by_errors():
+            self._learn(X, y, sample_weight, None)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, sample_weight: Any = None) -> np.ndarray:
         """Learn as `partial_fit` does; returns the prediction for each row before it was learned, (n_rows,)."""
-        predictions = self._learn(X, y, sample_weight, "predictions")
+        with self._unchanged_by_errors():
+            predictions = self._learn(X, y, sample_weight, "predictions")
         assert predictions is not None
         return predictions[:, 0]
 
     def _codes(self, y: Any) -> np.ndarray:
-        return np.ascontiguousarray(
-            column_or_1d(check_array(y, dtype=np.float64, ensure_2d=False, input_name="y"), warn=True)
-        )
+        targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        return _as_compiled(column_or_1d(targets, warn=True))
 
     def _n_outputs(self) -> int:
         return 1
