@@ -28,7 +28,7 @@ from softwood.loops.stream_layout import (
     WEIGH_BY_SHARE,
 )
 from softwood.parameters import check_count, check_flag, check_number
-from softwood.stream.growth import GrowingTree
+from softwood.stream.growth import GrowingTree, Limits
 from softwood.stream.hoeffding import growth_settings, size_limits
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
@@ -118,7 +118,10 @@ class _SoftHoeffdingTree(StreamModel):
         settings[PULL] = check_number(self, "alpha_pull", self.alpha_pull, low=0)
         recheck = self.recheck_period
         settings[RECHECK] = np.inf if recheck is None else check_number(self, "recheck_period", recheck, low=1)
-        tree = (SoftClassTree if is_class else SoftRealTree)(settings, size_limits(self), n_features, n_outputs)
+        limits = size_limits(self)
+        if self.max_depth == 0:
+            limits = Limits(max_inner=0)
+        tree = (SoftClassTree if is_class else SoftRealTree)(settings, limits, n_features, n_outputs)
         tree.seed = np.uint64(seed)
         return tree
 
