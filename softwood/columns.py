@@ -142,6 +142,8 @@ def read_growing_table(
         return read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
     if frame:
         _refuse_dates(X, wanted, estimator)
+    elif not hasattr(X, "shape"):
+        X = np.array(X, dtype=object)
     validate_data(estimator, X, reset=columns is None, skip_check_array=True)
     inputs = _input_names(estimator, X.shape[1])
     if X.shape[0] == 0:
@@ -175,7 +177,9 @@ def read_growing_table(
         codes = np.array([number.get(v, -1) for v in values.tolist()])
         for k, at in enumerate(places):
             cells[at] = np.where(is_missing, np.nan, codes == k)
-    matrix = np.ascontiguousarray(np.column_stack([cells[at] for at in range(len(names))]), dtype=np.float64)
+    matrix = np.empty((X.shape[0], len(names)))
+    for at, cell in cells.items():
+        matrix[:, at] = cell
     _refuse_infinity(matrix, names)
     return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs)
 
