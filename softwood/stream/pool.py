@@ -10,16 +10,26 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from softwood.base import read_weights
 from softwood.parameters import check_count, check_number, parameter_error
 from softwood.stream.measures import LEAST_PROBABILITY
+from softwood.stream.model import StreamModel
 
 __all__ = ["ModelPool"]
 
 
 def _is_pool_of_classifiers(pool: ModelPool) -> bool:
-    return len(pool.models) > 0 and is_classifier(pool.models[0])
+    first = _first_model(pool)
+    return first is not None and is_classifier(first)
+
+
+def _first_model(pool: ModelPool) -> StreamModel | None:
+    """The first model of the list, None if there is none."""
+    if not isinstance(pool.models, Sequence) or len(pool.models) == 0:
+        return None
+    return pool.models[0] if isinstance(pool.models[0], StreamModel) else None
 
 
 class ModelPool(BaseEstimator):
@@ -27,13 +37,13 @@ class ModelPool(BaseEstimator):
 
     Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
     lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come
-    from the model with the lowest estimated loss. Losses (cross-entropy, or squared error) are those of
-    predictions made before learning, faded over about `window` rows.
+    from the model that had the lowest estimated loss at the last decision. Losses (cross-entropy, or squared error) are
+    those of predictions made before learning, faded over about `window` rows.
 
     Parameters
     ----------
     models : stream models of this package, all classifiers or all regressors; they are cloned
-    train_share : part of the pool that learns a row
+    train_share : part of the pool that learns a row; two models at least, the best one and another
     window : rows after which a loss has faded to about a third
     period : rows between two decisions
     random_state : seed of the draws
@@ -43,6 +53,7 @@ class ModelPool(BaseEstimator):
     models_ : the models of the pool
     losses_ : (n_models,) estimated losses, inf for models that have not learned yet
     n_trained_ : (n_models,) rows that each has learned
+    best_model_ : the model that predicts
 
     Examples
     --------
@@ -96,28 +107,48 @@ class ModelPool(BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn rows one after the other; see the models for the parameters."""
-        self._learn(X, y, classes, sample_weight)
+        self._learn_all(X, y, classes, sample_weight)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn rows; returns the pool's prediction for each before it was learned, as the models do."""
-        return self._learn(X, y, classes, sample_weight)
+        return self._learn_all(X, y, classes, sample_weight)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, and learn all rows once, in their order."""
-        for name in ("models_", "losses_", "n_trained_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        classes = np.unique(np.asarray(y)) if _is_pool_of_classifiers(self) else None
-        self._learn(X, y, classes, sample_weight)
+        before = dict(self.__dict__)
+        self.__dict__.pop("models_", None)
+        try:
+            self._start()
+            first = clone(self.models[0])
+            first._start_anew(y)
+            self._learn(X, y, getattr(first, "classes_", None), sample_weight)
+            if all(model.growth_.n_rows == 0 for model in self.models_ if hasattr(model, "growth_")):
+                raise ValueError("All rows have a weight of zero; at least one must be above zero.")
+        except Exception:
+            self.__dict__ = before
+            raise
         return self
+
+    def _learn_all(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
+        """Learn, from the first row or from where the stream has come to; nothing has changed if a check fails."""
+        before = dict(self.__dict__)
+        try:
+            if not hasattr(self, "models_"):
+                self._start()
+            return self._learn(X, y, classes, sample_weight)
+        except Exception:
+            self.__dict__ = before
+            raise
 
     def _start(self) -> None:
         if not isinstance(self.models, Sequence) or len(self.models) == 0:
             raise parameter_error(self, "models", "a list of at least one stream model", self.models)
-        kinds = {is_classifier(model) for model in self.models}
-        if len(kinds) > 1 or not all(hasattr(model, "test_then_train") for model in self.models):
+        kinds = {isinstance(model, StreamModel) and is_classifier(model) for model in self.models}
+        if len(kinds) > 1 or not all(isinstance(model, StreamModel) for model in self.models):
             raise parameter_error(self, "models", "stream models, all classifiers or all regressors", self.models)
+        for model in self.models:
+            model._new_growth(1, 2, 0)  # an error now if a parameter is wrong, rather than in mid-stream
         check_number(self, "train_share", self.train_share, low=0, open_low=True, high=1)
         check_number(self, "window", self.window, low=1)
         check_count(self, "period", self.period)
@@ -126,13 +157,17 @@ class ModelPool(BaseEstimator):
         self.losses_ = np.full(n, np.inf)
         self.n_trained_ = np.zeros(n, dtype=np.int64)
         self._state = check_random_state(self.random_state)
+        if not isinstance(self.random_state, int | np.integer):
+            # draws of its own, that nobody else takes part in
+            self._state = np.random.RandomState(self._state.randint(np.iinfo(np.int32).max))
+        self._classes: np.ndarray | None = None
         self._n_in_period = 0
         self._choose()
 
     def _choose(self) -> None:
         """Decide which models learn the rows of the next period; the best comes first."""
         n = len(self.models_)
-        n_train = max(1, round(self.train_share * n))
+        n_train = max(min(2, n), round(self.train_share * n))
         order = np.argsort(self.losses_, kind="stable")
         best = order[: (n_train + 1) // 2]
         others = self._state.permutation(order[(n_train + 1) // 2 :])
@@ -141,21 +176,18 @@ class ModelPool(BaseEstimator):
         self._learners = np.concatenate([best, others[: n_train - len(best)]])
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
-        is_class = _is_pool_of_classifiers(self)
-        if not hasattr(self, "models_"):
-            if is_class and classes is None:
-                raise ValueError("classes must be given in the first call to partial_fit of ModelPool.")
-            self._start()
-            self._classes = None if classes is None else np.unique(np.asarray(classes))
-        y = np.asarray(y)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self._check_rows(X, y, classes, sample_weight)
+        if not hasattr(X, "iloc") and not hasattr(X, "get_column"):
+            X = np.asarray(X)
+        y = column_or_1d(np.asarray(y))
+        weights = read_weights(sample_weight, len(y))
         parts = []
         begin = 0
         while begin < len(y):
             end = min(len(y), begin + self.period - self._n_in_period)
             rows = slice(begin, end)
             part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-            parts.append(self._learn_part(part, y[rows], None if weights is None else weights[rows]))
+            parts.append(self._learn_part(part, y[rows], weights[rows]))
             self._n_in_period += end - begin
             if self._n_in_period == self.period:
                 self._n_in_period = 0
@@ -163,7 +195,20 @@ class ModelPool(BaseEstimator):
             begin = end
         return np.concatenate(parts)
 
-    def _learn_part(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    def _check_rows(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> None:
+        """All rows before the first is learned: models read them period by period, and some later than others."""
+        is_first = not any(hasattr(model, "growth_") for model in self.models_)
+        # before the first row each model may want another thing; later all have the same columns and classes
+        checked = [clone(model) for model in self.models_] if is_first else [self.best_model_]
+        for model in checked:
+            if is_classifier(model):
+                model._read_class_list(classes)
+                self._classes = model.classes_
+            _, _, codes, weights = model._read_rows(X, y, sample_weight)
+            if is_first:
+                model._row_weights(codes, weights)
+
+    def _learn_part(self, X: Any, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Rows of one period; returns the predictions of the model that was best before."""
         fade = 1.0 - 1.0 / self.window
         first: np.ndarray | None = None
@@ -173,7 +218,7 @@ class ModelPool(BaseEstimator):
             prediction = model.test_then_train(X, y, sample_weight=weights, **known)
             first = prediction if first is None else first
             loss, n = self.losses_[k], int(self.n_trained_[k])
-            for row_loss in self._row_losses(model, prediction, y).tolist():
+            for row_loss in self._row_losses(model, prediction, y)[weights > 0].tolist():
                 # A plain mean at first, so that the first row does not count for long.
                 part = max(1.0 - fade, 1.0 / (n + 1))
                 loss = row_loss if n == 0 else (1.0 - part) * loss + part * row_loss
@@ -193,9 +238,9 @@ class ModelPool(BaseEstimator):
 
     @property
     def best_model_(self) -> Any:
-        """The model with the lowest estimated loss."""
+        """The model that had the lowest estimated loss at the last decision."""
         check_is_fitted(self, "models_")
-        return self.models_[int(np.argmin(self.losses_))]
+        return self.models_[self._learners[0]]
 
     @property
     def classes_(self) -> np.ndarray:
@@ -206,6 +251,11 @@ class ModelPool(BaseEstimator):
     def n_features_in_(self) -> int:
         """Number of columns."""
         return self.best_model_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns, if they have names."""
+        return self.best_model_.feature_names_in_
 
     @property
     def nbytes_(self) -> int:
@@ -227,10 +277,8 @@ class ModelPool(BaseEstimator):
         return self.best_model_.score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        if len(self.models):
-            tags = get_tags(self.models[0])
-        return tags
+        first = _first_model(self)
+        return super().__sklearn_tags__() if first is None else get_tags(first)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "models_")
