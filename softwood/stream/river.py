@@ -1,7 +1,8 @@
 """The stream models for river: `learn_one`, `predict_one`, `learn_many` and so on, in river's pipelines and checks.
 
 A row is a dict. Features may appear, disappear and come in any order; text and other things that are no numbers are
-categories; labels may be seen for the first time at any moment. A block of rows is learned as the same rows one by one.
+categories (of the first 255 of a feature; later ones count as none of these); labels may be seen for the first time at
+any moment. A block of rows is learned as the same rows one by one.
 
 Parameters are those of the classes of the same name in `softwood.stream`, with river's `seed` in place of
 `random_state`.
@@ -10,12 +11,15 @@ Parameters are those of the classes of the same name in `softwood.stream`, with 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Hashable
 from numbers import Number
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.base import read_weights
+from softwood.columns import MAX_CATEGORIES, is_missing_value
 from softwood.extras import require
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
@@ -42,6 +46,8 @@ __all__ = [
 
 # Parameters of the scikit-learn classes that have no meaning for dicts, or another name.
 LEFT_OUT = ("self", "categorical_features", "class_weight", "random_state")
+# What counts as a number in a dict; numpy's truth values are not among Python's numbers.
+NUMBERS = (Number, np.bool_)
 
 
 class FeaturePlaces:
@@ -58,18 +64,27 @@ class FeaturePlaces:
     def __len__(self) -> int:
         return len(self.names)
 
-    def learn(self, x: dict, growth: GrowingTree | None) -> list[tuple[int, int | None]]:
+    @staticmethod
+    def check(x: dict) -> None:
+        """An error if a row cannot be learned."""
+        for key, value in x.items():
+            if isinstance(value, NUMBERS) and math.isinf(value):  # type: ignore[arg-type]
+                raise ValueError(f"Feature {key!r} is infinite; only finite numbers and missing values are taken.")
+
+    def learn(self, x: dict) -> list[tuple[int, int | None]]:
         """Take in what is new in a row; returns the new columns of categories, each with an older one or None."""
         new: list[tuple[int, int | None]] = []
         for key in sorted(x, key=lambda k: (type(k).__name__, str(k))):
             value = x[key]
-            if value is None or isinstance(value, Number):
-                if key not in self.numbers and value is not None:
+            if is_missing_value(value):
+                continue
+            if isinstance(value, NUMBERS):
+                if key not in self.numbers:
                     self.numbers[key] = len(self.names)
                     self.names.append(str(key))
                 continue
             known = self.categories.setdefault(key, {})
-            if value not in known:
+            if value not in known and len(known) < MAX_CATEGORIES:
                 new.append((len(self.names), next(iter(known.values()), None)))
                 known[value] = len(self.names)
                 self.names.append(f"{key}={value}")
@@ -80,16 +95,19 @@ class FeaturePlaces:
         if len(x) == len(self.numbers) == len(row):
             # All features are numbers and there: the usual case.
             try:
-                row[:] = [x[key] for key in self.numbers]
-                return True
-            except (KeyError, TypeError, ValueError):
+                values = [x[key] for key in self.numbers]
+                total = math.fsum(values)
+                if total - total == 0.0:  # neither nan nor infinity among them, nor text
+                    row[:] = values
+                    return True
+            except (KeyError, TypeError, ValueError, OverflowError):
                 pass
         row[:] = np.nan
         is_known = True
         for key, value in x.items():
-            if value is None:
+            if is_missing_value(value):
                 continue
-            if isinstance(value, Number):
+            if isinstance(value, NUMBERS):
                 at = self.numbers.get(key)
                 if at is None:
                     is_known = False
@@ -105,7 +123,7 @@ class FeaturePlaces:
             else:
                 row[at] = 1.0
         if np.isinf(row).any():
-            raise ValueError(f"Feature {self.names[int(np.argmax(np.isinf(row)))]!r} is infinite.")
+            self.check(x)
         return is_known
 
 
@@ -139,7 +157,8 @@ class _RiverModel:
 
     def _take_in(self, x: dict, n_outputs: int) -> None:
         """Make room for the new features of a row, and for classes."""
-        new = self._places.learn(x, self._growth)
+        self._places.check(x)
+        new = self._places.learn(x)
         if self._growth is None:
             self._growth = self._make_growth(n_outputs)
         self._growth.widen(len(self._places), n_outputs)
@@ -148,6 +167,9 @@ class _RiverModel:
         self._row = np.empty((1, len(self._places)))
 
     def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> None:
+        """Learn a row; nothing has changed if it cannot be learned."""
+        if not 0.0 <= w < math.inf:
+            raise ValueError(f"w must be a finite number of at least 0, got {w!r}.")
         row = self._row
         if self._growth is None or n_outputs != self._growth.n_outputs or not self._places.read(x, row[0]):
             self._take_in(x, n_outputs)
@@ -173,11 +195,24 @@ class _RiverModel:
         if not all(column in self._places.numbers for column in X.columns):
             return None
         matrix = np.full((len(X), len(self._places)), np.nan)
-        values = X.to_numpy(dtype=np.float64)
+        values = X.to_numpy(dtype=np.float64, na_value=np.nan)
         if np.isinf(values).any():
-            raise ValueError(f"Feature {X.columns[int(np.argmax(np.isinf(values).any(axis=0)))]!r} is infinite.")
+            name = X.columns[int(np.argmax(np.isinf(values).any(axis=0)))]
+            raise ValueError(f"Feature {name!r} is infinite; only finite numbers and missing values are taken.")
         matrix[:, [self._places.numbers[column] for column in X.columns]] = values
         return matrix
+
+    def _check_block(self, X: pd.DataFrame, y: Any, w: Any) -> np.ndarray:
+        """The weights of a block; an error before its first row is learned if there is anything wrong with it."""
+        if len(y) != len(X):
+            raise ValueError(f"X has {len(X)} rows, but y has {len(y)}.")
+        for column, kind in X.dtypes.items():
+            if kind.kind == "O" or (
+                kind.kind == "f" and np.isinf(X[column].to_numpy(np.float64, na_value=np.nan)).any()
+            ):
+                for value in X[column].tolist():
+                    self._places.check({column: value})
+        return read_weights(w, len(X))
 
     def _outputs_of_many(self, X: pd.DataFrame) -> np.ndarray:
         """Outputs for the rows of a frame, (n, n_outputs)."""
@@ -244,9 +279,14 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
         w : weight
         """
         code = self._codes.get(y)
-        if code is None:
-            code = self._codes[y] = len(self._codes)
-        self._learn_row(x, code, w, len(self._codes))
+        if code is not None:
+            self._learn_row(x, code, w, len(self._codes))
+            return
+        if is_missing_value(y):
+            raise ValueError(f"y must be a label, got {y!r}.")
+        code = len(self._codes)
+        self._learn_row(x, code, w, code + 1)
+        self._codes[y] = code
 
     def predict_proba_one(self, x: dict) -> dict:
         """Probabilities of the labels seen so far; empty before the first."""
@@ -257,7 +297,9 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
         """Learn the rows of a frame, as `learn_one` does one after the other."""
         labels = y.tolist() if hasattr(y, "tolist") else list(y)
-        weights = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+        if any(map(is_missing_value, labels)):
+            raise ValueError("y must hold labels, and none may be missing.")
+        weights = self._check_block(X, labels, w)
         begin = 0
         while begin < len(X):
             # Up to the next label that has not been there: it changes what rows before it must not see.
@@ -267,9 +309,8 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
             matrix = None if end == begin or self._growth is None else self._matrix(X.iloc[begin:end])
             if matrix is None:
                 end = max(end, begin + 1)
-                for i in range(begin, end):
-                    x = X.iloc[i].to_dict()
-                    self.learn_one({k: v for k, v in x.items() if v == v}, labels[i], weights[i])
+                for i, x in enumerate(X.iloc[begin:end].to_dict(orient="records"), begin):
+                    self.learn_one(x, labels[i], weights[i])
             else:
                 assert self._growth is not None
                 codes = np.array([self._codes[label] for label in labels[begin:end]], dtype=np.float64)
@@ -320,12 +361,11 @@ class _RiverRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[nam
         targets = np.asarray(y, dtype=np.float64)
         if not np.all(np.isfinite(targets)):
             raise ValueError("y must hold finite numbers.")
-        weights = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+        weights = self._check_block(X, targets, w)
         matrix = None if self._growth is None else self._matrix(X)
         if matrix is None:
-            for i in range(len(X)):
-                x = X.iloc[i].to_dict()
-                self.learn_one({k: v for k, v in x.items() if v == v}, targets[i], weights[i])
+            for i, x in enumerate(X.to_dict(orient="records")):
+                self.learn_one(x, targets[i], weights[i])
         else:
             assert self._growth is not None
             self._growth.learn(matrix, targets, weights, None)
