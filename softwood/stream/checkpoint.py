@@ -7,20 +7,27 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import secrets
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from softwood.columns import Columns
+from softwood.loops.stream_layout import FIRST_KEY, N_KEYS, N_NODES, N_SLOT_KEYS, OWNER, PARENT, SLOT
 from softwood.stream.model import StreamModel
 from softwood.stream.pool import ModelPool
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 FORMAT, VERSION = "softwood stream checkpoint", 1
+# What reading a file of another kind, or a damaged one, may end with.
+DAMAGES = (
+    ValueError, LookupError, EOFError, OSError, TypeError, AttributeError, ArithmeticError, MemoryError,
+    NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 def save_checkpoint(model: Any, path: str | os.PathLike) -> None:
@@ -54,20 +61,20 @@ def save_checkpoint(model: Any, path: str | os.PathLike) -> None:
             f"{type(model).__name__} has a parameter or label that a checkpoint cannot hold: {error}."
         ) from error
     arrays["header"] = np.array(text)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(part, "xb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(name, path)
+        os.replace(part, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         raise
 
 
 def load_checkpoint(path: str | os.PathLike) -> Any:
     """Read a model that `save_checkpoint` has saved; an error that says so if the file is damaged."""
     try:
-        with np.load(Path(path), allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays["header"]))
         if header["format"] != FORMAT:
@@ -77,7 +84,7 @@ def load_checkpoint(path: str | os.PathLike) -> Any:
         return _build(header["model"], "", arrays)
     except FileNotFoundError:
         raise
-    except (ValueError, KeyError, EOFError, OSError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except DAMAGES as error:
         raise ValueError(f"{str(path)!r} is no softwood checkpoint, or it is damaged: {error}.") from error
 
 
@@ -121,7 +128,34 @@ def _build_growth(model: Any, described: dict, prefix: str, arrays: dict[str, np
     growth.restore({name: arrays[prefix + name] for name in described["arrays"]})
     if described["seed"] is not None:
         growth.seed = np.uint64(described["seed"])
+    _check_growth(growth)
     return growth
+
+
+def _check_growth(growth: Any) -> None:
+    """An error if an array points to a place that is not there: the loops would follow it."""
+    nodes, slots, counters = (growth.arrays[name] for name in ("nodes", "slots", "counters"))
+    if not 0 < counters[N_NODES] <= len(nodes) or counters.min() < 0:
+        raise ValueError("the numbers of nodes do not fit the arrays")
+    growth.snapshot()  # an error if the nodes in use do not make one tree
+    nodes = nodes[: counters[N_NODES]]
+    n_keys = growth.n_outputs if "keys" in growth.arrays else 0
+    within = [
+        (nodes[:, PARENT], -1, len(nodes)),
+        (nodes[:, SLOT], -1, len(slots)),
+        (nodes[:, N_KEYS], -1, n_keys + 1),
+        (slots[:, OWNER], -1, len(nodes)),
+        (slots[:, N_SLOT_KEYS], 0, growth.n_outputs + 1),
+        (slots[:, FIRST_KEY:], 0, growth.n_outputs),
+    ]
+    if "keys" in growth.arrays:
+        within.append((growth.arrays["keys"], 0, growth.n_outputs))
+    for found, low, end in within:
+        if found.size and not low <= found.min() <= found.max() < end:
+            raise ValueError("an array points to a place that is not there")
+    owned = np.flatnonzero(nodes[:, SLOT] >= 0)
+    if not np.array_equal(slots[nodes[owned, SLOT], OWNER], owned):
+        raise ValueError("nodes and their statistics do not fit together")
 
 
 # Labels and names keep their types
@@ -140,6 +174,14 @@ def _untyped(pair: list) -> Any:
     return float(value) if kind == "float" else value
 
 
+def _typed_labels(labels: np.ndarray) -> dict:
+    return {"type": labels.dtype.str, "labels": [_typed(label) for label in labels.tolist()]}
+
+
+def _untyped_labels(described: dict) -> np.ndarray:
+    return np.array([_untyped(label) for label in described["labels"]], dtype=described["type"])
+
+
 # Estimators
 
 
@@ -152,13 +194,18 @@ def _parameters(model: Any) -> dict:
     weights = parameters.get("class_weight")
     if isinstance(weights, dict):
         parameters["class_weight"] = {"dict": [[_typed(k), float(v)] for k, v in weights.items()]}
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+    plain = np.generic | np.ndarray
+    return {name: value.tolist() if isinstance(value, plain) else value for name, value in parameters.items()}
 
 
 def _describe_estimator(model: StreamModel, prefix: str, arrays: dict[str, np.ndarray]) -> dict:
+    from softwood import stream
+
+    if type(model) is not getattr(stream, type(model).__name__, None):
+        raise ValueError(f"save_checkpoint takes stream models of softwood, not {type(model).__name__}.")
     described: dict[str, Any] = {"kind": "estimator", "class": type(model).__name__, "parameters": _parameters(model)}
     if hasattr(model, "classes_"):
-        described["classes"] = [_typed(label) for label in model.classes_.tolist()]
+        described["classes"] = _typed_labels(model.classes_)
         arrays[prefix + "class_mass"] = model._class_mass
     if not hasattr(model, "growth_"):
         return described
@@ -185,7 +232,7 @@ def _build_estimator(described: dict, prefix: str, arrays: dict[str, np.ndarray]
         parameters["class_weight"] = {_untyped(k): v for k, v in parameters["class_weight"]["dict"]}
     model = getattr(stream, described["class"])(**parameters)
     if "classes" in described:
-        model.classes_ = np.array([_untyped(label) for label in described["classes"]])
+        model.classes_ = _untyped_labels(described["classes"])
         model._class_mass = arrays[prefix + "class_mass"]
     if "growth" in described:
         columns = described["columns"]
@@ -218,7 +265,7 @@ def _describe_pool(pool: ModelPool, prefix: str, arrays: dict[str, np.ndarray]) 
         described["fitted"] = [_describe(m, f"{prefix}{k}/", arrays) for k, m in enumerate(pool.models_)]
         described["draws"] = [name, *[float(r) if isinstance(r, float) else int(r) for r in rest]]
         described["n_in_period"] = pool._n_in_period
-        described["classes"] = None if pool._classes is None else [_typed(c) for c in pool._classes.tolist()]
+        described["classes"] = None if pool._classes is None else _typed_labels(pool._classes)
     return described
 
 
@@ -232,8 +279,7 @@ def _build_pool(described: dict, prefix: str, arrays: dict[str, np.ndarray]) -> 
         name, *rest = described["draws"]
         pool._state.set_state((name, arrays[prefix + "draws"], *rest))
         pool._n_in_period = described["n_in_period"]
-        classes = described["classes"]
-        pool._classes = None if classes is None else np.array([_untyped(c) for c in classes])
+        pool._classes = None if described["classes"] is None else _untyped_labels(described["classes"])
     return pool
 
 
