@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from softwood.inspect.contributions import gate_contributions
     from softwood.inspect.figures import plot_gate_contributions, plot_importances, plot_leaf_distribution
     from softwood.inspect.nodes import node_table
+    from softwood.inspect.stream_figures import plot_growth, plot_stream_tree
     from softwood.inspect.surface import plot_surface
     from softwood.inspect.text import export_text
     from softwood.tree import SoftTree
@@ -62,8 +63,10 @@ _HOME = {
     "gate_contributions": "softwood.inspect.contributions",
     "node_table": "softwood.inspect.nodes",
     "plot_gate_contributions": "softwood.inspect.figures",
+    "plot_growth": "softwood.inspect.stream_figures",
     "plot_importances": "softwood.inspect.figures",
     "plot_leaf_distribution": "softwood.inspect.figures",
+    "plot_stream_tree": "softwood.inspect.stream_figures",
     "plot_surface": "softwood.inspect.surface",
 }
 
@@ -95,8 +98,10 @@ __all__ = [
     "gate_contributions",
     "node_table",
     "plot_gate_contributions",
+    "plot_growth",
     "plot_importances",
     "plot_leaf_distribution",
+    "plot_stream_tree",
     "plot_surface",
 ]
 

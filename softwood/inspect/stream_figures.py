@@ -12,7 +12,7 @@ from softwood.gates import Gate
 from softwood.inspect.colours import REST, colours, drawing
 from softwood.inspect.reading import TreeReading, read_model
 from softwood.parameters import check_count, parameter_error
-from softwood.stream.adaptation import Adaptation
+from softwood.stream.adapting import Adaptation
 from softwood.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
     >>> matplotlib.use("agg")
     >>> from softwood.inspect.stream_figures import plot_growth
     >>> from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier
-    >>> from softwood.stream.adaptation import adaptation
+    >>> from softwood.stream.adapting import adaptation
     >>> stream = Agrawal(functions=(0, 2), drift_every=3000, seed=0)
     >>> result = adaptation(SoftHoeffdingTreeClassifier(random_state=0), stream, n_samples=6000)
     >>> axes = plot_growth(result, drifts=[3000])

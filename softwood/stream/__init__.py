@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from softwood.stream.adapting import Adaptation, adaptation
     from softwood.stream.checkpoint import load_checkpoint, save_checkpoint
     from softwood.stream.evaluation import PrequentialResult, prequential
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
@@ -18,15 +19,19 @@ if TYPE_CHECKING:
     from softwood.stream.pool import ModelPool
     from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor
     from softwood.stream.soft_hoeffding import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+    from softwood.stream.transparency import DecisionRule, ImportantFeatures, decision_rules, important_features
 
 _HOME = {
     "AS_PUBLISHED": "soft_hoeffding",
     "LED": "generators",
     "SEA": "generators",
+    "Adaptation": "adapting",
     "Agrawal": "generators",
+    "DecisionRule": "transparency",
     "HoeffdingTreeClassifier": "hoeffding",
     "HoeffdingTreeRegressor": "hoeffding",
     "Hyperplane": "generators",
+    "ImportantFeatures": "transparency",
     "ModelPool": "pool",
     "OversampledClasses": "generators",
     "PrequentialResult": "evaluation",
@@ -37,6 +42,9 @@ _HOME = {
     "SoftHoeffdingTreeRegressor": "soft_hoeffding",
     "SplitEvent": "growth",
     "Stream": "generators",
+    "adaptation": "adapting",
+    "decision_rules": "transparency",
+    "important_features": "transparency",
     "load_checkpoint": "checkpoint",
     "prequential": "evaluation",
     "save_checkpoint": "checkpoint",
@@ -46,10 +54,13 @@ __all__ = [
     "AS_PUBLISHED",
     "LED",
     "SEA",
+    "Adaptation",
     "Agrawal",
+    "DecisionRule",
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
     "Hyperplane",
+    "ImportantFeatures",
     "ModelPool",
     "OversampledClasses",
     "PrequentialResult",
@@ -60,6 +71,9 @@ __all__ = [
     "SoftHoeffdingTreeRegressor",
     "SplitEvent",
     "Stream",
+    "adaptation",
+    "decision_rules",
+    "important_features",
     "load_checkpoint",
     "prequential",
     "save_checkpoint",
@@ -69,7 +83,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'softwood.stream' has no attribute {name!r}")
-    return getattr(import_module(f"softwood.stream.{_HOME[name]}"), name)
+    value = getattr(import_module(f"softwood.stream.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

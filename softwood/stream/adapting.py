@@ -84,7 +84,7 @@ def adaptation(
     Examples
     --------
     >>> from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier
-    >>> from softwood.stream.adaptation import adaptation
+    >>> from softwood.stream.adapting import adaptation
     >>> stream = Agrawal(functions=(0, 2), drift_every=3000, seed=0)
     >>> model = SoftHoeffdingTreeClassifier(random_state=0)
     >>> result = adaptation(model, stream, n_samples=6000, snapshots=[3000, 6000])

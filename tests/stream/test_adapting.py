@@ -10,7 +10,7 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
-from softwood.stream.adaptation import adaptation
+from softwood.stream.adapting import adaptation
 
 
 def new_model():
