@@ -5,7 +5,7 @@ Arguments that recur are the arrays of `softwood.loops.stream_layout`, and
 points : (n, n_features) values, nan where missing
 targets : (n,) number of the class of each row, or its real target
 counts : (capacity, n_classes) class weights of each node, as of regressors (capacity, 1 + n_features) the linear model
-keys : (capacity, n_classes) int32, classes of each node in the order in which they came
+keys : (capacity, n_classes) int64, classes of each node in the order in which they came
 is_category : (n_features,) whether a column holds zeros and ones for a category
 """
 
@@ -238,7 +238,7 @@ def learn_classes(
     points, targets, weights, start, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings,
     events, out,
 ):  # fmt: skip
-    """Learn rows one after the other, from row `start` on; `out` gets the prediction before each was learned.
+    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     Returns
     -------
@@ -254,11 +254,11 @@ def learn_classes(
         label = int(targets[i])
         leaf = find_leaf(row, nodes, numbers)
         guess = -1
-        if out is not None or settings[LEAF_PREDICTION] == ADAPTIVE:
+        if out.shape[0] > 0 or settings[LEAF_PREDICTION] == ADAPTIVE:
             guess = leaf_probabilities(
                 row, nodes, numbers, counts, keys, stats, is_category, settings, leaf, votes, prediction
             )  # fmt: skip
-            if out is not None:
+            if out.shape[0] > 0:
                 for k in range(n_classes):
                     out[i, k] = prediction[k]
         if weights[i] <= 0.0:
@@ -457,7 +457,7 @@ def learn_targets(
     points, targets, weights, start, nodes, numbers, models, scaler, slots, stats, is_category, counters, settings,
     events, out,
 ):  # fmt: skip
-    """Learn rows one after the other, from row `start` on; `out` gets the prediction before each was learned.
+    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     Returns
     -------
@@ -470,7 +470,7 @@ def learn_targets(
         row = points[i]
         leaf = find_leaf(row, nodes, numbers)
         prediction, linear = leaf_target(row, nodes, numbers, models, scaler, settings, leaf)
-        if out is not None:
+        if out.shape[0] > 0:
             out[i, 0] = prediction
         weight = weights[i]
         if weight <= 0.0:

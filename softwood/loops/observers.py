@@ -193,21 +193,15 @@ def best_class_test(stats, slots, slot, before, is_category, min_fraction, crite
         if not low < high:
             continue
         feature_merit, feature_threshold = -np.inf, 0.0
-        if is_category[j]:
-            feature_threshold = 0.5
-            feature_merit = merit_of_threshold(
-                stats, slots, slot, j, 0.5, before, True, min_fraction, criterion
-            )  # fmt: skip
-        else:
-            width = (high - low) / (N_CANDIDATES + 1.0)
-            for c in range(N_CANDIDATES):
-                threshold = low + width * (c + 1)
-                if low < threshold < high:
-                    m = merit_of_threshold(
-                        stats, slots, slot, j, threshold, before, False, min_fraction, criterion
-                    )  # fmt: skip
-                    if m > feature_merit:
-                        feature_merit, feature_threshold = m, threshold
+        width = (high - low) / (N_CANDIDATES + 1.0)
+        for c in range(1 if is_category[j] else N_CANDIDATES):
+            threshold = 0.5 if is_category[j] else low + width * (c + 1)
+            if low < threshold < high:
+                m = merit_of_threshold(
+                    stats, slots, slot, j, threshold, before, is_category[j], min_fraction, criterion
+                )  # fmt: skip
+                if m > feature_merit:
+                    feature_merit, feature_threshold = m, threshold
         if feature_merit == -np.inf:
             continue
         # Of equal merits the last feature is taken, as where suggestions are sorted.
@@ -359,6 +353,28 @@ def best_real_test(stats, slot, is_category, min_fraction, sides):
         elif feature_merit > second:
             second = feature_merit
     return best, best_threshold, merit, second
+
+
+@compiled
+def real_merit(stats, slot, j, threshold):
+    """Decrease of the target's variance by a test, whose threshold counts as the next edge of a bin below it."""
+    n_bins = stats.shape[2] - 1
+    total = stats[slot, j, n_bins, TOTAL]
+    low, width = stats[slot, j, n_bins, LOWER], stats[slot, j, n_bins, BIN_WIDTH]
+    if total == 0.0 or width == 0.0:
+        return 0.0
+    mean = 0.0
+    for b in range(n_bins):
+        mean += stats[slot, j, b, BIN_N] / total * stats[slot, j, b, BIN_MEAN]
+    n, deviation = 0.0, 0.0
+    for b in range(n_bins):
+        if low + width * (b + 1) > threshold:
+            break
+        n += stats[slot, j, b, BIN_N]
+        deviation += stats[slot, j, b, BIN_N] * (stats[slot, j, b, BIN_MEAN] - mean)
+    if n <= 0.0 or n >= total:
+        return 0.0
+    return (deviation / total) * (deviation / n) * (total / (total - n))
 
 
 @compiled

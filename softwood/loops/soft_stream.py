@@ -9,9 +9,9 @@ gates : (3, capacity, 2 + n_features) parameters of gates and Adam's two moments
 values : (3, capacity, n_outputs) values of leaves and Adam's two moments
 gate_slopes, value_slopes : (capacity, 2 + n_features) and (capacity, n_outputs), gradients that are waiting for a step
 scaler : (4, n_features) running weight, mean, inverse standard deviation and variance of each feature
-target_scaler : (4, 1) the same of a real target
+target_scaler : (4, 1) the same of a real target; None for classes, so that nothing of the other kind is compiled
 seen : (n_slots, n_outputs) class weights of each slot; of regressors the weight
-places : (capacity, 3) int32, nodes that a row reaches, parents first, and the places of both children (-1: none)
+places : (capacity, 3) int64, nodes that a row reaches, parents first, and the places of both children (-1: none)
 shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
     subtree's output, and the smooth step less the test
 """
@@ -33,6 +33,7 @@ from softwood.loops.observers import (
     merit_of_threshold,
     observe_class,
     observe_real,
+    real_merit,
     see_class,
     take_slot,
     weight_below,
@@ -53,7 +54,6 @@ from softwood.loops.stream_layout import (
     GATE_START,
     GRACE,
     HAS_BIAS,
-    IS_CLASS,
     LAST_ATTEMPT,
     LEFT,
     LEFT_WEIGHT,
@@ -185,9 +185,9 @@ def softmax(out):
 
 
 @compiled
-def finish_output(out, target_scaler, is_class):
+def finish_output(out, target_scaler):
     """From outputs of the tree to probabilities, or to the units of the target."""
-    if is_class:
+    if target_scaler is None:
         softmax(out)
     else:
         out[0] = target_scaler[1, 0] + out[0] * math.sqrt(target_scaler[3, 0])
@@ -203,7 +203,7 @@ def predict_soft(
         standardise(points[i], scaler, settings[HAS_BIAS] > 0.0, x)
         n = visit(points[i], x, nodes, numbers, gates, settings[GAMMA], places, shares)
         add_outputs(nodes, values, places, shares, n, out[i])
-        finish_output(out[i], target_scaler, settings[IS_CLASS] > 0.0)
+        finish_output(out[i], target_scaler)
 
 
 @compiled
@@ -311,7 +311,7 @@ def learn_soft(
     points, targets, weights, start, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, target_scaler,
     slots, stats, seen, is_category, counters, settings, seed, events, places, shares, out,
 ):  # fmt: skip
-    """Learn rows one after the other, from row `start` on; `out` gets the prediction before each was learned.
+    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else.
 
@@ -322,7 +322,6 @@ def learn_soft(
     x = np.zeros(points.shape[1] + 1)
     slope = np.zeros(values.shape[2])
     sides = np.zeros((2, max(3, values.shape[2])))
-    is_class = settings[IS_CLASS] > 0.0
     for i in range(start, points.shape[0]):
         # A negative weight is what is left of a row that was begun before there was no room.
         is_begun = weights[i] < 0.0
@@ -336,12 +335,13 @@ def learn_soft(
             standardise(row, scaler, settings[HAS_BIAS] > 0.0, x)
             n = visit(row, x, nodes, numbers, gates, settings[GAMMA], places, shares)
             add_outputs(nodes, values, places, shares, n, slope)
-            if is_class:
+            if target_scaler is None:
                 softmax(slope)
-            if out is not None and not is_begun:
-                out[i] = slope
-                if not is_class:
-                    finish_output(out[i], target_scaler, False)
+            if out.shape[0] > 0 and not is_begun:
+                for k in range(slope.shape[0]):
+                    out[i, k] = slope[k]
+                if target_scaler is not None:
+                    finish_output(out[i], target_scaler)
             is_begun = True
             if left_over <= 0.0:
                 break
@@ -368,10 +368,9 @@ def learn_row(
     slope : (n_outputs,) probabilities, or the output in standard units; becomes the derivative of the loss
     """
     counters[N_ROWS] += 1
-    is_class = settings[IS_CLASS] > 0.0
     target = targets[0]
     # Cross-entropy behind a softmax, or half of the squared error.
-    if is_class:
+    if target_scaler is None:
         slope[int(target)] -= 1.0
     else:
         # With the row itself in the scale, which bounds what the first rows can do.
@@ -386,10 +385,10 @@ def learn_row(
     )  # fmt: skip
     take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places)
     if settings[MAX_INNER] > 0.0:
-        observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, places, shares)
+        observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, target_scaler, places, shares)
         grow(
             n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
-            counters, settings, seed, events, places, sides,
+            counters, settings, target_scaler, seed, events, places, sides,
         )  # fmt: skip
     update_scaler(scaler, row, weight, settings[MEMORY])
 
@@ -418,7 +417,7 @@ def take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, coun
 
 
 @compiled
-def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, places, shares):
+def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, target_scaler, places, shares):
     """Add a row to what the nodes that it reaches have seen."""
     for i in range(n):
         node = places[i, 0]
@@ -429,7 +428,7 @@ def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings
         if slot < 0 or share <= settings[STATISTICS_SHARE]:
             continue
         mass = weight * share if settings[WEIGH_BY_SHARE] > 0.0 else weight
-        if settings[IS_CLASS] > 0.0:
+        if target_scaler is None:
             see_class(slots, slot, int(target))
             seen[slot, int(target)] += mass
             observe_class(stats, slot, row, int(target), mass, False)
@@ -441,7 +440,7 @@ def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings
 @compiled
 def grow(
     n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category, counters,
-    settings, seed, events, places, sides,
+    settings, target_scaler, seed, events, places, sides,
 ):  # fmt: skip
     """Try to split the leaves that a row has reached, when it is time; look again at the tests of inner nodes."""
     if counters[N_IN_BATCH] > 0:
@@ -463,20 +462,20 @@ def grow(
         numbers[node, LAST_ATTEMPT] = total
         if nodes[node, LEFT] >= 0:
             check_test(
-                node, total, nodes, numbers, gates, scaler, slots, stats, seen, is_category, counters, settings, events,
+                node, total, nodes, numbers, slots, stats, seen, is_category, counters, settings, target_scaler, events,
                 sides,
             )  # fmt: skip
         elif counters[N_INNER] < settings[MAX_INNER]:
             try_split(
                 node, total, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen,
-                is_category, counters, settings, seed, events, sides,
+                is_category, counters, settings, target_scaler, seed, events, sides,
             )  # fmt: skip
 
 
 @compiled
-def best_test(slot, total, slots, stats, seen, is_category, settings, sides):
+def best_test(slot, total, slots, stats, seen, is_category, settings, target_scaler, sides):
     """Best test of a slot, the merits of it and of the second best (not splitting is worth 0), and the bound."""
-    if settings[IS_CLASS] > 0.0:
+    if target_scaler is None:
         before = impurity(seen[slot], settings[CRITERION])
         feature, threshold, merit, second = best_class_test(
             stats, slots, slot, before, is_category, settings[MIN_FRACTION], settings[CRITERION]
@@ -512,12 +511,12 @@ def start_gate(node, nodes, numbers, gates, scaler, counters, settings, seed):
 @compiled
 def try_split(
     leaf, total, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
-    counters, settings, seed, events, sides,
+    counters, settings, target_scaler, seed, events, sides,
 ):  # fmt: skip
     """Split a leaf if its best test is surely the best, or as good as the second best."""
     slot = nodes[leaf, SLOT]
     feature, threshold, merit, second, bound, is_sure = best_test(
-        slot, total, slots, stats, seen, is_category, settings, sides
+        slot, total, slots, stats, seen, is_category, settings, target_scaler, sides
     )
     if feature < 0 or merit <= 0.0 or not (is_sure or bound < settings[TAU]):
         return
@@ -525,7 +524,7 @@ def try_split(
     put_test(nodes, numbers, counters, leaf, feature, threshold)
     fade_1, fade_2 = numbers[leaf, FADE_1], numbers[leaf, FADE_2]
     start_gate(leaf, nodes, numbers, gates, scaler, counters, settings, seed)
-    if settings[IS_CLASS] > 0.0:
+    if target_scaler is None:
         class_sides(slot, feature, threshold, slots, stats, is_category, sides)
     gate_slopes[leaf] = 0.0
     for side in range(2):
@@ -537,7 +536,7 @@ def try_split(
             for c in range(3):
                 values[c, child, k] = values[c, leaf, k]
             value_slopes[child, k] = 0.0
-            values[0, child, k] += settings[VALUE_START] * side_value(sides, side, k, values.shape[2], settings)
+            values[0, child, k] += settings[VALUE_START] * side_value(sides, side, k, values.shape[2], target_scaler)
         if nodes[child, DEPTH] < settings[MAX_DEPTH]:
             nodes[child, SLOT] = take_slot(slots, child, stats)
             if nodes[child, SLOT] >= 0:
@@ -564,9 +563,9 @@ def class_sides(slot, feature, threshold, slots, stats, is_category, sides):
 
 
 @compiled
-def side_value(sides, side, k, n_outputs, settings):
+def side_value(sides, side, k, n_outputs, target_scaler):
     """How much more a side of a test has of a class than the node, in logarithms; or how much larger its mean is."""
-    if settings[IS_CLASS] > 0.0:
+    if target_scaler is None:
         total_side, total = 0.0, 0.0
         for o in range(n_outputs):
             total_side += sides[side, o]
@@ -579,22 +578,29 @@ def side_value(sides, side, k, n_outputs, settings):
 
 @compiled
 def check_test(
-    node, total, nodes, numbers, gates, scaler, slots, stats, seen, is_category, counters, settings, events, sides
+    node, total, nodes, numbers, slots, stats, seen, is_category, counters, settings, target_scaler, events, sides
 ):  # fmt: skip
     """Replace the test of an inner node if the rows since the last look surely want another; then forget them."""
     slot = nodes[node, SLOT]
-    feature, threshold, merit, _, bound, _ = best_test(slot, total, slots, stats, seen, is_category, settings, sides)
-    if feature >= 0 and settings[IS_CLASS] > 0.0:
+    old = nodes[node, FEATURE]
+    feature, threshold, merit, _, bound, _ = best_test(
+        slot, total, slots, stats, seen, is_category, settings, target_scaler, sides
+    )
+    if target_scaler is None:
         now = merit_of_threshold(
-            stats, slots, slot, nodes[node, FEATURE], numbers[node, THRESHOLD],
-            impurity(seen[slot], settings[CRITERION]), is_category[nodes[node, FEATURE]], 0.0, settings[CRITERION],
+            stats, slots, slot, old, numbers[node, THRESHOLD], impurity(seen[slot], settings[CRITERION]),
+            is_category[old], 0.0, settings[CRITERION],
         )  # fmt: skip
-        if merit - max(now, 0.0) > bound:
-            log_event(events, counters, REPLACE, node, feature, threshold, merit, now, bound, total)
-            nodes[node, FEATURE] = feature
-            numbers[node, THRESHOLD] = threshold
-            numbers[node, WEIGHT] = 0.0
-            numbers[node, LEFT_WEIGHT] = 0.0
+        is_surely_better = merit - max(now, 0.0) > bound
+    else:
+        now = real_merit(stats, slot, old, numbers[node, THRESHOLD])
+        is_surely_better = merit > 0.0 and now / merit < 1.0 - bound
+    if feature >= 0 and is_surely_better:
+        log_event(events, counters, REPLACE, node, feature, threshold, merit, now, bound, total)
+        nodes[node, FEATURE] = feature
+        numbers[node, THRESHOLD] = threshold
+        numbers[node, WEIGHT] = 0.0
+        numbers[node, LEFT_WEIGHT] = 0.0
     clear_slot(slots, slot, stats)
     seen[slot] = 0.0
     numbers[node, LAST_ATTEMPT] = 0.0

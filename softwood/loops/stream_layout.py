@@ -3,9 +3,9 @@
 A tree that grows on a stream is a handful of arrays with room to spare, so that a call takes few arguments and the
 whole state can be saved as it is.
 
-nodes : (capacity, N_NODE_INTS) int32
+nodes : (capacity, N_NODE_INTS) int64
 numbers : (capacity, N_NODE_NUMBERS) float64
-slots : (n_slots, 2 + n_outputs) int32; a slot is room for the statistics of one node: the node (-1 if the slot is
+slots : (n_slots, 2 + n_outputs) int64; a slot is room for the statistics of one node: the node (-1 if the slot is
     free), the number of classes seen, and these classes in the order in which they came
 stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.loops.observers`
 counters : (N_COUNTERS,) int64

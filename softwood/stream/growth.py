@@ -42,6 +42,8 @@ __all__ = ["GrowingTree", "Limits", "SplitEvent"]
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
 FIRST_ROOM = 8
+# What the loops get if nobody wants the predictions: always an array, so that they are compiled once.
+NO_PREDICTIONS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,10 @@ class GrowingTree:
         "counters": (N_COUNTERS,),
     }
     types: ClassVar[dict[str, type]] = {
-        "nodes": np.int32,
-        "keys": np.int32,
-        "places": np.int32,
-        "slots": np.int32,
+        "nodes": np.int64,
+        "keys": np.int64,
+        "places": np.int64,
+        "slots": np.int64,
         "counters": np.int64,
     }
     # scratch space, not part of the state
@@ -301,7 +303,7 @@ class GrowingTree:
         """
         for begin in range(0, len(points), ROWS_PER_CALL):
             rows = slice(begin, begin + ROWS_PER_CALL)
-            part = None if out is None else out[rows]
+            part = NO_PREDICTIONS if out is None else out[rows]
             n = len(points[rows])
             done = 0
             # a copy: a loop that stops within a row notes there what is left of its weight
@@ -316,14 +318,12 @@ class GrowingTree:
 
     def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
         """`learn` for a single row, with less around it; `weights` may be changed."""
-        while self._learn(points, targets, weights, 0, None) == 0:
+        while self._learn(points, targets, weights, 0, NO_PREDICTIONS) == 0:
             self._make_room()
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()
 
-    def _learn(
-        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
-    ) -> int:
+    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         """Call the compiled loop; returns the number of the first row that was not learned."""
         raise NotImplementedError
 

@@ -77,9 +77,7 @@ class HoeffdingClassTree(HoeffdingTree):
         stats[:, column] = 0.0
         stats[:, column, :, 0] = stats[:, sibling, :, 0]
 
-    def _learn(
-        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
-    ) -> int:
+    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         from softwood.loops.hoeffding import learn_classes
 
         a = self.arrays
@@ -131,9 +129,7 @@ class HoeffdingRealTree(HoeffdingTree):
             stats[slot, column, 0] = sides[0]
             stats[slot, column, N_BINS, TOTAL] = sides[0, 0]
 
-    def _learn(
-        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
-    ) -> int:
+    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         from softwood.loops.hoeffding import learn_targets
 
         a = self.arrays

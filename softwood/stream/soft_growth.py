@@ -103,15 +103,18 @@ class SoftGrowingTree(GrowingTree):
         scaler[:, column] = 0.0
         scaler[0, column] = scaler[0, sibling]
 
-    def _learn(
-        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray | None
-    ) -> int:
+    @property
+    def _target_scaler(self) -> np.ndarray | None:
+        """What the loops get: None for classes."""
+        return None if self.settings[IS_CLASS] > 0 else self.arrays["target_scaler"]
+
+    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         from softwood.loops.soft_stream import learn_soft
 
         a = self.arrays
         return learn_soft(
             points, targets, weights, start, a["nodes"], a["numbers"], a["gates"], a["values"], a["gate_slopes"],
-            a["value_slopes"], a["scaler"], a["target_scaler"], a["slots"], a["stats"], a["seen"], a["is_category"],
+            a["value_slopes"], a["scaler"], self._target_scaler, a["slots"], a["stats"], a["seen"], a["is_category"],
             a["counters"], self.settings, self.seed, a["events"], a["places"], a["shares"], out,
         )  # fmt: skip
 
@@ -124,7 +127,7 @@ class SoftGrowingTree(GrowingTree):
         # Scratch space of its own: several threads may predict at once.
         places, shares = np.empty_like(a["places"]), np.empty_like(a["shares"])
         predict_soft(
-            points, a["nodes"], a["numbers"], a["gates"], a["values"], a["scaler"], a["target_scaler"], self.settings,
+            points, a["nodes"], a["numbers"], a["gates"], a["values"], a["scaler"], self._target_scaler, self.settings,
             places, shares, out,
         )  # fmt: skip
         return out

@@ -29,7 +29,7 @@ def rows(seed, n=60, n_classes=3, missing=0.1):
 
 
 def class_slot(X, labels, weights, n_classes=3, n_slots=3, slot=1):
-    slots = np.full((n_slots, FIRST_KEY + n_classes), -1, dtype=np.int32)
+    slots = np.full((n_slots, FIRST_KEY + n_classes), -1, dtype=np.int64)
     stats = np.full((n_slots, X.shape[1], n_classes, loop.N_NORMAL_NUMBERS), np.nan)
     slots[slot, OWNER] = 5
     loop.clear_slot(slots, slot, stats)
@@ -51,7 +51,7 @@ def real_slot(X, targets, weights, n_bins=N_BINS):
 
 @pytest.mark.tiny
 def test_slots_are_given_emptied_until_there_is_none():
-    slots, stats = np.full((2, 4), -1, dtype=np.int32), np.ones((2, 1, 2, 7))
+    slots, stats = np.full((2, 4), -1, dtype=np.int64), np.ones((2, 1, 2, 7))
     assert [loop.take_slot(slots, node, stats) for node in (7, 8, 9)] == [0, 1, -1]
     assert slots[:, OWNER].tolist() == [7, 8]
     assert not stats.any()
@@ -61,7 +61,7 @@ def test_slots_are_given_emptied_until_there_is_none():
 
 @pytest.mark.tiny
 def test_classes_are_noted_in_the_order_in_which_they_came():
-    slots = np.zeros((1, 5), dtype=np.int32)
+    slots = np.zeros((1, 5), dtype=np.int64)
     for label in [2, 0, 2, 1, 0]:
         loop.see_class(slots, 0, label)
     assert slots[0, N_SLOT_KEYS] == 3

@@ -39,7 +39,7 @@ def raw_row(tree, x):
 def visited(tree, row, x):
     """Number of nodes visited, places and shares."""
     a = tree.arrays
-    places, shares = np.full(a["places"].shape, -9, dtype=np.int32), np.full(a["shares"].shape, np.nan)
+    places, shares = np.full_like(a["places"], -9), np.full(a["shares"].shape, np.nan)
     n = loop.visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[GAMMA], places, shares)
     return n, places, shares
 

@@ -188,5 +188,19 @@ def best_real_test(seen, is_category, min_fraction=0.0, n_bins=64):
     return feature, threshold, merit, best[-2][2] if len(best) > 1 else 0.0, sides
 
 
+def real_merit(seen, j, threshold, n_bins=64):
+    """Decrease of variance by a test; bins that reach beyond the threshold are on the right."""
+    x, w = seen.known(j)
+    if len(x) == 0 or min(x) == max(x):
+        return 0.0
+    y = np.array([t for p, t in zip(seen.points, seen.targets, strict=True) if not np.isnan(p[j])])
+    bins, lower, width = bin_numbers(x, n_bins)
+    left = lower + width * (bins + 1) <= threshold
+    if left.all() or not left.any():
+        return 0.0
+    sides = [mean_and_squares(y[side], w[side]) for side in (left, ~left)]
+    return (mean_and_squares(y, w)[2] - sides[0][2] - sides[1][2]) / w.sum()
+
+
 def hoeffding_bound(spread, delta, n):
     return math.sqrt(spread**2 * math.log(1.0 / delta) / (2.0 * n))

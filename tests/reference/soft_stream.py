@@ -297,13 +297,17 @@ class SoftStream:
 
     def check_test(self, node, total):
         (feature, threshold, merit, _), _, bound, _ = self.best_test(node.seen, total)
-        if feature >= 0 and self.is_class:
+        if self.is_class:
             now = observers.class_merit(
                 node.seen, node.feature, node.threshold, self.impurity(node.seen), self.is_category[node.feature]
             )
-            if merit - max(now, 0.0) > bound:
-                self.log.append(("replace", self.n_rows, self.nodes.index(node), feature, threshold))
-                node.feature, node.threshold, node.weight, node.passed = feature, threshold, 0.0, 0.0
+            is_surely_better = merit - max(now, 0.0) > bound
+        else:
+            now = observers.real_merit(node.seen, node.feature, node.threshold)
+            is_surely_better = merit > 0 and now / merit < 1 - bound
+        if feature >= 0 and is_surely_better:
+            self.log.append(("replace", self.n_rows, self.nodes.index(node), feature, threshold))
+            node.feature, node.threshold, node.weight, node.passed = feature, threshold, 0.0, 0.0
         node.seen, node.last_attempt = Seen(), 0.0
 
 
