@@ -347,6 +347,18 @@ def test_the_threshold_is_in_the_middle_of_the_gap_and_at_a_half_for_categories(
 
 
 @pytest.mark.tiny
+@given(st.integers(0, 10**6), st.integers(1, 40), st.floats(-4, 4))
+def test_merit_of_any_threshold_is_that_of_the_edge_below_it(seed, n, threshold):
+    X, labels, w = rows(seed, n=n)
+    y = labels + np.random.default_rng(seed).normal(size=n)
+    stats, seen = real_slot(X, y, w), slow.Seen.of(X, y, w)
+    for j in range(4):
+        assert loop.real_merit(stats, 0, j, threshold) == pytest.approx(slow.real_merit(seen, j, threshold), abs=1e-9)
+    feature, best, merit, _ = loop.best_real_test(stats, 0, np.array([False] * 3 + [True]), 0.0, np.zeros((2, 3)))
+    assert feature < 0 or loop.real_merit(stats, 0, feature, best) == pytest.approx(merit)
+
+
+@pytest.mark.tiny
 def test_there_is_no_test_where_nothing_is_explained():
     X, sides = np.array([[1.0, 1.0, np.nan], [1.0, 2.0, np.nan]]), np.zeros((2, 3))
     assert loop.best_real_test(real_slot(X, np.ones(2), np.ones(2)), 0, np.zeros(3, dtype=bool), 0.0, sides)[0] == -1

@@ -542,12 +542,13 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
 @pytest.mark.parametrize("recheck", [50.0, np.inf])
-def test_a_test_that_became_bad_is_replaced(recheck):
+def test_a_test_that_became_bad_is_replaced(recheck, is_class):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
     labels = np.where(np.arange(600) < 200, X[:, 0] > 0, X[:, 1] > 0.5).astype(float)
-    tree = growing(SoftStream(2, 2, recheck=recheck, max_depth=1))
+    tree = growing(SoftStream(2, 2 if is_class else 1, is_class, recheck=recheck, max_depth=1))
     tree.learn(X[:200], labels[:200], np.ones(200), None)
     # The first test may be replaced by a better threshold.
     assert {e.feature for e in tree.log} == {0}
@@ -559,7 +560,8 @@ def test_a_test_that_became_bad_is_replaced(recheck):
         return
     event = tree.log[n_before]
     assert (event.kind, event.node, event.feature) == ("replace", 0, 1)
-    assert event.merit - max(event.second_merit, 0.0) > event.bound
+    gain = event.merit - max(event.second_merit, 0.0)
+    assert gain > event.bound * (1.0 if is_class else event.merit)
     assert event.threshold == pytest.approx(0.5, abs=0.5)
     assert tree.structure()[0][0, FEATURE] == 1
     assert tree.n_nodes == 3
