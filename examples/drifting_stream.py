@@ -1,8 +1,11 @@
 """A stream that changes under a soft Hoeffding tree: scores, the log of its splits, and the tree before and after.
 
 Loans are granted by age alone. After 10 000 applications the rule changes, and asks for the education, too.
+
+    python examples/drifting_stream.py [picture.png]
 """
 
+import sys
 import tempfile
 from copy import deepcopy
 from pathlib import Path
@@ -48,7 +51,7 @@ def main() -> None:
     figure = Figure(figsize=(16, 5), layout="constrained")
     for ax, time, tree, X in zip(figure.subplots(1, 2), TIMES, trees, tables, strict=True):
         plot_stream_tree(tree, ax, X=X[-2000:]).set_title(f"{time} the drift")
-    path = Path(tempfile.gettempdir()) / "drifting_stream.png"
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.gettempdir()) / "drifting_stream.png"
     figure.savefig(path)
     print(f"\nboth trees are drawn in {path}")
 
