@@ -1,8 +1,7 @@
 """A stream that changes under a soft Hoeffding tree: scores, the log of its splits, and the tree before and after.
 
 Loans are granted by age alone. After 10 000 applications the rule changes, and asks for the education, too.
-
-    python examples/drifting_stream.py [picture.png]
+Run:  python examples/drifting_stream.py [picture.png]
 """
 
 import sys
@@ -41,9 +40,7 @@ def main() -> None:
         print(f"  row {split.n_samples:6,}: node {split.node} asks {name} <= {split.threshold:.4g}")
 
     print("\nhow the first application after the drift was decided on before it")
-    for rule in decision_rules(trees[0], tables[1].iloc[:1]):
-        if rule.share > 0.05:
-            print(" ", rule)
+    print(*(f"  {rule}" for rule in decision_rules(trees[0], tables[1].iloc[:1]) if rule.share > 0.05), sep="\n")
     for time, tree, X in zip(TIMES, trees, tables, strict=True):
         found = important_features(tree, X)
         print(f"{time}: {found.mean:.2f} of {found.n_features} features are important in a decision")
@@ -51,7 +48,7 @@ def main() -> None:
     figure = Figure(figsize=(16, 5), layout="constrained")
     for ax, time, tree, X in zip(figure.subplots(1, 2), TIMES, trees, tables, strict=True):
         plot_stream_tree(tree, ax, X=X[-2000:]).set_title(f"{time} the drift")
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.gettempdir()) / "drifting_stream.png"
+    path = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.gettempdir() + "/drifting_stream.png")
     figure.savefig(path)
     print(f"\nboth trees are drawn in {path}")
 
