@@ -43,6 +43,11 @@ LEAF_PREDICTION, FADING = 8, 9
 ) = range(10, 24)  # fmt: skip
 N_SETTINGS = 24
 
+# places in a line of a soft tree's gates
+ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
+# what a row leaves at each of the nodes that it reaches in a soft tree
+SHARE, PART, SLOPE, ALONG, LESS_TEST = range(5)
+
 # criteria
 INFO_GAIN, GINI = 0, 1
 

@@ -75,7 +75,8 @@ class HoeffdingTreeClassifier(StreamClassifierBase):
     min_branch_fraction : least part of the weight on each side of a test
     max_share_to_split : a leaf with a larger share of one class is not split
     max_inner_nodes : limit of inner nodes, or None
-    max_size : limit of memory in MiB, or None; leaves that promise little give up their statistics
+    max_size : limit of memory in MiB, or None; when it is reached, leaves that promise little give up their statistics
+        (in regressors and soft trees, new leaves have none and do not split)
     class_weight : dict of class weights, "balanced" (by what the stream has brought so far), or None
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
         columns; new categories may come at any time

@@ -8,12 +8,14 @@ import numpy as np
 
 from softwood.gates import Gate
 from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS, TOTAL
-from softwood.loops.soft_stream import ALPHA_AT, BIAS_AT, FIRST_WEIGHT
 from softwood.loops.stream_layout import (
+    ALPHA_AT,
+    BIAS_AT,
     DEPTH,
     FADE_1,
     FADE_2,
     FEATURE,
+    FIRST_WEIGHT,
     GAMMA,
     HAS_BIAS,
     IS_CLASS,

@@ -13,8 +13,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.loops.soft_stream import BIAS_AT
-from softwood.loops.stream_layout import DEPTH, FEATURE, GAMMA, HAS_BIAS, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT
+from softwood.loops.stream_layout import (
+    BIAS_AT,
+    DEPTH,
+    FEATURE,
+    GAMMA,
+    HAS_BIAS,
+    LEFT,
+    LEFT_WEIGHT,
+    RIGHT,
+    THRESHOLD,
+    WEIGHT,
+)
 from softwood.parameters import parameter_error
 from softwood.stream.model import StreamModel
 from softwood.stream.soft_growth import SoftGrowingTree

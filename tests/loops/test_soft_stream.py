@@ -1,6 +1,7 @@
 """Loops of soft trees on streams: shares, gradients against small steps, learning and growing against a slow twin."""
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.loops import soft_stream as loop
+from softwood.loops import stream_layout as layout
 from softwood.loops.hoeffding import find_leaf
 from softwood.loops.stream_layout import (
-    ALPHA,
     DEPTH,
     FADE_1,
     FADE_2,
@@ -24,8 +25,6 @@ from softwood.loops.stream_layout import (
     WEIGHT,
 )
 from softwood.stream import SmoothStepTreeClassifier
-from softwood.stream.soft_growth import SoftRealTree
-from tests.reference import observers
 from tests.reference.soft_stream import GAMMA_WIDE, SoftStream, assert_same_arrays, growing, random_tree, stream
 
 seeds = pytest.mark.parametrize("seed", range(3))
@@ -117,11 +116,11 @@ def test_sure_gates_have_no_gradient_and_the_others_the_right_one(seed):
     tree = random_tree(seed)
     a = tree.arrays
     sure = [1, 2, 4]
-    a["gates"][0, sure, loop.BIAS_AT] = [5.0, -5.0, 5.0]
+    a["gates"][0, sure, layout.BIAS_AT] = [5.0, -5.0, 5.0]
     row, x = point(tree, seed)
     slope = cross_entropy(output(tree, row, x))[1]
     found = gradients(tree, row, x, slope)
-    assert not found[0][sure, loop.BIAS_AT :].any()
+    assert not found[0][sure, layout.BIAS_AT :].any()
     for ours, array in zip(found, (a["gates"][0], a["values"][0], x), strict=True):
         assert ours == pytest.approx(small_steps(tree, row, x, cross_entropy, array), abs=1e-8)
 
@@ -153,10 +152,10 @@ def test_gradients_are_added_and_the_pull_by_share():
     inner = tree.structure()[2]
     for i in range(n):
         if inner[places[i, 0]]:
-            extra = pulled[0][places[i, 0], loop.ALPHA_AT] - once[0][places[i, 0], loop.ALPHA_AT]
-            assert extra == pytest.approx(0.25 * shares[i, loop.SHARE])
-    assert not without[0][:, loop.ALPHA_AT].any()
-    assert np.array_equal(without[0][:, loop.BIAS_AT :], once[0][:, loop.BIAS_AT :])
+            extra = pulled[0][places[i, 0], layout.ALPHA_AT] - once[0][places[i, 0], layout.ALPHA_AT]
+            assert extra == pytest.approx(0.25 * shares[i, layout.SHARE])
+    assert not without[0][:, layout.ALPHA_AT].any()
+    assert np.array_equal(without[0][:, layout.BIAS_AT :], once[0][:, layout.BIAS_AT :])
 
 
 @pytest.mark.tiny
@@ -165,7 +164,7 @@ def test_outliers_count_as_the_largest_input_in_a_gradient():
     row, x = point(tree, 0)
     x[2] = 1000.0
     gates, _, _ = gradients(tree, row, x, np.array([0.5, -0.2, 0.1]))
-    assert gates[0, loop.BIAS_AT + 2] == pytest.approx(loop.LARGEST_INPUT * gates[0, loop.BIAS_AT])
+    assert gates[0, layout.BIAS_AT + 2] == pytest.approx(loop.LARGEST_INPUT * gates[0, layout.BIAS_AT])
 
 
 # ------------------------------------------------------------------ shares
@@ -186,8 +185,8 @@ def test_shares_of_leaves_add_up_to_one_and_only_reachable_nodes_are_listed(tree
     nodes, _, inner = tree.structure()
     reached = places[:n, 0]
     assert len(set(reached.tolist())) == n
-    assert (shares[:n, loop.SHARE] > 0.0).all()
-    assert shares[:n][~inner[reached], loop.SHARE].sum() == pytest.approx(1.0)
+    assert (shares[:n, layout.SHARE] > 0.0).all()
+    assert shares[:n][~inner[reached], layout.SHARE].sum() == pytest.approx(1.0)
     # Parents first; the children of each are where it says, or not reachable.
     for i in range(n):
         for side, child in enumerate((nodes[reached[i], LEFT], nodes[reached[i], RIGHT])):
@@ -195,9 +194,9 @@ def test_shares_of_leaves_add_up_to_one_and_only_reachable_nodes_are_listed(tree
             assert (at == -1) == (child not in reached)
             assert at == -1 or (i < at < n and reached[at] == child)
         if inner[reached[i]]:
-            part = shares[i, loop.PART]
-            sides = [0.0 if at < 0 else shares[at, loop.SHARE] for at in places[i, 1:]]
-            assert sides == pytest.approx([part * shares[i, loop.SHARE], (1 - part) * shares[i, loop.SHARE]])
+            part = shares[i, layout.PART]
+            sides = [0.0 if at < 0 else shares[at, layout.SHARE] for at in places[i, 1:]]
+            assert sides == pytest.approx([part * shares[i, layout.SHARE], (1 - part) * shares[i, layout.SHARE]])
 
 
 @pytest.mark.tiny
@@ -213,7 +212,7 @@ def test_shares_and_outputs_are_those_of_the_finished_tree(tree, seed):
         loop.standardise(row, tree.arrays["scaler"], True, x)
         n, places, found = visited(tree, row, x)
         own = np.zeros(tree.n_nodes)
-        own[places[:n, 0]] = found[:n, loop.SHARE]
+        own[places[:n, 0]] = found[:n, layout.SHARE]
         assert own == pytest.approx(shares[i], abs=1e-9)
     assert tree.predict(X) == pytest.approx(expected.predict(X), abs=1e-9)
 
@@ -227,13 +226,13 @@ def test_a_missing_value_is_the_mean_to_the_smooth_step_and_shared_by_the_test_a
     row[feature] = np.nan
     loop.standardise(row, a["scaler"], True, x)
     assert x[1 + feature] == 0.0
-    alpha = a["gates"][0, 0, loop.ALPHA_AT]
+    alpha = a["gates"][0, 0, layout.ALPHA_AT]
     passed = a["numbers"][0, LEFT_WEIGHT] / a["numbers"][0, WEIGHT]
-    step = loop.smooth_step(a["gates"][0, 0, loop.BIAS_AT :] @ x, GAMMA_WIDE)
+    step = loop.smooth_step(a["gates"][0, 0, layout.BIAS_AT :] @ x, GAMMA_WIDE)
     _, _, shares = visited(tree, row, x)
-    assert shares[0, loop.PART] == pytest.approx(alpha * step + (1 - alpha) * passed)
+    assert shares[0, layout.PART] == pytest.approx(alpha * step + (1 - alpha) * passed)
     a["numbers"][0, WEIGHT] = 0.0
-    assert visited(tree, row, x)[2][0, loop.PART] == pytest.approx(alpha * step + (1 - alpha) * 0.5)
+    assert visited(tree, row, x)[2][0, layout.PART] == pytest.approx(alpha * step + (1 - alpha) * 0.5)
 
 
 @pytest.mark.tiny
@@ -243,7 +242,7 @@ def test_missing_values_do_not_change_the_part_that_passes():
     tree.learn(X, labels, np.ones(300), None)
     _, numbers, inner = tree.structure()
     before = (numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], 1e-9))[inner]
-    tree.settings[loop.MAX_DEPTH] = 0.0
+    tree.settings[layout.MAX_DEPTH] = 0.0
     tree.learn(np.full((50, 3), np.nan), labels[:50], np.ones(50), None)
     n = len(numbers)
     numbers = tree.arrays["numbers"][:n]
@@ -351,7 +350,7 @@ def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
     if is_class:
         slope = np.exp(out) / np.exp(out).sum() - (np.arange(2) == y[120])
     slopes = gradients(tree, row, x, slope)
-    tree.settings[[loop.GRACE, loop.RECHECK]] = np.inf
+    tree.settings[[layout.GRACE, layout.RECHECK]] = np.inf
     tree.learn(X[120:], y[120:], np.ones(1), None)
     for lines, after, g, rates in [
         (a["gates"], tree.arrays["gates"], slopes[0], np.array([0.01, *[twin.rate] * 4])),
@@ -384,7 +383,7 @@ def test_with_alpha_0_rows_are_routed_as_in_a_hoeffding_tree():
         n, places, shares = visited(tree, row, x)
         assert (~inner[places[:n, 0]]).sum() == 1
         assert places[n - 1, 0] == find_leaf(row, tree.arrays["nodes"], tree.arrays["numbers"])
-        assert (shares[:n, loop.SHARE] == 1.0).all()
+        assert (shares[:n, layout.SHARE] == 1.0).all()
 
 
 @pytest.mark.tiny
@@ -397,7 +396,7 @@ def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests
         tree.arrays[name] = model.growth_.arrays[name].copy()
     tree.arrays["nodes"][:7, FEATURE] = np.arange(7) % 3
     tree.arrays["numbers"][:7, THRESHOLD] = 0.0
-    tree.settings[loop.MAX_INNER] = 7.0
+    tree.settings[layout.MAX_INNER] = 7.0
     out = np.empty((99, 2))
     tree.learn(X[1:], labels[1:], np.ones(99), out)
     assert np.array_equal(out, model.test_then_train(X[1:], labels[1:]))
@@ -448,7 +447,24 @@ def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
     k = weights.astype(int)
     repeated.learn(np.repeat(X, k, axis=0), np.repeat(y, k), np.ones(k.sum()), None)
     assert weighted.n_inner >= 2
+    assert weighted.n_rows == np.count_nonzero(k)
+    assert repeated.n_rows == k.sum()
+    assert [replace(event, n_samples=0) for event in weighted.log] == [replace(e, n_samples=0) for e in repeated.log]
+    # Only rows are counted otherwise.
+    weighted.arrays["counters"][layout.N_ROWS], weighted.log = repeated.n_rows, repeated.log
     assert_same_arrays(weighted, repeated)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("weight", [64.0, 65.5, 1e6])
+def test_large_weights_are_learned_as_by_the_twin_and_soon(weight):
+    X, labels, _, _ = stream(5, n=4)
+    twin = SoftStream(3, 2, alpha_rate=0.01)
+    tree = growing(twin)
+    tree.learn(X, labels, np.array([1.0, weight, 0.5, 2.0]), None)
+    for row, label, w in zip(X, labels, [1.0, weight, 0.5, 2.0], strict=True):
+        twin.learn(row, label, w)
+    assert tree.predict(X) == pytest.approx(np.array([twin.predict(row) for row in X]), abs=1e-9)
 
 
 @pytest.mark.tiny
@@ -477,123 +493,3 @@ def test_predicting_and_rows_of_weight_0_change_nothing(is_class):
     tree.learn(X, y, np.zeros(len(X)), out)
     assert np.array_equal(out, predictions)
     assert_same_arrays(before, tree)
-
-
-# ------------------------------------------------------------------ after a split
-
-
-def split_once(**settings):
-    """A tree of one feature right after its first split, and the rows that it has learned."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(3.0, 2.0, size=(200, 1))
-    labels = (X[:, 0] + rng.normal(size=200) > 3.5).astype(float)
-    tree = growing(SoftStream(1, 2, max_depth=1, **settings))
-    for i in range(200):
-        tree.learn(X[i : i + 1], labels[i : i + 1], np.ones(1), None)
-        if tree.n_inner:
-            return tree, X[: i + 1], labels[: i + 1]
-    raise AssertionError("no split")
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("leaf_start", [0.0, 0.1, 1.0])
-def test_new_leaves_go_on_from_their_parent(leaf_start):
-    tree, X, labels = split_once(leaf_start=leaf_start, min_share=0.0)
-    values, numbers, event = tree.arrays["values"], tree.arrays["numbers"], tree.log[0]
-    seen = observers.Seen.of(X, labels, np.ones(len(X)))
-    sides = observers.class_sides(seen, 0, event.threshold, False)[:, np.argsort(seen.labels)]
-
-    def log_shares(w):
-        return np.log((w + 1) / (w.sum() + 2))
-
-    for child, side in zip([1, 2], sides, strict=True):
-        difference = log_shares(side) - log_shares(sides.sum(axis=0))
-        assert values[0, child] - values[0, 0] == pytest.approx(leaf_start * difference)
-        assert np.array_equal(values[1:, child], values[1:, 0])
-        assert values[1:, child].all()
-        assert numbers[child, [FADE_1, FADE_2]] == pytest.approx([0.9 ** len(X), 0.999 ** len(X)])
-    assert not tree.arrays["gates"][1:, 0].any()
-
-
-@pytest.mark.tiny
-def test_a_new_gate_agrees_with_its_test():
-    tree, X, _ = split_once(alpha=1.0, gate_start=0.5)
-    threshold = tree.log[0].threshold
-    # The scaler has learned one row more since the gate was made.
-    tree.arrays["scaler"][1], deviation = X[:-1].mean(), X[:-1].std()
-    tree.arrays["scaler"][2], tree.arrays["scaler"][3] = 1 / deviation, deviation**2
-    x = np.empty(2)
-    for value in [*np.linspace(-5, 10, 50), threshold - 1e-6, threshold + 1e-6]:
-        loop.standardise(np.array([value]), tree.arrays["scaler"], True, x)
-        part = visited(tree, np.array([value]), x)[2][0, loop.PART]
-        assert (part > 0.5) == (value <= threshold)
-
-
-@pytest.mark.tiny
-def test_gates_without_a_start_have_small_weights_of_their_own():
-    tree, _, _ = split_once(gate_start=0.0)
-    gate = tree.arrays["gates"][0, 0]
-    assert gate[loop.ALPHA_AT] == tree.settings[ALPHA]
-    assert gate[loop.BIAS_AT] == 0.0
-    assert 0.0 < abs(gate[loop.FIRST_WEIGHT]) <= loop.FIRST_WEIGHTS
-
-
-# ------------------------------------------------------------------ tests that became bad, learned alpha
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
-@pytest.mark.parametrize("recheck", [50.0, np.inf])
-def test_a_test_that_became_bad_is_replaced(recheck, is_class):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 2))
-    labels = np.where(np.arange(600) < 200, X[:, 0] > 0, X[:, 1] > 0.5).astype(float)
-    tree = growing(SoftStream(2, 2 if is_class else 1, is_class, recheck=recheck, max_depth=1))
-    tree.learn(X[:200], labels[:200], np.ones(200), None)
-    # The first test may be replaced by a better threshold.
-    assert {e.feature for e in tree.log} == {0}
-    n_before = len(tree.log)
-    gate = tree.arrays["gates"][0, 0].copy()
-    tree.learn(X[200:], labels[200:], np.ones(400), None)
-    if recheck == np.inf:
-        assert len(tree.log) == n_before == 1
-        return
-    event = tree.log[n_before]
-    assert (event.kind, event.node, event.feature) == ("replace", 0, 1)
-    gain = event.merit - max(event.second_merit, 0.0)
-    assert gain > event.bound * (1.0 if is_class else event.merit)
-    assert event.threshold == pytest.approx(0.5, abs=0.5)
-    assert tree.structure()[0][0, FEATURE] == 1
-    assert tree.n_nodes == 3
-    # Its gate goes on learning where it was.
-    assert np.abs(tree.arrays["gates"][0, 0] - gate).max() < 4.0
-
-
-@pytest.mark.tiny
-@given(st.integers(0, 10**6), st.floats(0.0, 2.0), st.booleans())
-def test_learned_alpha_stays_between_0_and_1(seed, pull, is_class):
-    X, labels, targets, weights = stream(seed, n=60)
-    tree = growing(SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.7, pull=pull, delta=0.9, grace=10))
-    for rows in np.split(np.arange(60), 6):
-        tree.learn(X[rows], (labels if is_class else targets)[rows], weights[rows], None)
-        alphas = tree.alphas[tree.structure()[2]]
-        assert ((alphas >= 0.0) & (alphas <= 1.0)).all()
-
-
-@pytest.mark.tiny
-def test_the_pull_makes_gates_crisp():
-    X, labels, _, _ = stream(0, n=300)
-    means = []
-    for pull in (0.0, 0.5):
-        tree = growing(SoftStream(3, 2, alpha_rate=0.01, pull=pull))
-        tree.learn(X, labels, np.ones(300), None)
-        means.append(np.nanmean(tree.alphas))
-    assert means[1] < means[0]
-
-
-@pytest.mark.tiny
-def test_real_trees_of_constant_targets_stay_finite():
-    tree = growing(SoftStream(2, 1, False))
-    assert isinstance(tree, SoftRealTree)
-    tree.learn(np.random.default_rng(0).normal(size=(50, 2)), np.full(50, 7.0), np.ones(50), None)
-    assert tree.predict(np.zeros((1, 2)))[0, 0] == pytest.approx(7.0)

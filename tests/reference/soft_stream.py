@@ -7,7 +7,7 @@ import numpy as np
 
 from softwood.loops import stream_layout as layout
 from softwood.loops.hoeffding import put_test
-from softwood.loops.soft_stream import ALPHA_AT
+from softwood.loops.stream_layout import ALPHA_AT
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from tests.reference import observers
@@ -159,13 +159,14 @@ class SoftStream:
     # Learning
 
     def learn(self, row, target, weight):
-        """In portions of weight 1 and what is left."""
+        """In portions of weight 1 and what is left; the first ones of a weight above 64 are larger."""
+        self.n_rows += weight > 0
         while weight > 0:
-            self.learn_portion(row, target, min(weight, 1.0))
-            weight -= min(weight, 1.0)
+            portion = min(weight, max(1.0, weight / 64))
+            self.learn_portion(row, target, portion)
+            weight -= portion
 
     def learn_portion(self, row, target, weight):
-        self.n_rows += 1
         x, own = self.inputs(row), target
         reached = self.reached(row, x)
         if self.is_class:
