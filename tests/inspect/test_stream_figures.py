@@ -18,7 +18,7 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
-from softwood.stream.adaptation import Adaptation, adaptation
+from softwood.stream.adapting import Adaptation, adaptation
 
 matplotlib.use("agg")
 

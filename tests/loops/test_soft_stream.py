@@ -16,7 +16,6 @@ from softwood.loops.stream_layout import (
     FADE_1,
     FADE_2,
     FEATURE,
-    GAMMA,
     LEFT,
     LEFT_WEIGHT,
     RIGHT,
@@ -25,7 +24,15 @@ from softwood.loops.stream_layout import (
     WEIGHT,
 )
 from softwood.stream import SmoothStepTreeClassifier
-from tests.reference.soft_stream import GAMMA_WIDE, SoftStream, assert_same_arrays, growing, random_tree, stream
+from tests.reference.soft_stream import (
+    GAMMA_WIDE,
+    SoftStream,
+    assert_same_arrays,
+    growing,
+    random_tree,
+    stream,
+    visited,
+)
 
 seeds = pytest.mark.parametrize("seed", range(3))
 
@@ -33,14 +40,6 @@ seeds = pytest.mark.parametrize("seed", range(3))
 def raw_row(tree, x):
     """The row that has these standardised values."""
     return tree.arrays["scaler"][1] + x[1:] / tree.arrays["scaler"][2]
-
-
-def visited(tree, row, x):
-    """Number of nodes visited, places and shares."""
-    a = tree.arrays
-    places, shares = np.full_like(a["places"], -9), np.full(a["shares"].shape, np.nan)
-    n = loop.visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[GAMMA], places, shares)
-    return n, places, shares
 
 
 def output(tree, row, x):

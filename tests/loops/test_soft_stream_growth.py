@@ -16,7 +16,7 @@ from softwood.loops.stream_layout import (
 )
 from softwood.stream.soft_growth import SoftRealTree
 from tests.reference import observers
-from tests.reference.soft_stream import SoftStream, growing, stream
+from tests.reference.soft_stream import SoftStream, growing, stream, visited
 
 # ------------------------------------------------------------------ after a split
 

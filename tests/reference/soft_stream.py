@@ -7,6 +7,7 @@ import numpy as np
 
 from softwood.loops import stream_layout as layout
 from softwood.loops.hoeffding import put_test
+from softwood.loops.soft_stream import visit
 from softwood.loops.stream_layout import ALPHA_AT
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
@@ -381,3 +382,11 @@ def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2
     a["numbers"][:, layout.WEIGHT] = rng.uniform(1, 2, tree.n_nodes)
     a["numbers"][:, layout.LEFT_WEIGHT] = rng.uniform(0, 1, tree.n_nodes)
     return tree
+
+
+def visited(tree, row, x):
+    """Number of nodes visited, places and shares."""
+    a = tree.arrays
+    places, shares = np.full_like(a["places"], -9), np.full(a["shares"].shape, np.nan)
+    n = visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[layout.GAMMA], places, shares)
+    return n, places, shares
