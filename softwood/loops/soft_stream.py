@@ -50,6 +50,8 @@ from softwood.loops.stream_layout import (
     TOUCHED,
 )  # fmt: skip
 
+# A learned alpha does not fall below this: with 0 one side is not reached, and nothing could ever be learned again.
+LEAST_ALPHA = 0.02
 # A weight up to this is learned in portions of 1.
 MOST_ALIKE = 64.0
 # A standardised value counts in a gradient up to here, so that an outlier does not fill Adam's second moment.
@@ -218,7 +220,7 @@ def step_node(node, scale, rate, alpha_rate, nodes, numbers, gates, values, gate
     adam_part(gates, gate_slopes, node, BIAS_AT, gates.shape[2], scale, rate, numbers)
     if alpha_rate > 0.0:
         adam_part(gates, gate_slopes, node, ALPHA_AT, ALPHA_AT + 1, scale, alpha_rate, numbers)
-        gates[0, node, ALPHA_AT] = min(max(gates[0, node, ALPHA_AT], 0.0), 1.0)
+        gates[0, node, ALPHA_AT] = min(max(gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
 
 
 @compiled

@@ -159,7 +159,7 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     bias : whether gates have a bias
     gate_start : slope of a new gate along its test, so that both agree; 0: small random weights
     leaf_start : how much new leaves differ by the class shares on the sides of their test; 0: they begin alike
-    alpha_learning_rate : of the alphas; 0: they stay as they are
+    alpha_learning_rate : of the alphas, which do not fall below 0.02; 0: they stay as they are
     alpha_pull : cost of a unit of alpha; larger values give more transparent trees
     recheck_period : weight after which the test of an inner node is compared with the best one, and replaced if it
         is surely worse; None: never

@@ -217,7 +217,7 @@ class SoftStream:
         mean, spread = node.first / (1 - 0.9**node.n_steps), node.second / (1 - 0.999**node.n_steps)
         node.line = node.line - rates * mean / (np.sqrt(spread) + 1e-8)
         if node.children:
-            node.line[0] = np.clip(node.line[0], 0, 1)
+            node.line[0] = np.clip(node.line[0], 0.02, 1)
 
     # Growing
 
