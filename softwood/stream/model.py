@@ -282,9 +282,9 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             known = set(self.classes_.tolist())
             unknown = np.array([label not in known for label in labels.tolist()])
         if np.any(unknown):
+            first = labels[unknown].tolist()[0]
             raise ValueError(
-                f"y holds {labels[unknown][0]!r}, which is none of the classes {self.classes_!r} of the first call to "
-                "partial_fit."
+                f"y holds {first!r}, which is none of the classes {self.classes_!r} of the first call to partial_fit."
             )
         return codes.astype(np.float64)
 
