@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from softwood.columns import Columns
 from softwood.loops.stream_layout import FIRST_KEY, N_KEYS, N_NODES, N_SLOT_KEYS, OWNER, PARENT, SLOT
@@ -254,8 +255,7 @@ def _build_estimator(described: dict, prefix: str, arrays: dict[str, np.ndarray]
 def _describe_pool(pool: ModelPool, prefix: str, arrays: dict[str, np.ndarray]) -> dict:
     options = {name: value for name, value in pool.get_params(deep=False).items() if name != "models"}
     described: dict[str, Any] = {"kind": "pool", "options": options}
-    unfitted: dict[str, np.ndarray] = {}
-    described["models"] = [_describe(model, "", unfitted) for model in pool.models]
+    described["models"] = [_describe(clone(model), "", {}) for model in pool.models]
     if hasattr(pool, "models_"):
         name, keys, *rest = pool._state.get_state(legacy=True)
         arrays[prefix + "draws"] = keys
