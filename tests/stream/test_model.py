@@ -1,0 +1,567 @@
+"""What all stream models share, as a user meets it: learning in parts, tables, labels, errors, odd data, copies."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from softwood import export_text
+from softwood.stream import (
+    HoeffdingTreeClassifier,
+    HoeffdingTreeRegressor,
+    SmoothStepTreeClassifier,
+    SmoothStepTreeRegressor,
+    SoftHoeffdingTreeClassifier,
+    SoftHoeffdingTreeRegressor,
+)
+
+CLASSIFIERS = [HoeffdingTreeClassifier, SoftHoeffdingTreeClassifier, SmoothStepTreeClassifier]
+REGRESSORS = [HoeffdingTreeRegressor, SoftHoeffdingTreeRegressor, SmoothStepTreeRegressor]
+HARD = [HoeffdingTreeClassifier, HoeffdingTreeRegressor]
+COMPLETE = [SmoothStepTreeClassifier, SmoothStepTreeRegressor]
+ALL = CLASSIFIERS + REGRESSORS
+SOFT = [model_class for model_class in ALL if model_class not in HARD]
+
+every = pytest.mark.parametrize("model_class", ALL)
+classifiers = pytest.mark.parametrize("model_class", CLASSIFIERS)
+regressors = pytest.mark.parametrize("model_class", REGRESSORS)
+
+
+def small(model_class, **parameters):
+    """A model that splits soon."""
+    few = {"depth": 3} if model_class in COMPLETE else {"grace_period": 40, "tau": 1.0, "max_depth": 4}
+    if model_class in SOFT:
+        few["random_state"] = 0
+    return model_class(**{**few, **parameters})
+
+
+def problem(model_class, n=400, p=3, seed=0, n_classes=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    signal = 2 * (X[:, 0] > 0) + X[:, 1] + 0.2 * rng.normal(size=n)
+    if not is_classifier(model_class()):
+        return X, signal
+    return X, np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
+
+
+def learn(model, X, y, **given):
+    """`partial_fit`, with the classes if it is the first call of a classifier."""
+    if is_classifier(model) and not hasattr(model, "growth_"):
+        given = {"classes": np.unique(y), **given}
+    return model.partial_fit(X, y, **given)
+
+
+def answer(model, X):
+    return model.predict_proba(X) if is_classifier(model) else model.predict(X)
+
+
+def state(model):
+    """All that a model knows, as copies."""
+    found = {name: value for name, value in vars(model).items() if name != "growth_"}
+    found |= {f"growth {name}": array.copy() for name, array in model.growth_.state().items()}
+    return {name: value.copy() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+
+
+def assert_same_state(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if isinstance(value, np.ndarray):
+            assert value.dtype == other[name].dtype, name
+            np.testing.assert_array_equal(value, other[name], err_msg=name)
+        elif name == "columns_":
+            assert (value.names, value.categories, value.inputs) == (
+                other[name].names, other[name].categories, other[name].inputs,
+            )  # fmt: skip
+            np.testing.assert_array_equal(value.source, other[name].source)
+        elif name != "random_state":
+            assert value == other[name], name
+
+
+def assert_same_model(one, other):
+    assert_same_state(state(one), state(other))
+
+
+# ------------------------------------------------------------------ learning in parts
+
+cuts = st.lists(st.integers(1, 399), max_size=6, unique=True).map(sorted)
+
+
+@every
+@settings(max_examples=12)
+@given(cuts=cuts, missing=st.booleans(), weighted=st.booleans(), batch=st.sampled_from([1, 7]))
+def test_any_partition_gives_the_same_model(model_class, cuts, missing, weighted, batch):
+    X, y = problem(model_class)
+    if missing:
+        X[np.random.default_rng(1).random(X.shape) < 0.2] = np.nan
+    weights = np.random.default_rng(2).choice([0.0, 0.5, 1.0, 3.0], 400) if weighted else np.ones(400)
+    options = {} if model_class in HARD else {"batch_size": batch}
+    whole, parts, before = (small(model_class, **options) for _ in range(3))
+    learn(whole, X, y, sample_weight=weights)
+    predictions = []
+    classes = {"classes": np.unique(y)} if is_classifier(whole) else {}
+    for begin, end in zip([0, *cuts], [*cuts, 400], strict=True):
+        learn(parts, X[begin:end], y[begin:end], sample_weight=weights[begin:end], **classes)
+        rows = slice(begin, end)
+        predictions.append(before.test_then_train(X[rows], y[rows], sample_weight=weights[rows], **classes))
+    assert_same_model(whole, parts)
+    assert_same_model(whole, before)
+    again = small(model_class, **options).test_then_train(X, y, sample_weight=weights, **classes)
+    np.testing.assert_array_equal(np.concatenate(predictions), again)
+
+
+@every
+def test_predictions_before_learning_are_those_of_predict(model_class):
+    X, y = problem(model_class, n=250)
+    one, other = small(model_class), small(model_class)
+    classes = {"classes": np.unique(y)} if is_classifier(one) else {}
+    found = one.test_then_train(X, y, **classes)
+    learn(other, X[:1], y[:1], **classes)
+    for i in range(1, len(X)):
+        np.testing.assert_array_equal(answer(other, X[i : i + 1])[0], found[i])
+        other.partial_fit(X[i : i + 1], y[i : i + 1])
+    assert_same_model(one, other)
+
+
+@every
+def test_fit_starts_anew(model_class):
+    X, y = problem(model_class)
+    model = small(model_class).fit(X, y)
+    once = state(model)
+    assert model.n_samples_seen_ == 400
+    assert_same_state(once, state(learn(small(model_class), X, y)))
+    learn(model, X, y)
+    assert model.n_samples_seen_ == 800
+    assert_same_state(once, state(model.fit(X, y)))
+    model.fit(X[:, :2], y)
+    assert model.n_features_in_ == 2
+
+
+@pytest.mark.parametrize("model_class", SOFT)
+def test_seeds(model_class):
+    X, y = problem(model_class)
+    options = {} if model_class in COMPLETE else {"gate_start": 0.0}
+    one, same, other = (small(model_class, random_state=seed, **options).fit(X, y) for seed in (1, 1, 2))
+    assert_same_model(one, same)
+    assert not np.array_equal(answer(one, X), answer(other, X))
+    drawn = small(model_class, random_state=np.random.RandomState(1), **options).fit(X, y)
+    np.testing.assert_array_equal(answer(drawn, X), answer(one, X))
+
+
+@every
+def test_a_weight_of_two_is_the_row_twice_in_succession(model_class):
+    # What scikit-learn checks with the rows in another order holds on a stream in their order only.
+    X, y = problem(model_class, n=200)
+    weights = np.random.default_rng(0).integers(0, 4, 200)
+    weighted = learn(small(model_class), X, y, sample_weight=weights)
+    repeated = learn(small(model_class), np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    if model_class in SOFT:
+        one, other = state(weighted), state(repeated)
+        assert_same_state(one, other)
+    else:
+        assert weighted.tree_.n_nodes > 1
+        np.testing.assert_allclose(weighted.tree_.mass[0], weights.sum())
+
+
+@classifiers
+def test_balanced_classes(model_class):
+    rng = np.random.default_rng(0)
+    y = (rng.random(1500) < 0.1).astype(int)
+    X = rng.normal(size=(1500, 2)) + 1.2 * y[:, None]
+    plain, balanced = (small(model_class, class_weight=w).fit(X, y) for w in (None, "balanced"))
+    assert np.mean(balanced.predict(X)[y == 1]) > np.mean(plain.predict(X)[y == 1]) + 0.1
+    parts = small(model_class, class_weight="balanced")
+    for begin, end in ((0, 1), (1, 2), (2, 700), (700, 1500)):
+        learn(parts, X[begin:end], y[begin:end], classes=[0, 1])
+    np.testing.assert_allclose(answer(parts, X), answer(balanced, X), atol=1e-9)
+    np.testing.assert_allclose(parts._class_mass, np.bincount(y))
+
+
+@classifiers
+def test_weights_of_classes(model_class):
+    X, y = problem(model_class)
+    given = small(model_class, class_weight={0: 1.0, 2: 3}).fit(X, y)
+    by_hand = small(model_class).fit(X, y, sample_weight=np.where(y == 2, 3.0, 1.0))
+    np.testing.assert_array_equal(answer(given, X), answer(by_hand, X))
+    words = np.array(["a", "b", "c"])[y]
+    np.testing.assert_array_equal(
+        answer(small(model_class, class_weight={"c": 3.0}).fit(X, words), X), answer(by_hand, X)
+    )
+    for value in ("heavy", 3, [1, 2], {0: -1.0}, {0: np.nan}, {0: "x"}):
+        with pytest.raises(ValueError, match=f"'class_weight' parameter of {model_class.__name__} must be a dict"):
+            small(model_class, class_weight=value).fit(X, y)
+
+
+# ------------------------------------------------------------------ labels
+
+
+@classifiers
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [(["x", "yy", "z"], "U"), ([True, False, True], "b"), ([2.0, -1.0, 7.0], "f"), ([3, 1, 2], "i")],
+)
+def test_labels_of_any_kind(model_class, labels, kind):
+    X, codes = problem(model_class)
+    y = np.array(labels)[codes]
+    model = small(model_class).fit(X, y)
+    assert model.classes_.tolist() == sorted(set(labels))
+    assert model.predict(X).dtype.kind == kind
+    assert np.mean(model.predict(X) == y) > 0.5
+    for other in (y.tolist(), pd.Series(y, index=np.arange(len(y))[::-1]), pl.Series(y.tolist())):
+        assert_same_state(
+            {n: v for n, v in state(small(model_class).fit(X, other)).items() if n != "classes_"},
+            {n: v for n, v in state(model).items() if n != "classes_"},
+        )
+        assert_same_model(learn(clone(model), X, other, classes=labels), learn(clone(model), X, y, classes=labels))
+    loose = learn(clone(model), X, y.astype(object), classes=labels)
+    np.testing.assert_array_equal(loose.predict(X), model.predict(X))
+
+
+@classifiers
+def test_one_class(model_class):
+    X, _ = problem(model_class)
+    model = learn(small(model_class), X, np.full(400, "only"))
+    assert (model.predict_proba(X) == 1.0).all()
+    assert set(model.predict(X)) == {"only"}
+    rare = learn(small(model_class), X, np.zeros(400, dtype=int), classes=[0, 1])
+    assert (rare.predict(X) == 0).all()
+    assert rare.predict_proba(X).shape == (400, 2)
+
+
+@classifiers
+def test_classes_must_be_known(model_class):
+    X, y = problem(model_class)
+    for call in (small(model_class).partial_fit, small(model_class).test_then_train):
+        with pytest.raises(ValueError, match=f"classes must be given in the first call .* {model_class.__name__}"):
+            call(X, y)
+    for classes, message in (
+        ([], "classes must hold at least one label"),
+        ([0, 1, np.nan], "Input classes contains NaN"),
+        ([0, 1, None], "Input classes contains NaN"),
+        (np.array([0, "x"], dtype=object), "classes must be labels of one type"),
+        ([[0, 1], [2, 3]], "1d array"),
+    ):
+        model = small(model_class)
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(X, y, classes=classes)
+        assert vars(model) == vars(small(model_class))
+    model = small(model_class).partial_fit(X, y, classes=[2, 0, 1, 1])
+    model.partial_fit(X, y, classes=[1, 2, 0])
+    before = state(model)
+    with pytest.raises(ValueError, match=r"classes is array\(\[0, 1\]\), but the calls before .*\[0, 1, 2\]"):
+        model.partial_fit(X, y, classes=[0, 1])
+    for unknown, shown in ((5, "5"), (-1, "-1"), (0.5, "0.5"), ("x", "'x'"), (np.nan, "NaN"), (None, "None")):
+        with pytest.raises(ValueError, match=f"y (holds|contains) .*{shown}"):
+            model.partial_fit(X, np.array([*y[:-1], unknown], dtype=object))
+        with pytest.raises(ValueError, match=r"y (holds|contains) "):
+            model.partial_fit(X, [*y[:-1].tolist(), unknown])
+    assert_same_state(before, state(model))
+    words = learn(small(model_class), X, np.array(["a", "b", "c"])[y])
+    with pytest.raises(ValueError, match=r"y holds [012], which is none of the classes array\(\['a', 'b', 'c'\]"):
+        words.partial_fit(X, y)
+
+
+@classifiers
+def test_many_classes_in_small_parts(model_class):
+    # scikit-learn warns of as many classes as this in `fit`; a part of a stream is no reason to
+    X, _ = problem(model_class, n=30)
+    model = small(model_class).partial_fit(X, np.arange(30), classes=np.arange(50))
+    assert model.predict_proba(X).shape == (30, 50)
+    model.partial_fit(X, np.arange(30).tolist())
+
+
+# ------------------------------------------------------------------ errors change nothing
+
+
+def wrong_parts(model_class):
+    X, y = problem(model_class, n=20)
+    inf = X.copy()
+    inf[7, 1] = np.inf
+    wrong = {
+        "infinity": (inf, y, None, r"Column 'x\[1\]' contains infinity"),
+        "both infinities": (np.where(X > 0, np.inf, -np.inf), y, None, "contains infinity"),
+        "columns": (X[:, :2], y, None, "X has 2 features, but .* is expecting 3"),
+        "more columns": (np.hstack([X, X]), y, None, "X has 6 features, but .* is expecting 3"),
+        "no rows": (X[:0], y[:0], None, "0 sample"),
+        "a row": (X[0], y[:1], None, "2D array"),
+        "text": (np.full((20, 3), "x"), y, None, "could not convert string to float"),
+        "complex": (X + 1j, y, None, "[Cc]omplex"),
+        "length of y": (X, y[:5], None, "inconsistent numbers of samples"),
+        "no y": (X, None, None, "requires y to be passed"),
+        "y of two columns": (X, np.column_stack([y, y]), None, "1d array"),
+        "missing in y": (X, [*y[:-1].tolist(), np.nan], None, "y contains NaN"),
+        "infinity in y": (X, [*y[:-1].tolist(), np.inf], None, "y (contains|holds) .*inf"),
+        "negative weights": (X, y, np.full(20, -1.0), "sample_weight must hold finite numbers of at least 0"),
+        "missing weights": (X, y, np.full(20, np.nan), "sample_weight must hold finite numbers"),
+        "length of weights": (X, y, np.ones(3), r"sample_weight.shape == \(3,\), expected \(20,\)"),
+    }
+    return wrong.values()
+
+
+@every
+def test_errors_change_nothing(model_class):
+    X, y = problem(model_class)
+    model = learn(small(model_class), X, y)
+    before = state(model)
+    for wrong_X, wrong_y, weights, message in wrong_parts(model_class):
+        for call in (model.partial_fit, model.test_then_train, model.fit):
+            if call == model.fit and "features" in message:
+                continue
+            with pytest.raises(ValueError, match=message):
+                call(wrong_X, wrong_y, sample_weight=weights)
+            assert_same_state(before, state(model))
+        fresh = small(model_class)
+        if "features" not in message:
+            classes = {"classes": np.unique(y)} if is_classifier(model) else {}
+            with pytest.raises(ValueError, match=message):
+                fresh.partial_fit(wrong_X, wrong_y, sample_weight=weights, **classes)
+        assert vars(fresh) == vars(small(model_class))
+    for wrong_X, _, _, message in list(wrong_parts(model_class))[:8]:
+        with pytest.raises(ValueError, match=message):
+            model.predict(wrong_X)
+
+
+@every
+def test_rows_without_weight(model_class):
+    X, y = problem(model_class)
+    model = learn(small(model_class), X[:10], y[:10], sample_weight=np.zeros(10), **(
+        {"classes": np.unique(y)} if model_class in CLASSIFIERS else {}
+    ))  # fmt: skip
+    assert model.n_samples_seen_ == 0
+    assert np.isfinite(answer(model, X)).all()
+    learn(model, X, y)
+    assert_same_state(
+        {n: v for n, v in state(model).items() if n != "classes_"},
+        {n: v for n, v in state(learn(small(model_class), X, y)).items() if n != "classes_"},
+    )
+    with pytest.raises(ValueError, match="All rows have a weight of zero"):
+        model.fit(X, y, sample_weight=np.zeros(len(X)))
+    assert model.n_samples_seen_ == len(X)
+
+
+@every
+def test_nothing_learned(model_class):
+    model = small(model_class)
+    X, _ = problem(model_class)
+    for call in (model.predict, model.memberships, model.apply, model.decision_path, model.input_gradient):
+        with pytest.raises(NotFittedError):
+            call(X)
+    for name in ("tree_", "n_samples_seen_", "nbytes_", "log_", "feature_importances_"):
+        assert not hasattr(model, name)
+
+
+# ------------------------------------------------------------------ tables
+
+
+@every
+def test_kinds_of_arrays(model_class):
+    X, y = problem(model_class)
+    X = np.round(8 * X)
+    expected = learn(small(model_class), X, y)
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    read_only_y = y.copy()
+    read_only_y.flags.writeable = False
+    kinds = (
+        X.astype(np.float32), X.astype(int), np.asfortranarray(X), read_only, X[::-1][::-1], X.tolist(),
+        X.astype(">f8"), X.astype(object), np.ma.asarray(X),
+    )  # fmt: skip
+    for other in kinds:
+        model = learn(small(model_class), other[:1], y[:1], **(
+            {"classes": np.unique(y)} if model_class in CLASSIFIERS else {}
+        ))  # fmt: skip
+        learn(model, other[1:], read_only_y[1:])
+        np.testing.assert_array_equal(answer(model, other), answer(expected, X))
+    for table in (pd.DataFrame(X, columns=list("abc")), pl.DataFrame(X, schema=["a", "b", "c"])):
+        model = learn(small(model_class), table, y)
+        np.testing.assert_array_equal(answer(model, table), answer(expected, X))
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="feature names should match"):
+            model.partial_fit(table[["b", "a", "c"]], y)
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            model.predict(X)
+
+
+def mixed(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    city = rng.choice(["Oslo", "Rome", "Lima"], size=n)
+    size = rng.normal(size=n)
+    return {"size": size, "city": city, "flag": rng.random(n) < 0.5}, size + 2.0 * (city == "Rome")
+
+
+@every
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_categories_come_and_go(model_class, frame):
+    data, signal = mixed()
+    y = np.where(signal > 0, "up", "down") if model_class in CLASSIFIERS else signal
+    model = learn(small(model_class), frame(data), y)
+    first = ("size", *[f"city={c}" for c in dict.fromkeys(data["city"])])
+    assert model.columns_.names[:4] == first
+    assert model.score(frame(data), y) > 0.6
+    expected = answer(model, frame(data))
+    new = frame({**data, "city": np.where(data["city"] == "Rome", "Bern", data["city"])})
+    unknown = answer(model, new)  # a category that is not known is none of those that are
+    assert np.isfinite(unknown).all()
+    stays = data["city"] != "Rome"
+    np.testing.assert_array_equal(unknown[stays], expected[stays])
+    learn(model, new, y)
+    assert model.columns_.names == (*first, *model.columns_.names[4:-1], "city=Bern")
+    assert model.n_features_in_ == 3
+    assert model.feature_importances_.shape == (3,)
+    assert model.tree_.n_features == len(model.columns_.names)
+    assert model.score(new, y) > 0.6
+    assert len(export_text(model).splitlines()) == model.tree_.n_nodes
+    assert model.input_gradient(new[:5]).shape[2] == 3
+    gone = frame({**data, "city": np.array([None] * 400, dtype=object), "size": np.full(400, np.nan)})
+    assert np.isfinite(answer(model, gone)).all()
+    learn(model, gone, y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame({"size": data["size"], "city": data["city"]}))
+
+
+@every
+def test_numbers_may_be_categories(model_class):
+    X, y = problem(model_class)
+    X[:, 2] = np.random.default_rng(0).integers(5, 9, size=400)
+    model = learn(small(model_class, categorical_features=[2]), X[:200], y[:200], **(
+        {"classes": np.unique(y)} if model_class in CLASSIFIERS else {}
+    ))  # fmt: skip
+    X[200:, 2] += 2
+    learn(model, X[200:], y[200:])
+    assert sorted(model.columns_.categories[2]) == [5, 6, 7, 8, 9, 10]
+    np.testing.assert_array_equal(answer(model, X.tolist()), answer(model, X))
+    with pytest.raises(ValueError, match=r"Column 'x\[0\]' .*infinity"):
+        model.predict(np.where(X[0, 0] == X, np.inf, X))
+
+
+# ------------------------------------------------------------------ odd data
+
+ODD = {
+    "single row": ([[1.0, 2.0]], [1]),
+    "two equal rows of two classes": ([[0.0, 1.0], [0.0, 1.0]], [0, 1]),
+    "a class for each row": (np.arange(20.0).reshape(10, 2), np.arange(10)),
+    "constant columns": (np.full((300, 2), 3.0), [0, 1] * 150),
+    "duplicates": (np.repeat([[0.0, 1.0], [1.0, 0.0]], 150, axis=0), np.repeat([0, 1], 150)),
+    "all missing": (np.full((300, 2), np.nan), [0, 1] * 150),
+    "smallest numbers": (np.arange(600.0).reshape(300, 2) % 7 * 5e-324, [0, 1] * 150),
+    "small numbers": (np.arange(600.0).reshape(300, 2) % 7 * 1e-300, [0, 1] * 150),
+    "large numbers": (np.arange(600.0).reshape(300, 2) % 7 * 1e300, [0, 1] * 150),
+    "huge numbers": (np.array([[8e307, -8e307], [-8e307, 8e307]] * 150), [0, 1] * 150),
+    "all scales": (np.array([[0.0, 1e300], [1e-300, 1.0], [1e300, -1e300], [1.0, 0.0]] * 80), [0, 1, 1, 0] * 80),
+    "no columns with values": (np.tile([np.nan, 1.0], (300, 1)), [0, 1] * 150),
+}
+
+
+@every
+@pytest.mark.parametrize(("X", "y"), ODD.values(), ids=ODD)
+def test_odd_data(model_class, X, y):
+    X, y = np.array(X), np.array(y)
+    model = learn(small(model_class), X, y)
+    learn(model, X, y)
+    found = answer(model, X)
+    assert np.isfinite(found).all()
+    assert np.isfinite(model.test_then_train(X, y)).all()
+    assert np.isfinite(model.feature_importances_).all()
+    if is_classifier(model):
+        np.testing.assert_allclose(found.sum(axis=1), 1.0)
+        assert found.min() >= 0.0
+    assert model.tree_.n_nodes >= 1
+
+
+# ------------------------------------------------------------------ looking changes nothing; copies
+
+
+def look(model, X, y):
+    answers = [model.predict(X), answer(model, X), model.memberships(X).toarray(), model.apply(X)]
+    answers += [model.decision_path(X).toarray(), model.input_gradient(X), model.feature_importances_]
+    answers += [model.tree_.value, np.array(model.score(X, y)), np.array([model.get_depth(), model.get_n_leaves()])]
+    return answers
+
+
+@every
+def test_looking_changes_nothing(model_class):
+    X, y = problem(model_class)
+    rows = np.vstack([X, np.where(np.random.default_rng(0).random(X.shape) < 0.3, np.nan, X)])
+    model = learn(small(model_class), X, y)
+    before = state(model)
+    first, second = (look(model, rows, np.tile(y, 2)) for _ in range(2))
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
+    str(model.tree_), repr(model), export_text(model), model.log_.clear()
+    snapshot = model.tree_
+    assert not any(np.shares_memory(snapshot.value, array) for array in model.growth_.arrays.values())
+    assert_same_state(before, state(model))
+
+
+@every
+def test_several_threads_may_predict(model_class):
+    X, y = problem(model_class, n=3000)
+    model = learn(small(model_class), X, y)
+    expected = answer(model, X)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: answer(model, X), range(16)):
+            np.testing.assert_array_equal(found, expected)
+
+
+@every
+def test_copies_go_on_bit_for_bit(model_class):
+    X, y = problem(model_class)
+    model = learn(small(model_class), X[:200], y[:200], **(
+        {"classes": np.unique(y)} if model_class in CLASSIFIERS else {}
+    ))  # fmt: skip
+    again = pickle.loads(pickle.dumps(model))
+    assert_same_model(model, again)
+    learn(model, X[200:], y[200:])
+    assert again.n_samples_seen_ == 200
+    learn(again, X[200:], y[200:])
+    assert_same_model(model, again)
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    assert vars(fresh) == vars(small(model_class))
+    fresh.set_params(categorical_features=None)
+    assert model.categorical_features == "from_dtype"
+
+
+@every
+def test_in_pipelines_and_searches(model_class):
+    X, y = problem(model_class, n=600)
+    name = "depth" if model_class in COMPLETE else "max_depth"
+    search = GridSearchCV(small(model_class), {name: [1, 3]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.2
+    scores = cross_val_score(make_pipeline(StandardScaler(), small(model_class)), X, y, cv=3)
+    assert scores.min() > 0.1
+
+
+# ------------------------------------------------------------------ regressors
+
+
+@regressors
+@pytest.mark.parametrize(("scale", "offset"), [(1.0, 0.0), (1e6, 0.0), (1.0, 1e6), (1e-6, 0.0), (-1e100, 0.0)])
+@pytest.mark.parametrize("shape", ["step", "linear"])
+def test_regressors_learn(model_class, scale, offset, shape):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(4000, 2))
+    y = (X[:, 0] > 0.2) + 0.0 if shape == "step" else X @ [1.0, -0.5]
+    model = model_class(**({"random_state": 0} if model_class in SOFT else {})).partial_fit(X, offset + scale * y)
+    found = (model.predict(X) - offset) / scale
+    assert 1 - np.mean((found - y) ** 2) / y.var() > 0.85
+
+
+@regressors
+def test_columns_of_targets(model_class):
+    X, y = problem(model_class)
+    with pytest.warns(UserWarning, match="column-vector y"):
+        model = small(model_class).partial_fit(X, y[:, None])
+    assert_same_model(model, small(model_class).partial_fit(X, y))
+    assert_same_model(model, small(model_class).partial_fit(X, y.tolist()))
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        model.partial_fit(X, np.full(400, "x"))
