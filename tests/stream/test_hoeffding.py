@@ -1,0 +1,182 @@
+"""Hoeffding trees: parameters, limits, the log of splits and the tree behind it."""
+
+import numpy as np
+import pytest
+
+from softwood import export_text
+from softwood.inspect.nodes import node_table
+from softwood.stream import SEA, Agrawal
+from tests.stream.test_model import (
+    HARD,
+    HoeffdingTreeClassifier,
+    HoeffdingTreeRegressor,
+    answer,
+    learn,
+    problem,
+    small,
+)
+
+both = pytest.mark.parametrize("model_class", HARD)
+
+POSITIVE = [0.0, -1.0, None, np.nan, np.inf, "x", True]
+FROM_ONE = [0.5, -1, None, np.nan, np.inf, "x"]
+PART = [-0.1, 1.5, None, np.nan, "x"]
+WRONG = {
+    "grace_period": FROM_ONE,
+    "max_depth": [-1, 2.0, "x", True],
+    "split_criterion": ["entropy", None, 1],
+    "delta": [0.0, 1.5, None, np.nan],
+    "tau": [-0.1, None, np.inf, "x"],
+    "leaf_prediction": ["best", None, 0],
+    "min_branch_fraction": [-0.1, 0.6, None],
+    "max_share_to_split": PART,
+    "max_inner_nodes": [-1, 2.0, "x", True],
+    "max_size": [0.0, -1.0, np.nan, "x"],
+    "learning_rate": [0.0, -1.0, 1.5, None, np.nan],
+    "model_selector_decay": PART,
+    "categorical_features": ["all", [5], ["x"]],
+}
+
+
+def with_parameters(names):
+    return [(model_class, name) for model_class in HARD for name in names if name in model_class().get_params()]
+
+
+@pytest.mark.parametrize(("model_class", "name"), with_parameters(WRONG))
+def test_wrong_values_are_told_by_name(model_class, name):
+    X, y = problem(model_class, n=4)
+    for value in WRONG[name]:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
+            learn(model_class(**{name: value}), X, y)
+
+
+@both
+def test_every_parameter_is_looked_at(model_class):
+    assert set(model_class().get_params()) - {"class_weight"} <= set(WRONG)
+
+
+EFFECTS = {
+    "grace_period": 150,
+    "max_depth": 1,
+    "split_criterion": "gini",
+    "delta": 1e-3,
+    "tau": 0.9,
+    "leaf_prediction": None,
+    "min_branch_fraction": 0.45,
+    "max_share_to_split": 0.4,
+    "max_inner_nodes": 1,
+    "max_size": 0.005,
+    "learning_rate": 0.5,
+    "model_selector_decay": 0.1,
+}
+
+
+@pytest.mark.parametrize(("model_class", "name"), with_parameters(EFFECTS))
+def test_every_parameter_has_an_effect(model_class, name):
+    X, y = problem(model_class, n=3000)
+    leaves = ("mc", "nba") if model_class is HoeffdingTreeClassifier else ("mean", "adaptive")
+    other = EFFECTS[name] or leaves[0]
+    common = {"grace_period": 100, "max_depth": 5, "tau": 0.2, "leaf_prediction": leaves[-1]}
+    before, after = (learn(model_class(**{**common, **given}), X, y) for given in ({}, {name: other}))
+    assert not np.array_equal(answer(before, X), answer(after, X))
+
+
+@pytest.mark.parametrize("leaves", ["mc", "nb", "nba", "mean", "model", "adaptive"])
+def test_leaves(leaves):
+    model_class = HoeffdingTreeClassifier if leaves in ("mc", "nb", "nba") else HoeffdingTreeRegressor
+    X, y = problem(model_class, n=3000)
+    model = learn(small(model_class, leaf_prediction=leaves), X, y)
+    assert model.score(X, y) > 0.7
+    if leaves in ("mc", "mean"):
+        found = model.tree_.predict(X)
+        np.testing.assert_allclose(found if leaves == "mc" else found[:, 0], answer(model, X), atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_snapshot_is_the_tree(missing):
+    X, y = problem(HoeffdingTreeClassifier, n=3000)
+    if missing:
+        X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    model = learn(small(HoeffdingTreeClassifier, leaf_prediction="mc", max_depth=None), X, y)
+    assert model.tree_.n_nodes > 10
+    np.testing.assert_allclose(model.tree_.predict(X), model.predict_proba(X), atol=1e-12)
+    shares = model.memberships(X).toarray()
+    np.testing.assert_array_equal(shares[:, model.tree_.children_left < 0].sum(axis=1), 1.0)
+    assert set(np.unique(shares)) == {0.0, 1.0}
+    np.testing.assert_allclose(shares[:, 0].sum(), model.tree_.mass[0])
+    assert not model.input_gradient(X[:5]).any()
+
+
+@both
+def test_text_and_tables(model_class):
+    X, y = problem(model_class, n=1000)
+    model = learn(small(model_class), X, y)
+    assert len(export_text(model).splitlines()) == model.tree_.n_nodes == len(node_table(model)["node"])
+    assert str(model.tree_)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_[2] < 0.2
+
+
+def assert_log_tells_the_tree(model):
+    tree = model.tree_
+    events = {event.node: event for event in model.log_ if event.kind == "split"}
+    assert sorted(events) == np.flatnonzero(tree.children_left >= 0).tolist()
+    times = [event.n_samples for event in model.log_]
+    assert times == sorted(times)
+    last = {event.node: event for event in model.log_}
+    for node, event in last.items():
+        assert event.feature == tree.feature[node]
+        assert event.threshold == tree.threshold[node]
+        assert event.merit >= event.second_merit
+        assert event.bound > 0
+        assert 0 < event.weight_seen <= event.n_samples
+        parent = tree.parent[node]
+        assert parent < 0 or events[parent].n_samples < events[node].n_samples
+
+
+@both
+def test_the_log_tells_the_tree(model_class):
+    X, y = problem(model_class, n=5000)
+    model = learn(small(model_class, max_depth=None), X, y)
+    assert len(model.log_) > 10
+    assert_log_tells_the_tree(model)
+    assert model.log_[0].n_samples == 40 * round(model.log_[0].n_samples / 40)
+
+
+@both
+def test_limits_of_nodes_and_depth(model_class):
+    X, y = problem(model_class, n=4000)
+    for n in (0, 1, 5):
+        model = learn(small(model_class, max_inner_nodes=n, max_depth=None), X, y)
+        assert model.tree_.n_nodes == 2 * n + 1
+    for depth in (0, 1, 3):
+        model = learn(small(model_class, max_depth=depth), X, y)
+        assert model.get_depth() == depth
+        assert np.isfinite(answer(model, X)).all()
+
+
+@both
+def test_a_limit_of_memory_is_kept(model_class):
+    model = small(model_class, max_depth=None, max_size=0.25)
+    rng = np.random.default_rng(0)
+    score, largest = 0.0, 0
+    for _ in range(30):
+        X = rng.uniform(size=(10_000, 4))
+        y = np.floor(8 * X[:, 0]) + np.floor(8 * X[:, 1])
+        y = (y % 2).astype(int) if model_class is HoeffdingTreeClassifier else y
+        learn(model, X, y)
+        largest = max(largest, model.nbytes_)
+    score = model.score(X, y)
+    assert model.n_samples_seen_ == 300_000
+    assert largest <= 0.25 * 2**20
+    assert model.tree_.n_nodes > 50
+    assert score > 0.6
+    assert_log_tells_the_tree(model)
+
+
+def test_streams_with_text_and_numbers():
+    for stream in (SEA(seed=0), Agrawal(seed=0)):
+        X, y = stream.take(4000)
+        model = HoeffdingTreeClassifier()
+        assert np.isfinite(model.test_then_train(X, y, classes=np.unique(y))).all()
+        assert model.score(X, y) > 0.6

@@ -1,0 +1,235 @@
+"""Soft Hoeffding trees: parameters, limits, the log of splits, gradients by the input and the tree behind it."""
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+from softwood import export_text
+from softwood.inspect.nodes import node_table
+from softwood.stream import AS_PUBLISHED, SEA
+from tests.stream.test_hoeffding import assert_log_tells_the_tree
+from tests.stream.test_model import (
+    SOFT,
+    SoftHoeffdingTreeClassifier,
+    SoftHoeffdingTreeRegressor,
+    answer,
+    assert_same_model,
+    learn,
+    problem,
+    small,
+)
+
+GROWING = [SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor]
+both = pytest.mark.parametrize("model_class", GROWING)
+
+POSITIVE = [0.0, -1.0, None, np.nan, np.inf, "x", True]
+NOT_NEGATIVE = [-0.1, None, np.inf, "x"]
+PART = [-0.1, 1.5, None, np.nan, "x"]
+WRONG = {
+    "max_depth": [-1, 2.0, "x", True],
+    "alpha": PART,
+    "gamma": POSITIVE,
+    "learning_rate": POSITIVE,
+    "grace_period": [0.5, None, np.inf, "x"],
+    "delta": [0.0, 1.5, None],
+    "tau": NOT_NEGATIVE,
+    "min_share": PART,
+    "weigh_by_share": [1, None, "yes"],
+    "bias": [0, None, "yes"],
+    "gate_start": NOT_NEGATIVE,
+    "leaf_start": NOT_NEGATIVE,
+    "alpha_learning_rate": NOT_NEGATIVE,
+    "alpha_pull": NOT_NEGATIVE,
+    "recheck_period": [0.5, np.nan, "x"],
+    "batch_size": [0, -1, 2.0, None, True],
+    "scaler_memory": [0.5, np.nan, "x"],
+    "min_branch_fraction": [-0.1, 0.6, None],
+    "max_inner_nodes": [-1, 2.0, "x", True],
+    "max_size": [0.0, -1.0, np.nan, "x"],
+    "categorical_features": ["all", [5], ["x"]],
+}
+
+
+@both
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_values_are_told_by_name(model_class, name):
+    X, y = problem(model_class, n=4)
+    for value in WRONG[name]:
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
+            learn(model_class(**{name: value}), X, y)
+
+
+@both
+def test_every_parameter_is_looked_at(model_class):
+    assert set(model_class().get_params()) - {"class_weight", "random_state"} == set(WRONG)
+
+
+@both
+def test_a_gate_without_bias_cannot_start_from_its_test(model_class):
+    X, y = problem(model_class)
+    with pytest.raises(ValueError, match=r"'gate_start' parameter .* must be 0 if bias=False.* Got 0.5 instead"):
+        learn(model_class(bias=False), X, y)
+    learn(model_class(bias=False, gate_start=0.0), X, y)
+
+
+EFFECTS = {
+    "max_depth": 1,
+    "alpha": 0.9,
+    "gamma": 2.0,
+    "learning_rate": 0.05,
+    "grace_period": 200,
+    "delta": 0.5,
+    "tau": 0.05,
+    "min_share": 0.6,
+    "weigh_by_share": False,
+    "gate_start": 1.0,
+    "leaf_start": 0.0,
+    "alpha_learning_rate": 0.0,
+    "alpha_pull": 1.0,
+    "batch_size": 5,
+    "scaler_memory": 50.0,
+    "min_branch_fraction": 0.45,
+    "max_inner_nodes": 1,
+    "max_size": 0.01,
+    "random_state": 7,
+}
+
+
+@both
+@pytest.mark.parametrize("name", EFFECTS)
+def test_every_parameter_has_an_effect(model_class, name):
+    X, y = problem(model_class, n=1500)
+    common = {"grace_period": 50, "random_state": 0}
+    if name == "delta":
+        common["tau"] = 0.0
+    before, after = (learn(model_class(**{**common, **given}), X, y) for given in ({}, {name: EFFECTS[name]}))
+    assert not np.array_equal(answer(before, X), answer(after, X))
+
+
+@both
+def test_as_published(model_class):
+    X, _ = problem(model_class, n=3000)
+    y = X[:, 0] > 0.3
+    model = learn(model_class(**AS_PUBLISHED, random_state=0), X, y)
+    tree = model.tree_
+    inner = tree.children_left >= 0
+    assert inner.sum() > 0
+    assert (tree.blend[inner] == 0.3).all()
+    assert model.score(X, y) > 0.5
+
+
+def check_snapshot(model, X):
+    """The tree says what the model says; its leaves share each row; its gradient is that of the predictions."""
+    tree = model.tree_
+    found = tree.predict(X)
+    np.testing.assert_allclose(found if is_classifier(model) else found[:, 0], answer(model, X), rtol=1e-12, atol=1e-12)
+    shares = model.memberships(X).toarray()
+    np.testing.assert_allclose(shares[:, tree.children_left < 0].sum(axis=1), 1.0, atol=1e-12)
+    np.testing.assert_array_equal(model.decision_path(X).toarray() > 0, shares > 0)
+    leaves = np.where(tree.children_left < 0, shares, -1.0)
+    np.testing.assert_array_equal(model.apply(X), leaves.argmax(axis=1))
+    gradient = model.input_gradient(X)
+    step = 1e-6
+    for j in range(X.shape[1]):
+        up, down = X.copy(), X.copy()
+        up[:, j] += step
+        down[:, j] -= step
+        same_side = np.ones(len(X), dtype=bool)  # a test that is crossed is a jump
+        for node in np.flatnonzero((tree.children_left >= 0) & (tree.feature == j) & (tree.blend < 1)):
+            same_side &= np.abs(X[:, j] - tree.threshold[node]) > 2 * step
+        assert same_side.mean() > 0.9
+        expected = (answer(model, up) - answer(model, down)).reshape(len(X), -1) / (2 * step)
+        np.testing.assert_allclose(gradient[same_side, :, j], expected[same_side], atol=2e-6)
+
+
+@pytest.mark.parametrize("model_class", SOFT)
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_the_snapshot_is_the_tree(model_class, scale):
+    X, y = problem(model_class, n=2000)
+    X = X * [1.0, scale, 1.0] + [0.0, 0.0, 5.0]
+    model = learn(small(model_class), X, y)
+    assert model.tree_.n_nodes > 5
+    check_snapshot(model, X[:200])
+
+
+@both
+def test_text_and_tables(model_class):
+    X, y = problem(model_class, n=1000)
+    model = learn(small(model_class), X, y)
+    assert len(export_text(model).splitlines()) == model.tree_.n_nodes == len(node_table(model)["node"])
+    assert str(model.tree_)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+
+
+@both
+@pytest.mark.parametrize("recheck", [None, 300.0])
+def test_the_log_tells_the_tree(model_class, recheck):
+    X, y = problem(model_class, n=4000)
+    X[2000:] = X[2000:, [2, 0, 1]]
+    model = learn(small(model_class, recheck_period=recheck), X, y)
+    assert len(model.log_) > 5
+    kinds = {event.kind for event in model.log_}
+    assert kinds == ({"split", "replace"} if recheck else {"split"})
+    assert_log_tells_the_tree(model)
+
+
+@both
+def test_limits_of_nodes_and_depth(model_class):
+    X, y = problem(model_class, n=3000)
+    for n in (0, 1, 5):
+        model = learn(small(model_class, max_inner_nodes=n), X, y)
+        assert model.tree_.n_nodes == 2 * n + 1
+    for depth in (0, 1, 3):
+        model = learn(small(model_class, max_depth=depth), X, y)
+        assert model.get_depth() == depth
+        assert np.isfinite(answer(model, X)).all()
+
+
+@both
+def test_a_limit_of_memory_is_kept(model_class):
+    model = small(model_class, max_depth=None, max_size=0.4)
+    rng = np.random.default_rng(0)
+    largest = 0
+    for _ in range(30):
+        X = rng.uniform(size=(10_000, 4))
+        y = np.floor(4 * X[:, 0]) + np.floor(4 * X[:, 1])
+        y = (y % 2).astype(int) if model_class is SoftHoeffdingTreeClassifier else y
+        learn(model, X, y)
+        largest = max(largest, model.nbytes_)
+    assert model.n_samples_seen_ == 300_000
+    assert largest <= 0.4 * 2**20
+    assert model.tree_.n_nodes > 15
+    assert model.score(X, y) > 0.6
+    assert_log_tells_the_tree(model)
+
+
+def test_crisp_and_smooth_ends():
+    X, y = SEA(seed=0).take(3000)
+    crisp = learn(small(SoftHoeffdingTreeClassifier, alpha=0.0, alpha_learning_rate=0.0), X, y)
+    assert not crisp.input_gradient(X[:50]).any()
+    assert set(np.unique(crisp.memberships(X).data)) == {1.0}
+    smooth = learn(small(SoftHoeffdingTreeClassifier, alpha=1.0, alpha_learning_rate=0.0), X, y)
+    assert smooth.input_gradient(X[:50]).any()
+    check_snapshot(smooth, X[:100])
+
+
+@both
+def test_missing_values(model_class):
+    X, y = problem(model_class, n=2000)
+    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    model = learn(small(model_class), X, y)
+    assert np.isfinite(answer(model, X)).all()
+    assert model.score(X, y) > 0.4
+    for found in (model.memberships(X).toarray(), model.input_gradient(X)):
+        assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("model_class", SOFT)
+def test_batches_are_something_else_than_parts(model_class):
+    X, y = problem(model_class)
+    one, mean = (learn(small(model_class, batch_size=b), X, y) for b in (1, 8))
+    assert not np.array_equal(answer(one, X), answer(mean, X))
+    rows = small(model_class, batch_size=8)
+    for i in range(len(X)):
+        learn(rows, X[i : i + 1], y[i : i + 1], **({"classes": np.unique(y)} if is_classifier(rows) else {}))
+    assert_same_model(mean, rows)
