@@ -51,6 +51,7 @@ from softwood.loops.stream_layout import (
     N_INNER,
     N_NODES,
     N_SLOT_KEYS,
+    N_TAKEN,
     OWNER,
     RECHECK,
     REPLACE,
@@ -89,8 +90,9 @@ def has_room_for_all(nodes, slots, counters, settings, events):
         return False
     if counters[N_INNER] >= settings[MAX_INNER]:
         return True
-    wanted = n_nodes + 2 * (counters[N_INNER] + 1)
-    return wanted <= nodes.shape[0] and (wanted <= slots.shape[0] or counters[SLOTS_ARE_ALL] == 1)
+    # Only nodes with a slot can be split, and each then needs two more before it gives up its own, if it does.
+    has_slots = 3 * counters[N_TAKEN] <= slots.shape[0] or counters[SLOTS_ARE_ALL] == 1
+    return has_slots and n_nodes + 2 * (counters[N_INNER] + 1) <= nodes.shape[0]
 
 
 @compiled
@@ -217,6 +219,7 @@ def try_split(
         if nodes[child, DEPTH] < settings[MAX_DEPTH]:
             nodes[child, SLOT] = take_slot(slots, child, stats)
             if nodes[child, SLOT] >= 0:
+                counters[N_TAKEN] += 1
                 seen[nodes[child, SLOT]] = 0.0
     numbers[leaf, WEIGHT] = 0.0
     numbers[leaf, LAST_ATTEMPT] = 0.0
@@ -225,6 +228,7 @@ def try_split(
         seen[slot] = 0.0
     else:
         slots[slot, OWNER] = -1
+        counters[N_TAKEN] -= 1
         nodes[leaf, SLOT] = -1
 
 

@@ -28,9 +28,9 @@ N_NODE_NUMBERS = 7
 # slots
 OWNER, N_SLOT_KEYS, FIRST_KEY = range(3)
 
-# counters
-N_NODES, N_INNER, N_EVENTS, N_ROWS, N_DRAWS, N_IN_BATCH, SLOTS_ARE_ALL = range(7)
-N_COUNTERS = 7
+# counters; N_TAKEN: slots that nodes of a soft tree have
+N_NODES, N_INNER, N_EVENTS, N_ROWS, N_DRAWS, N_IN_BATCH, SLOTS_ARE_ALL, N_TAKEN = range(8)
+N_COUNTERS = 8
 
 # settings of growth, for all trees
 GRACE, DELTA, TAU, MAX_DEPTH, MAX_INNER, MIN_FRACTION, MAX_SHARE, CRITERION = range(8)

@@ -254,11 +254,15 @@ class GrowingTree:
         wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else 1)
         if self.n_inner < self.settings[MAX_INNER] and wanted > self._sizes["nodes"]:
             self._resize(nodes=int(max(wanted, min(2 * self._sizes["nodes"], self._most("nodes")))))
-        slots = wanted if self.wants_all_leaves else n_leaves + 1
+        slots = self._wanted_slots()
         if slots > self._sizes["slots"] and not counters[SLOTS_ARE_ALL]:
             most = self._most("slots")
             self._resize(slots=int(min(max(slots, 2 * self._sizes["slots"]), most)))
             counters[SLOTS_ARE_ALL] = int(self._sizes["slots"] >= most)
+
+    def _wanted_slots(self) -> int:
+        """Slots without which the next row is not learned."""
+        return self.n_inner + 2
 
     def _read_events(self) -> None:
         n = int(self.arrays["counters"][N_EVENTS])

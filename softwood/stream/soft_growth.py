@@ -25,6 +25,7 @@ from softwood.loops.stream_layout import (
     N_EVENT_NUMBERS,
     N_INNER,
     N_NODES,
+    N_TAKEN,
     OWNER,
     PARENT,
     RIGHT,
@@ -70,6 +71,7 @@ class SoftGrowingTree(GrowingTree):
         if self.limits.max_inner > 0:
             self.arrays["nodes"][0, SLOT] = 0
             self.arrays["slots"][0, OWNER] = 0
+            self.arrays["counters"][N_TAKEN] = 1
 
     def complete(self, depth: int, random_state: np.random.RandomState) -> None:
         """Make it the complete tree of a depth, with small random weights and values, and grow no more."""
@@ -92,6 +94,13 @@ class SoftGrowingTree(GrowingTree):
         counters = self.arrays["counters"]
         counters[N_NODES], counters[N_INNER] = n_nodes, n_inner
         self.settings[MAX_INNER] = 0.0
+
+    def _wanted_slots(self) -> int:
+        return 3 * int(self.arrays["counters"][N_TAKEN])
+
+    def _drop_slots(self, n: int) -> None:
+        super()._drop_slots(n)
+        self.arrays["counters"][N_TAKEN] = np.count_nonzero(self.arrays["slots"][:, OWNER] >= 0)
 
     def _apply_limits(self) -> None:
         if self.limits.max_inner > 0:
