@@ -121,8 +121,9 @@ def read_growing_table(
 ) -> tuple[np.ndarray, Columns]:
     """Validate and encode a part of a stream's table, whose columns may hold new categories at any time.
 
-    Every category has a column of zeros and ones, in the order of arrival: columns of new ones come last. A
-    category that is not known and not to be learned is a row of zeros. Parameters are those of `read_table`.
+    Every category has a column of zeros and ones. Columns are in the order of arrival, row by row, however the rows are
+    divided into parts: those of new categories come last. A category that is not known and not to be learned is a row
+    of zeros. Parameters are those of `read_table`.
 
     Parameters
     ----------
@@ -151,35 +152,36 @@ def read_growing_table(
     names = [] if columns is None else list(columns.names)
     source = [] if columns is None else columns.source.tolist()
     categories = [() if w else None for w in wanted] if columns is None else list(columns.categories)
-    cells: dict[int, np.ndarray] = {}
-    for j, name in enumerate(inputs):
-        values, is_missing = _column(X, j)
-        if not wanted[j]:
-            if columns is None:
-                names.append(name)
-                source.append(j)
-            cells[source.index(j)] = _numbers(values, is_missing, name, estimator)
-            continue
-        known = list(categories[j] or ())
-        if learn:
-            new = [v for v in dict.fromkeys(values[~is_missing].tolist()) if v not in known]
-            known += new
-            if len(known) > MAX_CATEGORIES:
+    cells = [_column(X, j) for j in range(len(inputs))]
+    new: list[tuple[int, int, Any]] = []  # first row, column of the table, category
+    for j, (values, is_missing) in enumerate(cells):
+        if wanted[j] and learn:
+            rows = np.flatnonzero(~is_missing)
+            present, known = values[rows].tolist(), set(categories[j] or ())
+            found = [v for v in dict.fromkeys(present) if v not in known]
+            if len(known) + len(found) > MAX_CATEGORIES:
                 raise ValueError(
-                    f"Column {name!r} has had more than the {MAX_CATEGORIES} different categories that "
+                    f"Column {inputs[j]!r} has had more than the {MAX_CATEGORIES} different categories that "
                     f"{type(estimator).__name__} takes; drop it if it is an identifier, or group its categories."
                 )
-            names += [f"{name}={v}" for v in new]
-            source += [j] * len(new)
-            categories[j] = tuple(known)
-        number = {category: k for k, category in enumerate(known)}
+            new += [(int(rows[present.index(v)]), j, v) for v in found]
+        elif not wanted[j] and columns is None:
+            new.append((0, j, None))
+    for _, j, category in sorted(new, key=lambda arrival: arrival[:2]):
+        names.append(f"{inputs[j]}={category}" if wanted[j] else inputs[j])
+        source.append(j)
+        if wanted[j]:
+            categories[j] = (*(categories[j] or ()), category)
+    matrix = np.empty((X.shape[0], len(names)))
+    for j, (values, is_missing) in enumerate(cells):
         places = [at for at, k in enumerate(source) if k == j]
+        if not wanted[j]:
+            matrix[:, places[0]] = _numbers(values, is_missing, inputs[j], estimator)
+            continue
+        number = {category: k for k, category in enumerate(categories[j] or ())}
         codes = np.array([number.get(v, -1) for v in values.tolist()])
         for k, at in enumerate(places):
-            cells[at] = np.where(is_missing, np.nan, codes == k)
-    matrix = np.empty((X.shape[0], len(names)))
-    for at, cell in cells.items():
-        matrix[:, at] = cell
+            matrix[:, at] = np.where(is_missing, np.nan, codes == k)
     _refuse_infinity(matrix, names)
     return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs)
 

@@ -295,18 +295,18 @@ def test_new_categories_get_the_last_columns(frame):
     reader, nan = GrowingReader(), np.nan
     first, second = parts(frame)
     found = reader.read(first)
-    assert reader.columns_.names == ("size", "town=Rome", "town=Oslo", "flag=True", "flag=False")
-    assert np.array_equal(found, [[1, 1, 0, 1, 0], [nan, 0, 1, 0, 1]], equal_nan=True)
+    assert reader.columns_.names == ("size", "town=Rome", "flag=True", "town=Oslo", "flag=False")
+    assert np.array_equal(found, [[1, 1, 1, 0, 0], [nan, 0, 0, 1, 1]], equal_nan=True)
     unknown = reader.read(second, learn=False)
     assert np.array_equal(
-        unknown, [[3, nan, nan, nan, nan], [4, 0, 0, 1, 0], [5, 1, 0, 1, 0]], equal_nan=True
+        unknown, [[3, nan, nan, nan, nan], [4, 0, 1, 0, 0], [5, 1, 1, 0, 0]], equal_nan=True
     )  # Lima is none of the known
     found = reader.read(second)
-    assert reader.columns_.names == ("size", "town=Rome", "town=Oslo", "flag=True", "flag=False", "town=Lima")
+    assert reader.columns_.names == ("size", "town=Rome", "flag=True", "town=Oslo", "flag=False", "town=Lima")
     assert np.array_equal(found, np.column_stack([unknown, [nan, 1, 0]]), equal_nan=True)
-    assert reader.columns_.source.tolist() == [0, 1, 1, 2, 2, 1]
+    assert reader.columns_.source.tolist() == [0, 1, 2, 1, 2, 1]
     assert reader.columns_.categories == (None, ("Rome", "Oslo", "Lima"), (True, False))
-    assert reader.columns_.add_up(np.arange(6.0)).tolist() == [0, 8, 7]
+    assert reader.columns_.add_up(np.arange(6.0)).tolist() == [0, 9, 6]
     assert found.dtype == np.float64
     assert found.flags.c_contiguous
     assert reader.read(first).shape == (2, 6)

@@ -25,6 +25,11 @@ def _as_compiled(array: np.ndarray) -> np.ndarray:
     return array if array.flags.carray else np.array(array, order="C")
 
 
+def _first_row(matrix: np.ndarray, columns: Columns, at: int) -> int:
+    """Row with which an encoded column comes: the first of its category, the first of all for numbers."""
+    return 0 if columns.categories[columns.source[at]] is None else int(np.argmax(matrix[:, at] == 1.0))
+
+
 class StreamModel(TreeEstimator):
     """A tree that learns from a stream, part by part.
 
@@ -98,17 +103,31 @@ class StreamModel(TreeEstimator):
         """
         is_first = not hasattr(self, "growth_")
         matrix, columns, codes, weights = self._read_rows(X, y, sample_weight)
+        n_known = 0 if is_first else len(self.columns_.names)
+        arrivals = [_first_row(matrix, columns, at) for at in range(n_known, len(columns.names))]
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
-            growth = self._new_growth(matrix.shape[1], self._n_outputs(), seed)
+            growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
         else:
             growth = self.growth_
         weights = self._row_weights(codes, weights)
-        growth.widen(matrix.shape[1], growth.n_outputs)
-        self._mark_categories(growth, columns, None if is_first else self.columns_)
         self.growth_, self.columns_ = growth, columns
         predictions = np.empty((len(matrix), growth.n_outputs)) if out else None
-        growth.learn(matrix, codes, weights, predictions)
+        if not arrivals:
+            growth.learn(matrix, codes, weights, predictions)
+            return predictions
+        # Columns of new categories come with their first row, so that it makes no difference in which part that is.
+        begins = sorted({0, *arrivals})
+        n_there = n_known
+        try:
+            for begin, end in zip(begins, [*begins[1:], len(matrix)], strict=True):
+                n_columns = n_known + sum(row <= begin for row in arrivals)
+                self._add_columns(growth, columns, n_there, n_columns)
+                n_there, rows = n_columns, slice(begin, end)
+                part = np.ascontiguousarray(matrix[rows, :n_there])
+                growth.learn(part, codes[rows], weights[rows], None if predictions is None else predictions[rows])
+        finally:  # also after an interrupt the tree has all columns
+            self._add_columns(growth, columns, n_there, len(columns.names))
         return predictions
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Columns, np.ndarray, np.ndarray]:
@@ -135,9 +154,10 @@ class StreamModel(TreeEstimator):
         return _as_compiled(matrix), columns
 
     @staticmethod
-    def _mark_categories(growth: GrowingTree, columns: Columns, known: Columns | None) -> None:
-        first = 0 if known is None else len(known.names)
-        for at in range(first, len(columns.names)):
+    def _add_columns(growth: GrowingTree, columns: Columns, begin: int, end: int) -> None:
+        """Make room for the encoded columns from `begin` to `end`."""
+        growth.widen(end, growth.n_outputs)
+        for at in range(begin, end):
             source = columns.source[at]
             if columns.categories[source] is not None:
                 others = np.flatnonzero(columns.source[:at] == source)

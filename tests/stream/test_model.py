@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from softwood import export_text
+from softwood.loops.stream_layout import EVENT_ROWS, N_ROWS
 from softwood.stream import (
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
@@ -166,6 +167,10 @@ def test_a_weight_of_two_is_the_row_twice_in_succession(model_class):
     repeated = learn(small(model_class), np.repeat(X, weights, axis=0), np.repeat(y, weights))
     if model_class in SOFT:
         one, other = state(weighted), state(repeated)
+        for found in (one, other):  # they differ in the number of rows, and in nothing else
+            assert found["growth counters"][N_ROWS] == (np.sum(weights > 0) if found is one else weights.sum())
+            found["growth counters"][N_ROWS] = 0
+            found["growth log"][:, EVENT_ROWS] = 0
         assert_same_state(one, other)
     else:
         assert weighted.tree_.n_nodes > 1
@@ -404,8 +409,9 @@ def test_categories_come_and_go(model_class, frame):
     data, signal = mixed()
     y = np.where(signal > 0, "up", "down") if model_class in CLASSIFIERS else signal
     model = learn(small(model_class), frame(data), y)
-    first = ("size", *[f"city={c}" for c in dict.fromkeys(data["city"])])
-    assert model.columns_.names[:4] == first
+    first = model.columns_.names
+    assert first[:3] == ("size", f"city={data['city'][0]}", f"flag={data['flag'][0]}")
+    assert set(first) == {"size", "city=Oslo", "city=Rome", "city=Lima", "flag=True", "flag=False"}
     assert model.score(frame(data), y) > 0.6
     expected = answer(model, frame(data))
     new = frame({**data, "city": np.where(data["city"] == "Rome", "Bern", data["city"])})
@@ -414,7 +420,7 @@ def test_categories_come_and_go(model_class, frame):
     stays = data["city"] != "Rome"
     np.testing.assert_array_equal(unknown[stays], expected[stays])
     learn(model, new, y)
-    assert model.columns_.names == (*first, *model.columns_.names[4:-1], "city=Bern")
+    assert model.columns_.names == (*first, "city=Bern")
     assert model.n_features_in_ == 3
     assert model.feature_importances_.shape == (3,)
     assert model.tree_.n_features == len(model.columns_.names)
@@ -426,6 +432,30 @@ def test_categories_come_and_go(model_class, frame):
     learn(model, gone, y)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame({"size": data["size"], "city": data["city"]}))
+
+
+@every
+@settings(max_examples=6)
+@given(cuts=st.lists(st.integers(1, 299), max_size=8, unique=True).map(sorted))
+def test_any_partition_of_a_table_gives_the_same_model(model_class, cuts):
+    rng = np.random.default_rng(0)
+    town = np.minimum(rng.geometric(0.4, 300), 1 + np.arange(300) // 30)  # new ones until the end
+    data = {
+        "town": town.astype(str).astype(object),
+        "kind": rng.choice(["x", "y", None], 300),
+        "size": rng.normal(size=300),
+    }
+    table = pd.DataFrame(data).sort_values("town", kind="stable", key=lambda column: rng.random(300) + (column == "7"))
+    y = problem(model_class, n=300)[1]
+    classes = {"classes": np.unique(y)} if model_class in CLASSIFIERS else {}
+    whole, parts = small(model_class), small(model_class)
+    expected = whole.test_then_train(table, y, **classes)
+    found = [
+        parts.test_then_train(table[a:b], y[a:b], **classes) for a, b in zip([0, *cuts], [*cuts, 300], strict=True)
+    ]
+    np.testing.assert_array_equal(np.concatenate(found), expected)
+    assert_same_model(whole, parts)
+    assert whole.columns_.names[:3] != whole.columns_.names[-3:]
 
 
 @every
