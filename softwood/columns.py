@@ -122,8 +122,8 @@ def read_growing_table(
     """Validate and encode a part of a stream's table, whose columns may hold new categories at any time.
 
     Every category has a column of zeros and ones. Columns are in the order of arrival, row by row, however the rows are
-    divided into parts: those of new categories come last. A category that is not known and not to be learned is a row
-    of zeros. Parameters are those of `read_table`.
+    divided into parts: those of new categories come last. A category that is not known and not to be learned, or one
+    after the first 255 of its column, is a row of zeros. Parameters are those of `read_table`.
 
     Parameters
     ----------
@@ -159,11 +159,8 @@ def read_growing_table(
             rows = np.flatnonzero(~is_missing)
             present, known = values[rows].tolist(), set(categories[j] or ())
             found = [v for v in dict.fromkeys(present) if v not in known]
-            if len(known) + len(found) > MAX_CATEGORIES:
-                raise ValueError(
-                    f"Column {inputs[j]!r} has had more than the {MAX_CATEGORIES} different categories that "
-                    f"{type(estimator).__name__} takes; drop it if it is an identifier, or group its categories."
-                )
+            # A stream does not end because of one more category: it is none of the known ones.
+            found = found[: MAX_CATEGORIES - len(known)]
             new += [(int(rows[present.index(v)]), j, v) for v in found]
         elif not wanted[j] and columns is None:
             new.append((0, j, None))

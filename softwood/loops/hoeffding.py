@@ -6,7 +6,8 @@ points : (n, n_features) values, nan where missing
 targets : (n,) number of the class of each row, or its real target
 counts : (capacity, n_classes) class weights of each node, as of regressors (capacity, 1 + n_features) the linear model
 keys : (capacity, n_classes) int64, classes of each node in the order in which they came
-is_category : (n_features,) whether a column holds zeros and ones for a category
+is_category : (n_features,) int64, 0 for numbers; columns of zeros and ones for the categories of the same source have
+    its number, from 1 on
 """
 
 import math
@@ -79,6 +80,10 @@ from softwood.loops.stream_layout import (
     THRESHOLD,
     WEIGHT,
 )  # fmt: skip
+
+# Numbers beyond this count as it in running means, and differences beyond its root in running variances.
+LARGEST = 1e300
+LARGEST_ROOT = 1e150
 
 
 @compiled
@@ -354,9 +359,9 @@ def try_class_split(
         if n == 0.0:
             continue
         below = weight_below(stats, slot, feature, label, threshold, is_category[feature])
-        if is_category[feature] or threshold >= stats[slot, feature, label, LOWEST]:
+        if is_category[feature] > 0 or threshold >= stats[slot, feature, label, LOWEST]:
             add_class(counts, keys, nodes, nodes[leaf, LEFT], label, below)
-        if is_category[feature] or threshold < stats[slot, feature, label, HIGHEST]:
+        if is_category[feature] > 0 or threshold < stats[slot, feature, label, HIGHEST]:
             add_class(counts, keys, nodes, nodes[leaf, RIGHT], label, n - below)
     slots[slot, OWNER] = -1
     nodes[leaf, SLOT] = -1
@@ -445,9 +450,11 @@ def update_scaler(scaler, row, weight, memory):
             continue
         n = min(scaler[0, j] + weight, max(memory, weight))
         part = weight / n
-        d = x - scaler[1, j]
+        # Within bounds, so that neither the mean nor the square of a huge number overflows.
+        d = min(max(x, -LARGEST), LARGEST) - scaler[1, j]
         scaler[0, j] = n
         scaler[1, j] += part * d
+        d = min(max(d, -LARGEST_ROOT), LARGEST_ROOT)
         scaler[3, j] = (1.0 - part) * (scaler[3, j] + part * d * d)
         scaler[2, j] = 1.0 / math.sqrt(scaler[3, j]) if scaler[3, j] > 0.0 else 0.0
 
@@ -478,7 +485,9 @@ def learn_targets(
         counters[N_ROWS] += 1
         target = targets[i]
         if settings[LEAF_PREDICTION] != PLAIN:
-            learn_linear(row, target, weight, leaf, linear, numbers, models, scaler, settings)
+            if numbers[leaf, WEIGHT] > 0.0:
+                # the first row makes the mean, about which the linear model is
+                learn_linear(row, target, weight, leaf, linear, numbers, models, scaler, settings)
             update_scaler(scaler, row, weight, np.inf)
         learn_target(
             row, target, weight, leaf, nodes, numbers, models, slots, stats, is_category, counters, settings, events,
@@ -491,10 +500,8 @@ def learn_targets(
 def learn_linear(row, target, weight, leaf, linear, numbers, models, scaler, settings):
     """One normalised gradient step of a leaf's linear model, and the faded errors of both of its predictions."""
     fading = settings[FADING] ** weight
-    seen = numbers[leaf, WEIGHT]
-    if seen > 0.0:
-        numbers[leaf, PLAIN_SCORE] = fading * numbers[leaf, PLAIN_SCORE] + (target - numbers[leaf, MEAN]) ** 2
-        numbers[leaf, MODEL_SCORE] = fading * numbers[leaf, MODEL_SCORE] + (target - linear) ** 2
+    numbers[leaf, PLAIN_SCORE] = fading * numbers[leaf, PLAIN_SCORE] + (target - numbers[leaf, MEAN]) ** 2
+    numbers[leaf, MODEL_SCORE] = fading * numbers[leaf, MODEL_SCORE] + (target - linear) ** 2
     p = row.shape[0]
     squares = 1.0
     for j in range(p):
@@ -519,8 +526,8 @@ def learn_target(
         d = target - numbers[node, MEAN]
         move = d * (weight / numbers[node, WEIGHT])
         numbers[node, MEAN] += move
-        if settings[LEAF_PREDICTION] != PLAIN and node == leaf:
-            # The linear model is about the mean: what it says must not move with it.
+        if settings[LEAF_PREDICTION] != PLAIN and node == leaf and numbers[node, WEIGHT] > weight:
+            # What the linear model says must not move with the mean.
             models[node, 0] -= move
         numbers[node, SPREAD] += weight * d * (target - numbers[node, MEAN])
         node = nodes[node, PARENT]

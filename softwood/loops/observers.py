@@ -96,7 +96,7 @@ def log_density(stats, slot, row, label, is_category):
         x = row[j]
         if np.isnan(x):
             continue
-        if is_category[j]:
+        if is_category[j] > 0:
             # Of the columns of one text column only that of the row's own category counts.
             if x > 0.5 and stats[slot, j, label, CENTER] > 0.0:
                 total += math.log(stats[slot, j, label, CENTER])
@@ -110,7 +110,7 @@ def log_density(stats, slot, row, label, is_category):
 def weight_below(stats, slot, j, label, threshold, is_category):
     """Weight of a class at or below a threshold on a feature, as its normal distribution has it."""
     n = stats[slot, j, label, N]
-    if is_category:
+    if is_category > 0:
         return n * (1.0 - stats[slot, j, label, CENTER])
     if threshold < stats[slot, j, label, LOWEST]:
         return 0.0
@@ -194,8 +194,8 @@ def best_class_test(stats, slots, slot, before, is_category, min_fraction, crite
             continue
         feature_merit, feature_threshold = -np.inf, 0.0
         width = (high - low) / (N_CANDIDATES + 1.0)
-        for c in range(1 if is_category[j] else N_CANDIDATES):
-            threshold = 0.5 if is_category[j] else low + width * (c + 1)
+        for c in range(1 if is_category[j] > 0 else N_CANDIDATES):
+            threshold = 0.5 if is_category[j] > 0 else low + width * (c + 1)
             if low < threshold < high:
                 m = merit_of_threshold(
                     stats, slots, slot, j, threshold, before, is_category[j], min_fraction, criterion
@@ -205,10 +205,13 @@ def best_class_test(stats, slots, slot, before, is_category, min_fraction, crite
         if feature_merit == -np.inf:
             continue
         # Of equal merits the last feature is taken, as where suggestions are sorted.
+        # Categories of the same source are one feature: they do not compete with one another.
+        is_same = best >= 0 and is_category[j] > 0 and is_category[j] == is_category[best]
         if feature_merit >= merit:
-            second = merit
+            if not is_same:
+                second = merit
             best, best_threshold, merit = j, feature_threshold, feature_merit
-        elif feature_merit > second:
+        elif feature_merit > second and not is_same:
             second = feature_merit
     return best, best_threshold, merit, second
 
@@ -340,17 +343,19 @@ def best_real_test(stats, slot, is_category, min_fraction, sides):
                 feature_merit, feature_bin = m, b
         if feature_bin < 0:
             continue
+        is_same = best >= 0 and is_category[j] > 0 and is_category[j] == is_category[best]
         if feature_merit >= merit:
-            second = merit
+            if not is_same:
+                second = merit
             best, merit = j, feature_merit
             # In the middle of the empty bins after it.
             after = feature_bin + 1
             while after < n_bins and stats[slot, j, after, BIN_N] == 0.0:
                 after += 1
             low = stats[slot, j, n_bins, LOWER]
-            best_threshold = 0.5 if is_category[j] else low + width * 0.5 * (feature_bin + 1 + after)
+            best_threshold = 0.5 if is_category[j] > 0 else low + width * 0.5 * (feature_bin + 1 + after)
             add_sides(stats, slot, j, feature_bin, sides)
-        elif feature_merit > second:
+        elif feature_merit > second and not is_same:
             second = feature_merit
     return best, best_threshold, merit, second
 

@@ -42,6 +42,8 @@ __all__ = ["GrowingTree", "Limits", "SplitEvent"]
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
 FIRST_ROOM = 8
+# Replaced tests that the log keeps; up to twice as many until it is cleaned up.
+MOST_REPLACED = 5000
 # What the loops get if nobody wants the predictions: always an array, so that they are compiled once.
 NO_PREDICTIONS = np.empty((0, 0))
 
@@ -121,6 +123,7 @@ class GrowingTree:
         "keys": np.int64,
         "places": np.int64,
         "slots": np.int64,
+        "is_category": np.int64,
         "counters": np.int64,
     }
     # scratch space, not part of the state
@@ -182,7 +185,7 @@ class GrowingTree:
 
     def _empty(self, name: str) -> np.ndarray:
         shape = self._shape(self.axes[name], self._sizes)
-        return np.zeros(shape, dtype=self.types.get(name, bool if name == "is_category" else np.float64))
+        return np.zeros(shape, dtype=self.types.get(name, np.float64))
 
     def _resize(self, **sizes: int) -> None:
         """Give arrays other sizes; what they held stays at the same places."""
@@ -270,6 +273,11 @@ class GrowingTree:
             kind = "replace" if event[0] == REPLACE else "split"
             self.log.append(SplitEvent(kind, int(event[1]), int(event[2]), int(event[3]), *event[4:]))
         self.arrays["counters"][N_EVENTS] = 0
+        if len(self.log) > 2 * MOST_REPLACED + self.n_nodes:
+            # Splits are as many as inner nodes; tests can be replaced for ever.
+            replaced = [event for event in self.log if event.kind == "replace"]
+            forgotten = set(map(id, replaced[:-MOST_REPLACED]))
+            self.log = [event for event in self.log if id(event) not in forgotten]
 
     def widen(self, n_features: int, n_outputs: int) -> None:
         """Make room for features and classes that have not been there before."""
@@ -286,7 +294,8 @@ class GrowingTree:
         ----------
         sibling : another category of the same source, or None: rows that had that one were 0 in the new column
         """
-        self.arrays["is_category"][column] = True
+        is_category = self.arrays["is_category"]
+        is_category[column] = is_category.max() + 1 if sibling is None else is_category[sibling]
         if sibling is not None:
             self._copy_as_zeros(column, sibling)
 

@@ -229,7 +229,9 @@ class RealTree(Tree):
             errors = [target - leaf.model @ z, target - leaf.mean]
             if leaf.weight > 0.0:
                 leaf.scores = [self.fading**weight * s + e**2 for s, e in zip(leaf.scores, errors, strict=True)]
-            leaf.model = leaf.model + (1.0 - (1.0 - self.rate) ** weight) * errors[0] * z / (z @ z)
+                leaf.model = leaf.model + (1.0 - (1.0 - self.rate) ** weight) * errors[0] * z / (z @ z)
+            else:
+                leaf.model = leaf.model + np.eye(1, len(leaf.model))[0] * target
             self.rows.add(x, target, weight)
         for node in path:
             before = node.mean

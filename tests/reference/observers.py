@@ -127,7 +127,13 @@ def best_class_test(seen, before, is_category, min_fraction=0.0, is_gini=False):
         if tests:
             best.append(max(tests, key=lambda test: test[2]))
     best.sort(key=lambda test: test[2])
-    return *best[-1], best[-2][2] if len(best) > 1 else -math.inf
+    return *best[-1], max((t[2] for t in rivals(best, is_category)), default=-math.inf)
+
+
+def rivals(tests, is_category):
+    """All but the last, less those on other categories of its source."""
+    source = is_category[tests[-1][0]] if tests[-1][0] >= 0 else 0
+    return [t for t in tests[:-1] if not (source and t[0] >= 0 and is_category[t[0]] == source)]
 
 
 # ------------------------------------------------------------------ real targets
@@ -185,7 +191,7 @@ def best_real_test(seen, is_category, min_fraction=0.0, n_bins=64):
             best.append(found)
     best.sort(key=lambda test: test[2])
     feature, threshold, merit, sides = best[-1]
-    return feature, threshold, merit, best[-2][2] if len(best) > 1 else 0.0, sides
+    return feature, threshold, merit, max((t[2] for t in rivals(best, is_category)), default=0.0), sides
 
 
 def real_merit(seen, j, threshold, n_bins=64):

@@ -1,11 +1,12 @@
 """Hoeffding trees: parameters, limits, the log of splits and the tree behind it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from softwood import export_text
 from softwood.inspect.nodes import node_table
-from softwood.stream import SEA, Agrawal
+from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier
 from tests.stream.test_model import (
     HARD,
     HoeffdingTreeClassifier,
@@ -180,3 +181,34 @@ def test_streams_with_text_and_numbers():
         model = HoeffdingTreeClassifier()
         assert np.isfinite(model.test_then_train(X, y, classes=np.unique(y))).all()
         assert model.score(X, y) > 0.6
+
+
+@pytest.mark.parametrize("model_class", [HoeffdingTreeClassifier, SoftHoeffdingTreeClassifier])
+def test_categories_of_one_column_do_not_compete_with_one_another(model_class):
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "blue"], size=600)
+    X = pd.DataFrame({"noise": rng.normal(size=600), "colour": colour})
+    model = model_class(grace_period=200, tau=0.0).fit(X, colour == "red")
+    first = model.log_[0]
+    assert model.columns_.names[first.feature].startswith("colour=")
+    assert first.n_samples <= 210
+    assert first.merit - first.second_merit > first.bound
+
+
+def test_the_first_target_is_predicted_at_once():
+    model = HoeffdingTreeRegressor().partial_fit([[0.0]], [7.0])
+    assert model.predict([[0.0]]).tolist() == [7.0]
+
+
+def test_the_log_forgets_the_oldest_of_endless_replacements(monkeypatch):
+    monkeypatch.setattr("softwood.stream.growth.MOST_REPLACED", 5)
+    model = SoftHoeffdingTreeClassifier(recheck_period=20, grace_period=20, delta=0.9, max_depth=1, random_state=0)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 2))
+    # the column that counts changes every 60 rows
+    y = X[np.arange(6000), (np.arange(6000) // 60) % 2] > 0
+    model.fit(X, y)
+    kinds = [event.kind for event in model.log_]
+    assert kinds.count("split") == model.growth_.n_inner
+    assert 5 <= kinds.count("replace") <= 2 * 5 + 3
+    assert model.log_[-1].n_samples > 5000
