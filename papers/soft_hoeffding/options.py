@@ -134,8 +134,8 @@ def table(rows: list[dict[str, Any]]) -> str:
             f"{'' if option == 'as published' else f'{wins} of {len(streams)}'} | "
             f"{np.mean(shares) if shares else np.nan:.3f} | {np.mean([r['n_inner'] for r in own]):.0f} |"
         )
-    longest = max(n_samples.values())
-    return "\n".join([*lines, "", f"{len(n_samples)} streams, up to {longest:,} rows each.".replace(",", " ")])
+    longest = f"{max(n_samples.values()):_}".replace("_", " ")
+    return "\n".join([*lines, "", f"{len(n_samples)} streams, up to {longest} rows each."])
 
 
 def main() -> None:
