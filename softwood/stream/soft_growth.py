@@ -172,13 +172,18 @@ class SoftGrowingTree(GrowingTree):
         if not is_class:
             target = self.arrays["target_scaler"]
             values = target[1, 0] + values * math.sqrt(target[3, 0])
+        # An inner node shows the mean of its leaves; children have higher numbers than their parents.
+        for node in np.flatnonzero(inner)[::-1]:
+            sides = nodes[node, [LEFT, RIGHT]]
+            mass = numbers[sides, WEIGHT]
+            values[node] = np.average(values[sides], axis=0, weights=mass if mass.sum() > 0 else None)
         passed = numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], np.finfo(float).tiny)
         # Gates of the complete tree have no test; any test does where its part is 0.
         has_test = inner & (nodes[:, FEATURE] >= 0)
         return SoftTree.from_nodes(
             children_left=nodes[:, LEFT],
             children_right=nodes[:, RIGHT],
-            value=np.where(inner[:, None], 0.0, values),
+            value=values,
             n_features=self.n_features,
             gate=np.where(inner, Gate.BLEND, Gate.LEAF),
             feature=np.where(has_test, nodes[:, FEATURE], np.where(inner, 0, -1)),

@@ -233,3 +233,12 @@ def test_batches_are_something_else_than_parts(model_class):
     for i in range(len(X)):
         learn(rows, X[i : i + 1], y[i : i + 1], **({"classes": np.unique(y)} if is_classifier(rows) else {}))
     assert_same_model(mean, rows)
+
+
+def test_inner_nodes_of_a_snapshot_show_the_mean_of_their_leaves():
+    X, y = SEA(seed=0).take(2000)
+    model = SoftHoeffdingTreeClassifier(random_state=0).fit(X, y)
+    tree = model.tree_
+    sides = [tree.children_left[0], tree.children_right[0]]
+    assert tree.value[0] == pytest.approx(np.average(tree.value[sides], axis=0, weights=tree.mass[sides]))
+    assert tree.children_left[0] < 0 or len(np.unique(tree.value[:, 0])) > 2
