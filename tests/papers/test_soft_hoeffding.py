@@ -188,8 +188,8 @@ def test_expectations():
     scores |= {(s, "sohot"): [0.4, 0.42] for s in STREAMS[:11]}
     answers = [line.split(" | ")[-2:] for line in summary.expectations(made_up(scores))[2:]]
     assert answers == [
-        ["on 11 of 19 (published, on the same 19: 11)", "no |"],
-        ["on 17 of 17", "yes |"],
+        ["on 11 of 19, surely on 11 (published, on the same 19: 11)", "no |"],
+        ["on 17 of 17, surely on 17", "yes |"],
         ["0.812 times", "yes |"],
     ]
 
