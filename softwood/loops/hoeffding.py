@@ -84,6 +84,8 @@ from softwood.loops.stream_layout import (
 # Numbers beyond this count as it in running means, and differences beyond its root in running variances.
 LARGEST = 1e300
 LARGEST_ROOT = 1e150
+# A leaf with less weight than this predicts its mean, unless it is told to use its linear model.
+FEW = 50.0
 
 
 @compiled
@@ -425,7 +427,8 @@ def leaf_target(row, nodes, numbers, models, scaler, settings, node):
     if how == PLAIN:
         return mean, mean
     linear = mean + linear_prediction(row, scaler[1], scaler[2], models[node])
-    if how == MODEL or numbers[node, MODEL_SCORE] <= numbers[node, PLAIN_SCORE]:
+    is_known = numbers[node, WEIGHT] >= FEW
+    if how == MODEL or (is_known and numbers[node, MODEL_SCORE] <= numbers[node, PLAIN_SCORE]):
         return linear, linear
     return mean, linear
 

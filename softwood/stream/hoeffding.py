@@ -162,7 +162,7 @@ class HoeffdingTreeRegressor(StreamRegressorBase):
         delta: float = 1e-7,
         tau: float = 0.05,
         leaf_prediction: str = "adaptive",
-        learning_rate: float = 0.05,
+        learning_rate: float = 0.1,
         model_selector_decay: float = 0.95,
         min_branch_fraction: float = 0.01,
         max_inner_nodes: int | None = None,

@@ -216,7 +216,9 @@ class RealTree(Tree):
 
     def predict(self, x):
         leaf = self.path(x)[-1]
-        is_linear = self.how == "model" or (self.how == "adaptive" and leaf.scores[0] <= leaf.scores[1])
+        is_linear = self.how == "model" or (
+            self.how == "adaptive" and leaf.weight >= 50.0 and leaf.scores[0] <= leaf.scores[1]
+        )
         return leaf.model @ self.standardised(x) if is_linear else leaf.mean
 
     def learn(self, x, target, weight):
