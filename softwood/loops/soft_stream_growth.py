@@ -272,7 +272,9 @@ def check_test(
             stats, slots, slot, old, numbers[node, THRESHOLD], impurity(seen[slot], settings[CRITERION]),
             is_category[old], 0.0, settings[CRITERION],
         )  # fmt: skip
-        is_surely_better = merit - max(now, 0.0) > bound
+        # of no use at all if all rows are on one side now
+        now = max(now, 0.0)
+        is_surely_better = merit - now > bound
     else:
         now = real_merit(stats, slot, old, numbers[node, THRESHOLD])
         is_surely_better = merit > 0.0 and now / merit < 1.0 - bound
