@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import subprocess
@@ -78,3 +79,29 @@ def write_page(page: Path, name: str, text: str) -> None:
     old = page.read_text(encoding="utf-8")
     new = old[: old.index(begin) + len(begin)] + "\n" + text + old[old.index(end) :]
     page.write_text(new, encoding="utf-8")
+
+
+def run_rows(
+    name: str, description: str | None, peer: str, heading: str, rows: dict[str, Callable[[Path | None], list[str]]]
+) -> None:
+    """The command of a benchmark: print the lines of its rows, and put their table into a page.
+
+    Parameters
+    ----------
+    name : of the markers in the page
+    peer : what the Python of ``--peer-python``, which every row gets, must have
+    heading : of the table
+    rows : what can be measured, by name
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer-python", type=Path, help=f"Python of an environment with {peer}")
+    parser.add_argument("--only", nargs="+", choices=[*rows], help="only these rows")
+    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
+    options = parser.parse_args()
+    lines = [heading, "|---" * (heading.count("|") - 1) + "|"]
+    for row in options.only or rows:
+        found = rows[row](options.peer_python)
+        lines += found
+        print("\n".join(found), flush=True)
+    if options.write:
+        write_page(options.write, name, "\n".join(lines) + f"\n\n{machine()}, one thread\n")

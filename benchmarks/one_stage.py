@@ -10,12 +10,11 @@ found once in a pass. Data are synthetic and seeded.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from measuring import blobs, machine, seconds, write_page
+from measuring import blobs, run_rows, seconds
 from sklearn.datasets import load_breast_cancer
 
 from softwood import OneStageTreeClassifier
@@ -140,21 +139,5 @@ def row_depth(python: Path | None) -> list[str]:
 ROWS: dict[str, Callable[[Path | None], list[str]]] = {"peer": row_peer, "fit": row_fit, "depth": row_depth}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer-python", type=Path, help="Python of an environment with torch")
-    parser.add_argument("--only", nargs="+", choices=[*ROWS], help="only these rows")
-    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
-    options = parser.parse_args()
-    lines = ["| work | ours | PyTorch | ratio |", "|---|---|---|---|"]
-    for name in options.only or ROWS:
-        found = ROWS[name](options.peer_python)
-        lines += found
-        print("\n".join(found), flush=True)
-    text = "\n".join(lines) + f"\n\n{machine()}, one thread\n"
-    if options.write:
-        write_page(options.write, "one_stage", text)
-
-
 if __name__ == "__main__":
-    main()
+    run_rows("one_stage", __doc__, "torch", "| work | ours | PyTorch | ratio |", ROWS)

@@ -9,7 +9,6 @@ held-out rows. Without --peer-python the rows that need it are left out.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import tempfile
 import time
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measuring import Data, blobs, machine, seconds, write_page
+from measuring import Data, blobs, run_rows, seconds
 
 from softwood import SoftTreeClassifier, SoftTreeRegressor
 
@@ -130,21 +129,5 @@ def row_growth(python: Path | None) -> list[str]:
 ROWS: dict[str, Callable[[Path | None], list[str]]] = {"peer": row_peer, "large": row_large, "growth": row_growth}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer-python", type=Path, help="Python of an environment with neural-trees")
-    parser.add_argument("--only", nargs="+", choices=[*ROWS], help="only these rows")
-    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
-    options = parser.parse_args()
-    lines = ["| work | time | result | more |", "|---|---|---|---|"]
-    for name in options.only or ROWS:
-        found = ROWS[name](options.peer_python)
-        lines += found
-        print("\n".join(found), flush=True)
-    text = "\n".join(lines) + f"\n\n{machine()}, one thread\n"
-    if options.write:
-        write_page(options.write, "soft_tree", text)
-
-
 if __name__ == "__main__":
-    main()
+    run_rows("soft_tree", __doc__, "neural-trees", "| work | time | result | more |", ROWS)

@@ -9,7 +9,6 @@ run in its fastest way, the loop in Java over its own generators. Streams are sy
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import machine, write_page
+from measuring import run_rows
 
 from softwood.stream import (
     AS_PUBLISHED,
@@ -189,21 +188,5 @@ ROWS: dict[str, Callable[[Path | None], list[str]]] = {
 }  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--peer-python", type=Path, help="Python of an environment with CapyMOA")
-    parser.add_argument("--only", nargs="+", choices=[*ROWS], help="only these rows")
-    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
-    options = parser.parse_args()
-    lines = ["| work | rows per second | peer's | ratio | target | met |", "|---|---|---|---|---|---|"]
-    for name in options.only or ROWS:
-        found = ROWS[name](options.peer_python)
-        lines += found
-        print("\n".join(found), flush=True)
-    text = "\n".join(lines) + f"\n\n{machine()}, one thread\n"
-    if options.write:
-        write_page(options.write, "streams", text)
-
-
 if __name__ == "__main__":
-    main()
+    run_rows("streams", __doc__, "CapyMOA", "| work | rows per second | peer's | ratio | target | met |", ROWS)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.gates import Gate
-from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS, TOTAL
+from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.stream_layout import FEATURE, LEFT, MEAN, N_NODES, OWNER, RIGHT, SLOT, SPREAD, THRESHOLD, WEIGHT
 from softwood.stream.growth import GrowingTree
+from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.tree import SoftTree
 
 __all__ = ["HoeffdingClassTree", "HoeffdingRealTree"]
@@ -73,9 +74,7 @@ class HoeffdingClassTree(HoeffdingTree):
         return counts.sum(axis=1) - counts.max(axis=1)
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
-        stats = self.arrays["stats"]
-        stats[:, column] = 0.0
-        stats[:, column, :, 0] = stats[:, sibling, :, 0]
+        zeros_in_normals(self.arrays["stats"], column, sibling)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         from softwood.loops.hoeffding import learn_classes
@@ -118,16 +117,8 @@ class HoeffdingRealTree(HoeffdingTree):
         return self.arrays["numbers"][nodes, SPREAD]
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
-        from softwood.loops.observers import add_sides
-
-        stats, sides = self.arrays["stats"], np.zeros((2, 3))
-        stats[:, column] = 0.0
-        self.arrays["scaler"][:, column] = 0.0
-        self.arrays["scaler"][0, column] = self.arrays["scaler"][0, sibling]
-        for slot in range(len(stats)):
-            add_sides(stats, slot, sibling, N_BINS - 1, sides)
-            stats[slot, column, 0] = sides[0]
-            stats[slot, column, N_BINS, TOTAL] = sides[0, 0]
+        zeros_in_scaler(self.arrays["scaler"], column, sibling)
+        zeros_in_histograms(self.arrays["stats"], column, sibling)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         from softwood.loops.hoeffding import learn_targets

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from softwood.gates import Gate
-from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS, TOTAL
+from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.stream_layout import (
     ALPHA_AT,
     BIAS_AT,
@@ -35,6 +35,7 @@ from softwood.loops.stream_layout import (
 )
 from softwood.stream.growth import GrowingTree
 from softwood.stream.hoeffding_growth import N_BINS
+from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.tree import SoftTree
 
 __all__ = ["SoftClassTree", "SoftRealTree"]
@@ -110,9 +111,7 @@ class SoftGrowingTree(GrowingTree):
         return self.arrays["numbers"][nodes, WEIGHT]
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
-        scaler = self.arrays["scaler"]
-        scaler[:, column] = 0.0
-        scaler[0, column] = scaler[0, sibling]
+        zeros_in_scaler(self.arrays["scaler"], column, sibling)
 
     @property
     def _target_scaler(self) -> np.ndarray | None:
@@ -232,9 +231,7 @@ class SoftClassTree(SoftGrowingTree):
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         super()._copy_as_zeros(column, sibling)
-        stats = self.arrays["stats"]
-        stats[:, column] = 0.0
-        stats[:, column, :, 0] = stats[:, sibling, :, 0]
+        zeros_in_normals(self.arrays["stats"], column, sibling)
 
 
 class SoftRealTree(SoftGrowingTree):
@@ -243,12 +240,5 @@ class SoftRealTree(SoftGrowingTree):
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS)}
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
-        from softwood.loops.observers import add_sides
-
         super()._copy_as_zeros(column, sibling)
-        stats, sides = self.arrays["stats"], np.zeros((2, 3))
-        stats[:, column] = 0.0
-        for slot in range(len(stats)):
-            add_sides(stats, slot, sibling, N_BINS - 1, sides)
-            stats[slot, column, 0] = sides[0]
-            stats[slot, column, N_BINS, TOTAL] = sides[0, 0]
+        zeros_in_histograms(self.arrays["stats"], column, sibling)
