@@ -7,6 +7,7 @@ import pytest
 from softwood import export_text
 from softwood.inspect.nodes import node_table
 from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier
+from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept, assert_wrong_values_are_told_by_name
 from tests.stream.test_model import (
     HARD,
     HoeffdingTreeClassifier,
@@ -45,10 +46,7 @@ def with_parameters(names):
 
 @pytest.mark.parametrize(("model_class", "name"), with_parameters(WRONG))
 def test_wrong_values_are_told_by_name(model_class, name):
-    X, y = problem(model_class, n=4)
-    for value in WRONG[name]:
-        with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
-            learn(model_class(**{name: value}), X, y)
+    assert_wrong_values_are_told_by_name(model_class, name, WRONG[name])
 
 
 @both
@@ -146,14 +144,7 @@ def test_the_log_tells_the_tree(model_class):
 
 @both
 def test_limits_of_nodes_and_depth(model_class):
-    X, y = problem(model_class, n=4000)
-    for n in (0, 1, 5):
-        model = learn(small(model_class, max_inner_nodes=n, max_depth=None), X, y)
-        assert model.tree_.n_nodes == 2 * n + 1
-    for depth in (0, 1, 3):
-        model = learn(small(model_class, max_depth=depth), X, y)
-        assert model.get_depth() == depth
-        assert np.isfinite(answer(model, X)).all()
+    assert_limits_of_nodes_and_depth_are_kept(model_class, 4000)
 
 
 @both

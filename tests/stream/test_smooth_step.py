@@ -6,6 +6,7 @@ import pytest
 from softwood import export_text
 from softwood.inspect.nodes import node_table
 from softwood.stream import SEA
+from tests.stream.asserts import assert_wrong_values_are_told_by_name
 from tests.stream.test_model import COMPLETE, SmoothStepTreeClassifier, answer, learn, problem, small
 from tests.stream.test_soft_hoeffding import check_snapshot
 
@@ -26,10 +27,7 @@ WRONG = {
 @both
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_values_are_told_by_name(model_class, name):
-    X, y = problem(model_class, n=4)
-    for value in WRONG[name]:
-        with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
-            learn(model_class(**{name: value}), X, y)
+    assert_wrong_values_are_told_by_name(model_class, name, WRONG[name])
 
 
 @both

@@ -7,6 +7,7 @@ from sklearn.base import is_classifier
 from softwood import export_text
 from softwood.inspect.nodes import node_table
 from softwood.stream import AS_PUBLISHED, SEA
+from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept, assert_wrong_values_are_told_by_name
 from tests.stream.test_hoeffding import assert_log_tells_the_tree
 from tests.stream.test_model import (
     SOFT,
@@ -53,10 +54,7 @@ WRONG = {
 @both
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_values_are_told_by_name(model_class, name):
-    X, y = problem(model_class, n=4)
-    for value in WRONG[name]:
-        with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
-            learn(model_class(**{name: value}), X, y)
+    assert_wrong_values_are_told_by_name(model_class, name, WRONG[name])
 
 
 @both
@@ -175,14 +173,7 @@ def test_the_log_tells_the_tree(model_class, recheck):
 
 @both
 def test_limits_of_nodes_and_depth(model_class):
-    X, y = problem(model_class, n=3000)
-    for n in (0, 1, 5):
-        model = learn(small(model_class, max_inner_nodes=n), X, y)
-        assert model.tree_.n_nodes == 2 * n + 1
-    for depth in (0, 1, 3):
-        model = learn(small(model_class, max_depth=depth), X, y)
-        assert model.get_depth() == depth
-        assert np.isfinite(answer(model, X)).all()
+    assert_limits_of_nodes_and_depth_are_kept(model_class, 3000)
 
 
 @both
