@@ -24,7 +24,7 @@ _ROWS_PER_THREAD = 500
 class SoftForest(NodeArrays):
     """Trees side by side: the arrays of `SoftTree`, one tree after the other.
 
-    A prediction is ``base + scale * (sum of the trees' predictions)``: the mean of a forest, or the sum of a boosted
+    A prediction is ``base + factor * (sum of the trees' predictions)``: the mean of a forest, or the sum of a boosted
     ensemble. Nodes are numbered within their tree; node ``k`` of tree ``t`` is entry ``offsets[t] + k``.
 
     Attributes
@@ -36,8 +36,8 @@ class SoftForest(NodeArrays):
     base : (n_outputs,) float64
     is_mean : bool
         Whether the trees are averaged, or added up.
-    children_left, ..., impurity, n_features, shapes, cutoff
-        As in `SoftTree`.
+    children_left, ..., impurity, n_features, shapes, cutoff, center, scale
+        As in `SoftTree`; the last five are the same in all trees.
 
     Examples
     --------
@@ -75,6 +75,8 @@ class SoftForest(NodeArrays):
     n_features: int
     shapes: KernelShapes
     cutoff: float
+    center: np.ndarray | None = None
+    scale: np.ndarray | None = None
 
     @classmethod
     def mean(cls, trees: Sequence[SoftTree]) -> SoftForest:
@@ -114,6 +116,8 @@ class SoftForest(NodeArrays):
             n_features=first.n_features,
             shapes=first.shapes,
             cutoff=first.cutoff,
+            center=first.center,
+            scale=first.scale,
             **arrays,
         )
 
@@ -132,6 +136,9 @@ class SoftForest(NodeArrays):
             raise ValueError(f"output must hold a number of at least 0 for each of {n_trees} trees.")
         if self.base.ndim != 1 or np.any(self.output + self.value.shape[1] > len(self.base)):
             raise ValueError("base must have an entry for each output that a tree adds to.")
+        for name, array in (("center", self.center), ("scale", self.scale)):
+            if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
+                raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -144,7 +151,8 @@ class SoftForest(NodeArrays):
         arrays: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[part] for name in names
         }
-        return SoftTree(**arrays, n_features=self.n_features, shapes=self.shapes, cutoff=self.cutoff)
+        common = ("n_features", "shapes", "cutoff", "center", "scale")
+        return SoftTree(**arrays, **{name: getattr(self, name) for name in common})
 
     def __iter__(self) -> Iterator[SoftTree]:
         return (self[number] for number in range(len(self)))
@@ -174,7 +182,7 @@ class SoftForest(NodeArrays):
         return len(self.base)
 
     @property
-    def scale(self) -> float:
+    def factor(self) -> float:
         """Factor on the sum of the trees' predictions."""
         return 1.0 / len(self) if self.is_mean else 1.0
 
@@ -190,14 +198,14 @@ class SoftForest(NodeArrays):
         n_jobs : threads, over rows; the prediction does not depend on it
         """
         out = self.sum_of(np.arange(len(self)), X, widths=widths, n_jobs=n_jobs)
-        out *= self.scale
+        out *= self.factor
         out += self.base
         return out
 
     def sum_of(
         self, trees: np.ndarray, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Sum of the predictions of the trees with these numbers, (n_rows, n_outputs), without `base` and `scale`."""
+        """Sum of the predictions of the trees with these numbers, (n_rows, n_outputs), without `base` and `factor`."""
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         self._add_trees(X, widths, trees, out, n_jobs)
@@ -240,7 +248,7 @@ class SoftForest(NodeArrays):
         out = np.zeros((len(X), self.n_outputs, self.n_features))
         for tree, first in zip(self, self.output, strict=True):
             out[:, first : first + tree.n_outputs] += tree.input_gradient(X, widths=widths)
-        return self.scale * out
+        return self.factor * out
 
     # Reading
 
@@ -341,4 +349,14 @@ def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:
             and np.array_equal(tree.shapes.cdfs, first.shapes.cdfs)
         ):
             raise ValueError("All trees of a SoftForest must have the same table of kernel shapes.")
+        for name in ("center", "scale"):
+            if not _is_same(getattr(tree, name), getattr(first, name)):
+                raise ValueError(
+                    f"All trees of a SoftForest must have the same {name}: either None, or the same numbers. "
+                    f"Got {getattr(first, name)} and {getattr(tree, name)}."
+                )
     return first
+
+
+def _is_same(one: np.ndarray | None, other: np.ndarray | None) -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))

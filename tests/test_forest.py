@@ -221,8 +221,8 @@ def test_means_of_any_number_of_trees_are_put_together():
     trees = [random_tree(0, n_leaves=2)] * 60
     for n in (49, 11, 3):
         both = SoftForest.mean(trees[:n]).with_trees_of(SoftForest.mean(trees[n:]))
-        assert both.scale == 1 / 60
-    assert SoftForest.mean(trees).first(49).scale == 1 / 49
+        assert both.factor == 1 / 60
+    assert SoftForest.mean(trees).first(49).factor == 1 / 49
 
 
 # ------------------------------------------------------------------ other answers
@@ -270,6 +270,58 @@ def test_importances_are_means_over_trees_that_have_a_split():
     np.testing.assert_allclose(found, expected / expected.sum())
     assert found.sum() == pytest.approx(1.0)
     assert SoftForest.mean([trees[2]] * 3).feature_importances().tolist() == [0, 0, 0]
+
+
+@pytest.mark.tiny
+def test_importances_do_not_depend_on_units():
+    """A weight of an oblique gate is compared with others in standard deviations of its column."""
+    units, spread = np.array([1e-3, 1.0, 1e5]), np.array([1.0, 2.0, 0.5])
+    trees = trees_of("oblique")
+    plain = [replace(tree, center=np.zeros(3), scale=spread) for tree in trees]
+    other = [replace(tree, weights=tree.weights / units, center=np.zeros(3), scale=spread * units) for tree in trees]
+    forest = SoftForest.mean(plain)
+    np.testing.assert_allclose(forest.feature_importances(), SoftForest.mean(other).feature_importances())
+    np.testing.assert_allclose(
+        SoftForest.sum(plain, np.zeros(5), np.zeros(2)).feature_importances(),
+        SoftForest.sum(other, np.zeros(5), np.zeros(2)).feature_importances(),
+    )
+    expected = np.mean([plain[k].feature_importances() for k in (0, 1, 3, 4)], axis=0)
+    np.testing.assert_allclose(forest.feature_importances(), expected)
+
+
+@pytest.mark.tiny
+def test_center_and_scale_stay_with_the_trees():
+    center, scale = np.array([1.0, 0.0, -2.0]), np.array([2.0, 0.0, 0.5])
+    trees = [replace(tree, center=center, scale=scale) for tree in trees_of("oblique")]
+    mean, total = SoftForest.mean(trees), SoftForest.sum(trees, np.zeros(5), np.zeros(2))
+    for forest in (mean, total, mean.first(2), total.first(2), mean.first(2).with_trees_of(mean), mean.crisp()):
+        np.testing.assert_array_equal(forest.center, center)
+        np.testing.assert_array_equal(forest.scale, scale)
+    assert all(is_same(one, other) for one, other in zip(mean, trees, strict=True))
+    assert is_same(pickle.loads(pickle.dumps(mean)), mean)
+    assert SoftForest.mean(trees_of()).center is None
+    assert SoftForest.mean(trees_of()).scale is None
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("name", ["center", "scale"])
+@pytest.mark.parametrize("array", [None, np.array([1.0, 2.0, 4.0])])
+def test_trees_with_another_center_or_scale(name, array):
+    tree = replace(random_tree(0), center=np.array([1.0, 2.0, 3.0]), scale=np.array([1.0, 2.0, 3.0]))
+    other = replace(tree, **{name: array})
+    with pytest.raises(ValueError, match=f"All trees of a SoftForest must have the same {name}"):
+        SoftForest.mean([tree, tree, other])
+    with pytest.raises(ValueError, match=f"All trees of a SoftForest must have the same {name}"):
+        SoftForest.mean([other]).with_trees_of(SoftForest.mean([tree]))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("name", ["center", "scale"])
+@pytest.mark.parametrize("array", [np.zeros(2), np.zeros((1, 3)), np.array([0.0, np.nan, 0.0])])
+def test_center_and_scale_are_checked(name, array):
+    forest = SoftForest.mean(trees_of())
+    with pytest.raises(ValueError, match=f"{name} must have 3 finite numbers, got"):
+        replace(forest, **{name: array})
 
 
 @pytest.mark.tiny

@@ -67,6 +67,14 @@ def test_a_weight_is_a_repetition(kind):
     assert np.array_equal(answer(weighted, X), answer(repeated, X))
 
 
+@pytest.mark.parametrize("kind", BOTH)
+def test_importances_do_not_depend_on_units(kind):
+    X, y = problem(kind)
+    one, other = small(kind).fit(X, y), small(kind).fit(X * [2.0**-10, 1.0, 2.0**14, 2.0], y)
+    np.testing.assert_allclose(one.feature_importances_, other.feature_importances_, rtol=1e-6)
+    assert np.count_nonzero(one.feature_importances_) > 1
+
+
 def test_a_forest_is_better_than_its_tree():
     X, y = load_digits(return_X_y=True)
     train, test = slice(0, 900), slice(900, 1500)
