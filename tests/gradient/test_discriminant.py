@@ -212,12 +212,19 @@ def test_weights_are_repetition_in_any_order(class_weight, seed):
     assert_same_tree(one.tree_, other.tree_)
 
 
-@pytest.mark.parametrize("units", [1e-300, 1e-5, 1e9, 1e300, [1e-200, 1.0, 1e7]])
+@pytest.mark.parametrize("units", [2.0**-996, 2.0**-17, 2.0**30, 2.0**996, [2.0**-664, 1.0, 2.0**23]])
 def test_units_do_not_matter(units):
     X, y = gaussians()
     one, other = model().fit(X, y), model().fit(X * units, y)
-    assert np.array_equal(one.predict(X), other.predict(X * units))
-    np.testing.assert_allclose(one.feature_importances_, other.feature_importances_, rtol=1e-6)
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X * units))  # powers of two do not round
+    np.testing.assert_array_equal(one.feature_importances_, other.feature_importances_)
+
+
+@pytest.mark.parametrize("units", [1e-300, 1e-5, 1e300, [1e-200, 3.0, 1e7]])
+def test_any_unit_is_as_good(units):
+    X, y = gaussians()
+    one, other = model().fit(X, y), model().fit(X * units, y)
+    assert other.score(X * units, y) == pytest.approx(one.score(X, y), abs=0.02)
 
 
 def test_seeds():
