@@ -112,9 +112,9 @@ def test_dear_splits_are_fewer(model_class, architecture):
     n_splits = []
     for cost in (0.0, 10.0):
         model = small(model_class, architecture=architecture, split_cost=cost, max_depth=4, max_epochs=30, warm_up=0)
-        n_splits.append(model.fit(X, y).history_[-1]["n_splits"])
-    assert n_splits[1] < n_splits[0]
-    assert n_splits[1] >= 1  # the root is not pruned by a price
+        n_splits.append([line["n_splits"] for line in model.fit(X, y).history_])
+    assert np.mean(n_splits[1]) < 0.5 * np.mean(n_splits[0])  # single passes go up and down
+    assert min(n_splits[1]) == 1  # the root is not pruned by a price
 
 
 @one_stage_both
