@@ -7,12 +7,13 @@ fit time is applied unchanged at predict time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from softwood.parameters import parameter_error
 
@@ -20,6 +21,9 @@ __all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_growing_table"
 
 # More categories than this are an identifier or free text rather than a category; each would become a column.
 MAX_CATEGORIES = 255
+
+# Types of single cells that are dates and the like; pandas' own are of these, or called Period.
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True)
@@ -71,23 +75,30 @@ def read_table(
     matrix : (n_rows, n_encoded) float64 in C order, nan where missing
     columns : how it was made
     """
-    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
-    if reset:
-        wanted = _categorical_mask(estimator, X, categorical_features, frame)
-    else:
-        assert columns is not None
-        wanted = np.array([c is not None for c in columns.categories], dtype=bool)
-    if frame:
-        _refuse_dates(X, wanted, estimator)
+    X, frame, wanted = _with_categories(estimator, X, categorical_features, None if reset else columns)
     if not wanted.any():
-        matrix = validate_data(
-            estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=1
-        )
-        names = _input_names(estimator, matrix.shape[1])
-        _refuse_infinity(matrix, names)
-        if columns is None:
-            columns = Columns(names, np.arange(matrix.shape[1]), (None,) * matrix.shape[1], names)
-        return matrix, columns
+        try:
+            matrix = validate_data(
+                estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=1
+            )
+        except (TypeError, ValueError) as error:
+            cells = _cells(X, frame)
+            if cells is None:
+                raise
+            validate_data(estimator, cells, reset=reset, skip_check_array=True)  # other columns are told first
+            named = _first_not_number(cells, estimator)
+            if named is not None:
+                raise named from error
+            if isinstance(error, ValueError):
+                raise
+            # Numbers, and missing values of a kind that becomes no float by itself: column by column.
+            X, wanted = cells, np.zeros(cells.shape[1], dtype=bool)
+        else:
+            names = _input_names(estimator, matrix.shape[1])
+            _refuse_infinity(matrix, names)
+            if columns is None:
+                columns = Columns(names, np.arange(matrix.shape[1]), (None,) * matrix.shape[1], names)
+            return matrix, columns
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     n_rows = X.shape[0]
     if n_rows == 0:
@@ -134,17 +145,9 @@ def read_growing_table(
     -------
     matrix, and `columns` with the new categories
     """
-    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
-    if columns is None:
-        wanted = _categorical_mask(estimator, X, categorical_features, frame)
-    else:
-        wanted = np.array([c is not None for c in columns.categories], dtype=bool)
+    X, _, wanted = _with_categories(estimator, X, categorical_features, columns)
     if not wanted.any():
         return read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
-    if frame:
-        _refuse_dates(X, wanted, estimator)
-    elif not hasattr(X, "shape"):
-        X = np.array(X, dtype=object)
     validate_data(estimator, X, reset=columns is None, skip_check_array=True)
     inputs = _input_names(estimator, X.shape[1])
     if X.shape[0] == 0:
@@ -188,30 +191,60 @@ def _input_names(estimator: Any, n: int) -> tuple[str, ...]:
     return tuple(f"x[{j}]" for j in range(n)) if names is None else tuple(str(name) for name in names)
 
 
+def _with_categories(
+    estimator: Any, X: Any, categorical_features: Any, columns: Columns | None
+) -> tuple[Any, bool, np.ndarray]:
+    """The table, whether it is a frame, and which of its columns are categories; what is no table is refused.
+
+    An array with categories is one of two dimensions; a list of rows becomes one of objects, so that numbers stay
+    numbers beside text.
+    """
+    if callable(getattr(X, "collect", None)) and not hasattr(X, "shape"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, whose rows are not computed yet; call .collect() and give the result to "
+            f"{type(estimator).__name__}."
+        )
+    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    if columns is None:
+        has_categories = categorical_features is not None and not isinstance(categorical_features, str)
+    else:
+        has_categories = any(c is not None for c in columns.categories)
+    if has_categories and not frame:
+        cells = X if hasattr(X, "shape") else np.array(X, dtype=object)
+        X = check_array(cells, dtype=None, ensure_all_finite=False, estimator=estimator, input_name="X")
+    if columns is None:
+        wanted = _categorical_mask(estimator, X, categorical_features, frame)
+    else:
+        wanted = np.array([c is not None for c in columns.categories], dtype=bool)
+    _refuse_dates(X, wanted, estimator, frame)
+    return X, frame, wanted
+
+
 def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.ndarray:
     """Which columns of the table are categories, (n_features_in,) bool."""
     shape = getattr(X, "shape", None)
     n = shape[1] if shape is not None and len(shape) == 2 else 0
+    chosen = wanted.tolist() if isinstance(wanted, np.ndarray) else wanted
+    is_list = isinstance(chosen, Iterable) and not isinstance(chosen, str | Mapping)
+    if not (is_list or wanted is None or (isinstance(wanted, str) and wanted == "from_dtype")):
+        expected = "'from_dtype', None, or a list of columns by name or number, or a mask"
+        raise parameter_error(estimator, "categorical_features", expected, wanted)
     if isinstance(wanted, str):
-        if wanted != "from_dtype":
-            raise parameter_error(
-                estimator, "categorical_features", "'from_dtype', None, or columns by name, number or mask", wanted
-            )
         return np.array([_is_text(X, j) for j in range(n)], dtype=bool) if frame else np.zeros(n, dtype=bool)
     mask = np.zeros(n, dtype=bool)
     if wanted is None:
         return mask
-    chosen = np.asarray(wanted)
-    if chosen.dtype == bool:
-        if chosen.shape != (n,):
+    chosen = list(chosen)
+    if chosen and all(isinstance(c, bool | np.bool_) for c in chosen):
+        if len(chosen) != n:
             raise parameter_error(estimator, "categorical_features", f"a mask of the {n} columns", wanted)
-        return chosen
+        return np.array(chosen, dtype=bool)
     names = [str(c) for c in X.columns] if frame else []
-    for column in chosen.tolist():
+    for column in chosen:
         if isinstance(column, str) and column in names:
             mask[names.index(column)] = True
-        elif isinstance(column, int) and 0 <= column < n:
-            mask[column] = True
+        elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < n:
+            mask[int(column)] = True
         else:
             raise parameter_error(estimator, "categorical_features", "columns of X by name or number", column)
     return mask
@@ -233,14 +266,29 @@ def _type_name(X: Any, j: int) -> str:
     return str(dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j]).lower()
 
 
-def _refuse_dates(X: Any, is_category: np.ndarray, estimator: Any) -> None:
-    """Dates and the like: say which column, rather than let a conversion fail."""
+def _refuse_dates(X: Any, is_category: np.ndarray, estimator: Any, frame: bool) -> None:
+    """Dates and the like: say which column, rather than let a conversion fail, or make numbers of them."""
+    dtype = getattr(X, "dtype", None)
+    if not frame and not (isinstance(dtype, np.dtype) and dtype.kind in "mMO" and len(X.shape) == 2):
+        return
     for j in range(min(X.shape[1], len(is_category))):  # a wrong number of columns is told later
-        kind = _type_name(X, j)
-        if not is_category[j] and kind.startswith(("date", "time", "period", "duration")):
-            raise ValueError(
-                f"Column {str(X.columns[j])!r} holds dates ({kind}); give {type(estimator).__name__} numbers."
-            )
+        if is_category[j]:
+            continue
+        kind = _type_name(X, j) if frame else str(dtype)
+        found = kind if kind.startswith(("date", "time", "period", "duration")) else None
+        if kind == "object":  # numpy's own dates would become numbers without a word
+            found = next((type(v).__name__ for v in _column(X, j)[0] if _is_date(v)), None)
+        if found is not None:
+            raise _date_error(str(X.columns[j]) if frame else f"x[{j}]", found, estimator)
+
+
+def _is_date(value: Any) -> bool:
+    is_period = type(value).__name__ == "Period"
+    return is_period or (isinstance(value, _DATES) and not is_missing_value(value))
+
+
+def _date_error(name: str, kind: str, estimator: Any) -> ValueError:
+    return ValueError(f"Column {name!r} holds dates ({kind}); give {type(estimator).__name__} numbers.")
 
 
 def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
@@ -274,10 +322,40 @@ def _numbers(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: A
     try:
         out[~is_missing] = values[~is_missing].astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}."
-        ) from error
+        named = _not_number(values, is_missing, name, estimator)
+        if named is None:
+            raise
+        raise named from error
     return out
+
+
+def _cells(X: Any, frame: bool) -> Any:
+    """A frame, or an array of objects or text, which can hold what is no number; None for all else."""
+    cells = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
+    is_array = isinstance(cells, np.ndarray) and cells.ndim == 2 and cells.dtype.kind in "OUS"
+    return cells if frame or is_array else None
+
+
+def _first_not_number(X: Any, estimator: Any) -> Exception | None:
+    """The error with the name of the first column that holds a cell which is no number; None if there is none."""
+    n = X.shape[1]
+    for j, name in enumerate(_input_names(estimator, n)[:n]):
+        named = _not_number(*_column(X, j), name, estimator)
+        if named is not None:
+            return named
+    return None
+
+
+def _not_number(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: Any) -> Exception | None:
+    """The error for the first cell of a column that is no number, of the type that `float` raises; None: all are."""
+    for value in values[~is_missing].tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError) as error:
+            if _is_date(value):  # in a list
+                return _date_error(name, type(value).__name__, estimator)
+            return type(error)(f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}.")
+    return None
 
 
 def _one_hot(

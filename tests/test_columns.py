@@ -121,7 +121,9 @@ def test_a_column_without_any_category():
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("categorical", [["kind"], [1], np.array([False, True]), (1,)])
+@pytest.mark.parametrize(
+    "categorical", [["kind"], [1], np.array([False, True]), (1,), {1}, np.array([1]), [np.int32(1)], [False, True]]
+)
 def test_columns_named_as_categories(categorical):
     frame = pd.DataFrame({"size": [1.0, 2.0, 3.0], "kind": [10, 20, 30]})
     reader = Reader(categorical)
@@ -141,7 +143,7 @@ def test_object_arrays():
     expected = [[1, 1, 0, 0], [nan, 0, 1, 0], [2.5, nan, nan, nan], [nan, 0, 0, 1]]
     assert np.array_equal(matrix, expected, equal_nan=True)
     assert np.array_equal(Reader().learn(cells[:, :1]), [[1], [nan], [2.5], [nan]], equal_nan=True)
-    with pytest.raises(ValueError, match="could not convert string to float: 'a'"):
+    with pytest.raises(ValueError, match=r"Column 'x\[1\]' .* for Reader: could not convert string to float: 'a'"):
         Reader().learn(cells)
 
 
@@ -186,6 +188,121 @@ def test_text_where_numbers_were_is_refused_by_name():
     reader.learn(pd.DataFrame({"size": [1.0, 2.0], "word": ["u", "v"]}))
     with pytest.raises(ValueError, match="Column 'size' was expected to hold numbers for Reader: could not convert"):
         reader.read(pd.DataFrame({"size": ["big", "small"], "word": ["u", "v"]}))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("make", [np.array, lambda cells: np.array(cells, dtype=str), list])
+def test_text_in_arrays_is_refused_by_name(make):
+    X = make([[1.0, 2.0, 3.0], [1.0, 2.0, "abc"]])
+    message = r"Column 'x\[2\]' was expected to hold numbers for \w+Reader|Reader: could not convert .* 'abc'"
+    with pytest.raises(ValueError, match=message):
+        Reader().learn(X)
+    with pytest.raises(ValueError, match=message):
+        GrowingReader().read(X)
+    reader = Reader()
+    reader.learn(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=message):
+        reader.read(X)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_text_in_frames_of_numbers_is_refused_by_name(frame):
+    reader = Reader()
+    reader.learn(frame({"size": [1.0, 2.0], "weight": [1.0, 2.0]}))
+    with pytest.raises(ValueError, match=r"Column 'weight' was expected to hold numbers for Reader: .* 'heavy'"):
+        reader.read(frame({"size": [1.0, 2.0], "weight": ["heavy", "light"]}))
+    # what is wrong with the columns comes first
+    with pytest.raises(ValueError, match="feature names should match"):
+        reader.read(frame({"size": [1.0, 2.0], "colour": ["red", "blue"]}))
+
+
+@pytest.mark.tiny
+def test_other_objects_are_refused_by_name():
+    cells = np.array([[1.0, 2.0], [1.0, {}]], dtype=object)
+    with pytest.raises(TypeError, match=r"Column 'x\[1\]' .* numbers for Reader: .* not 'dict'"):
+        Reader().learn(cells)
+    with pytest.raises(TypeError, match=r"Column 'b' .* numbers for Reader: .* not 'dict'"):
+        Reader().learn(pd.DataFrame(cells, columns=["a", "b"]))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
+def test_all_kinds_of_missing_values_beside_numbers(missing):
+    cells = np.array([[1.0, 2.0], [3, missing]], dtype=object)
+    expected = [[1, 2], [3, np.nan]]
+    for X in (cells, cells.tolist(), pd.DataFrame(cells, columns=["a", "b"])):
+        reader = Reader()
+        assert np.array_equal(reader.learn(X), expected, equal_nan=True)
+        assert np.array_equal(reader.read(X), expected, equal_nan=True)
+        assert np.array_equal(GrowingReader().read(X), expected, equal_nan=True)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[D]"])
+def test_dates_in_arrays_are_refused_by_name(kind):
+    X = np.arange(6).reshape(3, 2).astype(kind)
+    for read in (Reader().learn, GrowingReader().read, Reader([1]).learn):
+        with pytest.raises(ValueError, match=r"Column 'x\[0\]' holds dates \(" + kind[:5]):
+            read(X)
+    assert Reader([0, 1]).learn(X).shape == (3, 6)  # as categories they are as good as any other
+    reader = Reader()
+    reader.learn(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match=r"Column 'x\[0\]' holds dates"):
+        reader.read(X)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.datetime(2024, 1, 1), datetime.date(2024, 1, 1), datetime.timedelta(days=1), datetime.time(12),
+        pd.Timestamp("2024-01-01"), pd.Period("2024-01"), np.datetime64("2024-01-01"), np.timedelta64(1, "D"),
+    ],
+)  # fmt: skip
+def test_dates_among_objects_are_refused_by_name(value):
+    cells = np.array([[1.0, 2.0], [3.0, None]], dtype=object)
+    cells[1, 1] = value
+    with pytest.raises(ValueError, match=r"Column 'x\[1\]' holds dates"):
+        Reader().learn(cells)
+    if not isinstance(value, np.generic):
+        with pytest.raises(ValueError, match=r"Column 'x\[1\]' holds dates"):
+            Reader().learn(cells.tolist())
+    with pytest.raises(ValueError, match="Column 'when' holds dates"):
+        Reader().learn(pd.DataFrame({"size": [1.0, 2.0], "when": cells[:, 1]}))
+
+
+@pytest.mark.tiny
+def test_a_lazy_frame_is_to_be_collected():
+    lazy = pl.LazyFrame({"size": [1.0, 2.0], "word": ["u", "v"]})
+    for read in (Reader().learn, GrowingReader().read, Reader(["word"]).learn):
+        with pytest.raises(TypeError, match=r"X is a LazyFrame.* call \.collect\(\) .* \w*Reader"):
+            read(lazy)
+    reader = Reader()
+    reader.learn(lazy.collect())
+    with pytest.raises(TypeError, match=r"call \.collect\(\)"):
+        reader.read(lazy)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("categorical", ["from_dtype", [0]])
+@pytest.mark.parametrize("X", [[1.0, 2.0], np.zeros(2), pd.Series([1.0, 2.0]), pl.Series([1.0, 2.0])])
+def test_a_single_column_is_no_table(categorical, X):
+    for read in (Reader(categorical).learn, GrowingReader(categorical).read):
+        with pytest.raises(ValueError, match=r"Expected 2D array|Expected a 2-dimensional container"):
+            read(X)
+    reader = Reader(categorical)
+    reader.learn(np.zeros((2, 1)))
+    with pytest.raises(ValueError, match=r"Expected 2D array|Expected a 2-dimensional container"):
+        reader.read(X)
+
+
+@pytest.mark.tiny
+def test_lists_with_categories():
+    rows = [[1.0, "a"], [2.5, "b"], [None, "c"]]
+    reader = Reader([1])
+    assert np.array_equal(reader.learn(rows), [[1, 1, 0, 0], [2.5, 0, 1, 0], [np.nan, 0, 0, 1]], equal_nan=True)
+    assert reader.read(rows[1:2]).tolist() == [[2.5, 0, 1, 0]]
 
 
 @pytest.mark.tiny
@@ -234,7 +351,13 @@ def test_no_rows_and_no_columns():
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("wanted", ["all", ["colour"], [7], [-1], np.array([True])])
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "all", "a", ["colour"], [7], [-1], np.array([True]), 3, 0, 1.5, True, object(), {"a": True}, [1.0], [[0]],
+        [None], np.array([[0]]), np.array([[True, False]]), np.array(0), [[0], [0, 1]],
+    ],
+)  # fmt: skip
 def test_wrong_categorical_features(wanted):
     with pytest.raises(ValueError, match="'categorical_features' parameter of Reader"):
         Reader(wanted).learn(pd.DataFrame({"a": ["u", "v"], "b": [1, 2]}))
