@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from softwood.base import ClassifierBase
 from softwood.gates import Gate
@@ -19,6 +20,8 @@ __all__ = ["LinearDiscriminantTreeClassifier"]
 
 # Directions in which the rows of a node vary less than this part of the largest are left out, as in the paper.
 FLAT = 1e-10
+# Exchanges of classes are tried together as long as trials times rows are not more than this.
+AT_ONCE = 8192
 
 
 @dataclass
@@ -159,63 +162,176 @@ def _best_discriminant(points: np.ndarray, masses: np.ndarray) -> np.ndarray | N
     ----------
     points : (n, d);  masses : (n, n_classes) weight of each row in each class
     """
-    totals = masses.sum(axis=0)
-    present = np.flatnonzero(totals > 0)
-    means = (masses[:, present].T @ points) / totals[present][:, None]
-    distances = ((means[:, None] - means[None]) ** 2).sum(axis=2)
+    masses = masses[:, masses.sum(axis=0) > 0]
+    n_classes = masses.shape[1]
+    fisher = _Discriminants(points, masses)
+    distances = cdist(fisher.means, fisher.means, "sqeuclidean")
     first, second = np.unravel_index(distances.argmax(), distances.shape)
     is_left = distances[first] < distances[second]
     is_left[first], is_left[second] = True, False
-
-    def trial(group: np.ndarray) -> tuple[float, np.ndarray | None]:
-        gate = _discriminant(points, masses[:, present[group]].sum(axis=1), masses[:, present[~group]].sum(axis=1))
-        if gate is None:
-            return np.inf, None
-        side = _goes_left(gate, points)
-        parts = masses[side].sum(axis=0), masses[~side].sum(axis=0)
-        return sum(part.sum() * _impurity(part) for part in parts), gate
-
-    impurity, gate = trial(is_left)
-    improved = len(present) > 2
+    impurity, gate = fisher.divide(is_left)
+    if n_classes == 2:
+        return gate
+    exchanges = _Exchanges(fisher, is_left, gate)
+    n_at_once = max(1, AT_ONCE // len(points))
+    improved = True
     while improved:
-        improved = False
-        for k in range(len(present)):
-            other = is_left.copy()
-            other[k] = not other[k]
-            if not other.any() or other.all():
-                continue
-            now, found = trial(other)
-            if now < impurity * (1.0 - 1e-9):
-                impurity, gate, is_left, improved = now, found, other, True
+        improved, k = False, 0
+        while k < n_classes:
+            tried = np.arange(k, min(k + n_at_once, n_classes))
+            k = int(tried[-1]) + 1
+            for other in tried[exchanges.impurities(tried) < impurity * (1.0 - 1e-9)]:
+                # Exchanges are compared up to rounding; what is kept is measured with the gate itself.
+                is_left = exchanges.is_left.copy()
+                is_left[other] = not is_left[other]
+                now, found = fisher.divide(is_left)
+                if now < impurity * (1.0 - 1e-9):
+                    exchanges.keep(other, found)
+                    impurity, gate, improved, k = now, found, True, int(other) + 1
+                    break
     return gate
 
 
-def _discriminant(points: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """Fisher's discriminant of two groups given as weights of the rows; None if all rows would be on one side.
+class _Discriminants:
+    """Fisher's discriminants of all divisions of a node's classes in two groups.
 
     With the covariance of all rows in place of that within the groups the direction is the same, ``1 - p q d' w`` times
     as long (``p`` and ``q``: parts of the groups, ``d``: difference of their means, ``w``: the direction), and a column
-    that is constant within each group, which separates them best, is no trouble.
+    that is constant within each group, which separates them best, is no trouble. Nor does this covariance depend on the
+    groups: it is factored once.
+
+    Attributes
+    ----------
+    points : (n, d);  masses : (n, n_classes) weight of each row in each class, of each class more than 0
+    totals, means : (n_classes,) and (n_classes, d)
+    center : (d,) mean of all rows
+    roots : (d, rank) the inverse of the covariance is ``roots @ roots.T``, without directions in which nothing varies
+    weights : (n,) weight of each row
+    labels : (n,) class of each row; None if a row is of several
     """
-    mass_left, mass_right = left.sum(), right.sum()
-    if mass_left <= 0 or mass_right <= 0:
+
+    def __init__(self, points: np.ndarray, masses: np.ndarray) -> None:
+        self.points, self.masses = points, masses
+        self.totals = masses.sum(axis=0)
+        self.means = (masses.T @ points) / self.totals[:, None]
+        self.weights = masses.sum(axis=1)
+        is_crisp = np.count_nonzero(masses) == len(masses) and bool(np.all(self.weights > 0))
+        self.labels = masses.argmax(axis=1) if is_crisp else None
+        parts = self.weights / self.totals.sum()
+        self.center = parts @ points
+        centred = points - self.center
+        sizes, axes = np.linalg.eigh((centred * parts[:, None]).T @ centred)
+        keep = sizes > FLAT * max(sizes[-1], 0.0)
+        self.roots = axes[:, keep] / np.sqrt(sizes[keep])
+
+    def gate(self, is_left: np.ndarray) -> np.ndarray | None:
+        """Gate (d + 1,) of the classes `is_left` against the others; None if all rows would be on one side."""
+        if not is_left.any() or is_left.all():
+            return None
+        mass_left, mass_right = self.totals[is_left].sum(), self.totals[~is_left].sum()
+        mean_left = self.totals[is_left] @ self.means[is_left] / mass_left
+        mean_right = self.totals[~is_left] @ self.means[~is_left] / mass_right
+        difference = mean_left - mean_right
+        direction = self.roots @ (self.roots.T @ difference)
+        part_left, part_right = mass_left / (mass_left + mass_right), mass_right / (mass_left + mass_right)
+        shortening = 1.0 - part_left * part_right * (difference @ direction)
+        middle = -0.5 * (mean_left + mean_right) @ direction
+        for bias in (middle + max(shortening, 0.0) * np.log(mass_left / mass_right), middle):
+            gate = np.append(direction, bias)
+            side = _goes_left(gate, self.points)
+            if np.all(np.isfinite(gate)) and side.any() and not side.all():
+                return gate
         return None
-    part_left, part_right = left / (mass_left + mass_right), right / (mass_left + mass_right)
-    mean_left, mean_right = left @ points / mass_left, right @ points / mass_right
-    centred = points - (part_left + part_right) @ points
-    sizes, axes = np.linalg.eigh((centred * (part_left + part_right)[:, None]).T @ centred)
-    keep = sizes > FLAT * max(sizes[-1], 0.0)
-    difference = mean_left - mean_right
-    direction = axes[:, keep] @ ((axes[:, keep].T @ difference) / sizes[keep])
-    shortening = 1.0 - part_left.sum() * part_right.sum() * (difference @ direction)
-    middle = -0.5 * (mean_left + mean_right) @ direction
-    is_here = (left > 0) | (right > 0)
-    for bias in (middle + max(shortening, 0.0) * np.log(mass_left / mass_right), middle):
-        gate = np.append(direction, bias)
-        side = _goes_left(gate, points[is_here])
-        if np.all(np.isfinite(gate)) and side.any() and not side.all():
-            return gate
-    return None
+
+    def divide(self, is_left: np.ndarray) -> tuple[float, np.ndarray | None]:
+        """Impurity of the two sides, times their masses, and the gate; infinite and None if it separates nothing."""
+        gate = self.gate(is_left)
+        if gate is None:
+            return np.inf, None
+        side = _goes_left(gate, self.points)
+        return sum(part.sum() * _impurity(part) for part in (self.sums(side), self.sums(~side))), gate
+
+    def sums(self, rows: np.ndarray) -> np.ndarray:
+        """Mass of each class in these rows, (n_classes,)."""
+        if self.labels is None:
+            return self.masses[rows].sum(axis=0)
+        return np.bincount(self.labels[rows], weights=self.weights[rows], minlength=len(self.totals))
+
+
+class _Exchanges:
+    """Divisions of the classes that differ from a given one in a single class, without going through all rows anew.
+
+    The direction of a division is a multiple of the sum of one direction for each class on the left. So a row's side
+    depends on the sum of its `projections` on these, the change of a class adds or subtracts one of them, and masses of
+    classes change by the rows that change sides.
+    """
+
+    def __init__(self, fisher: _Discriminants, is_left: np.ndarray, gate: np.ndarray | None) -> None:
+        self.fisher, self.is_left = fisher, is_left.copy()
+        self.parts = fisher.totals / fisher.totals.sum()
+        # How far each class draws the mean of its group from the mean of all, where all directions vary alike.
+        self.pulls = (self.parts[:, None] * (fisher.means - fisher.center)) @ fisher.roots
+        self.projections = self.pulls @ ((fisher.points - fisher.center) @ fisher.roots).T
+        self.pull, self.projection = self.pulls[is_left].sum(axis=0), self.projections[is_left].sum(axis=0)
+        self._take_sides(gate)
+
+    def keep(self, k: int, gate: np.ndarray | None) -> None:
+        """Let this class change groups; the gate is that of the new division."""
+        sign = -1.0 if self.is_left[k] else 1.0
+        self.is_left[k] = not self.is_left[k]
+        self.pull += sign * self.pulls[k]
+        self.projection += sign * self.projections[k]
+        self._take_sides(gate)
+
+    def _take_sides(self, gate: np.ndarray | None) -> None:
+        points = self.fisher.points
+        self.side = np.zeros(len(points), dtype=bool) if gate is None else _goes_left(gate, points)
+        self.sums = self.fisher.sums(self.side)
+
+    def impurities(self, classes: np.ndarray) -> np.ndarray:
+        """Impurity of both sides, times their masses, after each of these classes alone has changed groups.
+
+        Infinite where that leaves a group, or a side, empty.
+        """
+        out = np.full(len(classes), np.inf)
+        groups = self.is_left ^ (classes[:, None] == np.arange(len(self.is_left)))
+        possible = groups.any(axis=1) & ~groups.all(axis=1)
+        classes, groups = classes[possible], groups[possible]
+        signs = np.where(self.is_left[classes], -1.0, 1.0)
+        part_left, part_right = groups @ self.parts, ~groups @ self.parts
+        pull = self.pull + signs[:, None] * self.pulls[classes]
+        square = np.einsum("ij,ij->i", pull, pull)
+        # With `pull` on one side, `-pull` is on the other: the difference of the means is `factor` times `pull`, and a
+        # row goes left if its projection is above the border.
+        factor = 1.0 / part_left + 1.0 / part_right
+        middle = 0.5 * (1.0 / part_left - 1.0 / part_right) * square
+        shortening = np.maximum(1.0 - factor * square, 0.0)
+        border = middle - shortening / factor * np.log(part_left / part_right)
+        projection = self.projection + signs[:, None] * self.projections[classes]
+        side = projection > border[:, None]
+        is_empty = side.all(axis=1) | ~side.any(axis=1)
+        if is_empty.any():
+            side[is_empty] = projection[is_empty] > middle[is_empty, None]
+            is_empty = side.all(axis=1) | ~side.any(axis=1)
+        left = np.maximum(self.sums + self._changes(side), 0.0)
+        right = np.maximum(self.fisher.totals - left, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = sum(part.sum(axis=1) - (part**2).sum(axis=1) / part.sum(axis=1) for part in (left, right))
+        out[possible] = np.where(is_empty, np.inf, found)
+        return out
+
+    def _changes(self, side: np.ndarray) -> np.ndarray:
+        """What the left side gains of each class, (n_trials, n_classes), if rows go by `side` (n_trials, n)."""
+        n_trials, n_classes = len(side), len(self.is_left)
+        changed = side != self.side
+        if self.fisher.labels is None:
+            rows = np.flatnonzero(changed.any(axis=0))
+            return (side[:, rows].astype(float) - self.side[rows]) @ self.fisher.masses[rows]
+        trial, row = np.nonzero(changed)
+        weights = self.fisher.weights[row]
+        gains = np.where(self.side[row], -weights, weights)
+        places = trial * n_classes + self.fisher.labels[row]
+        return np.bincount(places, weights=gains, minlength=n_trials * n_classes).reshape(n_trials, n_classes)
 
 
 def _prune(root: _Node, watched: LearningSet) -> None:

@@ -17,6 +17,7 @@ from softwood import Gate, LinearDiscriminantTreeClassifier, export_text
 from softwood.gradient import discriminant
 from softwood.gradient.data import LearningSet
 from tests.gradient.soft_trees import assert_same_tree
+from tests.reference import discriminant as slow
 
 
 @parametrize_with_checks([LinearDiscriminantTreeClassifier()])
@@ -60,7 +61,7 @@ def test_fishers_direction_by_hand():
     points = rng.normal(size=(30, 3)) @ rng.normal(size=(3, 3))
     left, right = rng.random(30) * (np.arange(30) < 12), rng.random(30) * (np.arange(30) >= 12)
     points[:12] += 1.0
-    gate = discriminant._discriminant(points, left, right)
+    gate = discriminant._Discriminants(points, np.column_stack([left, right])).gate(np.array([True, False]))
     means = [np.average(points, axis=0, weights=side) for side in (left, right)]
     within = sum(
         ((points - mean) * side[:, None]).T @ (points - mean) for mean, side in zip(means, (left, right), strict=True)
@@ -119,6 +120,85 @@ def test_groups_of_classes():
     fitted = model().fit(X, y)
     assert fitted.score(X, y) == 1.0
     assert fitted.get_n_leaves() == 6
+
+
+# ------------------------------------------------------------------ the search among divisions of the classes
+
+
+def random_node(seed, kind):
+    """Rows of a node with several classes that overlap, and their masses; one more class has no rows here."""
+    rng = np.random.default_rng(seed)
+    n, n_classes, d = rng.integers(20, 80), rng.integers(2, 9), rng.integers(1, 6)
+    labels = rng.permutation(np.arange(n) % n_classes)
+    points = rng.normal(size=(n, d)) + rng.normal(size=(n_classes, d))[labels]
+    masses = (labels[:, None] == np.arange(n_classes + 1)).astype(float)
+    if kind == "fuzzy":
+        masses[:, :-1] = 0.8 * masses[:, :-1] + 0.2 * rng.dirichlet(np.ones(n_classes), size=n)
+    if kind == "tied":  # two columns of which one is the other, and one with few values
+        points = np.column_stack([points, points[:, 0], np.round(points[:, 0])])
+    return points, masses if kind == "crisp" else masses * rng.uniform(0.1, 3.0, size=(n, 1))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", ["crisp", "weighted", "fuzzy", "tied"])
+@pytest.mark.parametrize("at_once", [1, 10**6])
+def test_the_search_finds_what_its_slow_twin_finds(kind, at_once, monkeypatch):
+    monkeypatch.setattr(discriminant, "AT_ONCE", at_once)
+    for seed in range(15):
+        points, masses = random_node(seed, kind)
+        expected = slow.best_discriminant(points, masses)
+        np.testing.assert_allclose(discriminant._best_discriminant(points, masses), expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_with_the_same_mean(n_classes):
+    """No two of them are farthest apart; only single rows could be told from the others."""
+    points = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-2.0, -2.0], [2.0, 2.0]])[: 2 * n_classes]
+    masses = np.repeat(np.eye(n_classes), 2, axis=0)
+    assert slow.best_discriminant(points, masses) is None
+    assert discriminant._best_discriminant(points, masses) is None
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", ["crisp", "weighted", "fuzzy", "tied"])
+def test_impurities_of_exchanges_are_those_of_the_divisions(kind):
+    for seed in range(15):
+        points, masses = random_node(seed, kind)
+        masses = masses[:, :-1]
+        n_classes = masses.shape[1]
+        is_left = np.arange(n_classes) < 1 + seed % (n_classes - 1)
+        fisher = discriminant._Discriminants(points, masses)
+        exchanges = discriminant._Exchanges(fisher, np.roll(is_left, 1), None)
+        for k in np.flatnonzero(np.roll(is_left, 1) != is_left):
+            exchanges.keep(k, fisher.gate(is_left))
+        changed = is_left ^ np.eye(n_classes, dtype=bool)
+        expected = [
+            slow.trial(points, masses, other)[0] if other.any() and not other.all() else np.inf for other in changed
+        ]
+        np.testing.assert_allclose(exchanges.impurities(np.arange(n_classes)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_the_covariance_of_a_node_is_factored_once(monkeypatch):
+    """However many divisions of the classes are tried."""
+    rng = np.random.default_rng(0)
+    y = np.arange(600) % 60
+    X = rng.normal(size=(600, 4)) + 2 * rng.normal(size=(60, 4))[y]
+    factor, counts = np.linalg.eigh, {"nodes": 0, "factored": 0}
+    search = discriminant._best_discriminant
+
+    def counted(name, run):
+        def call(*arguments):
+            counts[name] += 1
+            return run(*arguments)
+
+        return call
+
+    monkeypatch.setattr(np.linalg, "eigh", counted("factored", factor))
+    monkeypatch.setattr(discriminant, "_best_discriminant", counted("nodes", search))
+    model().fit(X, y)
+    assert counts["nodes"] > 30
+    assert counts["factored"] == counts["nodes"]
 
 
 # ------------------------------------------------------------------ the finished tree
