@@ -37,13 +37,13 @@ def read_errors(
     if isinstance(spec, Mapping):
         items = {find_column(owner, _NAME, column, columns): error for column, error in spec.items()}
     else:
-        array = np.asarray(spec, dtype=np.float64)
-        if array.ndim not in (1, 2) or array.shape[-1] != n_inputs:
+        array = _numbers(spec)
+        if array is None or array.ndim not in (1, 2) or array.shape[-1] != n_inputs:
             raise parameter_error(
                 owner,
                 _NAME,
-                f"a dict by column, or an array of shape ({n_inputs},) or (n_rows, {n_inputs})",
-                spec if array.ndim == 0 else f"an array of shape {array.shape}",
+                f"a dict by column, or an array of shape ({n_inputs},) or (n_rows, {n_inputs}) of numbers",
+                spec if array is None or array.ndim == 0 else f"an array of shape {array.shape}",
             )
         items = {j: array[..., j] for j in range(n_inputs)}
     out: Errors = {}
@@ -62,23 +62,36 @@ def _one_column(
     owner: object, name: str, error: Any, x: np.ndarray, rows: np.ndarray | None, n_rows: int | None
 ) -> float | np.ndarray:
     is_known = ~np.isnan(x)
+    found = error(x[is_known]) if callable(error) else error
+    values = _numbers(found)
     if callable(error):
-        values = np.zeros(len(x))
-        values[is_known] = error(x[is_known])
-    else:
-        values = np.asarray(error, dtype=np.float64)
-        if values.ndim == 1 and rows is not None and len(values) == n_rows:
-            values = values[rows]
-    if values.shape not in ((), (len(x),)):
-        raise parameter_error(
-            owner, _NAME, f"one number, or one for each row, for column {name!r}", f"an array of shape {values.shape}"
+        n, expected = (
+            int(is_known.sum()),
+            f"a function that returns a number for each reading of column {name!r}",
         )
+    else:
+        n, expected = len(x), f"one number, or one for each row, for column {name!r}"
+        if values is not None and values.ndim == 1 and rows is not None and len(values) == n_rows:
+            values = values[rows]
+    if values is None or values.shape not in ((), (n,)):
+        raise parameter_error(owner, _NAME, expected, found if values is None else f"an array of shape {values.shape}")
+    if callable(error):
+        readings, values = values, np.zeros(len(x))
+        values[is_known] = readings
     checked = values[is_known] if values.ndim else values
     is_bad = ~(np.isfinite(checked) & (checked >= 0))
     if np.any(is_bad):
         found = float(checked[is_bad][0])
         raise parameter_error(owner, _NAME, f"finite and at least 0 for column {name!r}", found)
     return np.where(is_known, values, 0.0) if values.ndim else float(values)
+
+
+def _numbers(given: Any) -> np.ndarray | None:
+    """An array of numbers; None if it is none."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
 
 
 def combine_widths(

@@ -43,20 +43,29 @@ class Kernel:
     scale: Callable[[np.ndarray], np.ndarray] | None = None
 
     def __post_init__(self) -> None:
-        edges = np.array(self.edges, dtype=np.float64)
-        densities = np.array(self.densities, dtype=np.float64)
-        if edges.ndim != 1 or len(edges) < 2 or not np.all(np.isfinite(edges)) or np.any(np.diff(edges) <= 0):
-            raise ValueError(f"edges of a Kernel must be at least two rising finite numbers, got {self.edges!r}.")
-        if densities.shape != (len(edges) - 1,) or not np.all(np.isfinite(densities)) or np.any(densities < 0):
-            raise ValueError(
-                f"densities of a Kernel must be {len(edges) - 1} numbers of at least 0, got {self.densities!r}."
+        edges, densities = _numbers(self.edges), _numbers(self.densities)
+        with np.errstate(over="ignore"):
+            lengths = np.diff(edges) if edges.ndim == 1 else np.empty(0)
+        if len(lengths) == 0 or not np.all(np.isfinite(lengths)) or np.any(lengths <= 0):
+            raise parameter_error(
+                "Kernel", "edges", "at least two finite numbers, each above the one before", self.edges
             )
+        if densities.shape != lengths.shape or not np.all(np.isfinite(densities)) or np.any(densities < 0):
+            expected = f"finite numbers of at least 0, one for each of the {len(lengths)} pieces between edges"
+            raise parameter_error("Kernel", "densities", expected, self.densities)
         if densities[0] == 0 or densities[-1] == 0:
-            raise ValueError("The first and the last density of a Kernel must be above 0: drop the empty pieces.")
+            expected = "above 0 in the first and the last piece (drop empty pieces there)"
+            raise parameter_error("Kernel", "densities", expected, self.densities)
         if self.scale is not None and not callable(self.scale):
-            raise ValueError(f"scale of a Kernel must be a function or None, got {self.scale!r}.")
+            raise parameter_error("Kernel", "scale", "a function of an array of readings, or None", self.scale)
+        with np.errstate(over="ignore", divide="ignore"):
+            total = (densities * lengths).sum()
+            densities = densities / total
+        if not np.isclose((densities * lengths).sum(), 1.0):
+            expected = "such that the integral, to be brought to 1, is neither too large nor too small for floats"
+            raise parameter_error("Kernel", "densities", expected, f"densities with an integral of {total:g}")
         object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "densities", densities / (densities * np.diff(edges)).sum())
+        object.__setattr__(self, "densities", densities)
 
     @cached_property
     def cdf(self) -> np.ndarray:
@@ -70,6 +79,14 @@ class Kernel:
         e, d = self.edges, self.densities
         mean = float((d * (e[1:] ** 2 - e[:-1] ** 2)).sum() / 2)
         return sqrt(float((d * (e[1:] ** 3 - e[:-1] ** 3)).sum() / 3) - mean**2)
+
+
+def _numbers(given: Any) -> np.ndarray:
+    """An array of numbers; nan if it is none."""
+    try:
+        return np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.array(np.nan)
 
 
 @cache

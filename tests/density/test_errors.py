@@ -193,3 +193,37 @@ def test_categories_have_no_error():
         KernelTreeClassifier(measurement_error={"d": 0.1}).fit(X, y)
     model = KernelTreeClassifier(bandwidth=0.1, measurement_error=[0.1, 0, 0, 0]).fit(X, y)
     assert model.predict(X).shape == (60,)
+
+
+WRONG = [
+    ("bogus", r"a dict by column, or an array of shape \(3,\) or \(n_rows, 3\) of numbers. Got 'bogus'"),
+    (["a", "b", "c"], r"an array of shape .* of numbers. Got \['a', 'b', 'c'\]"),
+    ([[0.1], [0.1, 0.2]], r"an array of shape .* of numbers. Got \[\[0.1\], .*"),
+    (0.5, "an array of shape .* of numbers. Got 0.5"),
+    ({"b": "wide"}, "one number, or one for each row, for column 'b'. Got 'wide'"),
+    ({"b": {}}, "one number, or one for each row, for column 'b'. Got {}"),
+    ({"b": [0.1, 0.2]}, r"one number, or one for each row, for column 'b'. Got 'an array of shape \(2,\)'"),
+    ({"b": lambda x: "wide"}, "a function that returns a number for each reading of column 'b'. Got 'wide'"),
+    ({"b": lambda x: x[:2]}, r"for each reading of column 'b'. Got 'an array of shape \(2,\)'"),
+    ({"wide": 0.1}, r"by name or number \(3: 'a', 'b', 'c'\). Got 'wide'"),
+]
+
+
+@pytest.mark.parametrize(("error", "message"), WRONG)
+def test_what_is_no_error_is_told_by_column(error, message):
+    X, y = data()
+    message = f"The 'measurement_error' parameter of KernelTreeClassifier must be .*{message} instead"
+    with pytest.raises(ValueError, match=message):
+        KernelTreeClassifier(bandwidth=0.1, measurement_error=error).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        KernelTreeClassifier(bandwidth=0.1).fit(X, y, measurement_error=error)
+    for kernel in ("same", None):
+        model = KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y)
+        with pytest.raises(ValueError, match=message):
+            model.predict(X, measurement_error=error)
+
+
+def test_a_function_may_return_one_number():
+    X, y = data()
+    one, other = (KernelTreeClassifier(bandwidth=0, measurement_error={"a": error}) for error in (lambda x: 0.5, 0.5))
+    assert_same(one.fit(X, y), other.fit(X, y), X)

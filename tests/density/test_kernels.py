@@ -56,23 +56,40 @@ def test_own_kernels(shape):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([0.0], []), "edges of a Kernel"),
-        (([1.0, 0.0], [1.0]), "edges of a Kernel"),
-        (([0.0, 0.0], [1.0]), "edges of a Kernel"),
-        (([0.0, np.inf], [1.0]), "edges of a Kernel"),
-        (([0.0, np.nan], [1.0]), "edges of a Kernel"),
-        (([[0.0, 1.0]], [1.0]), "edges of a Kernel"),
-        (([0.0, 1.0], [1.0, 2.0]), "densities of a Kernel must be 1 numbers"),
-        (([0.0, 1.0], [-1.0]), "densities of a Kernel"),
-        (([0.0, 1.0], [np.nan]), "densities of a Kernel"),
-        (([0.0, 1.0, 2.0], [0.0, 1.0]), "first and the last density"),
-        (([0.0, 1.0], [0.0]), "first and the last density"),
-        (([0.0, 1.0], [1.0], 3.0), "scale of a Kernel"),
+        (([0.0], []), "'edges' .* at least two finite numbers, each above the one before. Got"),
+        (([1.0, 0.0], [1.0]), r"'edges' .* Got \[1.0, 0.0\]"),
+        (([0.0, 0.0], [1.0]), "'edges'"),
+        (([0.0, np.inf], [1.0]), "'edges'"),
+        (([0.0, np.nan], [1.0]), "'edges'"),
+        (([-1e308, 1e308], [1.0]), "'edges'"),
+        (([[0.0, 1.0]], [1.0]), "'edges'"),
+        (([[0.0], [0.0, 1.0]], [1.0]), "'edges'"),
+        (("wide", [1.0]), "'edges' .* Got 'wide'"),
+        ((None, [1.0]), "'edges' .* Got None"),
+        (([0.0, 1.0], [1.0, 2.0]), r"'densities' .* one for each of the 1 pieces between edges. Got \[1.0, 2.0\]"),
+        (([0.0, 1.0], [-1.0]), r"'densities' .* at least 0, .* Got \[-1.0\]"),
+        (([0.0, 1.0], [np.nan]), "'densities' .* finite"),
+        (([0.0, 1.0], "high"), "'densities' .* Got 'high'"),
+        (([0.0, 1.0], None), "'densities' .* Got None"),
+        (([0.0, 1.0, 2.0], [0.0, 1.0]), "'densities' .* above 0 in the first and the last piece"),
+        (([0.0, 1.0], [0.0]), "'densities' .* above 0 in the first and the last piece"),
+        (([0.0, 1.0, 2.0], [1e308, 1e308]), "'densities' .* brought to 1, .* Got 'densities with an integral of inf'"),
+        (([0.0, 1e-320], [1.0]), "'densities' .* Got 'densities with an integral of 9.99989e-321'"),
+        (([0.0, 1.0], [1.0], 3.0), "'scale' .* a function .* Got 3.0"),
     ],
 )
 def test_not_a_kernel(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as found:
         Kernel(*arguments)
+    assert "parameter of Kernel must be" in str(found.value)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("factor", [1e-300, 0.5, 1.0, 7.0, 1e300])
+def test_densities_are_brought_to_an_integral_of_one(factor):
+    kernel = Kernel([-1.0, 0.0, 2.0], [2.0 * factor, 1.0 * factor])
+    assert kernel.densities == pytest.approx([0.5, 0.25])
+    assert kernel.cdf.tolist() == [0.0, 0.5, 1.0]
 
 
 @pytest.mark.tiny
