@@ -12,6 +12,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
+from softwood.parameters import check_n_jobs
 from softwood.tree import NODE_TYPES, KernelShapes, NodeArrays, SoftTree, has_missing, kernel_scratch
 
 __all__ = ["SoftForest"]
@@ -276,6 +277,7 @@ class SoftForest(NodeArrays):
         self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray, n_jobs: int | None
     ) -> None:
         """Add the predictions of some trees to `out`: rows in threads, trees one after the other."""
+        check_n_jobs(self, n_jobs)
         n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
         bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
         parts = [slice(int(begin), int(end)) for begin, end in pairwise(bounds)]

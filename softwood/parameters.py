@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_count", "check_flag", "check_integer", "check_number", "is_real", "parameter_error"]
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_flag",
+    "check_integer",
+    "check_n_jobs",
+    "check_number",
+    "is_real",
+    "parameter_error",
+]
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
@@ -61,6 +70,13 @@ def check_count(owner: object, name: str, value: Any, *, low: int = 1, high: flo
     number = check_integer(owner, name, value, low=low, high=high)
     assert number is not None
     return number
+
+
+def check_n_jobs(owner: object, value: Any) -> int | None:
+    """Number of jobs as joblib counts them: -1 for all processors, -2 for all but one; None for its own default."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or int(value) == 0):
+        raise parameter_error(owner, "n_jobs", "an int other than 0, or None", value)
+    return None if value is None else int(value)
 
 
 def check_choice(owner: object, name: str, value: Any, choices: Collection[Any]) -> Any:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.parameters import check_count, check_integer, parameter_error
 from softwood.text import tree_text
 from softwood.tree import SoftTree
 
@@ -59,8 +60,12 @@ def export_text(
         ("feature_names", feature_names, tree.n_features),
         ("class_names", class_names, tree.n_outputs),
     ):
-        if given is not None and len(given) != needed:
-            raise ValueError(f"{name} must have {needed} names, got {len(given)}.")
+        if given is None:
+            continue
+        if isinstance(given, str) or not isinstance(given, Iterable) or len(list(given)) != needed:
+            raise parameter_error("export_text", name, f"a list of {needed} names, or None", given)
+    check_integer("export_text", "max_depth", max_depth, low=0, or_none=True)
+    check_count("export_text", "decimals", decimals, low=0)
     return tree_text(
         tree,
         feature_names=feature_names,

@@ -42,5 +42,33 @@ def test_wrong_models_and_names():
     with pytest.raises(TypeError, match="SoftTree or a fitted estimator of softwood"):
         export_text(DecisionTreeClassifier().fit([[0], [1]], [0, 1]))
     model = KernelTreeClassifier(bandwidth=0).fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="feature_names must have 1 names, got 2"):
+    with pytest.raises(ValueError, match=r"'feature_names' .* a list of 1 names, or None. Got \['a', 'b'\]"):
         export_text(model, feature_names=["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("max_depth", -1, r"an int in the range \[0, inf\) or None"),
+        ("max_depth", 1.5, "an int"),
+        ("max_depth", "deep", "an int"),
+        ("max_depth", True, "an int"),
+        ("decimals", -1, r"an int in the range \[0, inf\)\."),
+        ("decimals", 1.5, "an int"),
+        ("decimals", "two", "an int"),
+        ("decimals", None, "an int"),
+        ("feature_names", ["a"], "a list of 2 names, or None"),
+        ("feature_names", "ab", "a list of 2 names"),
+        ("feature_names", 2, "a list of 2 names"),
+        ("class_names", ["a"], "a list of 2 names, or None"),
+        ("class_names", "ab", "a list of 2 names"),
+        ("class_names", 2, "a list of 2 names"),
+    ],
+)
+def test_wrong_values_are_told_by_name(name, value, expected):
+    model = KernelTreeClassifier(bandwidth=0).fit([[0.0, 1.0], [1.0, 2.0]], [0, 1])
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of export_text must be {expected}.* Got .* instead"):
+        export_text(model, **{name: value})
+    if name != "class_names":
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of export_text must be"):
+            export_text(model.tree_, **{name: value})
