@@ -58,6 +58,14 @@ class _Expectation:
         logs = -0.5 * (((targets[:, None, :] - means) ** 2 / variances).sum(axis=2) + np.log(variances).sum(axis=1))
         return np.exp(logs - logs.max(axis=1, keepdims=True))
 
+    def staged(self, n_gates: int) -> StagedTree:
+        """The complete tree of the first gates, before it is known which of its nodes are split."""
+        n_nodes, q = 2 * n_gates + 1, self.rows.targets.shape[1]
+        return StagedTree(
+            self.gates[:n_gates], np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(n_nodes),
+            np.zeros((n_nodes, q)),
+        )  # fmt: skip
+
     def run(self, n_gates: int, first_gate: int, steepness: np.ndarray, rate: float, after: Any = None) -> None:
         """Passes with these steepnesses; `after` is called after each and ends them if it returns True."""
         rows, n = self.rows, len(self.rows)
@@ -119,39 +127,48 @@ class _EndToEndTree(ValidatedTree):
     def _train(self, data: Training, rules: _Rules) -> None:
         train, watched = data.parts()
         model = _Expectation(train, data.is_class, data.seed, rules.depth)
-        for level in range(rules.depth):
-            model.run(2 ** (level + 1) - 1, 2**level - 1, np.ones(rules.level_epochs), rules.rate)
-        tree = self._anneal(model, watched, rules)
-        self.tree_ = finish_staged(tree, data.everything(), data.total_mass, data.scaling, data.targets, rules.prior)
+        tree = None
+        try:
+            for level in range(rules.depth):
+                n_gates = 2 ** (level + 1) - 1
+                model.run(n_gates, 2**level - 1, np.ones(rules.level_epochs), rules.rate)
+                tree = model.staged(n_gates)
+            assert tree is not None
+            _anneal(tree, model, watched, rules)
+        finally:
+            if tree is not None:
+                tree.alive = _dividing(tree.add_up(train), tree.n_inner)
+                self.history_ = tree.history
+                self.tree_ = finish_staged(
+                    tree, data.everything(), data.total_mass, data.scaling, data.targets, rules.prior
+                )
 
-    def _anneal(self, model: _Expectation, watched: LearningSet, rules: _Rules) -> StagedTree:
-        """All gates together, steeper from pass to pass; the pass is kept whose crisp tree validates best."""
-        n_gates, q = len(model.gates), model.rows.targets.shape[1]
-        tree = StagedTree(
-            model.gates, np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(2 * n_gates + 1),
-            np.zeros((2 * n_gates + 1, q)),
-        )  # fmt: skip
-        best: list[Any] = [np.inf, model.gates.copy()]
-        since = 0
 
-        def after() -> bool:
-            nonlocal since
-            tree.gates = model.gates
-            tree.alive = _dividing(tree.add_up(model.rows), n_gates)
-            losses = row_losses(tree.read(watched, rules.prior)[1], watched.targets, model.is_class)
-            loss = float(np.average(losses, weights=watched.weights))
-            tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
-            since += 1
-            if loss < best[0]:
-                best[:], since = [loss, model.gates.copy()], 0
-            return since >= rules.patience
+def _anneal(tree: StagedTree, model: _Expectation, watched: LearningSet, rules: _Rules) -> None:
+    """All gates together, steeper from pass to pass; the pass is kept whose crisp tree validates best.
 
+    So far, on an interrupt.
+    """
+    n_gates, since = tree.n_inner, 0
+    best: list[Any] = [np.inf, model.gates.copy()]
+
+    def after() -> bool:
+        nonlocal since
+        tree.gates = model.gates
+        tree.alive = _dividing(tree.add_up(model.rows), n_gates)
+        losses = row_losses(tree.read(watched, rules.prior)[1], watched.targets, model.is_class)
+        loss = float(np.average(losses, weights=watched.weights))
+        tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
+        since += 1
+        if loss < best[0]:
+            best[:], since = [loss, model.gates.copy()], 0
+        return since >= rules.patience
+
+    try:
         after()
         model.run(n_gates, 0, np.geomspace(1.0, rules.steepness, rules.max_epochs), rules.rate, after)
+    finally:
         tree.gates = best[1]
-        tree.alive = _dividing(tree.add_up(model.rows), n_gates)
-        self.history_ = tree.history
-        return tree
 
 
 def _dividing(bottom: np.ndarray, n_gates: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softwood import OneStageTreeClassifier, OneStageTreeRegressor, export_text
-from softwood.gradient import budding, one_stage, one_stage_training
+from softwood.gradient import budding, end_to_end, one_stage, one_stage_training
 from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
     ALL,
@@ -473,6 +473,63 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
     assert np.isfinite(answer(model, X)).all()
     if after:
         assert_same_tree(model.tree_, small(model_class, max_epochs=after).fit(X, y).tree_)
+
+
+@pytest.mark.parametrize("model_class", END_TO_END)
+@pytest.mark.parametrize(("after", "n_levels"), [(3, 1), (5, 1), (6, 2), (8, 2)])
+def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(model_class, after, n_levels, monkeypatch):
+    X, y = problem(model_class)
+    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", after)
+    model = small(model_class)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    # the same gates as in a training that is stopped after the last pass of these levels
+    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", 3 * n_levels)
+    expected = small(model_class)
+    with pytest.raises(KeyboardInterrupt):
+        expected.fit(X, y)
+    monkeypatch.undo()
+    assert_same_tree(model.tree_, expected.tree_)
+    assert 0 < model.get_depth() <= n_levels
+    assert model.history_ == []
+    assert model.tree_.mass[0] == pytest.approx(len(X))
+    assert np.isfinite(answer(model, X)).all()
+    whole = small(model_class).fit(X, y)
+    np.testing.assert_array_equal(answer(model.fit(X, y), X), answer(whole, X))  # and it can be fitted again
+
+
+@pytest.mark.parametrize("model_class", END_TO_END)
+@pytest.mark.parametrize("after", [0, 1, 6])
+def test_an_interrupt_of_an_end_to_end_tree_leaves_the_best_pass_so_far(model_class, after, monkeypatch):
+    X, y = problem(model_class)
+    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", 9 + after)  # three levels of three passes
+    model = small(model_class, learning_rate=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    assert model.tree_.mass[0] == pytest.approx(len(X))
+    assert np.isfinite(answer(model, X)).all()
+    geomspace = np.geomspace
+    monkeypatch.setattr(np, "geomspace", lambda *arguments: geomspace(*arguments)[:after])  # a training that ends there
+    expected = small(model_class, learning_rate=0.1).fit(X, y)
+    assert_same_tree(model.tree_, expected.tree_)
+    assert model.history_ == expected.history_
+    assert len(model.history_) == after + 1
+
+
+@pytest.mark.parametrize("model_class", END_TO_END)
+@pytest.mark.parametrize("after", [0, 2])
+def test_an_interrupt_of_an_end_to_end_tree_before_it_has_a_level(model_class, after, monkeypatch):
+    X, y = problem(model_class)
+    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", after)
+    model = small(model_class)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "tree_")
+    assert not hasattr(model, "history_")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
 
 
 def test_which_models_there_are():
