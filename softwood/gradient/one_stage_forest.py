@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,7 +14,7 @@ from softwood.base import ClassifierBase, RegressorBase
 from softwood.forest import SoftForest
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import GradientModel
-from softwood.gradient.one_stage import OneStageTreeClassifier, finish_staged
+from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
 from softwood.parameters import check_count, parameter_error
 from softwood.targets import ClassTargets, RealTargets
@@ -27,6 +27,7 @@ class _OneStageForest(GradientModel):
     """What classifier and regressor share."""
 
     forest_: SoftForest
+    _tree_class: ClassVar[type]
 
     def __init__(
         self,
@@ -50,6 +51,8 @@ class _OneStageForest(GradientModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the trees.
 
+        An interrupt leaves the trees that are finished as a working forest: the first ones, without a gap.
+
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
@@ -65,11 +68,25 @@ class _OneStageForest(GradientModel):
         points = np.ascontiguousarray(scaling.standardise(matrix))
         rows = LearningSet(points, np.ascontiguousarray(targets.matrix()), weights)
         self._scaling = scaling
-        trees = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees)
-        )
+        trees: list[SoftTree] = []
+        try:
+            for tree in self._parallel()(
+                delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees)
+            ):
+                trees.append(tree)
+        except KeyboardInterrupt:
+            if trees:
+                self.forest_ = SoftForest.mean(trees)
+            raise
         self.forest_ = SoftForest.mean(trees)
         return self
+
+    def _parallel(self) -> Parallel:
+        """Workers that hand over the trees in their order, each as soon as it is there: an interrupt keeps these."""
+        try:
+            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")
+        except ValueError:  # some backends of joblib's can only hand over all of them at the end
+            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
 
     def _rules(self) -> StageRules:
         """Checked parameters of the trees."""
@@ -88,6 +105,22 @@ class _OneStageForest(GradientModel):
     def _finished(self) -> SoftForest:
         check_is_fitted(self, "forest_")
         return self.forest_
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as fitted estimators of their own; ``forest_`` holds the same in flat arrays."""
+        forest, own = self._finished, self.get_params(deep=False)
+        shared = set(self._tree_class().get_params())
+        # The forest has already weighted the classes.
+        parameters = {name: value for name, value in own.items() if name in shared - {"class_weight", "verbose"}}
+        parameters |= self.tree_parameters or {}
+        learned = {name: value for name, value in vars(self).items() if name not in {*own, "forest_"}}
+        estimators = []
+        for tree in forest:
+            estimator = self._tree_class(**parameters)
+            vars(estimator).update(learned, tree_=tree)
+            estimators.append(estimator)
+        return estimators
 
 
 def _train_one(
@@ -132,6 +165,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     Attributes
     ----------
     forest_ : SoftForest
+    estimators_ : list of OneStageTreeClassifier
+        The trees as estimators of their own, without ``history_``.
     columns_ : Columns
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
@@ -145,6 +180,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     >>> bool(model.score(X, y) > 0.9)
     True
     """
+
+    _tree_class = OneStageTreeClassifier
 
     def __init__(
         self,
@@ -176,3 +213,5 @@ class OneStageForestRegressor(RegressorBase, _OneStageForest):
     Parameters are those of `OneStageForestClassifier` without `class_weight`. Attributes are the same, with
     ``n_outputs_`` in place of ``classes_``.
     """
+
+    _tree_class = OneStageTreeRegressor

@@ -1,14 +1,26 @@
 """Forests of one-stage trees: scikit-learn's contract, bags, seeds and jobs, and that they are better than a tree."""
 
 import pickle
+import time
 
 import numpy as np
+import pandas as pd
 import pytest
-from sklearn.base import clone
+from joblib import Parallel, parallel_config
+from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softwood import OneStageForestClassifier, OneStageForestRegressor, OneStageTreeClassifier, SoftForest
+from softwood import (
+    OneStageForestClassifier,
+    OneStageForestRegressor,
+    OneStageTreeClassifier,
+    OneStageTreeRegressor,
+    SoftForest,
+)
+from softwood.gradient import one_stage_forest
+from tests.gradient.soft_trees import assert_same_tree
 
 BOTH = [OneStageForestClassifier, OneStageForestRegressor]
 
@@ -116,3 +128,116 @@ def test_classes_may_be_weighted():
     X, y = problem(OneStageForestClassifier)
     model = small(OneStageForestClassifier, class_weight={0: 50.0, 1: 1.0, 2: 1.0}).fit(X, y)
     assert np.mean(model.predict(X) == 0) > np.mean(y == 0)
+
+
+# ------------------------------------------------------------------ the trees as estimators
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_the_trees_are_estimators_of_their_own(kind):
+    X, y = problem(kind)
+    X = pd.DataFrame(X, columns=list("abcd")).assign(city=np.where(X[:, 3] > 0, "Oslo", "Rome"))
+    X.loc[::9, "a"] = np.nan
+    y = y if kind is OneStageForestRegressor else np.array(["low", "middle", "high"])[y]
+    model = small(kind, tree_parameters={"patience": 5}, verbose=0).fit(X, y)
+    trees = model.estimators_
+    assert len(trees) == 4
+    for tree, finished in zip(trees, model.forest_, strict=True):
+        assert type(tree) is (OneStageTreeRegressor if kind is OneStageForestRegressor else OneStageTreeClassifier)
+        assert_same_tree(tree.tree_, finished)
+        assert (tree.max_depth, tree.patience, tree.random_state) == (3, 5, 0)
+        assert repr(tree).startswith(type(tree).__name__)
+        found = answer(tree, X)
+        assert np.array_equal(found.reshape(len(X), -1), finished.predict(model._matrix(X)))
+        assert np.array_equal(answer(pickle.loads(pickle.dumps(tree)), X), found)
+        assert tree.feature_importances_.shape == (5,)
+        assert tree.feature_names_in_.tolist() == ["a", "b", "c", "d", "city"]
+        if is_classifier(tree):
+            assert set(tree.predict(X)) <= {"low", "middle", "high"}
+        fresh = clone(tree)
+        assert fresh.get_params() == tree.get_params()
+        with pytest.raises(NotFittedError):
+            fresh.predict(X)
+        assert np.array_equal(answer(fresh.fit(X, y), X).shape, found.shape)
+    assert np.mean([answer(tree, X) for tree in trees], axis=0) == pytest.approx(answer(model, X))
+    importances = np.sum([tree.feature_importances_ for tree in trees], axis=0)
+    assert importances / importances.sum() == pytest.approx(model.feature_importances_)
+
+
+def test_trees_of_weighted_classes_and_of_several_targets():
+    X, y = problem(OneStageForestClassifier)
+    model = small(OneStageForestClassifier, class_weight={0: 50.0, 1: 1.0, 2: 1.0}).fit(X, y)
+    assert all(tree.class_weight is None for tree in model.estimators_)
+    several = small(OneStageForestRegressor).fit(X, np.column_stack([y, X[:, 0]]))
+    assert all(tree.predict(X).shape == (len(X), 2) for tree in several.estimators_)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_there_are_no_trees_before_fitting(kind):
+    assert not hasattr(kind(), "estimators_")
+
+
+# ------------------------------------------------------------------ interrupts
+
+
+def stopped_at(monkeypatch, number, folder):
+    """The training of the tree with this number is interrupted, when those before it had time to be handed over."""
+    train_one = one_stage_forest._train_one
+
+    def train(*arguments):
+        if arguments[-1] == number:
+            while not all((folder / str(k)).exists() for k in range(number)):  # workers may be other processes
+                time.sleep(0.05)
+            time.sleep(0.5)
+            raise KeyboardInterrupt
+        tree = train_one(*arguments)
+        (folder / str(arguments[-1])).touch()
+        return tree
+
+    monkeypatch.setattr(one_stage_forest, "_train_one", train)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+@pytest.mark.parametrize(("n_jobs", "backend"), [(1, "loky"), (2, "threading"), (2, "loky")])
+def test_an_interrupt_leaves_the_first_trees(kind, n_jobs, backend, monkeypatch, tmp_path):
+    X, y = problem(kind)
+    whole = small(kind, n_estimators=6).fit(X, y)
+    stopped_at(monkeypatch, 3, tmp_path)
+    model = small(kind, n_estimators=6, n_jobs=n_jobs)
+    with parallel_config(backend=backend), pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    n = len(model.forest_)
+    assert n == 3 or (n_jobs > 1 and 0 < n < 3)
+    for one, other in zip(model.forest_, whole.forest_.first(n), strict=True):
+        assert_same_tree(one, other)
+    assert np.array_equal(answer(model, X), answer(small(kind, n_estimators=n).fit(X, y), X))
+    assert len(model.estimators_) == n
+    assert np.array_equal(answer(model.fit(X, y), X), answer(whole, X))  # and it can be fitted again
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_an_interrupt_before_the_first_tree_leaves_nothing(kind, monkeypatch, tmp_path):
+    X, y = problem(kind)
+    stopped_at(monkeypatch, 0, tmp_path)
+    model = small(kind)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "forest_")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_workers_that_hand_over_all_trees_at_the_end(kind, monkeypatch):
+    """As joblib's backend "multiprocessing" does."""
+    X, y = problem(kind)
+    expected = answer(small(kind).fit(X, y), X)
+
+    def without_generators(*, return_as="list", **parameters):
+        if return_as != "list":
+            raise ValueError(f"Backend does not support return_as={return_as}")
+        return Parallel(**parameters)
+
+    monkeypatch.setattr(one_stage_forest, "Parallel", without_generators)
+    assert np.array_equal(answer(small(kind).fit(X, y), X), expected)
