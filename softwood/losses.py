@@ -18,6 +18,7 @@ __all__ = [
     "SoftmaxLogLoss",
     "SquaredError",
     "loss_by_name",
+    "unit_of",
 ]
 
 # Less than half the distance from 1 to the next float: lost in a sum with any row that is still undecided, yet a
@@ -29,6 +30,12 @@ SMALLEST_PRIOR = 1e-15
 
 # exp(300) = 2e130, so that squares of sums over any number of rows are still finite.
 LARGEST_LOG = 300.0
+
+# Its exponential is near the largest float. No more than a prediction: squares of it are not finite.
+LARGEST_PREDICTED_LOG = 709.0
+
+# Targets whose largest size is within are learned as they are: sums of squares, and their differences, are floats.
+ORDINARY_TARGETS = 1e-100, 1e100
 
 # Cumulative weights as near as this to the wanted part of the total, relative to the total, are equal to it.
 ROUNDING = 1e-12
@@ -88,6 +95,10 @@ class Loss(ABC):
     def value(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray | None) -> float:
         """Weighted mean of the loss."""
         return float(np.average(self._row_losses(y, raw), weights=weights))
+
+    def out_of_unit(self, base: np.ndarray, values: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
+        """Start value and leaf values for the targets, from those for the targets divided by `unit`."""
+        return base * unit, values * unit
 
     @abstractmethod
     def predict(self, raw: np.ndarray) -> np.ndarray:
@@ -193,7 +204,7 @@ class QuantileError(_PiecewiseLinearError):
 class PoissonDeviance(Loss):
     """Half the Poisson deviance without its terms in `y` alone; raw scores are logarithms of predictions.
 
-    Raw scores above `LARGEST_LOG` count as that.
+    Raw scores above `LARGEST_LOG` count as that in learning.
     """
 
     def check_targets(self, y: np.ndarray) -> None:
@@ -210,7 +221,11 @@ class PoissonDeviance(Loss):
 
     def predict(self, raw: np.ndarray) -> np.ndarray:
         """Expected counts, (n,)."""
-        return np.exp(np.minimum(raw[:, 0], LARGEST_LOG))
+        return np.exp(np.minimum(raw[:, 0], LARGEST_PREDICTED_LOG))
+
+    def out_of_unit(self, base: np.ndarray, values: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
+        """The same leaf values, of logarithms, from another start value."""
+        return base + np.log(unit), values
 
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
         np.minimum(raw, LARGEST_LOG, out=hessian)
@@ -318,6 +333,13 @@ class SoftmaxLogLoss(Loss):
         else:
             of_truth = below_largest[np.arange(len(y)), y]
         return np.log(np.exp(below_largest).sum(axis=1)) - of_truth
+
+
+def unit_of(y: np.ndarray) -> float:
+    """1, or a power of two to divide targets by whose squares would overflow or vanish."""
+    largest = float(np.abs(y).max(initial=0.0))
+    low, high = ORDINARY_TARGETS
+    return 1.0 if largest == 0.0 or low <= largest <= high else float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))
 
 
 def loss_by_name(name: str, n_classes: int | None = None, quantile: float | None = None) -> Loss:

@@ -14,7 +14,7 @@ from sklearn.metrics import (
 )
 
 from softwood.losses import (
-    LARGEST_LOG,
+    LARGEST_PREDICTED_LOG,
     SMALLEST_HESSIAN,
     AbsoluteError,
     BinaryLogLoss,
@@ -307,7 +307,7 @@ def test_values_of_extreme_scores():
     assert SoftmaxLogLoss(2).value(np.array([0, 1], dtype=np.int32), both, None) == 0.0
     assert SoftmaxLogLoss(2).value(np.array([1, 0], dtype=np.int32), both, None) == 2000.0
     assert PoissonDeviance().value(np.array([3.0]), raw[1:], None) == 3000.0
-    assert PoissonDeviance().predict(raw).tolist() == [np.exp(LARGEST_LOG), 0.0]
+    assert PoissonDeviance().predict(raw).tolist() == [np.exp(LARGEST_PREDICTED_LOG), 0.0]
 
 
 def test_small_probabilities_keep_their_digits():
