@@ -120,6 +120,7 @@ def _describe_growth(growth: Any, prefix: str, arrays: dict[str, np.ndarray]) ->
         "n_features": growth.n_features,
         "n_outputs": growth.n_outputs,
         "seed": None if seed is None else int(seed),
+        "unit": getattr(growth, "unit", 1.0),
         "arrays": sorted(growth.state()),
     }
 
@@ -129,6 +130,8 @@ def _build_growth(model: Any, described: dict, prefix: str, arrays: dict[str, np
     growth.restore({name: arrays[prefix + name] for name in described["arrays"]})
     if described["seed"] is not None:
         growth.seed = np.uint64(described["seed"])
+    if described.get("unit", 1.0) != 1.0:
+        growth.unit = float(described["unit"])
     _check_growth(growth)
     return growth
 

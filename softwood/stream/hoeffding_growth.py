@@ -5,10 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.gates import Gate
-from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
-from softwood.loops.stream_layout import FEATURE, LEFT, MEAN, N_NODES, OWNER, RIGHT, SLOT, SPREAD, THRESHOLD, WEIGHT
+from softwood.loops.observers import BIN_MEAN, BIN_SQUARES, N_BIN_NUMBERS, N_NORMAL_NUMBERS
+from softwood.loops.stream_layout import (
+    FEATURE,
+    LEFT,
+    MEAN,
+    MODEL_SCORE,
+    N_NODES,
+    OWNER,
+    PLAIN_SCORE,
+    RIGHT,
+    SLOT,
+    SPREAD,
+    THRESHOLD,
+    WEIGHT,
+)
 from softwood.stream.growth import GrowingTree
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
+from softwood.stream.target_units import RealGrowingTree
 from softwood.tree import SoftTree
 
 __all__ = ["HoeffdingClassTree", "HoeffdingRealTree"]
@@ -104,7 +118,7 @@ class HoeffdingClassTree(HoeffdingTree):
         return shares, -terms.sum(axis=1)
 
 
-class HoeffdingRealTree(HoeffdingTree):
+class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
     """A growing tree for real targets."""
 
     axes = GrowingTree.axes | {
@@ -136,8 +150,26 @@ class HoeffdingRealTree(HoeffdingTree):
         a = self.arrays
         out = np.empty((len(points), 1))
         predict_targets(points, a["nodes"], a["numbers"], a["models"], a["scaler"], self.settings, out)
-        return out
+        return out * self.unit
+
+    @property
+    def _knows_targets(self) -> bool:
+        return bool(np.any(self.arrays["numbers"][0, [MEAN, SPREAD]] != 0.0))
+
+    def _change_unit(self, factor: float) -> None:
+        numbers, stats = self.arrays["numbers"], self.arrays["stats"][:, :, :N_BINS]
+        numbers[:, MEAN] *= factor
+        self.arrays["models"] *= factor
+        stats[..., BIN_MEAN] *= factor
+        for _ in range(2):  # the square of the factor may be no float
+            numbers[:, [SPREAD, MODEL_SCORE, PLAIN_SCORE]] *= factor
+            stats[..., BIN_SQUARES] *= factor
+        self._change_log(factor)
 
     def _values(self) -> tuple[np.ndarray, np.ndarray]:
         numbers = self.arrays["numbers"][: int(self.arrays["counters"][N_NODES])]
-        return numbers[:, [MEAN]], numbers[:, SPREAD] / np.maximum(numbers[:, WEIGHT], np.finfo(float).tiny)
+        spread = numbers[:, SPREAD] / np.maximum(numbers[:, WEIGHT], np.finfo(float).tiny)
+        if self.unit != 1.0:  # as far as floats go
+            with np.errstate(over="ignore"):
+                spread = np.minimum(spread * self.unit * self.unit, np.finfo(float).max)
+        return numbers[:, [MEAN]] * self.unit, spread

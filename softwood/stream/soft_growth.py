@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from softwood.loops.stream_layout import (
 from softwood.stream.growth import GrowingTree
 from softwood.stream.hoeffding_growth import N_BINS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
+from softwood.stream.target_units import RealGrowingTree
 from softwood.tree import SoftTree
 
 __all__ = ["SoftClassTree", "SoftRealTree"]
@@ -234,10 +236,29 @@ class SoftClassTree(SoftGrowingTree):
         zeros_in_normals(self.arrays["stats"], column, sibling)
 
 
-class SoftRealTree(SoftGrowingTree):
+class SoftRealTree(RealGrowingTree, SoftGrowingTree):
     """A soft tree for real targets."""
 
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS)}
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Predicted targets, (n, 1)."""
+        return super().predict(points) * self.unit
+
+    def snapshot(self) -> SoftTree:
+        """The tree as it is now, in the user's units."""
+        tree = super().snapshot()
+        return tree if self.unit == 1.0 else replace(tree, value=tree.value * self.unit)
+
+    @property
+    def _knows_targets(self) -> bool:
+        return bool(np.any(self.arrays["target_scaler"][[1, 3], 0] != 0.0))
+
+    def _change_unit(self, factor: float) -> None:
+        scaler = self.arrays["target_scaler"][:, 0]  # all else is of standardised targets
+        scaler[1] *= factor
+        scaler[3] = scaler[3] * factor * factor
+        scaler[2] = 1.0 / math.sqrt(scaler[3]) if scaler[3] > 0.0 else 0.0
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         super()._copy_as_zeros(column, sibling)

@@ -1,0 +1,75 @@
+"""Real targets of any size: a growing tree learns them in a unit in which their squares are floats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from softwood.losses import ORDINARY_TARGETS, unit_of
+from softwood.stream.growth import GrowingTree
+
+__all__ = ["RealGrowingTree"]
+
+
+class RealGrowingTree(GrowingTree):
+    """A growing tree for real targets.
+
+    Attributes
+    ----------
+    unit : power of two by which targets are divided. It is 1 unless a target is huge, or the first one other than 0 is
+        tiny. All that the tree holds of targets is in this unit, merits of the log too.
+    """
+
+    unit: float = 1.0
+
+    def learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray | None) -> None:
+        """Learn rows one after the other; `out` gets the prediction for each before it was learned."""
+        begin = 0
+        while begin < len(points):
+            rows = slice(begin, self._end_of_unit(targets, weights, begin))
+            part = targets[rows] if self.unit == 1.0 else targets[rows] / self.unit
+            super().learn(points[rows], part, weights[rows], None if out is None else out[rows])
+            if out is not None:
+                out[rows] *= self.unit
+            begin = rows.stop
+
+    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        """`learn` for a single row, with less around it; `weights` may be changed."""
+        low, high = ORDINARY_TARGETS
+        size = abs(float(targets[0]))
+        if size > high * self.unit or 0.0 < size < low * self.unit:
+            self._end_of_unit(targets, weights, 0)
+        super().learn_row(points, targets if self.unit == 1.0 else targets / self.unit, weights)
+
+    def _end_of_unit(self, targets: np.ndarray, weights: np.ndarray, begin: int) -> int:
+        """First row after `begin` that needs another unit than the row `begin`, which gets the one that it needs."""
+        low, high = ORDINARY_TARGETS
+        sizes = np.where(weights[begin:] > 0.0, np.abs(targets[begin:]), 0.0)
+        if sizes[0] > high * self.unit or (0.0 < sizes[0] < low * self.unit and not self._knows_targets):
+            new = unit_of(sizes[:1])
+            if self._knows_targets:
+                self._change_unit(self.unit / new)
+            self.unit = new
+        is_other = sizes > high * self.unit
+        if sizes[0] == 0.0 and not self._knows_targets:
+            first = int(np.argmax(sizes > 0.0))
+            is_other[first] |= 0.0 < sizes[first] < low * self.unit
+        return begin + int(np.argmax(is_other)) if is_other.any() else len(targets)
+
+    @property
+    def _knows_targets(self) -> bool:
+        """Whether any target other than 0 has been learned."""
+        raise NotImplementedError
+
+    def _change_unit(self, factor: float) -> None:
+        """Multiply all that the tree holds of targets by a factor."""
+        raise NotImplementedError
+
+    def _change_log(self, factor: float) -> None:
+        """The same for merits of the log, which are decreases of variance."""
+        self._read_events()
+        self.log = [
+            replace(event, merit=event.merit * factor * factor, second_merit=event.second_merit * factor * factor)
+            for event in self.log
+        ]
