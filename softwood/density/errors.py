@@ -38,6 +38,10 @@ def read_errors(
         items = {find_column(owner, _NAME, column, columns): error for column, error in spec.items()}
     else:
         array = _numbers(spec)
+        if array is None and isinstance(spec, list | tuple) and len(spec) == n_inputs:
+            for name, error in zip(columns.inputs, spec, strict=True):
+                if _numbers(error) is None:
+                    raise parameter_error(owner, _NAME, f"a number for column {name!r}", error)
         if array is None or array.ndim not in (1, 2) or array.shape[-1] != n_inputs:
             raise parameter_error(
                 owner,

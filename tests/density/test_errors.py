@@ -197,7 +197,8 @@ def test_categories_have_no_error():
 
 WRONG = [
     ("bogus", r"a dict by column, or an array of shape \(3,\) or \(n_rows, 3\) of numbers. Got 'bogus'"),
-    (["a", "b", "c"], r"an array of shape .* of numbers. Got \['a', 'b', 'c'\]"),
+    ([0.1, "wide", 0.2], "a number for column 'b'. Got 'wide'"),
+    (["a", "b"], r"an array of shape .* of numbers. Got \['a', 'b'\]"),
     ([[0.1], [0.1, 0.2]], r"an array of shape .* of numbers. Got \[\[0.1\], .*"),
     (0.5, "an array of shape .* of numbers. Got 0.5"),
     ({"b": "wide"}, "one number, or one for each row, for column 'b'. Got 'wide'"),
