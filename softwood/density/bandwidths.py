@@ -124,8 +124,9 @@ def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float
 def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
     """A random-looking number in [0, 1) for each row that depends on its content and the seed alone, (n,).
 
-    Folds and samples drawn by these numbers do not depend on the order of rows or columns, and equal rows stay
-    together, so a weight means repetition there too.
+    Folds and samples drawn by these numbers do not depend on the order of the rows, and equal rows stay together, so a
+    weight means repetition there too. Every cell counts with its place: rows that hold the same values in other columns
+    have other numbers.
     """
 
     def mix(z: np.ndarray) -> np.ndarray:
@@ -133,8 +134,9 @@ def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return z ^ (z >> np.uint64(31))
 
-    total = np.full(len(X), seed, dtype=np.uint64)
+    chain = np.full(len(X), seed, dtype=np.uint64)
     for j in range(X.shape[1]):
-        column = np.ascontiguousarray(X[:, j]) + 0.0  # -0.0 becomes 0.0
-        total += mix(column.view(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
-    return (mix(total) >> np.uint64(11)).astype(np.float64) / 2.0**53
+        column = X[:, j] + 0.0  # -0.0 becomes 0.0
+        column[np.isnan(column)] = np.nan  # whatever its sign and payload
+        chain = mix(chain + np.uint64(0x9E3779B97F4A7C15)) + mix(column.view(np.uint64))
+    return (mix(chain) >> np.uint64(11)).astype(np.float64) / 2.0**53
