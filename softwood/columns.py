@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from softwood.parameters import parameter_error
 
-__all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_growing_table", "read_table"]
+__all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_growing_table", "read_table", "refuse_lazy"]
 
 # More categories than this are an identifier or free text rather than a category; each would become a column.
 MAX_CATEGORIES = 255
@@ -36,12 +36,14 @@ class Columns:
     source : (n_encoded,) the table's column that each comes from
     categories : for each of the table's columns None, or its categories in order
     inputs : names of the table's columns
+    handle_unknown : what a category is that is not among these: "missing", or "error"
     """
 
     names: tuple[str, ...]
     source: np.ndarray
     categories: tuple[tuple | None, ...]
     inputs: tuple[str, ...]
+    handle_unknown: str = "missing"
 
     @property
     def is_category(self) -> np.ndarray:
@@ -58,7 +60,13 @@ class Columns:
 
 
 def read_table(
-    estimator: Any, X: Any, *, reset: bool, categorical_features: Any = "from_dtype", columns: Columns | None = None
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    categorical_features: Any = "from_dtype",
+    handle_unknown: str = "missing",
+    columns: Columns | None = None,
 ) -> tuple[np.ndarray, Columns]:
     """Validate a table and encode it.
 
@@ -68,6 +76,7 @@ def read_table(
     X : array or data frame (pandas, polars), (n_rows, n_features_in)
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
         columns
+    handle_unknown : what a category is to be that comes later for the first time: "missing", or "error"
     columns : what was learned at fit time, if this is not fit time
 
     Returns
@@ -97,7 +106,8 @@ def read_table(
             names = _input_names(estimator, matrix.shape[1])
             _refuse_infinity(matrix, names)
             if columns is None:
-                columns = Columns(names, np.arange(matrix.shape[1]), (None,) * matrix.shape[1], names)
+                every = np.arange(matrix.shape[1])
+                columns = Columns(names, every, (None,) * len(every), names, handle_unknown)
             return matrix, columns
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     n_rows = X.shape[0]
@@ -114,8 +124,7 @@ def read_table(
             block = _numbers(values, is_missing, name, estimator)[:, None]
             kept, labels = None, [name]
         else:
-            known = None if columns is None else columns.categories[j]
-            kept, block, labels = _one_hot(values, is_missing, name, known, estimator)
+            kept, block, labels = _one_hot(values, is_missing, name, j, columns, estimator)
         blocks.append(block)
         encoded_names += labels
         source += [j] * len(labels)
@@ -123,7 +132,8 @@ def read_table(
     matrix = np.ascontiguousarray(np.concatenate(blocks, axis=1)) if blocks else np.empty((n_rows, 0))
     _refuse_infinity(matrix, encoded_names)
     if columns is None:
-        columns = Columns(tuple(encoded_names), np.array(source, dtype=np.int64), tuple(categories), names)
+        origin = np.array(source, dtype=np.int64)
+        columns = Columns(tuple(encoded_names), origin, tuple(categories), names, handle_unknown)
     return matrix, columns
 
 
@@ -199,11 +209,7 @@ def _with_categories(
     An array with categories is one of two dimensions; a list of rows becomes one of objects, so that numbers stay
     numbers beside text.
     """
-    if callable(getattr(X, "collect", None)) and not hasattr(X, "shape"):
-        raise TypeError(
-            f"X is a {type(X).__name__}, whose rows are not computed yet; call .collect() and give the result to "
-            f"{type(estimator).__name__}."
-        )
+    refuse_lazy(X, "X", type(estimator).__name__)
     frame = hasattr(X, "columns") and hasattr(X, "dtypes")
     if columns is None:
         has_categories = categorical_features is not None and not isinstance(categorical_features, str)
@@ -309,6 +315,15 @@ def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
     return values, is_missing
 
 
+def refuse_lazy(table: Any, name: str, taker: str) -> None:
+    """A frame whose rows are still to be computed, as polars has them: say what to do."""
+    if callable(getattr(table, "collect", None)) and not hasattr(table, "shape"):
+        raise TypeError(
+            f"{name} is a {type(table).__name__}, whose rows are not computed yet; call .collect() and give the result "
+            f"to {taker}."
+        )
+
+
 def is_missing_value(value: Any) -> bool:
     """Whether this is None, nan or the like."""
     try:
@@ -359,11 +374,13 @@ def _not_number(values: np.ndarray, is_missing: np.ndarray, name: str, estimator
 
 
 def _one_hot(
-    values: np.ndarray, is_missing: np.ndarray, name: str, known: Sequence | None, estimator: Any
+    values: np.ndarray, is_missing: np.ndarray, name: str, j: int, columns: Columns | None, estimator: Any
 ) -> tuple[tuple, np.ndarray, list[str]]:
+    """Categories of the table's column `j`, its block of the matrix, and the names of the block's columns."""
     present = list(dict.fromkeys(values[~is_missing].tolist()))
+    known = None if columns is None else columns.categories[j]
     if known is None:
-        known = sorted(present, key=lambda v: (str(type(v)), v))
+        known = tuple(sorted(present, key=lambda v: (str(type(v)), v)))
         if len(known) > MAX_CATEGORIES:
             raise ValueError(
                 f"Column {name!r} has {len(known)} different categories, more than the {MAX_CATEGORIES} that "
@@ -371,17 +388,19 @@ def _one_hot(
             )
     number = {category: k for k, category in enumerate(known)}
     new = [v for v in present if v not in number]
-    if new:
+    if new and columns is not None and columns.handle_unknown == "error":
         raise ValueError(
             f"Column {name!r} holds categories that were not there at fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
             f"{' and more' if len(known) > 5 else ''}. "
-            "Set unknown ones to missing to have them shared among all branches."
+            "With handle_unknown='missing' they would count as missing values."
         )
-    codes = np.array([-1 if m else number[v] for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64)
+    codes = np.array(
+        [-1 if m else number.get(v, -1) for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64
+    )
     shown = list(range(1, 2)) if len(known) == 2 else list(range(len(known)))
     block = (codes[:, None] == np.array(shown, dtype=np.int64)).astype(np.float64)
     block[codes < 0] = np.nan
-    return tuple(known), block, [f"{name}={known[k]}" for k in shown]
+    return known, block, [f"{name}={known[k]}" for k in shown]
 
 
 def _refuse_infinity(matrix: np.ndarray, names: Sequence[str]) -> None:
