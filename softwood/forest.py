@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from softwood.parameters import check_n_jobs
-from softwood.tree import NODE_TYPES, KernelShapes, NodeArrays, SoftTree, has_missing, kernel_scratch
+from softwood.tree import NODE_TYPES, KernelShapes, NodeArrays, SoftTree, each_its_way, kernel_scratch
 
 __all__ = ["SoftForest"]
 
@@ -293,24 +293,23 @@ class SoftForest(NodeArrays):
 
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Each row on the fastest way that it can go, whatever the rows beside it: rounding must not depend on them."""
-        add = self._add_crisp if self.is_crisp else self._add_kernel
         if widths is not None or self.weights is not None:
             self._add_any(X, widths, trees, out)
-        elif has_missing(X):
-            is_whole = np.isfinite(X).all(axis=1)
-            for rows, way in ((is_whole, add), (~is_whole, self._add_any)):
-                part = out[rows]
-                way(X[rows], None, trees, part)
-                out[rows] = part
         else:
-            add(X, None, trees, out)
+            fast = self._add_crisp if self.is_crisp else self._add_kernel
+            each_its_way(
+                X,
+                out,
+                lambda rows, part: fast(rows, trees, part),
+                lambda rows, part: self._add_any(rows, None, trees, part),
+            )
 
-    def _add_crisp(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
+    def _add_crisp(self, X: np.ndarray, trees: np.ndarray, out: np.ndarray) -> None:
         from softwood.loops.predict import add_crisp_trees
 
         add_crisp_trees(X, trees, self.offsets, self.output, self._tests, self._crisp_thresholds, self.value, out)
 
-    def _add_kernel(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
+    def _add_kernel(self, X: np.ndarray, trees: np.ndarray, out: np.ndarray) -> None:
         from softwood.loops.predict import add_kernel_trees
 
         batch = 256

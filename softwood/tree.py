@@ -6,7 +6,7 @@ sharing: a point belongs to each node to a degree, its membership, and the membe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
@@ -344,33 +344,35 @@ class SoftTree(NodeArrays):
 
         Parameters are those of `memberships`.
         """
-        if widths is None and self._is_sigmoid:
-            out = self._predict_sigmoid(self._points(X))
-            if out is not None:
-                return out
-        return self._linked(self.raw(X, widths=widths))
+        if widths is not None or not self._is_sigmoid:
+            return self._linked(self.raw(X, widths=widths))
+        X = self._points(X)
+        out = self._predict_sigmoid(X)
+        rest = np.isnan(out[:, 0])
+        if rest.any():
+            out[rest] = self._linked(self.raw(X[rest]))
+        return out
 
     def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Shares of the leaves times their values before the link, (n_rows, n_outputs)."""
         from softwood.loops.walk import predict_rows
 
+        def walk(rows: np.ndarray, part: np.ndarray) -> None:
+            predict_rows(*self._arguments(rows, widths), self.value, part)
+
         X = self._points(X)
-        leaves = self._crisp_leaves(X, widths)
-        if leaves is not None:
-            return self.value[leaves]
         out = np.zeros((len(X), self.n_outputs))
-        if widths is None and self.weights is None and not has_missing(X):
-            self._predict_kernel(X, out)
+        if widths is not None or self.weights is not None:
+            walk(X, out)
         else:
-            predict_rows(*self._arguments(X, widths), self.value, out)
+            each_its_way(X, out, self._predict_crisp if self.is_crisp else self._predict_kernel, walk)
         return out
 
     def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Output with the largest prediction of each row, (n_rows,): the number of the most probable class."""
         X = self._points(X)
-        leaves = self._crisp_leaves(X, widths)
-        if leaves is not None:
-            return self.value.argmax(axis=1)[leaves]
+        if widths is None and self.weights is None and self.is_crisp and not has_missing(X):
+            return self.value.argmax(axis=1)[self._crisp_leaves(X)]
         return self.raw(X, widths=widths).argmax(axis=1)  # a link does not change which is largest
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
@@ -493,16 +495,16 @@ class SoftTree(NodeArrays):
             self.value, out,
         )  # fmt: skip
 
-    def _predict_sigmoid(self, X: np.ndarray) -> np.ndarray | None:
-        """Predictions of a tree of sigmoid gates; None if a value is missing."""
+    def _predict_sigmoid(self, X: np.ndarray) -> np.ndarray:
+        """Predictions of a tree of sigmoid gates; nan for rows at whose gates a value is missing."""
         from softwood.loops.soft_joint import predict_sigmoid
 
         scratch, out = np.empty((2, self.n_nodes)), np.empty((len(X), self.n_outputs))
-        is_whole = predict_sigmoid(
+        predict_sigmoid(
             X, self.children_left, self.children_right, self._sigmoid_gates, self.value, self.link == "softmax",
             scratch[0], scratch[1], out,
         )  # fmt: skip
-        return out if is_whole else None
+        return out
 
     @cached_property
     def _sigmoid_gates(self) -> np.ndarray:
@@ -510,12 +512,14 @@ class SoftTree(NodeArrays):
         assert self.weights is not None
         return np.ascontiguousarray(np.column_stack([self.weights, self.bias]))
 
-    def _crisp_leaves(self, X: np.ndarray, widths: np.ndarray | None) -> np.ndarray | None:
-        """The one leaf of each row, (n_rows,), if no row is shared."""
+    def _predict_crisp(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` with the predictions of a tree of crisp axis-aligned tests."""
+        np.take(self.value, self._crisp_leaves(X), axis=0, out=out)
+
+    def _crisp_leaves(self, X: np.ndarray) -> np.ndarray:
+        """The one leaf of each row, (n_rows,), in a tree of crisp axis-aligned tests."""
         from softwood.loops.predict import crisp_leaves_fast
 
-        if widths is not None or not self.is_crisp or self.weights is not None or has_missing(X):
-            return None
         leaves = np.empty(len(X), dtype=np.int32)
         crisp_leaves_fast(X, self._tests, self._crisp_thresholds, leaves)
         return leaves
@@ -554,6 +558,26 @@ def has_missing(X: np.ndarray) -> bool:
     # Missing values make the sum nan; so may huge ones, which then take the slower way to the same result.
     with np.errstate(over="ignore", invalid="ignore"):
         return not np.isfinite(X.sum())
+
+
+def each_its_way(
+    X: np.ndarray,
+    out: np.ndarray,
+    fast: Callable[[np.ndarray, np.ndarray], None],
+    slow: Callable[[np.ndarray, np.ndarray], None],
+) -> None:
+    """Fill `out` (n_rows, ...) by the `fast` way for rows without missing values, by the `slow` one for the others.
+
+    Neither the time nor the rounding of a row depends on the rows beside it.
+    """
+    if not has_missing(X):
+        fast(X, out)
+        return
+    is_whole = np.isfinite(X).all(axis=1)
+    for rows, way in ((is_whole, fast), (~is_whole, slow)):
+        part = out[rows]
+        way(X[rows], part)
+        out[rows] = part
 
 
 def kernel_scratch(n_nodes: int, batch: int) -> tuple[np.ndarray, ...]:

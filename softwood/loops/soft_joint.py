@@ -55,7 +55,7 @@ def tree_outputs(points, left, right, gates, values, shares, sides, out):
 
 @compiled
 def predict_sigmoid(points, left, right, gates, values, is_softmax, shares, sides, out):
-    """Predictions of a finished tree of sigmoid gates, (n, q) in `out`; False as soon as a gate has no value."""
+    """Predictions of a finished tree of sigmoid gates, (n, q) in `out`; nan for rows at which a gate has no value."""
     for i in range(points.shape[0]):
         share_row(points, i, left, right, gates, 0.0, shares, sides)
         for o in range(values.shape[1]):
@@ -70,15 +70,14 @@ def predict_sigmoid(points, left, right, gates, values, is_softmax, shares, side
             largest = max(largest, out[i, o])
             total += out[i, o]
         if np.isnan(total):
-            return False
-        if is_softmax:
+            out[i, 0] = np.nan
+        elif is_softmax:
             total = 0.0
             for o in range(values.shape[1]):
                 out[i, o] = np.exp(out[i, o] - largest)
                 total += out[i, o]
             for o in range(values.shape[1]):
                 out[i, o] /= total
-    return True
 
 
 @compiled
