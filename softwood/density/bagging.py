@@ -8,6 +8,7 @@ many places in this order to draw from.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -19,11 +20,11 @@ from joblib.parallel import get_active_backend
 from softwood.density.bandwidths import row_numbers
 from softwood.density.finishing import finish_forest
 from softwood.density.growing import Workspace, grow_nodes
-from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
+from softwood.interrupts import Stopped, new_stop
 from softwood.pruning import prune_cost_complexity
-from softwood.targets import ClassTargets
+from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
 
@@ -119,13 +120,12 @@ class Draws:
         return replace(self, weights=weights, order=order, n_draws=n_draws)
 
 
-def draws_of(data: TrainingData, weights: np.ndarray, seed: int) -> Draws:
+def draws_of(matrix: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray, seed: int) -> Draws:
     """Every row once; the order of the rows, which the draws go by, depends on their content and the seed alone."""
-    numbers = row_numbers(data.matrix, seed)
+    numbers = row_numbers(matrix, seed)
     order = np.argsort(numbers, kind="stable")
     is_new = np.diff(numbers[order], prepend=-1.0) > 0
     if not is_new.all():  # equal rows: by their targets, so that equal ones of these are side by side, too
-        targets = data.targets
         labels = targets.labels if isinstance(targets, ClassTargets) else None
         order = np.lexsort((labels, numbers) if labels is not None else (*targets.matrix().T, numbers))
     group = np.empty(len(order), dtype=np.int64)
@@ -165,13 +165,15 @@ def grow_trees(
     backend, _ = get_active_backend(prefer="threads")
     done: dict[int, np.ndarray] = {}
     waiting = iter(numbers)
+    stop = new_stop()
 
     def work() -> None:
-        space = Workspace()
-        for number in waiting:  # one iterator for all workers
-            done[number] = _grow_one(problem, limits, draws, seed, number, space)
-            if progress is not None:
-                progress(len(done))
+        space = Workspace(stop)
+        with suppress(Stopped):
+            for number in waiting:  # one iterator for all workers
+                done[number] = _grow_one(problem, limits, draws, seed, number, space)
+                if progress is not None:
+                    progress(len(done))
 
     try:
         if getattr(backend, "supports_sharedmem", False):
@@ -184,8 +186,7 @@ def grow_trees(
             if progress is not None:
                 progress(len(done))
     finally:
-        for _ in waiting:  # nobody is to begin another one
-            pass
+        stop[0] = 1  # whoever is still at work, after an interrupt
         for number in numbers:
             if number not in done:
                 break

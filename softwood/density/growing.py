@@ -17,15 +17,17 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.density.finishing import depth_first, finish
 from softwood.density.problem import GrowthProblem, Limits
+from softwood.interrupts import Stopped, interruptible, new_stop
 from softwood.loops import grow as loop
 from softwood.loops.scan import SLACK, SQUARED
 from softwood.tree import SoftTree
 
 __all__ = ["Workspace", "grow_nodes", "grow_tree"]
 
-# Nodes between two looks at the clock and at a pending interrupt.
+# Nodes between two looks at the clock.
 _BUDGET = 2000
-_BUDGET_SILENT = 20_000
+# From so many cells on (rows times features) a tree is grown in a thread of its own, so that an interrupt is heard.
+_LONG = 200_000
 # All features' tables at once up to this size (bytes), so that they stay in a near cache; else one after the other.
 _TABLES_AT_ONCE = 1 << 25
 # With several threads: subtrees of at most this part of the rows are handed out.
@@ -68,14 +70,19 @@ def grow_nodes(
     n, p = problem.bins.codes.shape
     rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
     weights = problem.weights if weights is None else weights
-    grower = _Grower(problem, limits, weights, float(weights[rows].sum()))
+    space = Workspace() if space is None else space
+    grower = _Grower(problem, limits, weights, float(weights[rows].sum()), space.stop)
     root = _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
     threads = effective_n_jobs(n_jobs)
-    if limits.max_leaf_nodes is not None:
-        return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, progress))[0]
-    if threads > 1:
-        return depth_first(_grow_shared_out(grower, root, threads, progress))[0]
-    return grower.grow(root, progress, Workspace() if space is None else space)
+
+    def work() -> np.ndarray:
+        if limits.max_leaf_nodes is not None:
+            return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, progress))[0]
+        if threads > 1:
+            return depth_first(_grow_shared_out(grower, root, threads, progress))[0]
+        return grower.grow(root, progress, space)
+
+    return interruptible(work, space.stop) if len(rows) * p >= _LONG else work()
 
 
 @dataclass
@@ -90,9 +97,13 @@ class _Node:
 
 
 class Workspace:
-    """Arrays that are used again from tree to tree: fresh memory is dearer than it looks."""
+    """Arrays that are used again from tree to tree, for fresh memory costs more than it seems to.
 
-    def __init__(self) -> None:
+    `stop` is the flag that asks the loops to stop; several workspaces may share one.
+    """
+
+    def __init__(self, stop: np.ndarray | None = None) -> None:
+        self.stop = new_stop() if stop is None else stop
         self._arrays: dict[str, np.ndarray] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
@@ -110,8 +121,10 @@ class Workspace:
 class _Grower:
     """The compiled loops with their arguments put together."""
 
-    def __init__(self, problem: GrowthProblem, limits: Limits, weights: np.ndarray, total: float) -> None:
-        self.problem, self.limits, self.weights = problem, limits, weights
+    def __init__(
+        self, problem: GrowthProblem, limits: Limits, weights: np.ndarray, total: float, stop: np.ndarray
+    ) -> None:
+        self.problem, self.limits, self.weights, self.stop = problem, limits, weights, stop
         self.p = problem.bins.codes.shape[1]
         self.q = problem.stored_outputs
         self.targets, self.labels, self.squares = problem.target_arrays
@@ -182,7 +195,7 @@ class _Grower:
         stack[0], seeds[0], intervals[0] = (0, -1, 0, root.depth), root.seed, root.intervals
         rows[:m], shares[:m] = root.rows, root.shares
         scratch = self.scratch(m, space)
-        budget = _BUDGET if progress is not None else _BUDGET_SILENT
+        budget = _BUDGET if progress is not None else np.iinfo(np.int64).max >> 1
         while state[1] > 0:
             # Grow whatever the loop found too short: it needs a line, two stack entries, and twice the top node's rows.
             nodes = _at_least(nodes, state[0] + 1)
@@ -199,12 +212,17 @@ class _Grower:
                 scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
                 self.problem.bins.priority, scratch["order"], scratch["tables"], scratch["words"], scratch["groups"],
                 scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"], scratch["node_codes"],
-                scratch["bin_shares"], scratch["node_shares"], scratch["numbers"], scratch["totals"],
+                scratch["bin_shares"], scratch["node_shares"], scratch["numbers"], scratch["totals"], self.stop,
             )  # fmt: skip
+            self._check_stop()
             if progress is not None:
                 progress(int(state[0]))
         space.keep(nodes=nodes, stack=stack, seeds=seeds, intervals=intervals, rows=rows, shares=shares)
         return nodes[: state[0]].copy()
+
+    def _check_stop(self) -> None:
+        if self.stop[0]:
+            raise Stopped
 
     def weigh(self, node: _Node, scratch: dict) -> np.ndarray:
         """The node's line as a leaf, (1, 8 + q)."""
@@ -235,7 +253,7 @@ class _Grower:
         return loop.search_node(
             *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, n_outputs,
             scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"],
-            scratch["lines"], scratch["work"],
+            scratch["lines"], scratch["work"], self.stop,
         )  # fmt: skip
 
     def split(
@@ -249,6 +267,7 @@ class _Grower:
             return None
         loop.draw_features(scratch["order"], self.problem.bins.priority, node.seed, self.n_draw)
         feature, threshold, left_mass, gain = self._search(node, line, scratch, base, loop.tie_of(base, impure, mass))
+        self._check_stop()
         if feature < 0 or gain < self.min_gain:
             return None
 

@@ -152,7 +152,7 @@ def tie_of(base, impure, mass):
 def search_node(
     codes, rows, begin, points, labels, m, n_draw, order, values, lows, highs, offsets, widths, kinds, edges,
     cdfs, cells, by_cell, intervals, total, min_mass, tie, base, criterion, n_outputs, tables, words, groups, atoms,
-    single, lines, work,
+    single, lines, work, stop,
 ):  # fmt: skip
     """Best split of a node over the features of `order` (the first `n_draw`, and more if those cannot be split).
 
@@ -165,6 +165,7 @@ def search_node(
     n_outputs : number of targets, or of different labels in the node
     tables : (p or 1, n_bins + 1, 1 + q) empty tables for the bins of every feature, or of one; words, groups : empty
         sets
+    stop : (1,) not 0 if the search is to be given up; what it returns is then of no use, nor are the tables
 
     Returns
     -------
@@ -183,7 +184,7 @@ def search_node(
     best_mass = 0.0
     best = -np.inf
     for f in range(order.shape[0]):
-        if f >= n_draw and best_feature >= 0:
+        if stop[0] != 0 or (f >= n_draw and best_feature >= 0):
             break
         j = order[f]
         n_bins = offsets[j + 1] - offsets[j]
@@ -291,9 +292,9 @@ def grow(
     codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, cells,
     by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
     intervals, rows, shares, points, node_labels, left_rows, left_shares, priority, order, tables, words, groups,
-    atoms, single, lines, work, node_codes, bin_shares, node_shares, numbers, totals,
+    atoms, single, lines, work, node_codes, bin_shares, node_shares, numbers, totals, stop,
 ):  # fmt: skip
-    """Go on growing, depth first, until the stack is empty, `budget` nodes are done, or an array is too short.
+    """Go on growing, depth first, until the stack is empty, `budget` nodes are done, an array is too short, or `stop`.
 
     All of the state is in arrays of the caller, who makes them longer, shows progress, and calls again.
 
@@ -309,7 +310,7 @@ def grow(
     """
     p = codes.shape[1]
     goal = state[0] + budget
-    while state[1] > 0 and state[0] < goal:
+    while state[1] > 0 and state[0] < goal and stop[0] == 0:
         at = state[1] - 1
         begin = stack[at, 0]
         m = state[2] - begin
@@ -339,7 +340,7 @@ def grow(
             feature, threshold, left_mass, gain = search_node(
                 codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
                 widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, tie, base, criterion,
-                n_outputs, tables, words, groups, atoms, single, lines, work,
+                n_outputs, tables, words, groups, atoms, single, lines, work, stop,
             )  # fmt: skip
         if node_codes is not None:
             feature, threshold, left_mass, gain = search_random(

@@ -1,0 +1,98 @@
+import _thread
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from softwood import KernelForestClassifier, KernelTreeClassifier
+from softwood.density import growing
+from softwood.interrupts import Stopped, interruptible, new_stop
+from tests.every_estimator import table
+
+
+def interrupt_when(event):
+    """Interrupt the main thread as soon as the event is set."""
+
+    def wait():
+        event.wait(60)
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_an_interrupt_stops_the_work_and_is_passed_on():
+    stop, begun, ended = new_stop(), threading.Event(), []
+
+    def work():
+        begun.set()
+        while not stop[0]:
+            time.sleep(0.001)
+        ended.append(True)
+        raise Stopped
+
+    thread = interrupt_when(begun)
+    with pytest.raises(KeyboardInterrupt):
+        interruptible(work, stop)
+    thread.join()
+    assert ended == [True], "it waits for the work to end"
+
+
+def test_results_and_errors_come_through():
+    def fail():
+        raise ValueError("what work says")
+
+    assert interruptible(lambda: 5, new_stop()) == 5
+    with pytest.raises(ValueError, match="what work says"):
+        interruptible(fail, new_stop())
+
+
+def test_other_threads_than_the_main_one_do_the_work_themselves():
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(interruptible(threading.current_thread, new_stop()) is threading.current_thread())
+    )
+    thread.start()
+    thread.join()
+    assert found == [True]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"max_leaf_nodes": 50}, {"n_jobs": 2}, {"kernel": "gaussian"}])
+def test_growing_stops_within_a_node(parameters, monkeypatch):
+    """The search looks at the flag before each feature: a wide node is not searched to its end."""
+    X, y = table("KernelTreeClassifier", n=400)
+    searched = []
+    new_space = growing.Workspace.__init__
+
+    def asked_to_stop(space, stop=None):
+        new_space(space, stop)
+        space.stop[0] = 1
+
+    monkeypatch.setattr(growing.Workspace, "__init__", asked_to_stop)
+    monkeypatch.setattr(growing, "finish", lambda *arguments: searched.append(True))
+    with pytest.raises(Stopped):
+        KernelTreeClassifier(bandwidth=0.2, **parameters).fit(X, y)
+    assert not searched
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("kernel", ["box", "gaussian"])
+def test_an_interrupted_forest_keeps_its_trees_and_leaves_no_thread_at_work(n_jobs, kernel, monkeypatch):
+    X, y = table("KernelForestClassifier", n=1000)
+    X = np.column_stack([X] * 5)
+    monkeypatch.setattr(growing, "_LONG", 1)
+    begun = threading.Event()
+    model = KernelForestClassifier(500, bandwidth=0.2, kernel=kernel, n_jobs=n_jobs, verbose=1, random_state=0)
+    monkeypatch.setattr(model, "_progress", lambda n_before: lambda n_new: n_new >= 4 and begun.set())
+    thread = interrupt_when(begun)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    thread.join()
+    assert 1 <= len(model) < 500
+    assert model.score(X, y) > 0.5
+    for worker in threading.enumerate():
+        if worker.name == "softwood-loop":
+            worker.join(10)
+            assert not worker.is_alive()
