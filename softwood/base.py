@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.columns import Columns, read_table
 from softwood.forest import SoftForest
-from softwood.parameters import parameter_error
+from softwood.parameters import check_choice, parameter_error
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
@@ -23,13 +25,35 @@ __all__ = ["ClassifierBase", "RegressorBase", "TreeEstimator"]
 class TreeEstimator(BaseEstimator):
     """What every estimator can do with its finished tree or trees.
 
-    A family's `fit` calls `_read_training_data`, grows, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
-    ``forest_``. `conditions` are what a family's `predict` takes beside the rows, such as measurement errors.
+    A family's `fit` works within `_fitting`: it calls `_read_training_data`, grows, and stores the `SoftTree` in
+    ``tree_``, or the `SoftForest` in ``forest_``. `conditions` are what a family's `predict` takes beside the rows,
+    such as measurement errors.
     """
 
     tree_: SoftTree
     columns_: Columns
     n_features_in_: int
+
+    @contextmanager
+    def _fitting(self) -> Iterator[dict[str, Any]]:
+        """A fit from its beginning to its end: results of different fits never mix.
+
+        What an earlier fit has left is put aside and yielded, for a warm start. It comes back if this fit ends by an
+        error, or by an interrupt before it has a model of its own. Results are the attributes whose name ends in an
+        underscore, hidden ones too.
+        """
+        earlier = self._put_aside()
+        try:
+            yield earlier
+        except BaseException as stop:
+            if isinstance(stop, Exception) or not {"tree_", "forest_"} & set(vars(self)):
+                self._put_aside()
+                self.__dict__.update(earlier)
+            raise
+
+    def _put_aside(self) -> dict[str, Any]:
+        """Take all results away from the estimator."""
+        return {name: self.__dict__.pop(name) for name in list(vars(self)) if name.endswith("_")}
 
     def _read_training_data(
         self, X: Any, y: Any, sample_weight: Any
@@ -42,14 +66,20 @@ class TreeEstimator(BaseEstimator):
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
         matrix, columns = read_table(
-            self, X, reset=True, categorical_features=getattr(self, "categorical_features", None)
+            self,
+            X,
+            reset=True,
+            categorical_features=self.categorical_features,
+            handle_unknown=self.handle_unknown,
         )
         check_consistent_length(matrix, y)
         weights = read_weights(sample_weight, len(matrix))
         rows = np.flatnonzero(weights > 0)
         if len(rows) == 0:
             raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
+        weights = as_counts(weights)
         targets = self._read_targets(y, weights)
         if len(rows) < len(matrix):
             matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
@@ -57,6 +87,10 @@ class TreeEstimator(BaseEstimator):
         return matrix, targets, weights, rows
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
+        raise NotImplementedError
+
+    def _refuse_other_targets(self, earlier: dict[str, Any]) -> None:
+        """With `warm_start`: y must be of the kind of the fit that is gone on with, whose results are `earlier`."""
         raise NotImplementedError
 
     def _class_weights(self, targets: Any, weights: np.ndarray) -> np.ndarray | float:
@@ -143,6 +177,14 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         self.classes_ = targets.classes
         return targets
 
+    def _refuse_other_targets(self, earlier: dict[str, Any]) -> None:
+        known, found = earlier["classes_"].tolist(), self.classes_.tolist()
+        if known != found:
+            raise ValueError(
+                f"With warm_start=True y must have the classes of the last fit, {known!r}. Got {found!r} instead. "
+                "Give y with these classes, or set warm_start=False to begin anew."
+            )
+
     def _class_weights(self, targets: ClassTargets, weights: np.ndarray) -> np.ndarray | float:
         wanted = getattr(self, "class_weight", None)
         if wanted is None:
@@ -157,7 +199,10 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
             factors = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0))
         else:
             factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
-        return factors[targets.labels]
+        per_row = factors[targets.labels]
+        if not per_row.any():
+            raise ValueError("class_weight is zero for all classes of y.")
+        return as_counts(per_row, weights)
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Number of the most probable class of each encoded row, (n_rows,)."""
@@ -175,6 +220,11 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         """Class probabilities, (n_rows, n_classes)."""
         return self._probabilities(X)
 
+    def predict_log_proba(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Logarithms of the class probabilities, (n_rows, n_classes); -inf for 0. Arguments as in `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, **conditions))
+
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row, (n_rows,)."""
         return self._classes(X)
@@ -186,13 +236,21 @@ class RegressorBase(RegressorMixin, TreeEstimator):
     def _read_targets(self, y: Any, weights: np.ndarray) -> RealTargets:
         targets = read_reals(y, weights)
         self.n_outputs_ = targets.scaled.shape[1]
-        self._is_flat = targets.is_flat
+        self._is_flat_ = targets.is_flat
         return targets
+
+    def _refuse_other_targets(self, earlier: dict[str, Any]) -> None:
+        known, found = earlier["n_outputs_"], self.n_outputs_
+        if known != found:
+            raise ValueError(
+                f"With warm_start=True y must have as many targets as in the last fit, {known}. Got {found} instead. "
+                "Give y with as many, or set warm_start=False to begin anew."
+            )
 
     def _targets(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
         out = self._predict_matrix(matrix, widths)
-        return out[:, 0] if self._is_flat else out
+        return out[:, 0] if self._is_flat_ else out
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix."""
@@ -204,17 +262,34 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         return tags
 
 
-def read_weights(sample_weight: Any, n: int) -> np.ndarray:
-    """Weights of the rows, (n,) float64."""
+def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray:
+    """Weights of the rows, (n,) float64; `name` is what they are to the user."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:
-        raise ValueError(f"Sample weights must be 1D array or scalar, got shape {weights.shape}.")
+        raise ValueError(f"Sample weights must be 1D array or scalar, got shape {weights.shape} for {name}.")
     if len(weights) != n:
-        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}!")
+        raise ValueError(f"{name}.shape == {weights.shape}, expected {(n,)}!")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        raise ValueError("sample_weight must hold finite numbers of at least 0.")
+        raise ValueError(f"{name} must hold finite numbers of at least 0.")
     return weights
+
+
+def as_counts(weights: np.ndarray, repeats: np.ndarray | None = None) -> np.ndarray:
+    """Weights of the rows in a unit that compares with numbers of rows, as limits of a leaf's mass are.
+
+    A whole weight means repetition, and stays. Weights that can be no numbers of repetitions, because they are below 1
+    on average, as those that add up to 1 are, or beyond all counting, are brought to a mean of 1.
+
+    Parameters
+    ----------
+    weights : (n,) of at least 0, some above
+    repeats : (n,) how often each row counts in the mean; None: once
+    """
+    largest = float(weights.max())
+    rows = weights > 0
+    mean = float(np.average(weights[rows] / largest, weights=None if repeats is None else repeats[rows]))
+    return weights / largest / mean if largest * mean < 1.0 or largest > 2.0**53 else weights

@@ -52,6 +52,20 @@ class ClassTargets:
             None if self.shares is None else self.shares[rows],
         )
 
+    def numbered_as(self, classes: np.ndarray, name: str) -> ClassTargets:
+        """The same targets, their classes numbered as those of other rows; `name` is what they are to the user."""
+        place = {label: k for k, label in enumerate(classes.tolist())}
+        unknown = [label for label in self.classes.tolist() if label not in place]
+        if unknown:
+            raise ValueError(f"{name} has the class {unknown[0]!r}, which y does not have.")
+        number = np.array([place[label] for label in self.classes.tolist()])
+        if self.labels is not None:
+            return ClassTargets(classes, number[self.labels].astype(np.int32), None)
+        assert self.shares is not None
+        shares = np.zeros((len(self.shares), len(classes)))
+        shares[:, number] = self.shares
+        return ClassTargets(classes, None, shares)
+
     def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
         """Part of the mass whose most probable class is not predicted."""
         truth = self.labels if self.shares is None else self.shares.argmax(axis=1)

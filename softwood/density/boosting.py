@@ -63,13 +63,13 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     cutoff : float, default=1e-4
         A share of a point smaller than this goes to the larger side of its fork; a sum of trees needs it less exactly
         than a single tree.
-    categorical_features
+    categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     early_stopping : bool or "auto", default="auto"
-        Watch the loss of a part of the rows, stop when it falls no more, and keep the rounds up to the best one.
-        "auto" does so above 10 000 rows.
+        Set a part of the rows aside as validation rows, stop when their loss falls no more, and keep the rounds up to
+        the best one. "auto" does so above 10 000 rows. Validation rows can also be given to `fit`.
     validation_fraction : float, default=0.1
-        Part of the rows that is watched.
+        Part of the rows that is set aside.
     n_iter_no_change : int, default=10
         Rounds without progress before it stops.
     tol : float, default=1e-7
@@ -92,7 +92,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     bandwidths_ : (n_encoded,) array
         Half-width of each column of the encoded table in the first round, in its own units.
     train_score_, validation_score_ : (n_rounds + 1,) arrays
-        Minus the loss before the first round and after each, with early stopping; else empty.
+        Minus the loss before the first round and after each, of training rows (20 000 of them, if there are more) and
+        of validation rows; the latter is empty if there are none.
     feature_importances_ : (n_features_in,) array
         Part of each column in the gain of all splits.
     classes_ : (n_classes,) array
@@ -130,6 +131,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         max_bins: int = 255,
         cutoff: float = 1e-4,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         early_stopping: Any = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -160,6 +162,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
             max_bins=max_bins,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
@@ -192,7 +195,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities, (n_rows, n_classes)."""
         raw = self._raw(X)
-        return self._fitted_loss.predict(raw)
+        return self._loss_.predict(raw)
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row, (n_rows,)."""
@@ -207,7 +210,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities after each round, (n_rows, n_classes) each."""
         for raw in self._staged_raw(X):
-            yield self._fitted_loss.predict(raw)
+            yield self._loss_.predict(raw)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Most probable classes after each round, (n_rows,) each."""
@@ -264,6 +267,7 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         max_bins: int = 255,
         cutoff: float = 1e-4,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         early_stopping: Any = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -294,6 +298,7 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
             max_bins=max_bins,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
             n_iter_no_change=n_iter_no_change,
@@ -322,12 +327,12 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, (n_rows,)."""
         raw = self._raw(X)
-        return self._fitted_loss.predict(raw)
+        return self._loss_.predict(raw)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted targets after each round, (n_rows,) each."""
         for raw in self._staged_raw(X):
-            yield self._fitted_loss.predict(raw)
+            yield self._loss_.predict(raw)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

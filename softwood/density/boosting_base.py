@@ -13,17 +13,21 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.base import read_weights
+from softwood.columns import read_table
 from softwood.density.bagging import draws_of
+from softwood.density.binning import Bins, bin_features
 from softwood.density.choosing import best_of
-from softwood.density.errors import combine_widths
 from softwood.density.kernels import find_column
 from softwood.density.model import KernelModel
 from softwood.density.newton import NewtonLimits, boosted_forest
 from softwood.density.preparation import TrainingData, common_errors
+from softwood.density.reading import Reading
 from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
 from softwood.forest import SoftForest
-from softwood.losses import Loss
+from softwood.losses import Loss, unit_of
 from softwood.parameters import check_flag, check_integer, check_number, parameter_error
+from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
 __all__ = ["KernelBoosting"]
@@ -35,6 +39,8 @@ AUTO_GRID = (0.0, 0.05, 0.15, 0.4)
 AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 30, 1000, 8000
 # With more rows early_stopping="auto" stops early, as in scikit-learn.
 STOP_FROM = 10_000
+# The loss of the training rows is noted for so many of them, drawn by content.
+SCORED_ROWS = 20_000
 
 
 class KernelBoosting(KernelModel):
@@ -71,6 +77,7 @@ class KernelBoosting(KernelModel):
         max_bins: int = 255,
         cutoff: float = 1e-4,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         early_stopping: Any = "auto",
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
@@ -100,6 +107,7 @@ class KernelBoosting(KernelModel):
         self.max_bins = max_bins
         self.cutoff = cutoff
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -108,7 +116,16 @@ class KernelBoosting(KernelModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> Self:
         """Boost.
 
         An interrupt leaves the rounds that are finished as a working model.
@@ -119,48 +136,84 @@ class KernelBoosting(KernelModel):
             Text and category columns of frames are categories; missing values are allowed everywhere.
         y : (n_rows,) labels or targets; a classifier also takes a matrix of class probabilities
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X_val, y_val, sample_weight_val : validation rows
+            Their loss is noted in ``validation_score_``, and stops the training unless ``early_stopping=False``; they
+            take the place of a part of `X`.
         """
+        with self._fitting():
+            self._boost(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        return self
+
+    def _boost(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
         rules = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         weights = weights * self._class_weights(targets, weights)
         loss, learned = self._loss_and_targets(targets, y, rows)
         loss.check_targets(learned)
+        validation = self._read_validation(X_val, y_val, sample_weight_val, targets)
+        unit = unit_of(learned)  # losses, and limits of gains, are those of the targets in this unit
+        learned = learned if unit == 1.0 else learned / unit
+        if validation is not None and unit != 1.0:
+            validation = replace(validation, y=validation.y / unit)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), None, "squared_error")
+        train = BoostingData(matrix, learned, weights, draws_of(matrix, targets, weights, seed).group)
+        is_given = validation is not None
+        if not is_given:
+            is_held_out = self._held_out_rows(train, seed)
+            if is_held_out is not None:  # they have no part in bins and bandwidths
+                kept = np.flatnonzero(~is_held_out)
+                train, validation = _rows_of(train, ~is_held_out), _rows_of(train, is_held_out)
+                targets, rows = targets.take(kept), rows[kept]
+        if validation is None or (is_given and self.early_stopping is False):
+            rules = replace(rules, patience=None)
+        data = self._prepare(train.matrix, targets, train.weights, rows, len(np.asarray(y)), None, "squared_error")
         if len(common_errors(data.errors)) < len(data.errors):
             raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
         if self._has_node_widths and data.errors:
             raise self._no_errors_with_node_widths()
         rules = self._rules_for(rules, data, loss)
-        draws = draws_of(data, weights, seed)
-        everything = BoostingData(matrix, learned, weights, draws.group)
-        is_watched = self._watched_rows(everything, seed)
-        train, watched, seen = everything, None, data
-        if is_watched is None:
-            rules = replace(rules, patience=None)
-        else:  # the watched rows have no part in the bins, nor in the bandwidths
-            train, watched = _rows_of(everything, ~is_watched), _rows_of(everything, is_watched)
-            seen = replace(
-                data, matrix=train.matrix, targets=targets.take(np.flatnonzero(~is_watched)), weights=train.weights,
-                bins=self._bins_of(train),
-            )  # fmt: skip
-        widths = self._given_widths(seen)
+        widths = self._given_widths(data)
         if widths is None:
             self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed)
             widths = self.bandwidth_ * data.deviations
-        self.bandwidths_ = widths
+        reading = self._make_reading(widths, data)
+        self.bandwidths_, self._reading_, self._loss_ = widths, reading, loss
         result = Boosted(loss.start(train.y, train.weights))
         try:
             boost(
-                train, seen.bins, data.problem(widths).widths, loss, self._with_reading(rules, data), seed,
-                watched=watched, n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
+                train, data.bins, data.problem(widths).widths, loss, _with_reading(rules, reading, data), seed,
+                validation=validation, scored=np.flatnonzero(train.group < SCORED_ROWS),
+                n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
             )  # fmt: skip
         except KeyboardInterrupt:
             if result.n_rounds:
-                self._keep(result, loss, data)
+                self._keep(result, rules, data, unit)
             raise
-        self._keep(result, loss, data)
-        return self
+        self._keep(result, rules, data, unit)
+
+    def _read_validation(
+        self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
+    ) -> BoostingData | None:
+        """Rows that the user gave to validate on; None if there are none."""
+        if (X is None) != (y is None):
+            raise ValueError("X_val and y_val must be given together.")
+        if X is None:
+            if sample_weight is not None:
+                raise ValueError("sample_weight_val is given without X_val and y_val.")
+            return None
+        matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
+        if len(matrix) != len(y):
+            raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
+        weights = read_weights(sample_weight, len(matrix), "sample_weight_val")
+        given = read_classes(y) if isinstance(targets, ClassTargets) else read_reals(y, np.ones(len(matrix)))
+        if isinstance(targets, ClassTargets) and isinstance(given, ClassTargets):
+            given = given.numbered_as(targets.classes, "y_val")
+        loss, learned = self._loss_and_targets(given, y, np.arange(len(matrix)))
+        loss.check_targets(learned)
+        weights = weights * self._class_weights(given, weights)
+        if not weights.any():
+            raise ValueError("sample_weight_val and class_weight leave no row of X_val with a weight above zero.")
+        return BoostingData(matrix, learned, weights, np.arange(len(matrix)))
 
     # Reading the parameters
 
@@ -195,7 +248,8 @@ class KernelBoosting(KernelModel):
         directions = self._directions()
         if directions is not None and loss.n_scores > 1:
             raise parameter_error(self, "monotonic_cst", "None with more than two classes", self.monotonic_cst)
-        limits = replace(rules.limits, directions=directions)
+        min_mass = self._least_mass(rules.limits.min_mass, data.weights)
+        limits = replace(rules.limits, directions=directions, min_mass=min_mass)
         return replace(rules, limits=limits, n_features=self._n_draw(data.matrix.shape[1]))
 
     def _directions(self) -> np.ndarray | None:
@@ -221,20 +275,6 @@ class KernelBoosting(KernelModel):
             per_input[j] = int(value)
         return columns.spread(per_input).astype(np.int64) if per_input.any() else None
 
-    def _with_reading(self, rules: BoostingRules, data: TrainingData) -> BoostingRules:
-        """The rules with the kernel that the trees will be read with, if it is not the one they are grown with."""
-        same_kernel = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
-        same_width = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
-        if same_kernel and same_width:
-            return rules
-
-        def read(tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
-            finished = self._with_prediction_kernel(tree, data)
-            cells = combine_widths(*self._prediction, common_errors(data.errors), matrix)[1]
-            return finished.predict(matrix, widths=cells)[:, 0]
-
-        return replace(rules, read=read)
-
     def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
         """The loss, and the targets of the rows that are left as it takes them."""
         raise NotImplementedError
@@ -248,18 +288,20 @@ class KernelBoosting(KernelModel):
 
     # Parts of the rows
 
-    def _watched_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
-        """Which rows are watched, drawn by content, (n,) bool; None if there are none."""
-        wanted = len(data.matrix) > STOP_FROM if isinstance(self.early_stopping, str) else self.early_stopping
+    def _held_out_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
+        """Which rows are set aside to validate on, drawn by content, (n,) bool; None if there are none."""
+        is_auto = isinstance(self.early_stopping, str)
         n_groups = int(data.group.max()) + 1
-        n_watched = round(n_groups * float(self.validation_fraction))
-        if not wanted or n_watched == 0 or n_watched == n_groups:
+        if not (len(data.matrix) > STOP_FROM if is_auto else self.early_stopping):
             return None
-        return np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_watched
+        if n_groups < 2:
+            if is_auto:
+                return None
+            raise ValueError("early_stopping=True needs at least two different rows in X to set some of them aside.")
+        n_held_out = min(max(1, round(n_groups * float(self.validation_fraction))), n_groups - 1)
+        return np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_held_out
 
-    def _bins_of(self, data: BoostingData) -> Any:
-        from softwood.density.binning import bin_features
-
+    def _bins_of(self, data: BoostingData) -> Bins:
         equal = bool(np.all(data.weights == data.weights[0]))
         return bin_features(data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs)
 
@@ -273,39 +315,37 @@ class KernelBoosting(KernelModel):
         n_rounds = min(rules.n_rounds, AUTO_ROUNDS)
         rate = min(rules.learning_rate * rules.n_rounds / n_rounds, max(rules.learning_rate, 0.3))
         rules = replace(rules, n_rounds=n_rounds, learning_rate=rate, patience=self.n_iter_no_change)
-        prepared = [(part, watched, self._bins_of(part)) for part, watched in parts]
+        prepared = [(part, held_out, self._bins_of(part)) for part, held_out in parts]
         tried: dict[float, float] = {}
         for scale in AUTO_GRID:
-            self.bandwidths_ = scale * data.deviations
-            reading = self._with_reading(rules, data)
+            widths = scale * data.deviations
+            reading = _with_reading(rules, self._make_reading(widths, data), data)
             total = 0.0
-            for part, watched, bins in prepared:
+            for part, held_out, bins in prepared:
                 result = boost(
-                    part, bins, data.problem(self.bandwidths_).widths, loss, reading, seed, watched=watched,
+                    part, bins, data.problem(widths).widths, loss, reading, seed, validation=held_out,
                     n_threads=effective_n_jobs(self.n_jobs),
                 )  # fmt: skip
-                total += min(result.watched_losses) * watched.weights.sum()
-            tried[scale] = total / sum(watched.weights.sum() for _, watched, _ in prepared)
+                total += min(result.validation_losses) * held_out.weights.sum()
+            tried[scale] = total / sum(held_out.weights.sum() for _, held_out, _ in prepared)
             if self.verbose:
                 self._report_scale(scale, tried[scale])
         return best_of(tried)
 
     # The finished model
 
-    def _keep(self, result: Boosted, loss: Loss, data: TrainingData) -> None:
-        n_rounds = max(1, result.best_round)
-        n_trees = n_rounds * loss.n_scores
-        self._fitted_loss = loss
+    def _keep(self, result: Boosted, rules: BoostingRules, data: TrainingData, unit: float) -> None:
+        n_rounds = max(1, result.n_rounds if rules.patience is None else result.best_round)
+        n_trees = n_rounds * self._loss_.n_scores
         self.n_iter_ = n_rounds
         self.train_score_ = -np.array(result.train_losses)
-        self.validation_score_ = -np.array(result.watched_losses)
-        forest = boosted_forest(
-            result.trees[:n_trees],
-            np.array(result.output[:n_trees]),
-            result.base,
-            self._check_parameters().limits.cutoff,
-        )
-        self.forest_ = self._with_prediction_kernel(forest, data)
+        self.validation_score_ = -np.array(result.validation_losses)
+        output = np.array(result.output[:n_trees])
+        forest = boosted_forest(result.trees[:n_trees], output, result.base, rules.limits.cutoff)
+        if unit != 1.0:
+            base, value = self._loss_.out_of_unit(forest.base, forest.value, unit)
+            forest = replace(forest, base=base, value=value)
+        self.forest_ = self._reading_.of(forest, data.errors)
 
     @property
     def _finished(self) -> SoftForest:
@@ -318,7 +358,7 @@ class KernelBoosting(KernelModel):
 
     def _staged_raw(self, X: Any, **conditions: Any) -> Iterator[np.ndarray]:
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.staged_predict(matrix, widths=widths, step=self._fitted_loss.n_scores, n_jobs=self.n_jobs)
+        return self._finished.staged_predict(matrix, widths=widths, step=self._loss_.n_scores, n_jobs=self.n_jobs)
 
     def decision_path(self, X: Any, **conditions: Any) -> tuple[sparse.csr_array, np.ndarray]:
         """Nodes that each row reaches.
@@ -339,7 +379,8 @@ class KernelBoosting(KernelModel):
             nonlocal last
             now = time.monotonic()
             if now - last > 1.0 or self.verbose > 1 or result.n_rounds == self.max_iter:
-                loss = f", held-out loss {result.watched_losses[-1]:.5f}" if result.watched_losses else ""
+                losses = result.validation_losses
+                loss = f", validation loss {losses[-1]:.5f}" if losses else ""
                 print(
                     f"[{type(self).__name__}] round {result.n_rounds} of {self.max_iter}{loss}, {now - start:.1f} s",
                     flush=True,
@@ -349,6 +390,18 @@ class KernelBoosting(KernelModel):
         return tell
 
 
+def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:
+    """The rules with the kernel that the trees will be read with, if it is not the one they are grown with."""
+    if reading.is_as_grown:
+        return rules
+
+    def read(tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
+        cells = reading.cells(common_errors(data.errors), matrix)
+        return reading.of(tree, data.errors).predict(matrix, widths=cells)[:, 0]
+
+    return replace(rules, read=read)
+
+
 def _rows_of(data: BoostingData, chosen: np.ndarray) -> BoostingData:
     """Some of the rows, their groups numbered without gaps."""
     group = np.unique(data.group[chosen], return_inverse=True)[1]
@@ -356,13 +409,13 @@ def _rows_of(data: BoostingData, chosen: np.ndarray) -> BoostingData:
 
 
 def _auto_parts(data: BoostingData, seed: int) -> list[tuple[BoostingData, BoostingData]]:
-    """Rows to learn from and rows to watch, divided by content: three folds, or one part of many rows."""
+    """Rows to learn from and rows held out, divided by content: three folds, or one part of many rows."""
     n_groups = int(data.group.max()) + 1
     if n_groups < 3:
         return []
     number = np.random.default_rng([seed, 2]).permutation(n_groups)[data.group]
     if n_groups <= AUTO_FOLD_ROWS:
         return [(_rows_of(data, number % 3 != fold), _rows_of(data, number % 3 == fold)) for fold in range(3)]
-    n_watched = min(n_groups // 4, AUTO_ROWS // 3)
-    is_watched = number < n_watched
-    return [(_rows_of(data, ~is_watched & (number < n_watched + AUTO_ROWS)), _rows_of(data, is_watched))]
+    n_held_out = min(n_groups // 4, AUTO_ROWS // 3)
+    is_held_out = number < n_held_out
+    return [(_rows_of(data, ~is_held_out & (number < n_held_out + AUTO_ROWS)), _rows_of(data, is_held_out))]

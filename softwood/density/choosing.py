@@ -4,8 +4,9 @@
 long as that is better.
 
 ``"auto"``, the default: the same on a coarser grid, at a bounded cost. Up to 2 000 rows five folds; with more rows,
-trees are grown on a fifth of them (at least 1 000) and compared on up to 2 000 others, three times below 10 000 rows
-and once above.
+trees are grown on a fifth of them (at least 1 000, at most 20 000) and compared on up to 2 000 others, three times
+below 10 000 rows and once above. Of more than 64 columns, every node looks at 64 that are drawn for it: the trees are
+worse for it, but at the same scales.
 
 All trees are grown from the bins of the whole data. Folds are drawn by the content of the rows, so neither their
 order nor writing a repeated row as a weight makes a difference.
@@ -14,6 +15,7 @@ order nor writing a repeated row as a weight makes a difference.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +30,8 @@ AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.2, 0.32, 0.45, 0.65, 1.0])
 CV_GRID = np.geomspace(0.01, 1.0, 9)
 STEP = CV_GRID[1] / CV_GRID[0]
 MAX_SCALE = 5.0
+# Bounds of the cost of "auto" for wide and for long tables.
+AUTO_COLUMNS, AUTO_ROWS = 64, 20_000
 
 Report = Callable[[float, float], None]
 
@@ -64,7 +68,8 @@ def choose_by_auto(
     data: TrainingData, limits: Limits, seed: int, report: Report | None = None, *, crisp: bool = False
 ) -> float:
     """Scale with the smallest held-out loss at a bounded cost."""
-    n = len(data.matrix)
+    n, p = data.matrix.shape
+    limits = replace(limits, n_draw=min(AUTO_COLUMNS, p if limits.n_draw is None else limits.n_draw))
     parts = (
         list(content_folds(data.matrix, 5, seed)) if n <= 2000 else list(_samples(data, 3 if n < 10_000 else 1, seed))
     )
@@ -73,7 +78,7 @@ def choose_by_auto(
     tried: dict[float, float] = {}
     for scale in AUTO_GRID:
         tried[scale] = _loss(data, limits, scale, parts, seed, report, crisp)
-        # Large data have smooth losses, and large bandwidths are dear: stop when it only gets worse.
+        # Losses of large data are smooth, and large bandwidths take long: stop when it only gets worse.
         recent = list(tried.values())[-2:]
         if n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values()):
             break
@@ -100,7 +105,7 @@ def content_folds(matrix: np.ndarray, folds: int, seed: int) -> Iterator[tuple[n
 def _samples(data: TrainingData, times: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Small training samples and other rows to compare on."""
     order = np.argsort(row_numbers(data.matrix, seed), kind="stable")
-    size = max(len(order) // 5, 1000)
+    size = min(max(len(order) // 5, 1000), AUTO_ROWS)
     held_out = order[: min(size, 2000)]
     rest = order[len(held_out) :]
     for k in range(times):

@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
-from softwood.density.errors import combine_widths
 from softwood.density.model import KernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
@@ -59,6 +58,7 @@ class KernelForest(KernelModel):
         ccp_alpha: float = 0.0,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -86,6 +86,7 @@ class KernelForest(KernelModel):
         self.ccp_alpha = ccp_alpha
         self.cutoff = cutoff
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.cv = cv
         self.warm_start = warm_start
         self.n_jobs = n_jobs
@@ -107,22 +108,36 @@ class KernelForest(KernelModel):
         measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
             where given. A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
         """
+        with self._fitting() as earlier:
+            self._grow(X, y, sample_weight, measurement_error, earlier if self.warm_start else {})
+        return self
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any, measurement_error: Any, before: dict[str, Any]) -> None:
+        """Grow the trees; `before` are the results of the last fit if it is to be gone on with."""
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
-        n_draw = self._n_draw(matrix.shape[1])
-        limits = replace(limits, n_draw=n_draw, random_thresholds=self._random_thresholds)
-        earlier = self._earlier_trees(matrix.shape[1])
+        limits = replace(
+            limits,
+            n_draw=self._n_draw(matrix.shape[1]),
+            min_mass=self._least_mass(limits.min_mass, weights),
+            random_thresholds=self._random_thresholds,
+        )
+        earlier = self._earlier_trees(before, matrix.shape[1])
         if earlier is None:
-            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            self._seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        else:
+            kept = ("_seed_", "bandwidth_", "bandwidths_")
+            self.__dict__.update({name: before[name] for name in kept if name in before})
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         draws = self._draws(data, weights)
         grown = self._choose_widths(data, limits, draws, rows) if earlier is None else []
+        self._reading_ = self._make_reading(self.bandwidths_, data)
         problem = data.problem(self.bandwidths_)
         n_before = 0 if earlier is None else len(earlier)
         numbers = range(n_before + len(grown), self.n_estimators)
         try:
             grow_trees(
-                problem, limits, draws, self._seed, numbers, n_jobs=self.n_jobs, grown=grown,
+                problem, limits, draws, self._seed_, numbers, n_jobs=self.n_jobs, grown=grown,
                 progress=self._progress(numbers.start),
             )  # fmt: skip
         except KeyboardInterrupt:
@@ -131,7 +146,6 @@ class KernelForest(KernelModel):
         self._keep(grown, earlier, problem, limits, data)
         if self._wants_oob:
             self._set_oob(data, draws, rows, y)
-        return self
 
     def _keep(
         self,
@@ -146,8 +160,8 @@ class KernelForest(KernelModel):
         if earlier is not None:
             forest = earlier if forest is None else earlier.with_trees_of(forest)
         if forest is not None:
-            self._grown = forest if self.warm_start else None
-            self.forest_ = self._with_prediction_kernel(forest, data)
+            self._grown_ = forest if self.warm_start else None
+            self.forest_ = self._reading_.of(forest, data.errors)
 
     # Reading the parameters
 
@@ -168,7 +182,7 @@ class KernelForest(KernelModel):
 
     def _draws(self, data: TrainingData, weights: np.ndarray) -> Draws:
         """How the rows of each tree are drawn."""
-        draws = draws_of(data, weights, self._seed)
+        draws = draws_of(data.matrix, data.targets, weights, self._seed_)
         factors = self._class_weights(data.targets, weights)
         if isinstance(factors, np.ndarray):
             draws = replace(draws, factors=factors)
@@ -197,11 +211,12 @@ class KernelForest(KernelModel):
             raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
         return max(1, round(n * float(wanted)))
 
-    def _earlier_trees(self, n_features: int) -> SoftForest | None:
+    def _earlier_trees(self, before: dict[str, Any], n_features: int) -> SoftForest | None:
         """Trees to go on from, with `warm_start`."""
-        trees = getattr(self, "_grown", None)
-        if not self.warm_start or trees is None:
+        trees = before.get("_grown_")
+        if trees is None:
             return None
+        self._refuse_other_targets(before)
         if self.n_estimators < len(trees):
             expected = f"at least {len(trees)}, the number of trees so far, with warm_start=True"
             raise parameter_error(self, "n_estimators", expected, self.n_estimators)
@@ -220,16 +235,14 @@ class KernelForest(KernelModel):
         trees: list[np.ndarray] = []
         if widths is None:
             choice = ForestChoice(
-                data, limits, draws, self._seed, self.n_estimators, self.ccp_alpha, self._reads_crisply, self.n_jobs,
-                self._report_scale if self.verbose else None,
+                data, limits, draws, self._seed_, self.n_estimators, self.ccp_alpha, self.prediction_kernel is None,
+                self.n_jobs, self._report_scale if self.verbose else None,
             )  # fmt: skip
             if self.bandwidth == "cv":
-                self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed))
+                self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed_))
             else:
                 self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
             widths = self.bandwidth_ * data.deviations
-        else:
-            self.__dict__.pop("bandwidth_", None)
         self.bandwidths_ = widths
         return trees
 
@@ -240,9 +253,8 @@ class KernelForest(KernelModel):
         return callable(self.oob_score) or bool(self.oob_score)
 
     def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
-        widths, kernels = self._prediction
-        cells = None if self._reads_crisply else combine_widths(widths, kernels, data.errors, data.matrix)[1]
-        found, counts, _ = out_of_bag(self.forest_, draws, self._seed, data.matrix, cells, self.n_jobs)
+        cells = None if self._reading_.is_crisp else self._reading_.cells(data.errors, data.matrix)
+        found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
             warnings.warn(
                 "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
@@ -283,12 +295,12 @@ class KernelForest(KernelModel):
         shared = self._tree_class().get_params()
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
         parameters |= {"cv": 10, "verbose": 0, "class_weight": None} if "class_weight" in shared else {}
-        fitted = ("columns_", "bandwidths_", "_prediction", "n_features_in_", "feature_names_in_", "classes_")
+        fitted = ("columns_", "bandwidths_", "_reading_", "n_features_in_", "feature_names_in_", "classes_")
         estimators = []
         for tree in self._finished:
             estimator = self._tree_class(**parameters)
             estimator.tree_ = tree
-            for name in (*fitted, "n_outputs_", "_is_flat"):
+            for name in (*fitted, "n_outputs_", "_is_flat_"):
                 if hasattr(self, name):
                     setattr(estimator, name, getattr(self, name))
             estimators.append(estimator)

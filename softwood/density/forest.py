@@ -52,7 +52,7 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         Predict each row by the trees that have not seen it, and score that; a callable takes (truth, prediction).
     class_weight : dict, "balanced" or "balanced_subsample", default=None
         Weights of classes, "balanced_subsample" found anew in the rows of each tree.
-    ccp_alpha, cutoff, categorical_features
+    ccp_alpha, cutoff, categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     cv : int, splitter or iterable of (train, test), default=5
         Folds of ``bandwidth="cv"``.
@@ -122,6 +122,7 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         ccp_alpha: float = 0.0,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -150,6 +151,7 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
             ccp_alpha=ccp_alpha,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             cv=cv,
             warm_start=warm_start,
             n_jobs=n_jobs,
@@ -248,6 +250,7 @@ class KernelForestRegressor(RegressorBase, KernelForest):
         ccp_alpha: float = 0.0,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -276,6 +279,7 @@ class KernelForestRegressor(RegressorBase, KernelForest):
             ccp_alpha=ccp_alpha,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             cv=cv,
             warm_start=warm_start,
             n_jobs=n_jobs,
@@ -288,8 +292,8 @@ class KernelForestRegressor(RegressorBase, KernelForest):
         return super()._check_parameters()
 
     def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
-        self.oob_prediction_ = every[:, 0] if self._is_flat else every
-        found = found[:, 0] if self._is_flat else found
+        self.oob_prediction_ = every[:, 0] if self._is_flat_ else every
+        found = found[:, 0] if self._is_flat_ else found
         if len(found) == 0:  # nothing is out of the bag
             self.oob_score_ = np.nan
         elif callable(self.oob_score):
@@ -347,6 +351,7 @@ class KernelExtraTreesClassifier(KernelForestClassifier):
         ccp_alpha: float = 0.0,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -376,6 +381,7 @@ class KernelExtraTreesClassifier(KernelForestClassifier):
             ccp_alpha=ccp_alpha,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             cv=cv,
             warm_start=warm_start,
             n_jobs=n_jobs,
@@ -418,6 +424,7 @@ class KernelExtraTreesRegressor(KernelForestRegressor):
         ccp_alpha: float = 0.0,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 5,
         warm_start: bool = False,
         n_jobs: int | None = None,
@@ -446,6 +453,7 @@ class KernelExtraTreesRegressor(KernelForestRegressor):
             ccp_alpha=ccp_alpha,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             cv=cv,
             warm_start=warm_start,
             n_jobs=n_jobs,

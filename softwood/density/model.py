@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import deepcopy
 from numbers import Integral
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -12,25 +12,24 @@ from sklearn.model_selection import check_cv
 from softwood.base import TreeEstimator
 from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
-from softwood.density.errors import Errors, combine_widths, read_errors
+from softwood.density.errors import Errors, read_errors
 from softwood.density.kernels import box, resolve_kernels
 from softwood.density.preparation import TrainingData, common_errors, prepare
 from softwood.density.problem import Limits
-from softwood.forest import SoftForest
-from softwood.gates import Gate
-from softwood.parameters import check_choice, check_integer, check_number, parameter_error
+from softwood.density.reading import Reading
+from softwood.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.targets import ClassTargets
-from softwood.tree import SoftTree
 
 __all__ = ["KernelModel"]
 
-_NO_MASS = 1e-9  # a side with less mass than this is no side
-
-Finished = TypeVar("Finished", SoftTree, SoftForest)
+# A side with less mass than this, or less than this part of all mass, is no side: it may be nothing but rounding.
+_NO_MASS, _NO_PART = 1e-9, 1e-12
 
 
 class KernelModel(TreeEstimator):
     """An estimator with a bandwidth, kernels and measurement errors."""
+
+    _reading_: Reading
 
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
@@ -44,19 +43,24 @@ class KernelModel(TreeEstimator):
         if isinstance(self.cv, Integral):
             check_integer(self, "cv", self.cv, low=2)
         check_integer(self, "verbose", self.verbose, low=0)
+        check_n_jobs(self, self.n_jobs)
         if isinstance(self.bandwidth, str) and self.bandwidth not in self._rules:
             expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
 
     def _limits(self) -> Limits:
-        min_mass = check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True)
         return Limits(
             max_depth=check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
-            min_mass=max(min_mass, _NO_MASS),
+            min_mass=check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True),
             min_gain=check_number(self, "min_gain", self.min_gain, low=0.0),
             max_leaf_nodes=check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
             cutoff=check_number(self, "cutoff", self.cutoff, low=0.0, high=0.1),
         )
+
+    @staticmethod
+    def _least_mass(min_mass: float, weights: np.ndarray) -> float:
+        """`min_mass`, or what rounding asks for in its place."""
+        return max(min_mass, _NO_MASS, _NO_PART * float(weights.sum()))
 
     def _n_draw(self, p: int) -> int:
         """Number of features to look at in each node."""
@@ -106,10 +110,6 @@ class KernelModel(TreeEstimator):
             return widths * data.deviations if is_sd else np.where(data.deviations > 0, widths, 0.0)
         return widths_by_rule(self.bandwidth, data) if self.bandwidth in ("silverman", "loo") else None
 
-    @property
-    def _reads_crisply(self) -> bool:
-        return self.prediction_kernel is None
-
     def _parts(self, data: TrainingData, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Training and held-out rows of the folds of `cv`."""
         if isinstance(self.cv, Integral):
@@ -126,30 +126,28 @@ class KernelModel(TreeEstimator):
 
     # Kernels for reading the finished model
 
-    def _with_prediction_kernel(self, finished: Finished, data: TrainingData) -> Finished:
-        """The model as it will be read, and what `_read_points` needs to do the same for single cells."""
+    def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
+        """How points will be read by a model with these bandwidths (p,)."""
         kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
-        widths = self.bandwidths_
-        if self._reads_crisply:
-            self._prediction = (np.zeros_like(widths), [box()] * len(widths))
-            return finished.crisp()
-        is_same = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
-        if not is_same:
+        is_crisp = self.prediction_kernel is None
+        same_kernel = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
+        same_width = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
+        if is_crisp:
+            widths, kernels = np.zeros_like(widths), [box()] * len(widths)
+        elif not same_kernel:
             kernels, kinds, shapes = resolve_kernels(self, "prediction_kernel", self.prediction_kernel, self.columns_)
-        own_width = not (isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same")
-        if own_width:
+        if not is_crisp and not same_width:
             widths = stated_widths(self, "prediction_bandwidth", self.prediction_bandwidth, self.columns_)
             if self.bandwidth_unit == "sd":
                 widths = widths * data.deviations
-        self._prediction = (widths, kernels)
         by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
-        if is_same and not own_width and by_column:  # as it was grown
-            return finished
-        if self._has_node_widths and not own_width:  # every node keeps its own width
-            kernel = np.where(finished.gate == Gate.KERNEL, kinds[finished.feature], 0).astype(np.int32)
-            return replace(finished, kernel=kernel, shapes=shapes)
-        combined, _ = combine_widths(widths, kernels, common_errors(data.errors), data.matrix[:0])
-        return finished.with_kernel(combined, kinds, shapes)
+        return Reading(
+            widths, kernels, kinds, shapes,
+            measurement_error=None if is_crisp else deepcopy(self.measurement_error),
+            is_crisp=is_crisp,
+            is_as_grown=same_kernel and same_width and by_column,
+            has_node_widths=self._has_node_widths and same_width,
+        )  # fmt: skip
 
     @property
     def _has_node_widths(self) -> bool:
@@ -160,16 +158,16 @@ class KernelModel(TreeEstimator):
         self, X: Any, *, measurement_error: Any = None, **unknown: Any
     ) -> tuple[np.ndarray, np.ndarray | None]:
         matrix, _ = super()._read_points(X, **unknown)
-        widths, kernels = self._prediction
-        if self._reads_crisply:
-            errors = read_errors(self, measurement_error, self.columns_, matrix)
-        else:
-            errors = self._errors(measurement_error, matrix)
+        reading = self._reading_
+        errors = {
+            **read_errors(self, reading.measurement_error, self.columns_, matrix),
+            **read_errors(self, measurement_error, self.columns_, matrix),
+        }
         if measurement_error is not None:  # the tree holds other errors, or none: every column is said anew
             errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
-        if self._has_node_widths and errors:
+        if reading.has_node_widths and errors:
             raise self._no_errors_with_node_widths()
-        return matrix, combine_widths(widths, kernels, errors, matrix)[1]
+        return matrix, reading.cells(errors, matrix)
 
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError

@@ -18,7 +18,7 @@ __all__ = ["Boosted", "BoostingData", "BoostingRules", "boost"]
 
 @dataclass(frozen=True)
 class BoostingData:
-    """Rows to learn from, or to watch.
+    """Rows to learn from, or to validate on.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class BoostingRules:
     ----------
     decay : factor of the bandwidth from one round to the next
     subsample : part of the rows for each round;  n_features : features drawn for each tree
-    patience, tol : stop after so many rounds in which the watched loss falls by no more than `tol`
+    patience, tol : stop after so many rounds in which the validation loss falls by no more than `tol`; None: never
     read : predictions (n,) of a grown tree for rows (n, p), if it will not be read as it was grown
     """
 
@@ -63,14 +63,14 @@ class Boosted:
     ----------
     base : (n_scores,) start value
     trees, output : the trees in their order, and the raw score that each adds to
-    train_losses, watched_losses : loss before the first round and after each
+    train_losses, validation_losses : loss before the first round and after each; empty if there are no such rows
     """
 
     base: np.ndarray
     trees: list[NewtonTree] = field(default_factory=list)
     output: list[int] = field(default_factory=list)
     train_losses: list[float] = field(default_factory=list)
-    watched_losses: list[float] = field(default_factory=list)
+    validation_losses: list[float] = field(default_factory=list)
 
     @property
     def n_rounds(self) -> int:
@@ -79,8 +79,8 @@ class Boosted:
 
     @property
     def best_round(self) -> int:
-        """Number of rounds with the smallest watched loss, the fewest of equals; all if none was watched."""
-        return int(np.argmin(self.watched_losses[: self.n_rounds + 1])) if self.watched_losses else self.n_rounds
+        """Number of rounds with the smallest validation loss, the fewest of equals; all if there is none."""
+        return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
 
 
 def boost(
@@ -91,7 +91,8 @@ def boost(
     rules: BoostingRules,
     seed: int,
     *,
-    watched: BoostingData | None = None,
+    validation: BoostingData | None = None,
+    scored: np.ndarray | None = None,
     n_threads: int = 1,
     result: Boosted | None = None,
     progress: Callable[[Boosted], None] | None = None,
@@ -101,7 +102,8 @@ def boost(
     Parameters
     ----------
     widths : (p,) half-widths of the kernels in the first round
-    watched : rows whose loss is watched
+    validation : rows to validate on
+    scored : training rows whose loss is noted after each round; None: none
     result : where the rounds are put, so that an interrupt leaves those that are done
     progress : called after each round
     """
@@ -110,11 +112,18 @@ def boost(
     n_scores = loss.n_scores
     grower = NewtonGrower(bins, rules.limits, n_threads)
     raw = np.tile(result.base, (n, 1))
-    raw_watched = None if watched is None else np.tile(result.base, (len(watched.matrix), 1))
+    raw_validation = None if validation is None else np.tile(result.base, (len(validation.matrix), 1))
     gradient, hessian = np.empty((n, n_scores), order="F"), np.empty((n, n_scores), order="F")
     rows_sums = np.empty((n, 3))
     rows_sums[:, 2] = data.weights
-    _note(result, loss, data, raw, watched, raw_watched)
+
+    def note() -> None:
+        if scored is not None:
+            result.train_losses.append(loss.value(data.y[scored], raw[scored], data.weights[scored]))
+        if validation is not None and raw_validation is not None:
+            result.validation_losses.append(loss.value(validation.y, raw_validation, validation.weights))
+
+    note()
     for number in range(rules.n_rounds):
         rng = np.random.default_rng([seed, number])
         rows = _draw_rows(data.group, rules.subsample, rng)
@@ -128,12 +137,12 @@ def boost(
                 _refit_leaves(tree, loss, data, raw[:, score], rules.limits.directions)
             tree.nodes[:, loop.NODE_VALUE] *= rules.learning_rate
             _add_tree(tree, rules, rows, data.matrix, step, score)
-            if watched is not None and raw_watched is not None:
-                raw_watched[:, score] += _read(tree, rules, watched.matrix)
+            if validation is not None and raw_validation is not None:
+                raw_validation[:, score] += _read(tree, rules, validation.matrix)
             result.trees.append(replace(tree, leaves=_NONE, rows=_NONE, shares=None))
             result.output.append(score)
         raw = step
-        _note(result, loss, data, raw, watched, raw_watched)
+        note()
         if progress is not None:
             progress(result)
         if _has_stalled(result, rules):
@@ -144,18 +153,9 @@ def boost(
 _NONE = np.empty(0)
 
 
-def _note(
-    result: Boosted, loss: Loss, data: BoostingData, raw: np.ndarray, watched: BoostingData | None,
-    raw_watched: np.ndarray | None,
-) -> None:  # fmt: skip
-    if watched is not None and raw_watched is not None:
-        result.watched_losses.append(loss.value(watched.y, raw_watched, watched.weights))
-        result.train_losses.append(loss.value(data.y, raw, data.weights))
-
-
 def _has_stalled(result: Boosted, rules: BoostingRules) -> bool:
     """Whether none of the last rounds was better than what came before."""
-    losses = result.watched_losses
+    losses = result.validation_losses
     if rules.patience is None or len(losses) <= rules.patience:
         return False
     return min(losses[-rules.patience :]) > min(losses[: -rules.patience]) - rules.tol

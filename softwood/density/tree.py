@@ -54,6 +54,7 @@ class _KernelTree(KernelModel):
         ccp_alpha: float = 0.0,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 10,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -77,6 +78,7 @@ class _KernelTree(KernelModel):
         self.ccp_alpha = ccp_alpha
         self.cutoff = cutoff
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -95,15 +97,22 @@ class _KernelTree(KernelModel):
         measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
             where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
         """
+        with self._fitting():
+            self._grow(X, y, sample_weight, measurement_error)
+        return self
+
+    def _grow(self, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         weights = weights * self._class_weights(targets, weights)
-        limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]))
+        min_mass = self._least_mass(limits.min_mass, weights)
+        limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]), min_mass=min_mass)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
             raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
         widths = self._choose_widths(data, limits, seed, rows)
+        reading = self._make_reading(widths, data)
         problem = data.problem(widths)
         if self.bandwidth_per_node:
             tree = grow_tree_per_node(problem, matrix, self._node_rule(), limits, seed=seed, progress=self._progress())
@@ -112,9 +121,8 @@ class _KernelTree(KernelModel):
         if self.ccp_alpha > 0:
             tree = prune_cost_complexity(tree, self.ccp_alpha)
         tree = self._simplify(tree)
-        self.bandwidths_ = widths
-        self.tree_ = self._with_prediction_kernel(tree, data)
-        return self
+        self.bandwidths_, self._reading_ = widths, reading
+        self.tree_ = reading.of(tree, data.errors)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of weakest-link pruning and the impurity of the leaves at each, as in scikit-learn.
@@ -150,7 +158,7 @@ class _KernelTree(KernelModel):
         if widths is not None:
             return widths
         report = self._report_scale if self.verbose else None
-        is_crisp = self._reads_crisply  # chosen for the reading that will be used
+        is_crisp = self.prediction_kernel is None  # chosen for the reading that will be used
         if self.bandwidth == "cv":
             self.bandwidth_ = choose_by_cv(data, limits, self._parts(data, rows, seed), seed, report, crisp=is_crisp)
         else:
@@ -254,6 +262,8 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         that times the range of the values.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     cv : int, splitter or iterable of (train, test), default=10
         Folds of ``bandwidth="cv"``. Folds by number are drawn by the content of the rows: equal rows stay together.
     class_weight : dict or "balanced", default=None
@@ -312,6 +322,7 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         merge_equal: bool = False,
         cutoff: float = 1e-6,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         cv: Any = 10,
         class_weight: Any = None,
         n_jobs: int | None = None,
@@ -337,6 +348,7 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
             ccp_alpha=ccp_alpha,
             cutoff=cutoff,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             cv=cv,
             n_jobs=n_jobs,
             random_state=random_state,

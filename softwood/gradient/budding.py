@@ -121,6 +121,7 @@ class _BuddingTree(ValidatedTree):
         patience: int = 15,
         validation_fraction: float = 0.25,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -133,6 +134,7 @@ class _BuddingTree(ValidatedTree):
         self.patience = patience
         self.validation_fraction = validation_fraction
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
         self.verbose = verbose
 
@@ -202,6 +204,8 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
         Part of the rows that says when to stop, unless `fit` is given rows for it.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     class_weight : dict or "balanced", default=None
         Weights of classes.
     random_state : int or RandomState, default=None
@@ -231,6 +235,7 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
         patience: int = 15,
         validation_fraction: float = 0.25,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -245,6 +250,7 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
             patience=patience,
             validation_fraction=validation_fraction,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             random_state=random_state,
             verbose=verbose,
         )

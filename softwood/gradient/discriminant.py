@@ -62,6 +62,8 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
         Smallest mass of a leaf, in rows of average weight.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     class_weight : dict or "balanced", default=None
         Weights of classes.
     random_state : int or RandomState, default=None
@@ -93,6 +95,7 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
         max_depth: int | None = None,
         min_mass: float = 1.0,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -101,6 +104,7 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
         self.max_depth = max_depth
         self.min_mass = min_mass
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.class_weight = class_weight
         self.random_state = random_state
 

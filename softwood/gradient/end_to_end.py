@@ -100,6 +100,7 @@ class _EndToEndTree(ValidatedTree):
         prior: float = 1.0,
         validation_fraction: float = 0.25,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         random_state: Any = None,
     ) -> None:
         self.max_depth = max_depth
@@ -111,6 +112,7 @@ class _EndToEndTree(ValidatedTree):
         self.prior = prior
         self.validation_fraction = validation_fraction
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
 
     def _check_parameters(self) -> _Rules:
@@ -207,6 +209,8 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
         Part of the rows that chooses the pass, unless `fit` is given rows for it.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     class_weight : dict or "balanced", default=None
         Weights of classes.
     random_state : int or RandomState, default=None
@@ -234,6 +238,7 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
         prior: float = 1.0,
         validation_fraction: float = 0.25,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         class_weight: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -247,6 +252,7 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
             prior=prior,
             validation_fraction=validation_fraction,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             random_state=random_state,
         )
         self.class_weight = class_weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +40,7 @@ class Training:
         in the first alone
     is_given : whether the user gave the validation rows; if not, they are a part of the training rows
     seed : for everything random that follows
+    earlier : results of the last fit, for a warm start
     """
 
     train: LearningSet
@@ -51,6 +52,7 @@ class Training:
     watched_mass: float
     is_given: bool
     seed: int
+    earlier: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_class(self) -> bool:
@@ -80,7 +82,7 @@ class GradientModel(TreeEstimator):
     A missing value counts as the column's mean, in training and in predicting: it says nothing to any gate.
     """
 
-    _scaling: Scaling
+    _scaling_: Scaling
 
     def _read_learning_data(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any, fraction: float
@@ -107,7 +109,7 @@ class GradientModel(TreeEstimator):
             watched = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
             watched_mass = float(watched[2].sum())
         scaling = Scaling.of(matrix[rows], weights)
-        self._scaling = scaling
+        self._scaling_ = scaling
         return Training(
             train=_learning_set(matrix[rows], outputs[rows], weights, scaling),
             watched=_learning_set(*watched, scaling),
@@ -150,7 +152,7 @@ class GradientModel(TreeEstimator):
         matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
         if len(matrix) != len(y):
             raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
-        weights = read_weights(sample_weight, len(matrix))
+        weights = read_weights(sample_weight, len(matrix), "sample_weight_val")
         given: ClassTargets | RealTargets
         if isinstance(targets, RealTargets):
             reals = read_reals(y, np.ones(len(matrix)))
@@ -159,7 +161,7 @@ class GradientModel(TreeEstimator):
             scaled = _plain_reals(y) / targets.scale - targets.mean / targets.scale
             given = RealTargets(scaled, targets.mean, targets.scale, targets.is_flat)
         else:
-            given = _with_classes(read_classes(y), targets.classes)
+            given = read_classes(y).numbered_as(targets.classes, "y_val")
         outputs = outputs_of(given)
         rows, weights = merge_rows(matrix, outputs, weights)
         weights = weights * self._class_weights(given.take(rows), weights)
@@ -171,7 +173,7 @@ class GradientModel(TreeEstimator):
 
     def _matrix(self, X: Any) -> np.ndarray:
         matrix = super()._matrix(X)
-        return self._scaling.fill(matrix)
+        return self._scaling_.fill(matrix)
 
 
 class ValidatedTree(GradientModel):
@@ -200,8 +202,9 @@ class ValidatedTree(GradientModel):
         """
         rules = self._check_parameters()
         fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-        self._train(data, rules)
+        with self._fitting() as earlier:
+            data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
+            self._train(replace(data, earlier=earlier), rules)
         return self
 
     def _check_parameters(self) -> Any:
@@ -222,21 +225,6 @@ def _plain_reals(y: Any) -> np.ndarray:
 def _labels(outputs: np.ndarray) -> np.ndarray:
     """The most probable class of each row, from the outputs of the loops."""
     return (outputs[:, 0] > 0.5).astype(np.int64) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
-
-
-def _with_classes(given: ClassTargets, classes: np.ndarray) -> ClassTargets:
-    """The same targets, their classes numbered as those of the training rows."""
-    place = {name: k for k, name in enumerate(classes.tolist())}
-    unknown = [name for name in given.classes.tolist() if name not in place]
-    if unknown:
-        raise ValueError(f"y_val has the class {unknown[0]!r}, which y does not have.")
-    number = np.array([place[name] for name in given.classes.tolist()])
-    if given.labels is not None:
-        return ClassTargets(classes, number[given.labels].astype(np.int32), None)
-    assert given.shares is not None
-    shares = np.zeros((len(given.shares), len(classes)))
-    shares[:, number] = given.shares
-    return ClassTargets(classes, None, shares)
 
 
 def _learning_set(matrix: np.ndarray, outputs: np.ndarray, weights: np.ndarray, scaling: Scaling) -> LearningSet:

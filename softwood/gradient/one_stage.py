@@ -51,6 +51,7 @@ class _OneStageTree(ValidatedTree):
         validation_fraction: float = 0.25,
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -70,11 +71,14 @@ class _OneStageTree(ValidatedTree):
         self.validation_fraction = validation_fraction
         self.warm_start = warm_start
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
         self.verbose = verbose
 
     def _train(self, data: Training, rules: StageRules) -> None:
-        before = getattr(self, "_unpruned", None) if self.warm_start else None
+        before = data.earlier.get("_unpruned_") if self.warm_start else None
+        if before is not None:
+            self._refuse_other_targets(data.earlier)
         is_class, everything = data.is_class, data.everything()
         train, watched = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
@@ -90,7 +94,7 @@ class _OneStageTree(ValidatedTree):
                     settle(finished, everything, rules, data.seed)
         finally:
             # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
-            self._unpruned = tree, data.scaling
+            self._unpruned_ = tree, data.scaling
             self._keep(finished, everything, data, rules)
 
     def _continued(
@@ -112,7 +116,7 @@ class _OneStageTree(ValidatedTree):
         )  # fmt: skip
 
     def _keep(self, tree: StagedTree, rows: LearningSet, data: Training, rules: StageRules) -> None:
-        self._staged = tree
+        self._staged_ = tree
         self.history_ = tree.history
         self.tree_ = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, rules.prior)
 
@@ -249,6 +253,8 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
         Begin with the tree of the last fit.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     class_weight : dict or "balanced", default=None
         Weights of classes.
     random_state : int or RandomState, default=None
@@ -295,6 +301,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
         validation_fraction: float = 0.25,
         warm_start: bool = False,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -316,6 +323,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
             validation_fraction=validation_fraction,
             warm_start=warm_start,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             random_state=random_state,
             verbose=verbose,
         )

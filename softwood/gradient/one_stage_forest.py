@@ -16,7 +16,7 @@ from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import GradientModel
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
-from softwood.parameters import check_count, parameter_error
+from softwood.parameters import check_count, check_n_jobs, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
@@ -36,6 +36,7 @@ class _OneStageForest(GradientModel):
         max_depth: int = 6,
         tree_parameters: dict[str, Any] | None = None,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -44,6 +45,7 @@ class _OneStageForest(GradientModel):
         self.max_depth = max_depth
         self.tree_parameters = tree_parameters
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -59,15 +61,21 @@ class _OneStageForest(GradientModel):
         y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
         """
+        with self._fitting():
+            self._train(X, y, sample_weight)
+        return self
+
+    def _train(self, X: Any, y: Any, sample_weight: Any) -> None:
         n_trees = check_count(self, "n_estimators", self.n_estimators)
         check_count(self, "verbose", self.verbose, low=0)
+        check_n_jobs(self, self.n_jobs)
         rules = self._rules()
         matrix, targets, weights = self._read_merged(X, y, sample_weight)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         scaling = Scaling.of(matrix, weights)
         points = np.ascontiguousarray(scaling.standardise(matrix))
         rows = LearningSet(points, np.ascontiguousarray(targets.matrix()), weights)
-        self._scaling = scaling
+        self._scaling_ = scaling
         trees: list[SoftTree] = []
         try:
             for tree in self._parallel()(
@@ -79,7 +87,6 @@ class _OneStageForest(GradientModel):
                 self.forest_ = SoftForest.mean(trees)
             raise
         self.forest_ = SoftForest.mean(trees)
-        return self
 
     def _parallel(self) -> Parallel:
         """Workers that hand over the trees in their order, each as soon as it is there: an interrupt keeps these."""
@@ -92,8 +99,8 @@ class _OneStageForest(GradientModel):
         """Checked parameters of the trees."""
         given = {} if self.tree_parameters is None else self.tree_parameters
         names = set(OneStageTreeClassifier().get_params()) - {
-            "max_depth", "validation_fraction", "warm_start", "categorical_features", "class_weight", "random_state",
-            "verbose",
+            "max_depth", "validation_fraction", "warm_start", "categorical_features", "handle_unknown", "class_weight",
+            "random_state", "verbose",
         }  # fmt: skip
         if not isinstance(given, dict) or not set(given) <= names:
             expected = f"None, or a dict of parameters of OneStageTreeClassifier: {', '.join(sorted(names))}"
@@ -154,6 +161,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
         Parameters of the trees by name, as in `OneStageTreeClassifier`.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     class_weight : dict or "balanced", default=None
         Weights of classes.
     n_jobs : int, default=None
@@ -190,6 +199,7 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
         max_depth: int = 6,
         tree_parameters: dict[str, Any] | None = None,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         class_weight: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -200,6 +210,7 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
             max_depth=max_depth,
             tree_parameters=tree_parameters,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,

@@ -45,6 +45,7 @@ class _SoftTree(ValidatedTree):
         refine_epochs: int = 200,
         refine_rate: float = 0.01,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -67,6 +68,7 @@ class _SoftTree(ValidatedTree):
         self.refine_epochs = refine_epochs
         self.refine_rate = refine_rate
         self.categorical_features = categorical_features
+        self.handle_unknown = handle_unknown
         self.random_state = random_state
         self.verbose = verbose
 
@@ -215,6 +217,8 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         First learning rate of `refine`; it gets smaller when no pass is better any more.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
+    handle_unknown : "missing" or "error", default="missing"
+        What a category is at predict time that was not there at fit time: a missing value, or an error.
     class_weight : dict or "balanced", default=None
         Weights of classes.
     random_state : int or RandomState, default=None
@@ -267,6 +271,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
         refine_epochs: int = 200,
         refine_rate: float = 0.01,
         categorical_features: Any = "from_dtype",
+        handle_unknown: str = "missing",
         class_weight: Any = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -291,6 +296,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
             refine_epochs=refine_epochs,
             refine_rate=refine_rate,
             categorical_features=categorical_features,
+            handle_unknown=handle_unknown,
             random_state=random_state,
             verbose=verbose,
         )

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from softwood import Kernel, KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_base
+from softwood.density import boosting_base, preparation
 from tests.density.boosts import BOTH, assert_same_forest, losses, problem, small
 from tests.density.forests import differs
 
@@ -48,7 +48,7 @@ def test_losses_fall(fit, calls, bandwidth):
     model.set_params(bandwidth=bandwidth, max_iter=15).fit(X, y)
     train = calls[-1][0][0]
     raws = [np.tile(model.forest_.base, (len(train.matrix), 1)), *model._staged_raw(train.matrix)]
-    values = [model._fitted_loss.value(train.y, raw, train.weights) for raw in raws]
+    values = [model._loss_.value(train.y, raw, train.weights) for raw in raws]
     assert len(values) == 16
     assert np.all(np.diff(values) < 0)
 
@@ -72,19 +72,19 @@ def test_losses_fall(fit, calls, bandwidth):
 )
 @pytest.mark.parametrize("model_class", BOTH)
 def test_scores_while_learning_are_those_of_the_finished_model(model_class, parameters, calls):
-    """What was watched, and what gradients were taken of, is what the model predicts."""
+    """Losses that were noted, and what gradients were taken of, is what the model predicts."""
     X, y = problem(model_class, n=200)
     model = small(model_class, early_stopping=True, validation_fraction=0.3, **parameters).fit(X, y)
     (train, *_), options, result = calls[-1]
     assert len(train.matrix) == 140
-    for part, found in ((train, result.train_losses), (options["watched"], result.watched_losses)):
-        loss, staged = model._fitted_loss, model._staged_raw(part.matrix)
+    for part, found in ((train, result.train_losses), (options["validation"], result.validation_losses)):
+        loss, staged = model._loss_, model._staged_raw(part.matrix)
         expected = [loss.value(part.y, raw, part.weights) for raw in staged]
         assert found[1 : model.n_iter_ + 1] == pytest.approx(expected, rel=1e-9)
         base = np.tile(model.forest_.base, (len(part.y), 1))
         assert found[0] == pytest.approx(loss.value(part.y, base, part.weights))
     np.testing.assert_array_equal(model.train_score_, -np.array(result.train_losses))
-    np.testing.assert_array_equal(model.validation_score_, -np.array(result.watched_losses))
+    np.testing.assert_array_equal(model.validation_score_, -np.array(result.validation_losses))
 
 
 def test_stages(fit):
@@ -149,10 +149,10 @@ def test_early_stopping_keeps_the_best_round(model_class, patience, calls):
     assert model.n_iter_ == scores.argmax() > 0
     assert len(scores) == len(model.train_score_) == model.n_iter_ + patience + 1, "stopped when it fell no more"
     assert len(model.forest_) == model.n_iter_ * (3 if is_classifier(model) else 1)
-    watched = calls[-1][1]["watched"]
-    assert len(watched.matrix) == 40
-    loss = model._fitted_loss
-    assert -scores.max() == pytest.approx(loss.value(watched.y, model._raw(watched.matrix), watched.weights))
+    held_out = calls[-1][1]["validation"]
+    assert len(held_out.matrix) == 40
+    loss = model._loss_
+    assert -scores.max() == pytest.approx(loss.value(held_out.y, model._raw(held_out.matrix), held_out.weights))
     # a fall by less than tol is none
     sooner = small(model_class, n_iter_no_change=patience, tol=1.0, **parameters).fit(X, y)
     np.testing.assert_array_equal(sooner.validation_score_, scores[: patience + 1])
@@ -160,22 +160,22 @@ def test_early_stopping_keeps_the_best_round(model_class, patience, calls):
 
 @pytest.mark.parametrize("model_class", BOTH)
 @pytest.mark.parametrize("bandwidth", [0.0, 0.3, "auto", "silverman", "loo"])
-def test_nothing_is_learned_from_the_watched_rows(model_class, bandwidth, calls):
+def test_nothing_is_learned_from_the_validation_rows(model_class, bandwidth, calls):
     X, y = noisy(model_class)
     parameters = {"early_stopping": True, "n_iter_no_change": 100, "max_iter": 20, "bandwidth": bandwidth}
     model = small(model_class, **parameters).fit(X, y)
-    watched = {tuple(row) for row in calls[-1][1]["watched"].matrix}
-    is_watched = np.array([tuple(row) in watched for row in X])
-    assert is_watched.sum() == 40
+    held_out = {tuple(row) for row in calls[-1][1]["validation"].matrix}
+    is_held_out = np.array([tuple(row) in held_out for row in X])
+    assert is_held_out.sum() == 40
     other = y.copy()
-    other[is_watched] = y[is_watched][::-1]
+    other[is_held_out] = y[is_held_out][::-1]
     again = small(model_class, **parameters).fit(X, other)
     assert not np.array_equal(model.validation_score_, again.validation_score_)
     np.testing.assert_array_equal(model.train_score_, again.train_score_)
     n_trees = min(len(model.forest_), len(again.forest_))
     assert_same_forest(model.forest_.first(n_trees), again.forest_.first(n_trees))
     # the others are learned from
-    other[~is_watched] = y[~is_watched][::-1]
+    other[~is_held_out] = y[~is_held_out][::-1]
     assert differs(small(model_class, **parameters).fit(X, other).forest_, again.forest_)
 
 
@@ -184,7 +184,7 @@ def test_bins_are_those_of_the_rows_learned_from(calls):
     small(KernelBoostingRegressor, early_stopping=True).fit(X, y)
     (train, bins, *_), options, _ = calls[-1]
     assert len(bins.codes) == len(train.matrix) == 180
-    assert not np.isin(options["watched"].matrix[:, 0], bins.values[: bins.offsets[1]]).any()
+    assert not np.isin(options["validation"].matrix[:, 0], bins.values[: bins.offsets[1]]).any()
 
 
 def test_early_stopping_by_default_above_10000_rows():
@@ -196,18 +196,111 @@ def test_early_stopping_by_default_above_10000_rows():
             (KernelBoostingClassifier(**parameters), X[:, 0] > 0),
         ):
             model.fit(X[:n], y[:n])
-            assert len(model.validation_score_) == len(model.train_score_) == n_scores
+            assert len(model.validation_score_) == n_scores
+            assert len(model.train_score_) == 3
     off = KernelBoostingRegressor(early_stopping=False, **parameters).fit(X, X[:, 0])
     assert len(off.validation_score_) == 0
 
 
-@pytest.mark.parametrize(("fraction", "number"), [(0.1, 12), (0.5, 60), (0.001, 0)])
-def test_the_part_that_is_watched(fraction, number, calls):
+@pytest.mark.parametrize(("fraction", "number"), [(0.1, 12), (0.5, 60), (0.001, 1)])
+def test_the_part_that_is_set_aside(fraction, number, calls):
     X, y = problem(KernelBoostingRegressor)
     model = small(KernelBoostingRegressor, early_stopping=True, validation_fraction=fraction).fit(X, y)
-    watched = calls[-1][1]["watched"]
-    assert (0 if watched is None else len(watched.matrix)) == number
-    assert (len(model.validation_score_) > 0) == (number > 0)
+    assert len(calls[-1][1]["validation"].matrix) == number
+    assert len(model.validation_score_) > 0
+
+
+@pytest.mark.parametrize("model_class", BOTH)
+def test_bandwidths_are_those_of_the_rows_learned_from(model_class, calls, monkeypatch):
+    """Validation rows have no part in standard deviations; the rows are binned once."""
+    binned = []
+
+    def spy(X, *arguments, bins=preparation.bin_features):
+        binned.append(len(X))
+        return bins(X, *arguments)
+
+    monkeypatch.setattr(preparation, "bin_features", spy)
+    X, y = problem(model_class, n=200)
+    model = small(model_class, early_stopping=True, bandwidth=0.3).fit(X, y)
+    train = calls[-1][0][0].matrix
+    assert binned == [len(train)] == [180]
+    np.testing.assert_allclose(model.bandwidths_, 0.3 * train.std(axis=0), rtol=1e-12)
+    model.fit(X[:0:-1], y[:0:-1])
+    assert not np.allclose(model.bandwidths_, 0.3 * X[1:].std(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("early_stopping", [False, "auto", True])
+def test_the_loss_curve_of_training_rows(fit, early_stopping):
+    model, X, y = fit
+    model.set_params(early_stopping=early_stopping, max_iter=6, n_iter_no_change=20).fit(X, y)
+    assert len(model.train_score_) == 7
+    assert np.all(np.diff(model.train_score_) > 0)
+    assert len(model.validation_score_) == (7 if early_stopping is True else 0)
+
+
+def test_the_loss_curve_of_many_rows_is_that_of_some(monkeypatch):
+    monkeypatch.setattr(boosting_base, "SCORED_ROWS", 50)
+    X, y = problem(KernelBoostingRegressor, n=400)
+    model = small(KernelBoostingRegressor).fit(X, y)
+    order = np.random.default_rng(0).permutation(400)
+    again = small(KernelBoostingRegressor).fit(X[order], y[order])
+    np.testing.assert_allclose(model.train_score_, again.train_score_, rtol=1e-9)
+    whole = -0.5 * ((model.predict(X) - y) ** 2).mean()
+    assert model.train_score_[-1] != pytest.approx(whole, rel=1e-9)
+    assert model.train_score_[-1] == pytest.approx(whole, rel=0.8)
+
+
+# ------------------------------------------------------------------ validation rows of the user
+
+
+@pytest.mark.parametrize("model_class", BOTH)
+def test_given_validation_rows(model_class, calls):
+    X, y = noisy(model_class)
+    X_val, y_val = X[300:], y[300:]
+    parameters = {"max_iter": 60, "learning_rate": 0.3, "n_iter_no_change": 3}
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X_val))
+    model = small(model_class, **parameters).fit(X[:300], y[:300], X_val=X_val, y_val=y_val, sample_weight_val=weights)
+    assert len(calls[-1][0][0].matrix) == 300, "no rows are set aside"
+    assert model.n_iter_ == model.validation_score_.argmax() < 60
+    loss, held_out = model._loss_, calls[-1][1]["validation"]
+    assert -model.validation_score_.max() == pytest.approx(loss.value(held_out.y, model._raw(X_val), weights))
+    # the same rounds as without, up to the best one
+    plain = small(model_class, **parameters).fit(X[:300], y[:300])
+    assert_same_forest(model.forest_, plain.forest_.first(len(model.forest_)))
+    # they only look on without early stopping
+    off = small(model_class, early_stopping=False, **parameters).fit(X[:300], y[:300], X_val=X_val, y_val=y_val)
+    assert off.n_iter_ == 60
+    assert len(off.validation_score_) == 61
+
+
+def test_validation_rows_are_read_as_new_rows_are():
+    X, y = problem(KernelBoostingClassifier)
+    frame = pd.DataFrame(X).rename(columns=str).assign(word=np.where(X[:, 0] > 0, "up", "down"))
+    y = np.array(["ant", "bee", "cow"])[y]
+    few = frame[y != "ant"][:30].assign(word="new")
+    model = small(KernelBoostingClassifier).fit(frame, y, X_val=few, y_val=y[y != "ant"][:30])
+    assert len(model.validation_score_) > 1
+    expected = np.log(model.predict_proba(few)[np.arange(30), np.searchsorted(model.classes_, y[y != "ant"][:30])])
+    assert model.validation_score_[model.n_iter_] == pytest.approx(expected.mean())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"X_val": np.zeros((2, 3))}, "X_val and y_val must be given together"),
+        ({"y_val": [0, 1]}, "X_val and y_val must be given together"),
+        ({"sample_weight_val": [1, 1]}, "sample_weight_val is given without"),
+        ({"X_val": np.zeros((3, 3)), "y_val": [0, 1]}, "X_val has 3 rows, but y_val has 2"),
+        ({"X_val": np.zeros((2, 3)), "y_val": [0, 7]}, "y_val has the class 7, which y does not have"),
+        ({"X_val": np.zeros((2, 3)), "y_val": [0, 1], "sample_weight_val": [1, -1]}, "sample_weight_val must hold"),
+        ({"X_val": np.zeros((2, 3)), "y_val": [0, 1], "sample_weight_val": [0, 0]}, "no row of X_val"),
+        ({"X_val": np.zeros((2, 2)), "y_val": [0, 1]}, "2 features"),
+    ],
+)
+def test_wrong_validation_rows(given, message):
+    X, y = problem(KernelBoostingClassifier)
+    with pytest.raises(ValueError, match=message):
+        small(KernelBoostingClassifier).fit(X[:, :3], y, **given)
 
 
 def test_at_least_one_round_is_kept():

@@ -4,7 +4,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 
-from softwood import KernelTreeClassifier, KernelTreeRegressor
+from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftTree
+from softwood.density import choosing
 from softwood.density.choosing import AUTO_GRID, CV_GRID, content_folds
 
 BOTH = [KernelTreeClassifier, KernelTreeRegressor]
@@ -156,3 +157,22 @@ def test_bandwidth_is_chosen_for_the_reading_that_will_be_used():
     soft = KernelTreeClassifier(bandwidth="cv", cv=5, random_state=0).fit(X, y)
     crisp = KernelTreeClassifier(bandwidth="cv", cv=5, prediction_kernel=None, random_state=0).fit(X, y)
     assert crisp.bandwidth_ < soft.bandwidth_
+
+
+@pytest.mark.parametrize("shape", [(300, 200), (130_000, 2)])
+def test_the_cost_of_the_default_choice_is_bounded(shape, monkeypatch):
+    """However wide or long the table, a tree of the choice looks at so many columns and has so many rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape)
+    y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(int)
+    grown = []
+
+    def grow(problem, limits, *, seed, rows):
+        grown.append((len(rows), limits.n_draw))
+        return SoftTree.from_nodes(children_left=[-1], children_right=[-1], value=[[0.5, 0.5]], n_features=shape[1])
+
+    monkeypatch.setattr(choosing, "grow_tree", grow)
+    KernelTreeClassifier(random_state=0, max_depth=1).fit(X, y)
+    assert len(grown) > 3
+    assert max(rows for rows, _ in grown) <= 20_000
+    assert {columns for _, columns in grown} == {min(64, shape[1])}

@@ -142,18 +142,16 @@ def test_weights_are_repetitions(model_class, bandwidth):
     "parameters", [{"bandwidth": 0.3}, {"bandwidth": "auto"}, {"bandwidth": 0, "splitter": "hist"}]
 )
 @pytest.mark.parametrize("weighted", [False, True])
-def test_order_of_rows_and_columns_does_not_matter(model_class, parameters, weighted):
+def test_order_of_rows_does_not_matter(model_class, parameters, weighted):
     X, y = problem(model_class)
     X[:5] = X[5:10]  # the same rows with other targets
     rng = np.random.default_rng(7)
     weights = rng.uniform(0.5, 2.0, size=len(X)) if weighted else np.ones(len(X))
-    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
-    if model_class not in BAGGED:  # random thresholds are drawn by the number of the column
-        columns = np.arange(X.shape[1])
+    rows = rng.permutation(len(X))
     model = model_class(4, max_depth=6, random_state=0, **parameters)
     new = rng.normal(size=(100, X.shape[1]))
     expected = answer(clone(model).fit(X, y, weights), new)
-    found = answer(clone(model).fit(X[rows][:, columns], y[rows], weights[rows]), new[:, columns])
+    found = answer(clone(model).fit(X[rows], y[rows], weights[rows]), new)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
@@ -287,9 +285,10 @@ def test_rows_without_weight_do_not_count(model_class):
 @pytest.mark.parametrize("model_class", ALL)
 def test_weights_of_any_size(model_class):
     X, y = problem(model_class)
+    expected = model_class(3, bandwidth=0.3, random_state=0).fit(X, y)
     for size in (1e-3, 1e20):
-        model = model_class(3, bandwidth=0.3, min_mass=size, random_state=0).fit(X, y, sample_weight=np.full(80, size))
-        assert model.score(X, y) > 0.7
+        model = model_class(3, bandwidth=0.3, random_state=0).fit(X, y, sample_weight=np.full(80, size))
+        np.testing.assert_allclose(answer(model, X), answer(expected, X), rtol=0, atol=1e-9)
 
 
 def test_class_weights():
@@ -412,8 +411,7 @@ def test_categories_of_a_messy_frame(model_class):
     assert model.input_gradient(frame).shape == (120, 2 if is_classifier(model) else 1, 5)
     order = np.random.default_rng(0).permutation(120)
     np.testing.assert_array_equal(answer(model, frame.iloc[order]), answer(model, frame)[order])
-    with pytest.raises(ValueError, match=r"Column 'city' .* not there at fit: \['Lagos'\]"):
-        model.predict(frame.assign(city="Lagos"))
+    np.testing.assert_array_equal(answer(model, frame.assign(city="Lagos")), answer(model, frame.assign(city=None)))
     mean = np.mean([answer(tree, frame) for tree in model.estimators_], axis=0)
     np.testing.assert_allclose(answer(model, frame), mean, rtol=0, atol=1e-12)
 

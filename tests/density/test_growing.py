@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
+from softwood.base import as_counts
 from tests.reference.growing import check_splits
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, draw
 
@@ -23,7 +24,7 @@ def problems(draw, *, shapes=SHAPES, max_rows=9, missing=True):
     X = np.array([[draw(cell) for _ in range(p)] for _ in range(n)])
     return {
         "X": X,
-        "weights": np.array([draw(st.sampled_from([1.0, 1.0, 2.0, 0.7])) for _ in range(n)]),
+        "weights": as_counts(np.array([draw(st.sampled_from([1.0, 1.0, 2.0, 0.7])) for _ in range(n)])),
         "widths": np.array([draw(st.sampled_from([0.0, 0.05, 0.25, 0.6, 2.0])) for _ in range(p)]),
         "shapes": [draw(st.sampled_from(shapes)) for _ in range(p)],
         "criterion": draw(st.sampled_from(["gini", "entropy", "squared_error"])),

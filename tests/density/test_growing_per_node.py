@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
+from softwood.base import as_counts
 from softwood.density.bandwidths import loo_widths, silverman_widths
 from softwood.targets import read_classes
 from tests.reference.gains import gain, impurity
@@ -50,7 +51,7 @@ def tables(draw):
     cell = cell | st.just(np.nan) if draw(st.booleans()) else cell
     X = np.array([[draw(cell) for _ in range(p)] for _ in range(n)])
     y = np.array([draw(st.integers(0, 2)) for _ in range(n)])
-    weights = np.array([draw(st.sampled_from([1.0, 2.0, 0.7])) for _ in range(n)])
+    weights = as_counts(np.array([draw(st.sampled_from([1.0, 2.0, 0.7])) for _ in range(n)]))
     return X, y, weights
 
 

@@ -323,6 +323,7 @@ WRONG = {
     "max_depth": [0, 2.0, True],
     "min_mass": [-1.0, None, np.inf],
     "categorical_features": ["all", [5]],
+    "handle_unknown": ["ignore", None, True],
     "class_weight": ["heavy", 3],
 }
 

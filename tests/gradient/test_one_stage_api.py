@@ -70,6 +70,7 @@ WRONG = {
     "validation_fraction": [0.0, 0.95, 3, None],
     "warm_start": [1, None, "yes"],
     "categorical_features": ["all", [5], ["x"]],
+    "handle_unknown": ["ignore", None, True],
     "verbose": [-1, 0.5, None],
 }
 
@@ -278,7 +279,7 @@ def test_missing_values_count_as_the_mean(model_class):
     assert np.isfinite(answer(model, X)).all()
     assert model.score(X[51:], y[51:]) > 0.6
     gone = X.assign(size=np.nan)
-    mean = model._scaling.center[0]
+    mean = model._scaling_.center[0]
     np.testing.assert_array_equal(answer(model, gone), answer(model, X.assign(size=mean)))
 
 

@@ -46,6 +46,7 @@ WRONG = {
     "refine_epochs": [0, 1.5, None],
     "refine_rate": [0.0, -1.0, None],
     "categorical_features": ["all", [5], ["x"]],
+    "handle_unknown": ["ignore", None, True],
     "verbose": [-1, 0.5, None],
 }
 

@@ -14,11 +14,11 @@ def unseen_predictions(model, X, weights=None, **conditions):
     """
     weights = np.ones(len(X)) if weights is None else weights
     kept = np.flatnonzero(weights > 0)
-    order = np.argsort(row_numbers(X[kept], model._seed), kind="stable")
+    order = np.argsort(row_numbers(X[kept], model._seed_), kind="stable")
     draws = Draws(weights[kept], np.arange(len(kept)), order, model._n_draws(weights[kept]))
     out = []
     for number, tree in enumerate(model.estimators_):
-        masses = draws.masses(tree_seed(model._seed, number))
+        masses = draws.masses(tree_seed(model._seed_, number))
         bag = {tuple(X[k]) for k in kept[masses > 0]}
         found = (tree.predict_proba if is_classifier(tree) else tree.predict)(X, **conditions).reshape(len(X), -1)
         for i in range(len(X)):

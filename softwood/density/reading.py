@@ -1,0 +1,60 @@
+"""How a fitted kernel model reads points: settled by `fit`, whatever becomes of the parameters after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from softwood.density.errors import Errors, combine_widths
+from softwood.density.kernels import Kernel
+from softwood.density.preparation import common_errors
+from softwood.forest import SoftForest
+from softwood.gates import Gate
+from softwood.tree import KernelShapes, SoftTree
+
+__all__ = ["Reading"]
+
+Finished = TypeVar("Finished", SoftTree, SoftForest)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Kernels around the points to predict.
+
+    Attributes
+    ----------
+    widths : (p,) half-width of each column's kernel, before measurement errors
+    kernels, kinds, shapes : kernel of each column, the number of its shape, and the table of shapes
+    measurement_error : errors of the columns, as the user gave them
+    is_crisp : whether points are read without kernels
+    is_as_grown : whether finished trees hold these kernels already
+    has_node_widths : whether every node keeps the width it was grown with
+    """
+
+    widths: np.ndarray
+    kernels: list[Kernel]
+    kinds: np.ndarray
+    shapes: KernelShapes
+    measurement_error: Any
+    is_crisp: bool
+    is_as_grown: bool
+    has_node_widths: bool
+
+    def of(self, finished: Finished, errors: Errors) -> Finished:
+        """The model with the kernels that it will be read with; `errors` are those that it was grown with."""
+        if self.is_crisp:
+            return finished.crisp()
+        if self.is_as_grown:
+            return finished
+        if self.has_node_widths:
+            kernel = np.where(finished.gate == Gate.KERNEL, self.kinds[finished.feature], 0).astype(np.int32)
+            return replace(finished, kernel=kernel, shapes=self.shapes)
+        nowhere = np.empty((0, len(self.widths)))
+        combined, _ = combine_widths(self.widths, self.kernels, common_errors(errors), nowhere)
+        return finished.with_kernel(combined, self.kinds, self.shapes)
+
+    def cells(self, errors: Errors, matrix: np.ndarray) -> np.ndarray | None:
+        """Half-widths of single cells (n, p) with these errors; None if columns have one each, or there are none."""
+        return combine_widths(self.widths, self.kernels, errors, matrix)[1]
