@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from softwood import KernelTreeClassifier, KernelTreeRegressor
-from softwood.parameters import check_choice, check_integer, check_number, parameter_error
+import softwood
+from softwood import KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor
+from softwood.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 
 
 class Owner:
@@ -60,6 +61,39 @@ def test_choices():
             check_choice(Owner(), "c", value, ("a", None))
 
 
+@pytest.mark.tiny
+def test_numbers_of_jobs():
+    assert check_n_jobs(Owner(), None) is None
+    for value in (1, -1, np.int64(2)):
+        assert check_n_jobs(Owner(), value) == value
+    for value in (0, "x", 1.5, True, [1], np.nan):
+        with pytest.raises(ValueError, match=r"'n_jobs' parameter of Owner must be an int other than 0, or None. Got"):
+            check_n_jobs(Owner(), value)
+
+
+WITH_JOBS = [
+    getattr(softwood, name)
+    for name in softwood.__all__
+    if name.endswith(("Classifier", "Regressor")) and "n_jobs" in getattr(softwood, name)().get_params()
+]
+
+
+@pytest.mark.parametrize("model_class", WITH_JOBS)
+def test_a_wrong_number_of_jobs_is_told_before_any_work(model_class):
+    for value in ("x", 0, 1.5):
+        message = f"'n_jobs' parameter of {model_class.__name__} must be an int other than 0, or None. Got {value!r}"
+        with pytest.raises(ValueError, match=message):
+            model_class(n_jobs=value).fit("no table", None)
+
+
+def test_a_wrong_number_of_jobs_in_prediction():
+    X = np.arange(8.0).reshape(4, 2)
+    model = KernelForestRegressor(n_estimators=2, bandwidth=0).fit(X, X[:, 0])
+    for value in ("x", 0, 1.5):
+        with pytest.raises(ValueError, match="'n_jobs' parameter of SoftForest must be an int other than 0, or None"):
+            model.set_params(n_jobs=value).predict(X)
+
+
 WRONG = {
     "bandwidth": [-1.0, np.nan, "wide", None, [0.1], {"x": 0.1}],
     "kernel": ["square", None, 3, {0: "square"}, {9: "box"}],
@@ -67,7 +101,7 @@ WRONG = {
     "prediction_bandwidth": [-1.0, "wide", None, [0.1]],
     "bandwidth_unit": ["cm", None],
     "bandwidth_per_node": [1, "yes", None],
-    "measurement_error": [0.5, {"x": 1.0}, [-1.0, 0.0]],
+    "measurement_error": [0.5, "bogus", {"x": 1.0}, {0: "wide"}, [-1.0, 0.0], ["a", "b"]],
     "criterion": ["log_loss", None, "mse"],
     "splitter": ["best", None],
     "max_bins": [1, 256, 10.0, None],
@@ -78,8 +112,10 @@ WRONG = {
     "max_features": [0, -1, 0.0, 1.5, "all", True],
     "ccp_alpha": [-0.1, None, np.nan],
     "cutoff": [-1e-9, 0.2, None],
-    "categorical_features": ["all", [5], ["x"], [True]],
+    "categorical_features": ["all", [5], ["x"], [True], 3, object(), [1.0], np.zeros((2, 2))],
     "verbose": [-1, 0.5, None],
+    "handle_unknown": ["maybe", None],
+    "n_jobs": ["x", 0, 1.5, True],
 }
 
 
@@ -99,7 +135,7 @@ def test_wrong_values_of_the_classifier_are_told_by_name(name, value):
 
 
 def test_every_parameter_is_looked_at():
-    others = {"cv", "n_jobs", "random_state", "class_weight", "merge_equal"}  # checked elsewhere, or by scikit-learn
+    others = {"cv", "random_state", "class_weight", "merge_equal"}  # checked elsewhere, or by scikit-learn
     for model in (KernelTreeClassifier(), KernelTreeRegressor()):
         assert set(model.get_params()) - others == set(WRONG)
 

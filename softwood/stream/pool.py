@@ -19,6 +19,9 @@ from softwood.stream.model import StreamModel
 
 __all__ = ["ModelPool"]
 
+# Larger errors count as this one: their squares are no floats.
+LARGEST_ERROR = 1e150
+
 
 def _is_pool_of_classifiers(pool: ModelPool) -> bool:
     first = _first_model(pool)
@@ -230,7 +233,7 @@ class ModelPool(BaseEstimator):
     @staticmethod
     def _row_losses(model: Any, prediction: np.ndarray, y: np.ndarray) -> np.ndarray:
         if prediction.ndim == 1:
-            return (prediction - y) ** 2
+            return np.minimum(np.abs(prediction - y), LARGEST_ERROR) ** 2
         codes = np.searchsorted(model.classes_, y)
         return -np.log(np.maximum(prediction[np.arange(len(y)), codes], LEAST_PROBABILITY))
 
@@ -271,6 +274,11 @@ class ModelPool(BaseEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of the best model."""
         return self.best_model_.predict_proba(X)
+
+    @available_if(_is_pool_of_classifiers)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of the class probabilities of the best model; -inf for 0."""
+        return self.best_model_.predict_log_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or R², of the best model."""

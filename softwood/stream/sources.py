@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import is_missing_value
+from softwood.columns import is_missing_value, refuse_lazy
 from softwood.extras import require
 from softwood.parameters import parameter_error
 
@@ -88,6 +88,8 @@ def open_stream(
     >>> source.n_samples, [block.y.tolist() for block in source.blocks]
     (5, [[0, 1], [2, 3], [4]])
     """
+    for table in stream if isinstance(stream, tuple) else (stream,):
+        refuse_lazy(table, "stream", _OWNER)
     is_file = isinstance(stream, str | os.PathLike)
     if target is None and (is_file or _is_frame(stream)):
         raise parameter_error(_OWNER, "target", f"the name of a column of the {'file' if is_file else 'frame'}", target)

@@ -27,6 +27,13 @@ def frame():
     )
 
 
+def test_lazy_frames_are_to_be_collected(frame):
+    lazy = pl.from_pandas(frame).lazy()
+    for stream, target in ((lazy, "label"), ((lazy.drop("label"), frame["label"]), None)):
+        with pytest.raises(TypeError, match=r"stream is a LazyFrame, .* call \.collect\(\) .* to prequential"):
+            open_stream(stream, target=target, block_size=10, max_samples=None)
+
+
 class Codes:
     """A stream as those of softwood: codes of classes, without an end."""
 

@@ -1,0 +1,116 @@
+"""What all estimators share."""
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+import softwood
+from softwood import stream
+
+ESTIMATORS = [
+    getattr(module, name)
+    for module in (softwood, stream)
+    for name in module.__all__
+    if name.endswith(("Classifier", "Regressor"))
+]
+SMALL = {"n_estimators": 3, "max_iter": 5, "max_depth": 2, "max_epochs": 3, "random_state": 0}
+
+
+def small(model_class, **parameters):
+    known = model_class().get_params()
+    return model_class(**{name: value for name, value in SMALL.items() if name in known} | parameters)
+
+
+def problem(model_class, n=60):
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    return X, np.digitize(X[:, 0], [-0.5, 0.5]) if is_classifier(model_class()) else X[:, 0]
+
+
+@pytest.mark.parametrize("model_class", [m for m in ESTIMATORS if is_classifier(m())])
+def test_logarithms_of_probabilities(model_class):
+    X, y = problem(model_class)
+    model = small(model_class).fit(X, y)
+    found, probabilities = model.predict_log_proba(X), model.predict_proba(X)
+    assert found.shape == (60, 3)
+    assert np.array_equal(found == -np.inf, probabilities == 0)
+    assert np.exp(found) == pytest.approx(probabilities)
+
+
+def test_a_probability_of_zero_has_no_warning():
+    model = softwood.KernelTreeClassifier(bandwidth=0).fit([[0.0], [1.0]], [0, 1])
+    assert model.predict_log_proba([[0.0]]).tolist() == [[0.0, -np.inf]]
+
+
+@pytest.mark.parametrize("name", ["KernelTreeClassifier", "KernelForestClassifier", "KernelExtraTreesClassifier"])
+def test_logarithms_with_known_errors(name):
+    model_class = getattr(softwood, name)
+    X, y = problem(model_class)
+    model = small(model_class, bandwidth=0.1).fit(X, y)
+    found = model.predict_log_proba(X, measurement_error={0: 0.5})
+    assert np.exp(found) == pytest.approx(model.predict_proba(X, measurement_error={0: 0.5}))
+    assert not np.allclose(np.exp(found), model.predict_proba(X))
+
+
+def test_a_pool_has_logarithms_of_probabilities():
+    X, y = problem(softwood.KernelTreeClassifier)
+    pool = stream.ModelPool([stream.HoeffdingTreeClassifier(), stream.SmoothStepTreeClassifier()]).fit(X, y)
+    assert np.exp(pool.predict_log_proba(X)) == pytest.approx(pool.predict_proba(X))
+    assert not hasattr(stream.ModelPool([stream.HoeffdingTreeRegressor()]), "predict_log_proba")
+
+
+@pytest.mark.parametrize("model_class", [m for m in ESTIMATORS if "warm_start" in m().get_params()])
+def test_a_warm_start_with_other_targets_is_refused(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, warm_start=True).fit(X, y)
+    before = model.predict(X)
+    if is_classifier(model):
+        others = [(np.minimum(y, 1), r"\[0, 1\]"), (y + 1, r"\[1, 2, 3\]"), (np.array(["a", "b", "c"])[y], r"\['a'")]
+        message = r"With warm_start=True y must have the classes of the last fit, \[0, 1, 2\]. Got "
+    else:
+        others = [(X[:, :2], "2")]
+        message = "With warm_start=True y must have as many targets as in the last fit, 1. Got "
+    if "n_estimators" in model.get_params():
+        model.set_params(n_estimators=5)
+    for targets, found in others:
+        with pytest.raises(ValueError, match=f"{message}{found}.* warm_start=False"):
+            model.fit(X, targets)
+        assert np.array_equal(model.predict(X), before)
+    model.fit(X, y)
+
+
+LOSSES = [{"loss": "absolute_error"}, {"loss": "quantile", "quantile": 0.7}, {"loss": "poisson"}]
+REGRESSORS = [(m, {}) for m in ESTIMATORS if not is_classifier(m())]
+REGRESSORS += [(softwood.KernelBoostingRegressor, loss) for loss in LOSSES]
+
+
+@pytest.mark.parametrize(("model_class", "parameters"), REGRESSORS)
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_huge_and_tiny_targets(model_class, parameters, scale):
+    """No warning, which would be an error here, and errors that are as large for their scale."""
+    X, y = problem(model_class, n=200)
+    y = np.exp(y)
+
+    def error(unit):
+        found = small(model_class, **parameters).fit(X, y * unit).predict(X)
+        assert np.all(np.isfinite(found))
+        return np.sqrt(np.mean((found / unit - y) ** 2))
+
+    assert error(scale) == pytest.approx(error(1.0), rel=0.1)
+
+
+def test_a_pool_takes_huge_targets():
+    X, y = problem(softwood.KernelTreeRegressor)
+    models = [stream.HoeffdingTreeRegressor(), stream.SmoothStepTreeRegressor(random_state=0)]
+    pool = stream.ModelPool(models, random_state=0).fit(X, y * 1e300)
+    assert np.abs(pool.predict(X) / 1e300).max() < 2.0 * np.abs(y).max()
+
+
+def test_huge_targets_of_validation_rows():
+    X, y = problem(softwood.KernelBoostingRegressor, n=200)
+    scores = []
+    for scale in (1.0, 2.0**990):
+        model = small(softwood.KernelBoostingRegressor, bandwidth=0.3)
+        model.fit(X[:100], y[:100] * scale, X_val=X[100:], y_val=y[100:] * scale)
+        scores.append(model.validation_score_ / model.validation_score_[0])
+        assert model.forest_.predict(X)[:, 0] == pytest.approx(model.predict(X))
+    assert scores[1] == pytest.approx(scores[0])
