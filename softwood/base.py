@@ -79,7 +79,6 @@ class TreeEstimator(BaseEstimator):
         rows = np.flatnonzero(weights > 0)
         if len(rows) == 0:
             raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
-        weights = as_counts(weights)
         targets = self._read_targets(y, weights)
         if len(rows) < len(matrix):
             matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
@@ -200,9 +199,7 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         else:
             factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
         per_row = factors[targets.labels]
-        if not per_row.any():
-            raise ValueError("class_weight is zero for all classes of y.")
-        return as_counts(per_row, weights)
+        return as_counts(per_row, weights) if per_row.any() else per_row
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Number of the most probable class of each encoded row, (n_rows,)."""

@@ -147,7 +147,7 @@ class KernelBoosting(KernelModel):
     def _boost(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
         rules = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
-        weights = weights * self._class_weights(targets, weights)
+        weights = self._with_class_weights(targets, weights)
         loss, learned = self._loss_and_targets(targets, y, rows)
         loss.check_targets(learned)
         validation = self._read_validation(X_val, y_val, sample_weight_val, targets)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from softwood.base import TreeEstimator
+from softwood.base import TreeEstimator, as_counts
 from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
 from softwood.density.errors import Errors, read_errors
@@ -18,7 +18,7 @@ from softwood.density.preparation import TrainingData, common_errors, prepare
 from softwood.density.problem import Limits
 from softwood.density.reading import Reading
 from softwood.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
-from softwood.targets import ClassTargets
+from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["KernelModel"]
 
@@ -33,6 +33,20 @@ class KernelModel(TreeEstimator):
 
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
+
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
+        """As for all estimators; the limits of a leaf's mass are in rows, so the weights must be, too."""
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
+        return matrix, targets, as_counts(weights), rows
+
+    def _with_class_weights(self, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
+        """Weights of the rows times those of their classes."""
+        weights = weights * self._class_weights(targets, weights)
+        if not weights.any():
+            raise ValueError("class_weight is zero for all classes of y.")
+        return weights
 
     # Reading the parameters
 

@@ -104,7 +104,7 @@ class _KernelTree(KernelModel):
     def _grow(self, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
-        weights = weights * self._class_weights(targets, weights)
+        weights = self._with_class_weights(targets, weights)
         min_mass = self._least_mass(limits.min_mass, weights)
         limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]), min_mass=min_mass)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.base import ClassifierBase, RegressorBase
+from softwood.base import ClassifierBase, RegressorBase, as_counts
 from softwood.forest import SoftForest
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import GradientModel
@@ -71,6 +71,7 @@ class _OneStageForest(GradientModel):
         check_n_jobs(self, self.n_jobs)
         rules = self._rules()
         matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        weights = as_counts(weights)  # as many rows as they add up to are drawn for each tree
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         scaling = Scaling.of(matrix, weights)
         points = np.ascontiguousarray(scaling.standardise(matrix))

@@ -529,9 +529,9 @@ def test_warm_start_in_other_units(model_class):
     X, y = problem(model_class)
     X[:, 3] = 1.0  # a constant column says nothing, before and after
     model = small(model_class, warm_start=True, max_epochs=3).fit(X, y)
-    gates = model._unpruned[0].gates.copy()
+    gates = model._unpruned_[0].gates.copy()
     model.set_params(max_epochs=1, learning_rate=1e-12).fit(X, y)
-    np.testing.assert_allclose(model._unpruned[0].gates[:, [0, 1, 2, 4]], gates[:, [0, 1, 2, 4]], atol=1e-9)
+    np.testing.assert_allclose(model._unpruned_[0].gates[:, [0, 1, 2, 4]], gates[:, [0, 1, 2, 4]], atol=1e-9)
     moved = 5.0 + 3.0 * X[::2]
     model.fit(moved, y[::2])
     np.testing.assert_array_equal(model.apply(moved) >= 0, True)

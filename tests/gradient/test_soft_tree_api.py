@@ -159,7 +159,7 @@ def test_wrong_validation_rows(model_class):
         model.fit(X, y, X_val=X[:, :3], y_val=y)
     with pytest.raises(ValueError, match=r"leave no row of X_val with a weight above zero"):
         model.fit(X, y, X_val=X, y_val=y, sample_weight_val=np.zeros(len(X)))
-    with pytest.raises(ValueError, match="sample_weight must hold finite numbers of at least 0"):
+    with pytest.raises(ValueError, match="sample_weight_val must hold finite numbers of at least 0"):
         model.fit(X, y, X_val=X, y_val=y, sample_weight_val=-np.ones(len(X)))
 
 
