@@ -47,3 +47,14 @@ def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         if not target.startswith(("http", "mailto:", "#")):
             assert (page.parent / target.partition("#")[0]).exists(), f"{_name(page)} links to {target}"
+
+
+def test_only_tables_stand_between_the_markers_of_benchmarks():
+    """The next run replaces what stands there: words of a person belong outside."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    parts = re.findall(r"<!-- (\w+) begins -->\n(.*?)<!-- \1 ends -->", text, flags=re.DOTALL)
+    assert len(parts) >= 6
+    for name, part in parts:
+        others = [line for line in part.splitlines() if line and not line.startswith("|")]
+        told = [line for line in others if not re.match(r"x86_64|aarch64|arm64|[\d,]+ rows; first tenth", line)]
+        assert not told, f"{name}: {told[0]}"
