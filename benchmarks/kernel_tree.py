@@ -222,7 +222,8 @@ def growth(times: int) -> list[dict]:
 
 ROWS: dict[str, Callable[[int], list[dict]]] = {
     "binary": row_binary, "histogram": row_histogram, "classes": row_classes, "wide": row_wide_bandwidth,
-    "exact": row_exact, "million": row_million, "predict": row_predict, "small": row_small, "default": row_default, "start": row_start,
+    "exact": row_exact, "million": row_million, "predict": row_predict, "small": row_small, "default": row_default,
+    "start": row_start,
 }  # fmt: skip
 
 
@@ -232,19 +233,18 @@ def table(rows: list[dict]) -> str:
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for r in rows:
-        goal, met = "", None
+        goal, met = "", ""
         if "target" in r:
-            goal, met = f"≤ {r['target']:g} ×", r["ratio"] <= r["target"]
+            goal, met = f"≤ {r['target']:g} ×", "yes" if r["ratio"] <= r["target"] else "no"
         elif "limit" in r:
-            goal, met = f"≤ {r['limit']:g} s", r["ours"] <= r["limit"]
+            goal, met = f"≤ {r['limit']:g} s", "yes" if r["ours"] <= r["limit"] else "no"
 
         def shown(key: str, form: str, r: dict = r) -> str:
             return format(r[key], form) if key in r else ""
 
         lines.append(
             f"| {r['work']} | {r['ours']:.4g} | {shown('peer', '.4g')} | {shown('ratio', '.2f')} | {goal} | "
-            f"{'' if met is None else 'yes' if met else 'no'} | {shown('accuracy', '.3f')} | {shown('peer accuracy', '.3f')} | "
-            f"{shown('leaves', 'd')} |"
+            f"{met} | {shown('accuracy', '.3f')} | {shown('peer accuracy', '.3f')} | {shown('leaves', 'd')} |"
         )
         if "memory" in r:
             met = r["memory"] <= 3

@@ -205,11 +205,7 @@ def test_weights_of_validation_rows_are_repetition(model_class):
 
 
 @every
-@pytest.mark.parametrize(
-    "factors",
-    # weights that count rows stay as they are; others, however small or large, are brought to a mean of 1
-    [(1.0, 2.0), (1.0, 2.0**50), (2.0**-3, 2.0**-332), (2.0**-3, 2.0**332)],
-)
+@pytest.mark.parametrize("factors", [(1.0, 2.0), (1.0, 2.0**332), (1.0, 2.0**-3), (2.0**50, 2.0**-332)])
 def test_a_common_factor_of_the_weights_does_not_matter(model_class, factors):
     X, y = problem(model_class)
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
