@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -19,71 +20,22 @@ from softwood.parameters import check_choice, parameter_error
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
-__all__ = ["ClassifierBase", "RegressorBase", "TreeEstimator"]
+__all__ = ["BatchEstimator", "ClassifierBase", "RegressorBase", "TreeEstimator", "as_counts", "read_weights"]
 
 
 class TreeEstimator(BaseEstimator):
     """What every estimator can do with its finished tree or trees.
 
-    A family's `fit` works within `_fitting`: it calls `_read_training_data`, grows, and stores the `SoftTree` in
-    ``tree_``, or the `SoftForest` in ``forest_``. `conditions` are what a family's `predict` takes beside the rows,
-    such as measurement errors.
+    `conditions` are what a family's `predict` takes beside the rows, such as measurement errors.
+
+    Parameters are fields of dataclasses, each in the class that all estimators with it have in common; the decorator
+    makes the constructor, which does nothing but keep them. What a fit leaves behind is no parameter: if it is declared
+    in such a class at all, then with ``field(init=False)``.
     """
 
     tree_: SoftTree
     columns_: Columns
     n_features_in_: int
-
-    @contextmanager
-    def _fitting(self) -> Iterator[dict[str, Any]]:
-        """A fit from its beginning to its end: results of different fits never mix.
-
-        What an earlier fit has left is put aside and yielded, for a warm start. It comes back if this fit ends by an
-        error, or by an interrupt before it has a model of its own. Results are the attributes whose name ends in an
-        underscore, hidden ones too.
-        """
-        earlier = self._put_aside()
-        try:
-            yield earlier
-        except BaseException as stop:
-            if isinstance(stop, Exception) or not {"tree_", "forest_"} & set(vars(self)):
-                self._put_aside()
-                self.__dict__.update(earlier)
-            raise
-
-    def _put_aside(self) -> dict[str, Any]:
-        """Take all results away from the estimator."""
-        return {name: self.__dict__.pop(name) for name in list(vars(self)) if name.endswith("_")}
-
-    def _read_training_data(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
-        """Validate and encode; rows of weight 0 are dropped, for they must not count in any way.
-
-        Returns
-        -------
-        matrix (n, n_encoded), targets, weights (n,) before class weights, and the numbers of the rows that were kept
-        """
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
-        matrix, columns = read_table(
-            self,
-            X,
-            reset=True,
-            categorical_features=self.categorical_features,
-            handle_unknown=self.handle_unknown,
-        )
-        check_consistent_length(matrix, y)
-        weights = read_weights(sample_weight, len(matrix))
-        rows = np.flatnonzero(weights > 0)
-        if len(rows) == 0:
-            raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
-        targets = self._read_targets(y, weights)
-        if len(rows) < len(matrix):
-            matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
-        self.columns_ = columns
-        return matrix, targets, weights, rows
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
         raise NotImplementedError
@@ -165,11 +117,78 @@ class TreeEstimator(BaseEstimator):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
+class BatchEstimator(TreeEstimator):
+    """An estimator that is fitted to a whole table.
+
+    A family's `fit` works within `_fitting`: it calls `_read_training_data`, grows, and stores the `SoftTree` in
+    ``tree_``, or the `SoftForest` in ``forest_``.
+    """
+
+    categorical_features: Any = "from_dtype"
+    handle_unknown: str = "missing"
+    random_state: Any = None
+
+    @contextmanager
+    def _fitting(self) -> Iterator[dict[str, Any]]:
+        """A fit from its beginning to its end: results of different fits never mix.
+
+        What an earlier fit has left is put aside and yielded, for a warm start. It comes back if this fit ends by an
+        error, or by an interrupt before it has a model of its own. Results are the attributes whose name ends in an
+        underscore, hidden ones too.
+        """
+        earlier = self._put_aside()
+        try:
+            yield earlier
+        except BaseException as stop:
+            if isinstance(stop, Exception) or not {"tree_", "forest_"} & set(vars(self)):
+                self._put_aside()
+                self.__dict__.update(earlier)
+            raise
+
+    def _put_aside(self) -> dict[str, Any]:
+        """Take all results away from the estimator."""
+        return {name: self.__dict__.pop(name) for name in list(vars(self)) if name.endswith("_")}
+
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
+        """Validate and encode; rows of weight 0 are dropped, for they must not count in any way.
+
+        Returns
+        -------
+        matrix (n, n_encoded), targets, weights (n,) before class weights, and the numbers of the rows that were kept
+        """
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
+        matrix, columns = read_table(
+            self,
+            X,
+            reset=True,
+            categorical_features=self.categorical_features,
+            handle_unknown=self.handle_unknown,
+        )
+        check_consistent_length(matrix, y)
+        weights = read_weights(sample_weight, len(matrix))
+        rows = np.flatnonzero(weights > 0)
+        if len(rows) == 0:
+            raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
+        targets = self._read_targets(y, weights)
+        if len(rows) < len(matrix):
+            matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
+        self.columns_ = columns
+        return matrix, targets, weights, rows
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class ClassifierBase(ClassifierMixin, TreeEstimator):
     """Answers of a classifier."""
 
-    classes_: np.ndarray
-    _class_weight_rules: tuple[str, ...] = ("balanced",)
+    class_weight: Any = None
+
+    classes_: np.ndarray = field(init=False)
+    _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced",)
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets:
         targets = read_classes(y)
@@ -185,7 +204,7 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
             )
 
     def _class_weights(self, targets: ClassTargets, weights: np.ndarray) -> np.ndarray | float:
-        wanted = getattr(self, "class_weight", None)
+        wanted = self.class_weight
         if wanted is None:
             return 1.0
         if not (wanted in self._class_weight_rules if isinstance(wanted, str) else isinstance(wanted, dict)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from softwood.targets import ClassTargets, RealTargets
 __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     """Gradient boosting of histogram kernel trees, for classes.
 
@@ -108,70 +110,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "log_loss",
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        bandwidth: Any = "auto",
-        bandwidth_decay: float = 1.0,
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_mass: float = 20.0,
-        min_gain: float = 0.0,
-        l2_regularization: float = 0.0,
-        subsample: float = 1.0,
-        max_features: Any = 1.0,
-        monotonic_cst: Any = None,
-        max_bins: int = 255,
-        cutoff: float = 1e-4,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            bandwidth=bandwidth,
-            bandwidth_decay=bandwidth_decay,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            measurement_error=measurement_error,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            l2_regularization=l2_regularization,
-            subsample=subsample,
-            max_features=max_features,
-            monotonic_cst=monotonic_cst,
-            max_bins=max_bins,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    loss: str = "log_loss"
 
     def _check_parameters(self) -> BoostingRules:
         check_choice(self, "loss", self.loss, ("log_loss",))
@@ -218,6 +157,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
             yield self.classes_[probabilities.argmax(axis=1)]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     """Gradient boosting of histogram kernel trees, for real targets.
 
@@ -243,70 +183,8 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        loss: str = "squared_error",
-        quantile: float | None = None,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        bandwidth: Any = "auto",
-        bandwidth_decay: float = 1.0,
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_mass: float = 20.0,
-        min_gain: float = 0.0,
-        l2_regularization: float = 0.0,
-        subsample: float = 1.0,
-        max_features: Any = 1.0,
-        monotonic_cst: Any = None,
-        max_bins: int = 255,
-        cutoff: float = 1e-4,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            loss=loss,
-            quantile=quantile,
-            learning_rate=learning_rate,
-            max_iter=max_iter,
-            bandwidth=bandwidth,
-            bandwidth_decay=bandwidth_decay,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            measurement_error=measurement_error,
-            max_leaf_nodes=max_leaf_nodes,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            l2_regularization=l2_regularization,
-            subsample=subsample,
-            max_features=max_features,
-            monotonic_cst=monotonic_cst,
-            max_bins=max_bins,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            tol=tol,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    loss: str = "squared_error"
+    quantile: float | None = None
 
     def _check_parameters(self) -> BoostingRules:
         check_choice(self, "loss", self.loss, ("squared_error", "absolute_error", "quantile", "poisson"))

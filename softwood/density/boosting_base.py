@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -43,78 +43,32 @@ STOP_FROM = 10_000
 SCORED_ROWS = 20_000
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelBoosting(KernelModel):
     """What the classifier and the regressor share."""
 
-    forest_: SoftForest
+    loss: str
+    learning_rate: float = 0.1
+    max_iter: int = 100
+    bandwidth_decay: float = 1.0
+    max_leaf_nodes: int | None = 31
+    min_mass: float = 20.0
+    l2_regularization: float = 0.0
+    subsample: float = 1.0
+    max_features: Any = 1.0
+    monotonic_cst: Any = None
+    cutoff: float = 0.0001
+    early_stopping: Any = "auto"
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 10
+    tol: float = 1e-07
+
+    forest_: SoftForest = field(init=False)
     _rules: ClassVar[tuple[str, ...]] = ("auto", "silverman", "loo")
     # Histogram trees of boxes; the other kernel models have these as parameters.
     kernel: ClassVar[str] = "box"
     splitter: ClassVar[str] = "hist"
     cv: ClassVar[int] = 3
-
-    def __init__(
-        self,
-        *,
-        loss: str,
-        quantile: float | None = None,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        bandwidth: Any = "auto",
-        bandwidth_decay: float = 1.0,
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        max_leaf_nodes: int | None = 31,
-        max_depth: int | None = None,
-        min_mass: float = 20.0,
-        min_gain: float = 0.0,
-        l2_regularization: float = 0.0,
-        subsample: float = 1.0,
-        max_features: Any = 1.0,
-        monotonic_cst: Any = None,
-        max_bins: int = 255,
-        cutoff: float = 1e-4,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        early_stopping: Any = "auto",
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-7,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.quantile = quantile
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.bandwidth = bandwidth
-        self.bandwidth_decay = bandwidth_decay
-        self.prediction_kernel = prediction_kernel
-        self.prediction_bandwidth = prediction_bandwidth
-        self.bandwidth_unit = bandwidth_unit
-        self.measurement_error = measurement_error
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_mass = min_mass
-        self.min_gain = min_gain
-        self.l2_regularization = l2_regularization
-        self.subsample = subsample
-        self.max_features = max_features
-        self.monotonic_cst = monotonic_cst
-        self.max_bins = max_bins
-        self.cutoff = cutoff
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
-from softwood.density.model import KernelModel
+from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
@@ -26,72 +26,22 @@ from softwood.targets import ClassTargets
 __all__ = ["KernelForest"]
 
 
-class KernelForest(KernelModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelForest(SearchedKernelModel):
     """What the four estimators share."""
 
-    forest_: SoftForest
+    n_estimators: int = field(default=100, kw_only=False)
+    max_features: Any = 1.0
+    bootstrap: bool = True
+    max_samples: Any = None
+    oob_score: Any = False
+    cv: Any = 5
+    warm_start: bool = False
+
+    forest_: SoftForest = field(init=False)
     _rules: ClassVar[tuple[str, ...]] = ("auto", "oob", "cv", "silverman", "loo")
     _random_thresholds: ClassVar[bool] = False
     _tree_class: ClassVar[type]
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        criterion: str = "squared_error",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.bandwidth = bandwidth
-        self.kernel = kernel
-        self.prediction_kernel = prediction_kernel
-        self.prediction_bandwidth = prediction_bandwidth
-        self.bandwidth_unit = bandwidth_unit
-        self.measurement_error = measurement_error
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_bins = max_bins
-        self.max_depth = max_depth
-        self.min_mass = min_mass
-        self.min_gain = min_gain
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_features = max_features
-        self.bootstrap = bootstrap
-        self.max_samples = max_samples
-        self.oob_score = oob_score
-        self.ccp_alpha = ccp_alpha
-        self.cutoff = cutoff
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.cv = cv
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
         """Grow the trees.

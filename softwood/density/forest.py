@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = [
 ]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelForestClassifier(ClassifierBase, KernelForest):
     """Random forest of kernel density decision trees, for classes.
 
@@ -94,71 +96,11 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
     (2, 3)
     """
 
-    _tree_class: ClassVar[type] = KernelTreeClassifier
-    _class_weight_rules = ("balanced", "balanced_subsample")
+    criterion: str = "gini"
+    max_features: Any = "sqrt"
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        criterion: str = "gini",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = "sqrt",
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            bandwidth=bandwidth,
-            kernel=kernel,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            measurement_error=measurement_error,
-            criterion=criterion,
-            splitter=splitter,
-            max_bins=max_bins,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            max_leaf_nodes=max_leaf_nodes,
-            max_features=max_features,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            ccp_alpha=ccp_alpha,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            cv=cv,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    _tree_class: ClassVar[type] = KernelTreeClassifier
+    _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced", "balanced_subsample")
 
     def _check_parameters(self) -> Limits:
         check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
@@ -207,6 +149,7 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         return self._predict_matrix(matrix, widths).argmax(axis=1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelForestRegressor(RegressorBase, KernelForest):
     """Random forest of kernel density decision trees, for real targets.
 
@@ -225,67 +168,6 @@ class KernelForestRegressor(RegressorBase, KernelForest):
     """
 
     _tree_class: ClassVar[type] = KernelTreeRegressor
-
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        criterion: str = "squared_error",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = 1.0,
-        bootstrap: bool = True,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            bandwidth=bandwidth,
-            kernel=kernel,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            measurement_error=measurement_error,
-            criterion=criterion,
-            splitter=splitter,
-            max_bins=max_bins,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            max_leaf_nodes=max_leaf_nodes,
-            max_features=max_features,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            ccp_alpha=ccp_alpha,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            cv=cv,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
 
     def _check_parameters(self) -> Limits:
         check_choice(self, "criterion", self.criterion, ("squared_error",))
@@ -316,6 +198,7 @@ class KernelForestRegressor(RegressorBase, KernelForest):
         return self._targets(X, measurement_error=measurement_error)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelExtraTreesClassifier(KernelForestClassifier):
     """Extremely randomised kernel density decision trees, for classes.
 
@@ -324,72 +207,12 @@ class KernelExtraTreesClassifier(KernelForestClassifier):
     attributes are the same.
     """
 
+    bootstrap: bool = False
+
     _random_thresholds: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        criterion: str = "gini",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = "sqrt",
-        bootstrap: bool = False,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        class_weight: Any = None,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            bandwidth=bandwidth,
-            kernel=kernel,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            measurement_error=measurement_error,
-            criterion=criterion,
-            splitter=splitter,
-            max_bins=max_bins,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            max_leaf_nodes=max_leaf_nodes,
-            max_features=max_features,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            class_weight=class_weight,
-            ccp_alpha=ccp_alpha,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            cv=cv,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelExtraTreesRegressor(KernelForestRegressor):
     """Extremely randomised kernel density decision trees, for real targets.
 
@@ -398,65 +221,6 @@ class KernelExtraTreesRegressor(KernelForestRegressor):
     attributes are the same.
     """
 
-    _random_thresholds: ClassVar[bool] = True
+    bootstrap: bool = False
 
-    def __init__(
-        self,
-        n_estimators: int = 100,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        measurement_error: Any = None,
-        criterion: str = "squared_error",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = 1.0,
-        bootstrap: bool = False,
-        max_samples: Any = None,
-        oob_score: Any = False,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 5,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators,
-            bandwidth=bandwidth,
-            kernel=kernel,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            measurement_error=measurement_error,
-            criterion=criterion,
-            splitter=splitter,
-            max_bins=max_bins,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            max_leaf_nodes=max_leaf_nodes,
-            max_features=max_features,
-            bootstrap=bootstrap,
-            max_samples=max_samples,
-            oob_score=oob_score,
-            ccp_alpha=ccp_alpha,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            cv=cv,
-            warm_start=warm_start,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
+    _random_thresholds: ClassVar[bool] = True

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
-from softwood.base import TreeEstimator, as_counts
+from softwood.base import BatchEstimator, as_counts
 from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
 from softwood.density.errors import Errors, read_errors
@@ -20,16 +21,32 @@ from softwood.density.reading import Reading
 from softwood.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 
-__all__ = ["KernelModel"]
+__all__ = ["KernelModel", "SearchedKernelModel"]
 
 # A side with less mass than this, or less than this part of all mass, is no side: it may be nothing but rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
 
 
-class KernelModel(TreeEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelModel(BatchEstimator):
     """An estimator with a bandwidth, kernels and measurement errors."""
 
-    _reading_: Reading
+    bandwidth: Any = "auto"
+    prediction_kernel: Any = "same"
+    prediction_bandwidth: Any = "same"
+    bandwidth_unit: str = "sd"
+    measurement_error: Any = None
+    max_bins: int = 255
+    max_depth: int | None = None
+    min_mass: float = 1.0
+    min_gain: float = 0.0
+    max_leaf_nodes: int | None = None
+    max_features: Any = None
+    cutoff: float = 1e-6
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    _reading_: Reading = field(init=False)
 
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
@@ -190,3 +207,14 @@ class KernelModel(TreeEstimator):
 
     def _report_scale(self, scale: float, loss: float) -> None:
         print(f"[{type(self).__name__}] bandwidth {scale:.3g} sd: held-out loss {loss:.4f}", flush=True)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SearchedKernelModel(KernelModel):
+    """A kernel model whose trees are grown by the general search: kernels of any shape, exact splits, pruning."""
+
+    kernel: Any = "box"
+    criterion: str = "squared_error"
+    splitter: str = "auto"
+    ccp_alpha: float = 0.0
+    cv: Any = 10

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from softwood.density.bandwidths import loo_widths, silverman_widths, standard_d
 from softwood.density.choosing import choose_by_auto, choose_by_cv
 from softwood.density.growing import grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
-from softwood.density.model import KernelModel
+from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.parameters import check_choice, check_flag, check_number, parameter_error
@@ -30,59 +30,11 @@ from softwood.tree import SoftTree
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 
 
-class _KernelTree(KernelModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class _KernelTree(SearchedKernelModel):
     """What the classifier and the regressor share."""
 
-    def __init__(
-        self,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        bandwidth_per_node: bool = False,
-        measurement_error: Any = None,
-        criterion: str = "squared_error",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = None,
-        ccp_alpha: float = 0.0,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 10,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.bandwidth_unit = bandwidth_unit
-        self.bandwidth_per_node = bandwidth_per_node
-        self.kernel = kernel
-        self.prediction_kernel = prediction_kernel
-        self.prediction_bandwidth = prediction_bandwidth
-        self.measurement_error = measurement_error
-        self.criterion = criterion
-        self.splitter = splitter
-        self.max_bins = max_bins
-        self.max_depth = max_depth
-        self.min_mass = min_mass
-        self.min_gain = min_gain
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_features = max_features
-        self.ccp_alpha = ccp_alpha
-        self.cutoff = cutoff
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    bandwidth_per_node: bool = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
         """Grow the tree.
@@ -207,6 +159,7 @@ class _KernelTree(KernelModel):
         return tell
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelTreeClassifier(ClassifierBase, _KernelTree):
     """Kernel density decision tree for classes.
 
@@ -300,62 +253,8 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     (2, 3)
     """
 
-    def __init__(
-        self,
-        *,
-        bandwidth: Any = "auto",
-        kernel: Any = "box",
-        prediction_kernel: Any = "same",
-        prediction_bandwidth: Any = "same",
-        bandwidth_unit: str = "sd",
-        bandwidth_per_node: bool = False,
-        measurement_error: Any = None,
-        criterion: str = "gini",
-        splitter: str = "auto",
-        max_bins: int = 255,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        min_gain: float = 0.0,
-        max_leaf_nodes: int | None = None,
-        max_features: Any = None,
-        ccp_alpha: float = 0.0,
-        merge_equal: bool = False,
-        cutoff: float = 1e-6,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        cv: Any = 10,
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            bandwidth=bandwidth,
-            kernel=kernel,
-            prediction_kernel=prediction_kernel,
-            prediction_bandwidth=prediction_bandwidth,
-            bandwidth_unit=bandwidth_unit,
-            bandwidth_per_node=bandwidth_per_node,
-            measurement_error=measurement_error,
-            criterion=criterion,
-            splitter=splitter,
-            max_bins=max_bins,
-            max_depth=max_depth,
-            min_mass=min_mass,
-            min_gain=min_gain,
-            max_leaf_nodes=max_leaf_nodes,
-            max_features=max_features,
-            ccp_alpha=ccp_alpha,
-            cutoff=cutoff,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            cv=cv,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.merge_equal = merge_equal
-        self.class_weight = class_weight
+    criterion: str = "gini"
+    merge_equal: bool = False
 
     def _check_parameters(self) -> Limits:
         check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
@@ -385,6 +284,7 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         return self._classes(X, measurement_error=measurement_error)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KernelTreeRegressor(RegressorBase, _KernelTree):
     """Kernel density decision tree for real targets.
 

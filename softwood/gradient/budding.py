@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,37 +107,18 @@ class _Buds:
         return tree
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _BuddingTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 6,
-        learning_rate: float = 0.01,
-        bud_rate: float = 0.5,
-        split_cost: float = 0.001,
-        batch_size: int = 32,
-        max_epochs: int = 200,
-        patience: int = 15,
-        validation_fraction: float = 0.25,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.bud_rate = bud_rate
-        self.split_cost = split_cost
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.validation_fraction = validation_fraction
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.random_state = random_state
-        self.verbose = verbose
+    max_depth: int = 6
+    learning_rate: float = 0.01
+    bud_rate: float = 0.5
+    split_cost: float = 0.001
+    batch_size: int = 32
+    max_epochs: int = 200
+    patience: int = 15
+    verbose: int = 0
 
     def _check_parameters(self) -> _Rules:
         check_count(self, "verbose", self.verbose, low=0)
@@ -180,6 +162,7 @@ class _BuddingTree(ValidatedTree):
             self.tree_ = finish(best[1], data.train, data.mass, data.link, data.scaling, data.targets)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     """Budding tree for classes: a soft tree whose nodes may be partly leaves.
 
@@ -223,40 +206,8 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     classes_ : (n_classes,) array
     """
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 6,
-        learning_rate: float = 0.01,
-        bud_rate: float = 0.5,
-        split_cost: float = 0.001,
-        batch_size: int = 32,
-        max_epochs: int = 200,
-        patience: int = 15,
-        validation_fraction: float = 0.25,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        class_weight: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            max_depth=max_depth,
-            learning_rate=learning_rate,
-            bud_rate=bud_rate,
-            split_cost=split_cost,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            validation_fraction=validation_fraction,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class BuddingTreeRegressor(RegressorBase, _BuddingTree):
     """Budding tree for real targets, with the squared error; the target may be a matrix.
 

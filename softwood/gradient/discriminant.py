@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -44,6 +43,7 @@ class _Node:
             pending += node.children[::-1]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     """Linear discriminant tree: crisp oblique splits, pruned after growth.
 
@@ -87,26 +87,9 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     3
     """
 
-    def __init__(
-        self,
-        *,
-        validation_fraction: float = 0.25,
-        prune: bool = True,
-        max_depth: int | None = None,
-        min_mass: float = 1.0,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.validation_fraction = validation_fraction
-        self.prune = prune
-        self.max_depth = max_depth
-        self.min_mass = min_mass
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.class_weight = class_weight
-        self.random_state = random_state
+    prune: bool = True
+    max_depth: int | None = None
+    min_mass: float = 1.0
 
     def _check_parameters(self) -> tuple[float, float]:
         check_flag(self, "prune", self.prune)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,35 +86,17 @@ class _Expectation:
                 break
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _EndToEndTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 6,
-        learning_rate: float = 0.01,
-        level_epochs: int = 10,
-        max_epochs: int = 60,
-        steepness: float = 20.0,
-        patience: int = 15,
-        prior: float = 1.0,
-        validation_fraction: float = 0.25,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        random_state: Any = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.learning_rate = learning_rate
-        self.level_epochs = level_epochs
-        self.max_epochs = max_epochs
-        self.steepness = steepness
-        self.patience = patience
-        self.prior = prior
-        self.validation_fraction = validation_fraction
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.random_state = random_state
+    max_depth: int = 6
+    learning_rate: float = 0.01
+    level_epochs: int = 10
+    max_epochs: int = 60
+    steepness: float = 20.0
+    patience: int = 15
+    prior: float = 1.0
 
     def _check_parameters(self) -> _Rules:
         return _Rules(
@@ -182,6 +165,7 @@ def _dividing(bottom: np.ndarray, n_gates: int) -> np.ndarray:
     return n_ends[:n_gates] > 1
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
     """End-to-end tree for classes: trained as a probabilistic tree, read as a crisp one.
 
@@ -226,38 +210,8 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
     classes_ : (n_classes,) array
     """
 
-    def __init__(
-        self,
-        *,
-        max_depth: int = 6,
-        learning_rate: float = 0.01,
-        level_epochs: int = 10,
-        max_epochs: int = 60,
-        steepness: float = 20.0,
-        patience: int = 15,
-        prior: float = 1.0,
-        validation_fraction: float = 0.25,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        class_weight: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            max_depth=max_depth,
-            learning_rate=learning_rate,
-            level_epochs=level_epochs,
-            max_epochs=max_epochs,
-            steepness=steepness,
-            patience=patience,
-            prior=prior,
-            validation_fraction=validation_fraction,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            random_state=random_state,
-        )
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class EndToEndTreeRegressor(RegressorBase, _EndToEndTree):
     """End-to-end tree for real targets, normal at each leaf; the target may be a matrix.
 

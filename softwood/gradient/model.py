@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softwood.base import TreeEstimator, read_weights
+from softwood.base import BatchEstimator, read_weights
 from softwood.columns import read_table
 from softwood.gradient.data import (
     LearningSet,
@@ -76,13 +76,14 @@ class Training:
         return self.mass if self.is_given else self.mass + self.watched_mass
 
 
-class GradientModel(TreeEstimator):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GradientModel(BatchEstimator):
     """An estimator whose tree is trained on standardised inputs, with rows set aside to validate.
 
     A missing value counts as the column's mean, in training and in predicting: it says nothing to any gate.
     """
 
-    _scaling_: Scaling
+    _scaling_: Scaling = field(init=False)
 
     def _read_learning_data(
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any, fraction: float
@@ -176,8 +177,11 @@ class GradientModel(TreeEstimator):
         return self._scaling_.fill(matrix)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ValidatedTree(GradientModel):
     """An estimator of one tree that learns from some rows and validates on others."""
+
+    validation_fraction: float = 0.25
 
     def fit(
         self,

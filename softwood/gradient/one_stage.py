@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,51 +30,25 @@ from softwood.tree import SoftTree
 __all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _OneStageTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    def __init__(
-        self,
-        *,
-        architecture: str = "proximal",
-        max_depth: int = 6,
-        start: str = "fitted",
-        learning_rate: float = 0.01,
-        batch_size: int = 32,
-        max_epochs: int = 200,
-        patience: int = 15,
-        warm_up: int = 3,
-        architecture_rate: float = 0.5,
-        split_cost: float = 0.001,
-        prior: float = 5.0,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        validation_fraction: float = 0.25,
-        warm_start: bool = False,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.architecture = architecture
-        self.max_depth = max_depth
-        self.start = start
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.warm_up = warm_up
-        self.architecture_rate = architecture_rate
-        self.split_cost = split_cost
-        self.prior = prior
-        self.l1 = l1
-        self.l2 = l2
-        self.validation_fraction = validation_fraction
-        self.warm_start = warm_start
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.random_state = random_state
-        self.verbose = verbose
+    architecture: str = "proximal"
+    max_depth: int = 6
+    start: str = "fitted"
+    learning_rate: float = 0.01
+    batch_size: int = 32
+    max_epochs: int = 200
+    patience: int = 15
+    warm_up: int = 3
+    architecture_rate: float = 0.5
+    split_cost: float = 0.001
+    prior: float = 5.0
+    l1: float = 0.0
+    l2: float = 0.0
+    warm_start: bool = False
+    verbose: int = 0
 
     def _train(self, data: Training, rules: StageRules) -> None:
         before = data.earlier.get("_unpruned_") if self.warm_start else None
@@ -211,6 +186,7 @@ def finish_staged(
     )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     """One-stage tree for classes: oblique gates, values and shape of a crisp tree in one optimisation.
 
@@ -282,54 +258,8 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        architecture: str = "proximal",
-        max_depth: int = 6,
-        start: str = "fitted",
-        learning_rate: float = 0.01,
-        batch_size: int = 32,
-        max_epochs: int = 200,
-        patience: int = 15,
-        warm_up: int = 3,
-        architecture_rate: float = 0.5,
-        split_cost: float = 0.001,
-        prior: float = 5.0,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        validation_fraction: float = 0.25,
-        warm_start: bool = False,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        class_weight: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            architecture=architecture,
-            max_depth=max_depth,
-            start=start,
-            learning_rate=learning_rate,
-            batch_size=batch_size,
-            max_epochs=max_epochs,
-            patience=patience,
-            warm_up=warm_up,
-            architecture_rate=architecture_rate,
-            split_cost=split_cost,
-            prior=prior,
-            l1=l1,
-            l2=l2,
-            validation_fraction=validation_fraction,
-            warm_start=warm_start,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneStageTreeRegressor(RegressorBase, _OneStageTree):
     """One-stage tree for real targets, with the squared error; the target may be a matrix.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,32 +23,18 @@ from softwood.tree import SoftTree
 __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _OneStageForest(GradientModel):
     """What classifier and regressor share."""
 
-    forest_: SoftForest
-    _tree_class: ClassVar[type]
+    n_estimators: int = 20
+    max_depth: int = 6
+    tree_parameters: dict[str, Any] | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 20,
-        max_depth: int = 6,
-        tree_parameters: dict[str, Any] | None = None,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.tree_parameters = tree_parameters
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    forest_: SoftForest = field(init=False)
+    _tree_class: ClassVar[type]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the trees.
@@ -151,6 +137,7 @@ def _train_one(
     return finish_staged(tree, train, float(counts.sum()), scaling, targets, rules.prior)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     """Bagged one-stage trees for classes; their class probabilities are averaged.
 
@@ -193,32 +180,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
 
     _tree_class = OneStageTreeClassifier
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 20,
-        max_depth: int = 6,
-        tree_parameters: dict[str, Any] | None = None,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        class_weight: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators,
-            max_depth=max_depth,
-            tree_parameters=tree_parameters,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneStageForestRegressor(RegressorBase, _OneStageForest):
     """Bagged one-stage trees for real targets; their predictions are averaged.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.utils import Bunch
@@ -20,57 +21,29 @@ from softwood.parameters import check_choice, check_count, check_flag, check_int
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _SoftTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    def __init__(
-        self,
-        *,
-        start: str = "hard",
-        start_slope: float = 1.0,
-        step: float = 1.0,
-        n_steps: int = 6,
-        step_decay: float = 0.9,
-        max_epochs: int = 25,
-        patience: int = 5,
-        select: str = "validation",
-        validation_fraction: float = 0.2,
-        growth: str = "breadth",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_improvement: float = 0.01,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        refine: bool = True,
-        refine_epochs: int = 200,
-        refine_rate: float = 0.01,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.start = start
-        self.start_slope = start_slope
-        self.step = step
-        self.n_steps = n_steps
-        self.step_decay = step_decay
-        self.max_epochs = max_epochs
-        self.patience = patience
-        self.select = select
-        self.validation_fraction = validation_fraction
-        self.growth = growth
-        self.max_depth = max_depth
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_improvement = min_improvement
-        self.l1 = l1
-        self.l2 = l2
-        self.refine = refine
-        self.refine_epochs = refine_epochs
-        self.refine_rate = refine_rate
-        self.categorical_features = categorical_features
-        self.handle_unknown = handle_unknown
-        self.random_state = random_state
-        self.verbose = verbose
+    start: str = "hard"
+    start_slope: float = 1.0
+    step: float = 1.0
+    n_steps: int = 6
+    step_decay: float = 0.9
+    max_epochs: int = 25
+    patience: int = 5
+    select: str = "validation"
+    validation_fraction: float = 0.2
+    growth: str = "breadth"
+    max_depth: int | None = None
+    max_leaf_nodes: int | None = None
+    min_improvement: float = 0.01
+    l1: float = 0.0
+    l2: float = 0.0
+    refine: bool = True
+    refine_epochs: int = 200
+    refine_rate: float = 0.01
+    verbose: int = 0
 
     def _train(self, data: Training, rules: tuple[SoftRules, RefineRules]) -> None:
         grow_rules, refine_rules = rules
@@ -170,6 +143,7 @@ class _SoftTree(ValidatedTree):
         return tell
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftTreeClassifier(ClassifierBase, _SoftTree):
     """Soft decision tree for classes: gates ``sigmoid(w @ x + b)``, all paths with their probabilities.
 
@@ -249,60 +223,8 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        start: str = "hard",
-        start_slope: float = 1.0,
-        step: float = 1.0,
-        n_steps: int = 6,
-        step_decay: float = 0.9,
-        max_epochs: int = 25,
-        patience: int = 5,
-        select: str = "validation",
-        validation_fraction: float = 0.2,
-        growth: str = "breadth",
-        max_depth: int | None = None,
-        max_leaf_nodes: int | None = None,
-        min_improvement: float = 0.01,
-        l1: float = 0.0,
-        l2: float = 0.0,
-        refine: bool = True,
-        refine_epochs: int = 200,
-        refine_rate: float = 0.01,
-        categorical_features: Any = "from_dtype",
-        handle_unknown: str = "missing",
-        class_weight: Any = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        super().__init__(
-            start=start,
-            start_slope=start_slope,
-            step=step,
-            n_steps=n_steps,
-            step_decay=step_decay,
-            max_epochs=max_epochs,
-            patience=patience,
-            select=select,
-            validation_fraction=validation_fraction,
-            growth=growth,
-            max_depth=max_depth,
-            max_leaf_nodes=max_leaf_nodes,
-            min_improvement=min_improvement,
-            l1=l1,
-            l2=l2,
-            refine=refine,
-            refine_epochs=refine_epochs,
-            refine_rate=refine_rate,
-            categorical_features=categorical_features,
-            handle_unknown=handle_unknown,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftTreeRegressor(RegressorBase, _SoftTree):
     """Soft decision tree for real targets, with the squared error; the target may be a matrix.
 

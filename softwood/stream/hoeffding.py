@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from softwood.loops.stream_layout import (
 from softwood.parameters import check_choice, check_integer, check_number
 from softwood.stream.growth import GrowingTree, Limits, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.model import StreamClassifierBase, StreamRegressorBase
+from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]
 
@@ -56,7 +57,21 @@ def size_limits(model: Any) -> Limits:
     return Limits(np.inf if inner is None else inner, np.inf if size is None else size * 2**20)
 
 
-class HoeffdingTreeClassifier(StreamClassifierBase):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SplittingTree(StreamModel):
+    """A tree that splits leaves by Hoeffding's bound, within limits; `growth_settings` and `size_limits` read these."""
+
+    grace_period: float = 200
+    max_depth: int | None = None
+    delta: float = 1e-7
+    tau: float = 0.05
+    min_branch_fraction: float = 0.01
+    max_inner_nodes: int | None = None
+    max_size: float | None = 100.0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     """Hoeffding tree for classes.
 
     Rows go down one path. A leaf keeps class weights and a normal distribution of each feature for each class; every
@@ -90,34 +105,9 @@ class HoeffdingTreeClassifier(StreamClassifierBase):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        grace_period: float = 200,
-        max_depth: int | None = None,
-        split_criterion: str = "info_gain",
-        delta: float = 1e-7,
-        tau: float = 0.05,
-        leaf_prediction: str = "nba",
-        min_branch_fraction: float = 0.01,
-        max_share_to_split: float = 0.99,
-        max_inner_nodes: int | None = None,
-        max_size: float | None = 100.0,
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-    ) -> None:
-        self.grace_period = grace_period
-        self.max_depth = max_depth
-        self.split_criterion = split_criterion
-        self.delta = delta
-        self.tau = tau
-        self.leaf_prediction = leaf_prediction
-        self.min_branch_fraction = min_branch_fraction
-        self.max_share_to_split = max_share_to_split
-        self.max_inner_nodes = max_inner_nodes
-        self.max_size = max_size
-        self.class_weight = class_weight
-        self.categorical_features = categorical_features
+    split_criterion: str = "info_gain"
+    leaf_prediction: str = "nba"
+    max_share_to_split: float = 0.99
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         settings = growth_settings(self)
@@ -129,7 +119,8 @@ class HoeffdingTreeClassifier(StreamClassifierBase):
         return HoeffdingClassTree(settings, size_limits(self), n_features, n_outputs)
 
 
-class HoeffdingTreeRegressor(StreamRegressorBase):
+@dataclass(kw_only=True, eq=False, repr=False)
+class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
     """Hoeffding tree for real targets.
 
     As `HoeffdingTreeClassifier`, with the decrease of the target's variance as the merit of a test, read off histograms
@@ -154,32 +145,10 @@ class HoeffdingTreeRegressor(StreamRegressorBase):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        grace_period: float = 200,
-        max_depth: int | None = None,
-        delta: float = 1e-7,
-        tau: float = 0.05,
-        leaf_prediction: str = "adaptive",
-        learning_rate: float = 0.1,
-        model_selector_decay: float = 0.95,
-        min_branch_fraction: float = 0.01,
-        max_inner_nodes: int | None = None,
-        max_size: float | None = 500.0,
-        categorical_features: Any = "from_dtype",
-    ) -> None:
-        self.grace_period = grace_period
-        self.max_depth = max_depth
-        self.delta = delta
-        self.tau = tau
-        self.leaf_prediction = leaf_prediction
-        self.learning_rate = learning_rate
-        self.model_selector_decay = model_selector_decay
-        self.min_branch_fraction = min_branch_fraction
-        self.max_inner_nodes = max_inner_nodes
-        self.max_size = max_size
-        self.categorical_features = categorical_features
+    leaf_prediction: str = "adaptive"
+    learning_rate: float = 0.1
+    model_selector_decay: float = 0.95
+    max_size: float | None = 500.0
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         settings = growth_settings(self)

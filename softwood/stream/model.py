@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ def _first_row(matrix: np.ndarray, columns: Columns, at: int) -> int:
     return 0 if columns.categories[columns.source[at]] is None else int(np.argmax(matrix[:, at] == 1.0))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StreamModel(TreeEstimator):
     """A tree that learns from a stream, part by part.
 
@@ -38,7 +40,9 @@ class StreamModel(TreeEstimator):
     growth_ : the growing tree
     """
 
-    growth_: GrowingTree
+    categorical_features: Any = "from_dtype"
+
+    growth_: GrowingTree = field(init=False)
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         """A family's first leaf, or first tree; checks the parameters."""
@@ -230,6 +234,7 @@ def _labels(y: Any, name: str = "y") -> np.ndarray:
     return labels
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class StreamClassifierBase(StreamModel, ClassifierBase):
     """A classifier on a stream."""
 

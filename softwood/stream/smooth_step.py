@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -10,9 +10,9 @@ from sklearn.base import is_classifier
 from softwood.loops.stream_layout import ALPHA, HAS_BIAS
 from softwood.parameters import check_count, check_flag
 from softwood.stream.growth import GrowingTree, Limits, new_settings
-from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.model import StreamClassifierBase, StreamRegressorBase
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
-from softwood.stream.soft_hoeffding import soft_settings
+from softwood.stream.soft_hoeffding import SoftStreamTree, soft_settings
 
 __all__ = ["SmoothStepTreeClassifier", "SmoothStepTreeRegressor"]
 
@@ -20,29 +20,12 @@ __all__ = ["SmoothStepTreeClassifier", "SmoothStepTreeRegressor"]
 DEEPEST = 12
 
 
-class _SmoothStepTree(StreamModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class _SmoothStepTree(SoftStreamTree):
     """What classifier and regressor share."""
 
-    def __init__(
-        self,
-        *,
-        depth: int = 7,
-        gamma: float = 1.0,
-        learning_rate: float = 0.01,
-        bias: bool = False,
-        batch_size: int = 1,
-        scaler_memory: float | None = None,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-    ) -> None:
-        self.depth = depth
-        self.gamma = gamma
-        self.learning_rate = learning_rate
-        self.bias = bias
-        self.batch_size = batch_size
-        self.scaler_memory = scaler_memory
-        self.categorical_features = categorical_features
-        self.random_state = random_state
+    depth: int = 7
+    bias: bool = False
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
@@ -55,6 +38,7 @@ class _SmoothStepTree(StreamModel):
         return tree
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     """Complete soft tree for classes (ST; one tree of the tree ensemble layer, Hazimeh et al. 2020), on a stream.
 
@@ -75,26 +59,8 @@ class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        depth: int = 7,
-        gamma: float = 1.0,
-        learning_rate: float = 0.01,
-        bias: bool = False,
-        batch_size: int = 1,
-        scaler_memory: float | None = None,
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            depth=depth, gamma=gamma, learning_rate=learning_rate, bias=bias, batch_size=batch_size,
-            scaler_memory=scaler_memory, categorical_features=categorical_features, random_state=random_state,
-        )  # fmt: skip
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class SmoothStepTreeRegressor(_SmoothStepTree, StreamRegressorBase):
     """Complete soft tree for real targets, on a stream.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from softwood.loops.stream_layout import (
 )
 from softwood.parameters import check_count, check_flag, check_number
 from softwood.stream.growth import GrowingTree, Limits
-from softwood.stream.hoeffding import growth_settings, size_limits
+from softwood.stream.hoeffding import SplittingTree, growth_settings, size_limits
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 
@@ -47,57 +48,33 @@ def soft_settings(model: Any, settings: np.ndarray, is_class: bool) -> np.ndarra
     return settings
 
 
-class _SoftHoeffdingTree(StreamModel):
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftStreamTree(StreamModel):
+    """A tree with smooth gates, trained by gradient steps; `soft_settings` reads these."""
+
+    gamma: float = 1.0
+    learning_rate: float = 0.01
+    batch_size: int = 1
+    scaler_memory: float | None = None
+    random_state: Any = None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     """What classifier and regressor share."""
 
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = 7,
-        alpha: float = 0.5,
-        gamma: float = 1.0,
-        learning_rate: float = 0.01,
-        grace_period: float = 100,
-        delta: float = 1e-7,
-        tau: float = 1.0,
-        min_share: float = 0.02,
-        weigh_by_share: bool = True,
-        bias: bool = True,
-        gate_start: float = 0.5,
-        leaf_start: float = 1.0,
-        alpha_learning_rate: float = 0.003,
-        alpha_pull: float = 0.01,
-        recheck_period: float | None = None,
-        batch_size: int = 1,
-        scaler_memory: float | None = None,
-        min_branch_fraction: float = 0.01,
-        max_inner_nodes: int | None = None,
-        max_size: float | None = 100.0,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.alpha = alpha
-        self.gamma = gamma
-        self.learning_rate = learning_rate
-        self.grace_period = grace_period
-        self.delta = delta
-        self.tau = tau
-        self.min_share = min_share
-        self.weigh_by_share = weigh_by_share
-        self.bias = bias
-        self.gate_start = gate_start
-        self.leaf_start = leaf_start
-        self.alpha_learning_rate = alpha_learning_rate
-        self.alpha_pull = alpha_pull
-        self.recheck_period = recheck_period
-        self.batch_size = batch_size
-        self.scaler_memory = scaler_memory
-        self.min_branch_fraction = min_branch_fraction
-        self.max_inner_nodes = max_inner_nodes
-        self.max_size = max_size
-        self.categorical_features = categorical_features
-        self.random_state = random_state
+    max_depth: int | None = 7
+    alpha: float = 0.5
+    grace_period: float = 100
+    tau: float = 1.0
+    min_share: float = 0.02
+    weigh_by_share: bool = True
+    bias: bool = True
+    gate_start: float = 0.5
+    leaf_start: float = 1.0
+    alpha_learning_rate: float = 0.003
+    alpha_pull: float = 0.01
+    recheck_period: float | None = None
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
@@ -133,6 +110,7 @@ class _SoftHoeffdingTree(StreamModel):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     """Soft Hoeffding tree for classes (SoHoT; Köbschall, Hartung and Kramer 2024).
 
@@ -177,44 +155,8 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        max_depth: int | None = 7,
-        alpha: float = 0.5,
-        gamma: float = 1.0,
-        learning_rate: float = 0.01,
-        grace_period: float = 100,
-        delta: float = 1e-7,
-        tau: float = 1.0,
-        min_share: float = 0.02,
-        weigh_by_share: bool = True,
-        bias: bool = True,
-        gate_start: float = 0.5,
-        leaf_start: float = 1.0,
-        alpha_learning_rate: float = 0.003,
-        alpha_pull: float = 0.01,
-        recheck_period: float | None = None,
-        batch_size: int = 1,
-        scaler_memory: float | None = None,
-        min_branch_fraction: float = 0.01,
-        max_inner_nodes: int | None = None,
-        max_size: float | None = 100.0,
-        class_weight: Any = None,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            max_depth=max_depth, alpha=alpha, gamma=gamma, learning_rate=learning_rate, grace_period=grace_period,
-            delta=delta, tau=tau, min_share=min_share, weigh_by_share=weigh_by_share, bias=bias, gate_start=gate_start,
-            leaf_start=leaf_start, alpha_learning_rate=alpha_learning_rate, alpha_pull=alpha_pull,
-            recheck_period=recheck_period, batch_size=batch_size, scaler_memory=scaler_memory,
-            min_branch_fraction=min_branch_fraction, max_inner_nodes=max_inner_nodes, max_size=max_size,
-            categorical_features=categorical_features, random_state=random_state,
-        )  # fmt: skip
-        self.class_weight = class_weight
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """Soft Hoeffding tree for real targets: squared error of the target in running standard units.
 
