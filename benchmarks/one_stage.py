@@ -79,7 +79,7 @@ print((time.perf_counter() - start) / n_batches)
 
 
 def per_pass(n: int, p: int, depth: int, **parameters: float) -> float:
-    """Seconds of one pass over the training rows, values and watched loss included."""
+    """Seconds of one pass over the training rows, values and validation loss included."""
     X, y, _, _ = blobs(n, p, 2)
     taken = []
     for passes in (2, 12):

@@ -1,5 +1,6 @@
 """The Python in README and docs runs, page by page, prints what the page shows, and links lead somewhere."""
 
+import importlib
 import re
 from pathlib import Path
 
@@ -58,3 +59,16 @@ def test_only_tables_stand_between_the_markers_of_benchmarks():
         others = [line for line in part.splitlines() if line and not line.startswith("|")]
         told = [line for line in others if not re.match(r"x86_64|aarch64|arm64|[\d,]+ rows; first tenth", line)]
         assert not told, f"{name}: {told[0]}"
+
+
+def test_the_navigation_lists_every_page():
+    listed = re.findall(
+        r"^ +- [^:]+: (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.mark.parametrize("package", ["softwood", "softwood.stream", "softwood.datasets", "softwood.stats"])
+def test_the_list_of_public_names_is_complete(package):
+    listed = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
+    assert set(importlib.import_module(package).__all__) - listed == set()

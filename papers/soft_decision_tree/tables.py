@@ -71,10 +71,12 @@ def read_halves(name: str) -> Iterator[tuple[int, int, Halves]]:
     for replication in range(1, 6):
         half = folds[f"rep{replication}"].to_numpy()
         for number, other in ((1, 2), (2, 1)):
-            train, watched = np.flatnonzero(half == number), np.flatnonzero(half == other)
+            train, validation = np.flatnonzero(half == number), np.flatnonzero(half == other)
             mean, deviation = (0, 1) if is_class else (y[train].mean(), y[train].std(ddof=1))
-            y_train, y_val = ((y[rows] - mean) / deviation if deviation != 1 else y[rows] for rows in (train, watched))
-            yield replication, number, Halves(X[train], y_train, X[watched], y_val, X[test], y_test)
+            y_train, y_val = (
+                (y[rows] - mean) / deviation if deviation != 1 else y[rows] for rows in (train, validation)
+            )
+            yield replication, number, Halves(X[train], y_train, X[validation], y_val, X[test], y_test)
 
 
 def soft(is_class: bool, **parameters: Any) -> Any:

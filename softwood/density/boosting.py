@@ -81,7 +81,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         Threads; the model does not depend on it.
     random_state : int or RandomState, default=None
     verbose : int, default=0
-        1 tells now and then how far it is, 2 after every round.
+        1 prints the progress about once a second, 2 after every round.
 
     Attributes
     ----------

@@ -123,7 +123,7 @@ class ForestChoice:
 
 
 def _gets_worse(tried: dict[float, float]) -> bool:
-    """Whether the last two scales were clearly worse than the best: large bandwidths are dear, so it stops there."""
+    """Whether the last two scales were clearly worse than the best: larger ones take longer, and are not tried."""
     return len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values())
 
 

@@ -66,7 +66,7 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
     random_state : int or RandomState, default=None
         Rows and features drawn, and the choice of the bandwidth.
     verbose : int, default=0
-        1 tells now and then how far it is, 2 after every tree.
+        1 prints the progress about once a second, 2 after every tree.
 
     Attributes
     ----------

@@ -226,7 +226,7 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     random_state : int or RandomState, default=None
         Folds of the bandwidth choice and features drawn for `max_features`.
     verbose : int, default=0
-        1 tells now and then how far it is, 2 more often.
+        1 prints the progress about once a second, 2 more often.
 
     Attributes
     ----------

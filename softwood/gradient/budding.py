@@ -140,11 +140,11 @@ class _BuddingTree(ValidatedTree):
             np.zeros_like(buds.buds), np.zeros((2, *buds.gates.shape)), np.zeros((2, *buds.values.shape)),
         )  # fmt: skip
         self.history_: list[dict[str, Any]] = []
-        best, since = (buds.loss(data.watched), buds.grown()), 0
+        best, since = (buds.loss(data.validation), buds.grown()), 0
         try:
             for epoch in range(rules.max_epochs):
                 buds.run_pass(data.train, rules, work, rng)
-                loss = buds.loss(data.watched)
+                loss = buds.loss(data.validation)
                 self.history_.append(
                     {
                         "epoch": epoch + 1, "training_loss": buds.loss(data.train), "validation_loss": loss,

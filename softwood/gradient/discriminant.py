@@ -28,7 +28,7 @@ class _Node:
     """A node with its rows; `gate` and children if it is split."""
 
     rows: np.ndarray
-    watched: np.ndarray
+    validation: np.ndarray
     depth: int
     sums: np.ndarray
     gate: np.ndarray | None = None
@@ -97,16 +97,16 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
         return np.inf if depth is None else depth, check_number(self, "min_mass", self.min_mass, low=0.0)
 
     def _train(self, data: Training, rules: tuple[float, float]) -> None:
-        train, watched = data.parts()
-        root = _grow(train, watched, *rules)
+        train, validation = data.parts()
+        root = _grow(train, validation, *rules)
         if self.prune:
-            _prune(root, watched)
+            _prune(root, validation)
         self.tree_ = _finish(root, train, data)
 
 
-def _grow(train: LearningSet, watched: LearningSet, max_depth: float, min_mass: float) -> _Node:
+def _grow(train: LearningSet, validation: LearningSet, max_depth: float, min_mass: float) -> _Node:
     everything = np.arange(len(train))
-    root = _Node(everything, np.arange(len(watched)), 0, train.weights @ train.targets)
+    root = _Node(everything, np.arange(len(validation)), 0, train.weights @ train.targets)
     pending = [root]
     while pending:
         node = pending.pop()
@@ -117,11 +117,11 @@ def _grow(train: LearningSet, watched: LearningSet, max_depth: float, min_mass: 
         gate = _best_discriminant(points, train.targets[node.rows] * weights[:, None])
         if gate is None:
             continue
-        side, watched_side = _goes_left(gate, points), _goes_left(gate, watched.points[node.watched])
-        for is_here, is_watched_here in ((side, watched_side), (~side, ~watched_side)):
+        side, validation_side = _goes_left(gate, points), _goes_left(gate, validation.points[node.validation])
+        for is_here, is_validation_here in ((side, validation_side), (~side, ~validation_side)):
             rows = node.rows[is_here]
             child = _Node(
-                rows, node.watched[is_watched_here], node.depth + 1, train.weights[rows] @ train.targets[rows]
+                rows, node.validation[is_validation_here], node.depth + 1, train.weights[rows] @ train.targets[rows]
             )
             node.children.append(child)
         if min(child.sums.sum() for child in node.children) < min_mass * (1.0 - 1e-9):
@@ -321,11 +321,11 @@ class _Exchanges:
         return np.bincount(places, weights=gains, minlength=n_trials * n_classes).reshape(n_trials, n_classes)
 
 
-def _prune(root: _Node, watched: LearningSet) -> None:
+def _prune(root: _Node, validation: LearningSet) -> None:
     """Cut every subtree that makes no fewer errors on the validation rows than a leaf would."""
     errors: dict[int, float] = {}
     for node in list(root.walk())[::-1]:
-        truth = (watched.weights[node.watched, None] * watched.targets[node.watched]).sum(axis=0)
+        truth = (validation.weights[node.validation, None] * validation.targets[node.validation]).sum(axis=0)
         as_leaf = float(truth.sum() - truth[node.sums.argmax()])
         below = sum(errors[id(child)] for child in node.children) if node.children else as_leaf
         if as_leaf <= below + 1e-12:

@@ -110,7 +110,7 @@ class _EndToEndTree(ValidatedTree):
         )
 
     def _train(self, data: Training, rules: _Rules) -> None:
-        train, watched = data.parts()
+        train, validation = data.parts()
         model = _Expectation(train, data.is_class, data.seed, rules.depth)
         tree = None
         try:
@@ -119,7 +119,7 @@ class _EndToEndTree(ValidatedTree):
                 model.run(n_gates, 2**level - 1, np.ones(rules.level_epochs), rules.rate)
                 tree = model.staged(n_gates)
             assert tree is not None
-            _anneal(tree, model, watched, rules)
+            _anneal(tree, model, validation, rules)
         finally:
             if tree is not None:
                 tree.alive = _dividing(tree.add_up(train), tree.n_inner)
@@ -129,7 +129,7 @@ class _EndToEndTree(ValidatedTree):
                 )
 
 
-def _anneal(tree: StagedTree, model: _Expectation, watched: LearningSet, rules: _Rules) -> None:
+def _anneal(tree: StagedTree, model: _Expectation, validation: LearningSet, rules: _Rules) -> None:
     """All gates together, steeper from pass to pass; the pass is kept whose crisp tree validates best.
 
     So far, on an interrupt.
@@ -141,8 +141,8 @@ def _anneal(tree: StagedTree, model: _Expectation, watched: LearningSet, rules: 
         nonlocal since
         tree.gates = model.gates
         tree.alive = _dividing(tree.add_up(model.rows), n_gates)
-        losses = row_losses(tree.read(watched, rules.prior)[1], watched.targets, model.is_class)
-        loss = float(np.average(losses, weights=watched.weights))
+        losses = row_losses(tree.read(validation, rules.prior)[1], validation.targets, model.is_class)
+        loss = float(np.average(losses, weights=validation.weights))
         tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
         since += 1
         if loss < best[0]:

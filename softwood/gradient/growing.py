@@ -118,7 +118,7 @@ class _Leaf:
     node: int
     depth: int
     path: np.ndarray
-    watched_path: np.ndarray
+    validation_path: np.ndarray
 
 
 @dataclass
@@ -147,7 +147,7 @@ class _Run:
 
 def grow_soft_tree(
     train: LearningSet,
-    watched: LearningSet,
+    validation: LearningSet,
     link: int,
     rules: SoftRules,
     seed: int,
@@ -159,15 +159,15 @@ def grow_soft_tree(
 
     Parameters
     ----------
-    train, watched : rows to learn from, and rows that decide whether a split stays
+    train, validation : rows to learn from, and rows that decide whether a split stays
     link : `loop.IDENTITY`, `loop.LOGISTIC` or `loop.SOFTMAX`
     progress : called after each trial
     """
-    grower = _Grower(train, watched, link, rules, seed)
+    grower = _Grower(train, validation, link, rules, seed)
     outputs = np.tile(tree.values[0], (len(train), 1))
-    watched_outputs = np.tile(tree.values[0], (len(watched), 1))
-    loss = loop.mean_loss(watched.targets, watched.weights, link, watched_outputs)
-    pending = deque([_Leaf(0, 0, np.ones(len(train)), np.ones(len(watched)))])
+    validation_outputs = np.tile(tree.values[0], (len(validation), 1))
+    loss = loop.mean_loss(validation.targets, validation.weights, link, validation_outputs)
+    pending = deque([_Leaf(0, 0, np.ones(len(train)), np.ones(len(validation)))])
     while pending:
         if rules.max_leaf_nodes is not None and tree.n_leaves >= rules.max_leaf_nodes:
             break
@@ -176,12 +176,12 @@ def grow_soft_tree(
             continue
         value = tree.values[leaf.node]
         rest = outputs - leaf.path[:, None] * value
-        watched_rest = watched_outputs - leaf.watched_path[:, None] * value
-        run = grower.train_split(leaf, rest, watched_rest)
+        validation_rest = validation_outputs - leaf.validation_path[:, None] * value
+        run = grower.train_split(leaf, rest, validation_rest)
         if run is None:
             continue
-        watched_shares, trial = grower.read(watched, watched_rest, leaf.watched_path, run)
-        after = loop.mean_loss(watched.targets, watched.weights, link, trial)
+        validation_shares, trial = grower.read(validation, validation_rest, leaf.validation_path, run)
+        after = loop.mean_loss(validation.targets, validation.weights, link, trial)
         is_kept = after < loss * (1.0 - rules.min_improvement)
         shares, now = grower.read(train, rest, leaf.path, run)
         tree.history.append({
@@ -191,10 +191,12 @@ def grow_soft_tree(
         })  # fmt: skip
         if is_kept:
             left, right = tree.split(leaf.node, run.gate, run.values)
-            outputs, watched_outputs, loss = now, trial, after
+            outputs, validation_outputs, loss = now, trial, after
             below = [
-                _Leaf(left, leaf.depth + 1, leaf.path * shares, leaf.watched_path * watched_shares),
-                _Leaf(right, leaf.depth + 1, leaf.path * (1.0 - shares), leaf.watched_path * (1.0 - watched_shares)),
+                _Leaf(left, leaf.depth + 1, leaf.path * shares, leaf.validation_path * validation_shares),
+                _Leaf(
+                    right, leaf.depth + 1, leaf.path * (1.0 - shares), leaf.validation_path * (1.0 - validation_shares)
+                ),
             ]
             pending.extend(below if rules.growth == "breadth" else below[::-1])
         if progress is not None:
@@ -221,13 +223,13 @@ def leaf_values(sums: np.ndarray, mass: float, link: int) -> np.ndarray:
 class _Grower:
     """The training of single splits."""
 
-    def __init__(self, train: LearningSet, watched: LearningSet, link: int, rules: SoftRules, seed: int) -> None:
-        self.train, self.watched, self.link, self.rules, self.seed = train, watched, link, rules, seed
+    def __init__(self, train: LearningSet, validation: LearningSet, link: int, rules: SoftRules, seed: int) -> None:
+        self.train, self.validation, self.link, self.rules, self.seed = train, validation, link, rules, seed
         # once for all nodes; of equal values the order does not matter
         self.orders = np.ascontiguousarray(np.argsort(train.points, axis=0, kind="stable").T)
         self.scratch = np.empty(train.targets.shape[1])
 
-    def train_split(self, leaf: _Leaf, rest: np.ndarray, watched_rest: np.ndarray) -> _Run | None:
+    def train_split(self, leaf: _Leaf, rest: np.ndarray, validation_rest: np.ndarray) -> _Run | None:
         """The best of several descents, each beginning with half the step of the one before; None if none is good."""
         rules = self.rules
         masses = np.where(leaf.path > NO_SHARE, leaf.path, 0.0) * self.train.weights
@@ -241,10 +243,10 @@ class _Grower:
         judges = near
         if rules.select == "validation":
             # rows without a share in the node lose nothing by the split; the rows are shuffled, the first are as good
-            reached = np.flatnonzero(leaf.watched_path > NO_SHARE)[:SELECT_ROWS]
+            reached = np.flatnonzero(leaf.validation_path > NO_SHARE)[:SELECT_ROWS]
             if len(reached) == 0:
                 return None
-            judges = _Near.of(self.watched, watched_rest, leaf.watched_path, reached)
+            judges = _Near.of(self.validation, validation_rest, leaf.validation_path, reached)
         best: _Run | None = None
         step, n_runs, n_vain = rules.step, 0, 0
         for _ in range(MOST_HALVINGS):

@@ -32,24 +32,24 @@ class Training:
 
     Attributes
     ----------
-    train, watched : rows to learn from, and rows that validate
+    train, validation : rows to learn from, and rows that validate
     link : see `softwood.loops.soft_split`
     scaling : of the inputs
     targets : as they were read
-    mass, watched_mass : total weights of both, before they were brought to mean 1; a single row that is in both counts
-        in the first alone
+    mass, validation_mass : total weights of both, before they were brought to mean 1; a single row that is in both
+        counts in the first alone
     is_given : whether the user gave the validation rows; if not, they are a part of the training rows
     seed : for everything random that follows
     earlier : results of the last fit, for a warm start
     """
 
     train: LearningSet
-    watched: LearningSet
+    validation: LearningSet
     link: int
     scaling: Scaling
     targets: ClassTargets | RealTargets
     mass: float
-    watched_mass: float
+    validation_mass: float
     is_given: bool
     seed: int
     earlier: dict[str, Any] = field(default_factory=dict)
@@ -61,19 +61,19 @@ class Training:
 
     def parts(self) -> tuple[LearningSet, LearningSet]:
         """Rows to learn from and rows that validate, with a target for each class."""
-        return with_all_classes(self.train, self.link), with_all_classes(self.watched, self.link)
+        return with_all_classes(self.train, self.link), with_all_classes(self.validation, self.link)
 
     def everything(self) -> LearningSet:
         """All rows of the user's training data, with a target for each class."""
-        train, watched = self.parts()
-        if self.is_given or self.watched_mass == 0.0:
+        train, validation = self.parts()
+        if self.is_given or self.validation_mass == 0.0:
             return train
-        return together(train, watched, self.mass, self.watched_mass)
+        return together(train, validation, self.mass, self.validation_mass)
 
     @property
     def total_mass(self) -> float:
         """Weight of `everything`."""
-        return self.mass if self.is_given else self.mass + self.watched_mass
+        return self.mass if self.is_given else self.mass + self.validation_mass
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -99,26 +99,26 @@ class GradientModel(BatchEstimator):
         rng = np.random.default_rng([seed, 0])
         if X_val is None:
             labels = None if isinstance(targets, RealTargets) else _labels(outputs)
-            (rows, weights), (held_out, watched_weights) = divide_rows(weights, labels, fraction, rng)
-            watched_mass = float(watched_weights.sum())
+            (rows, weights), (held_out, validation_weights) = divide_rows(weights, labels, fraction, rng)
+            validation_mass = float(validation_weights.sum())
             if len(held_out) == 0:  # a single row
-                held_out, watched_weights = rows, weights
-            watched = matrix[held_out], outputs[held_out], watched_weights
+                held_out, validation_weights = rows, weights
+            validation = matrix[held_out], outputs[held_out], validation_weights
         else:
             rows = rng.permutation(len(matrix))
             weights = weights[rows]
-            watched = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
-            watched_mass = float(watched[2].sum())
+            validation = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
+            validation_mass = float(validation[2].sum())
         scaling = Scaling.of(matrix[rows], weights)
         self._scaling_ = scaling
         return Training(
             train=_learning_set(matrix[rows], outputs[rows], weights, scaling),
-            watched=_learning_set(*watched, scaling),
+            validation=_learning_set(*validation, scaling),
             link=link_of(targets),
             scaling=scaling,
             targets=targets,
             mass=float(weights.sum()),
-            watched_mass=watched_mass,
+            validation_mass=validation_mass,
             is_given=X_val is not None,
             seed=seed,
         )

@@ -55,16 +55,16 @@ class _OneStageTree(ValidatedTree):
         if before is not None:
             self._refuse_other_targets(data.earlier)
         is_class, everything = data.is_class, data.everything()
-        train, watched = data.parts()
+        train, validation = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
-            train = watched = everything
-        tree = self._continued(before, data, rules) or first_tree(train, watched, is_class, rules, data.seed)
+            train = validation = everything
+        tree = self._continued(before, data, rules) or first_tree(train, validation, is_class, rules, data.seed)
         finished = tree
         try:
-            train_one_stage(tree, train, watched, is_class, rules, data.seed, self._tell())
+            train_one_stage(tree, train, validation, is_class, rules, data.seed, self._tell())
             if rules.architecture != "joint":
                 finished = tree.copy()
-                prune(finished, watched, is_class, rules.prior)
+                prune(finished, validation, is_class, rules.prior)
                 if not data.is_given:
                     settle(finished, everything, rules, data.seed)
         finally:
@@ -193,7 +193,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     All nodes of a complete tree can be split. Training rows follow paths that are sampled by the gates, and the
     gradient goes straight through the sampling; values of nodes are means of the rows that pass them; and a number for
     each node, trained on validation rows by proximal steps, says whether it is split or a leaf. A node that was pruned
-    can bud again. What is watched, kept and returned is the discrete tree. At the end splits that do not help the
+    can bud again. What validates, is kept and returned is the discrete tree. At the end splits that do not help the
     validation rows are dropped, gates are trained on all rows for five passes more, and values are taken from all rows.
     Inputs are standardised inside; a missing value counts as the column's mean, a category is a column of 0 and 1.
 
@@ -236,7 +236,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     random_state : int or RandomState, default=None
         Validation part, order of rows, sampled paths.
     verbose : int, default=0
-        1 tells now and then how far it is, 2 after each pass.
+        1 prints the progress about once a second, 2 after each pass.
 
     Attributes
     ----------

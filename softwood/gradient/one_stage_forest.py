@@ -127,13 +127,13 @@ def _train_one(
     order = rng.permutation(len(rows))
     bag, left_out = order[counts[order] > 0], order[counts[order] == 0]
     train = replace(rows.take_raw(bag), weights=counts[bag] / counts[bag].mean())
-    watched = rows.take(left_out) if len(left_out) else train
+    validation = rows.take(left_out) if len(left_out) else train
     is_class = isinstance(targets, ClassTargets)
     tree_seed = int(rng.integers(2**31))
-    tree = first_tree(train, watched, is_class, rules, tree_seed)
-    train_one_stage(tree, train, watched, is_class, rules, tree_seed)
+    tree = first_tree(train, validation, is_class, rules, tree_seed)
+    train_one_stage(tree, train, validation, is_class, rules, tree_seed)
     if rules.architecture != "joint":
-        prune(tree, watched, is_class, rules.prior)
+        prune(tree, validation, is_class, rules.prior)
     return finish_staged(tree, train, float(counts.sum()), scaling, targets, rules.prior)
 
 

@@ -15,7 +15,7 @@ from softwood.loops import one_stage as loop
 __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
 
 MODES = {"proximal": loop.PROXIMAL, "joint": loop.JOINT, "gumbel": loop.GUMBEL}
-# Probabilities below this count as it in the cross-entropy that is watched.
+# Smaller probabilities count as this in the validation loss, the cross-entropy.
 LEAST_PROBABILITY = 1e-9
 # Passes over all rows, validation rows too, when the shape is known; with this part of the learning rate.
 FINAL_PASSES, FINAL_RATE = 5, 0.3
@@ -93,13 +93,13 @@ class StagedTree:
         return leaves, out
 
 
-def first_tree(train: LearningSet, watched: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
+def first_tree(train: LearningSet, validation: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
     """The tree before training: all nodes split."""
     d, q = train.points.shape[1], train.targets.shape[1]
     if rules.start == "random":
         gates = random_start(rules.max_depth, d, np.random.default_rng([seed, 3]))
     else:
-        gates = fitted_start(train, watched, is_class, rules.max_depth)
+        gates = fitted_start(train, validation, is_class, rules.max_depth)
     n_inner = len(gates)
     n_nodes = 2 * n_inner + 1
     return StagedTree(gates, np.ones(n_inner), np.ones(n_inner, dtype=bool), np.zeros(n_nodes), np.zeros((n_nodes, q)))
@@ -115,28 +115,28 @@ def row_losses(prediction: np.ndarray, targets: np.ndarray, is_class: bool) -> n
 def train_one_stage(
     tree: StagedTree,
     train: LearningSet,
-    watched: LearningSet,
+    validation: LearningSet,
     is_class: bool,
     rules: StageRules,
     seed: int,
     progress: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
-    """Train `tree` in place; the pass with the smallest loss of the watched rows is kept, also on an interrupt.
+    """Train `tree` in place; the pass with the smallest loss of the validation rows is kept, also on an interrupt.
 
-    The loss that is watched is that of the discrete tree, the one that predicts. With the architecture "joint" the
-    training rows are watched.
+    The validation loss is that of the discrete tree, the one that predicts. With the architecture "joint" the
+    training rows are validation.
     """
     mode = MODES[rules.architecture]
     if mode == loop.JOINT:
-        watched = train
+        validation = train
     rng = np.random.default_rng([seed, 4, len(tree.history)])  # a warm start goes on, and does not repeat itself
     bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
 
     def enter(epoch: int) -> float:
-        """Add a line to the history and return the loss that is watched."""
+        """Add a line to the history and return the validation loss."""
         losses = [
             float(np.average(row_losses(tree.read(rows, rules.prior)[1], rows.targets, is_class), weights=rows.weights))
-            for rows in (train, watched)
+            for rows in (train, validation)
         ]
         line = {
             "epoch": epoch, "training_loss": losses[0], "validation_loss": losses[1], "n_splits": len(tree.splits()),
@@ -152,8 +152,8 @@ def train_one_stage(
         for epoch in range(rules.max_epochs):
             gamma_rate = rules.architecture_rate if epoch >= rules.warm_up else 0.0
             loop.train_pass(
-                train.points, train.targets, train.weights, rng.permutation(len(train)), watched.points,
-                watched.targets, watched.weights, rng.permutation(len(watched)), rules.batch, mode, tree.gates,
+                train.points, train.targets, train.weights, rng.permutation(len(train)), validation.points,
+                validation.targets, validation.weights, rng.permutation(len(validation)), rules.batch, mode, tree.gates,
                 tree.gamma, tree.alive, tree.n_inner, bottom, tree.mass, tree.sums, rules.prior, rules.rate, rules.l1,
                 rules.l2, gamma_rate, rules.split_cost, np.uint64(rng.integers(1, 2**62)), *state,
             )  # fmt: skip
@@ -195,21 +195,21 @@ def _state_of(tree: StagedTree, depth: int) -> tuple[np.ndarray, ...]:
     )  # fmt: skip
 
 
-def prune(tree: StagedTree, watched: LearningSet, is_class: bool, prior: float) -> None:
-    """Drop every split, from the bottom up, whose removal does not raise the loss of the watched rows."""
+def prune(tree: StagedTree, validation: LearningSet, is_class: bool, prior: float) -> None:
+    """Drop every split, from the bottom up, whose removal does not raise the loss of the validation rows."""
     alive = tree.alive
-    leaves, prediction = tree.read(watched, prior)
-    losses = watched.weights * row_losses(prediction, watched.targets, is_class)
-    path = np.zeros((len(watched), tree.n_inner), dtype=bool)
+    leaves, prediction = tree.read(validation, prior)
+    losses = validation.weights * row_losses(prediction, validation.targets, is_class)
+    path = np.zeros((len(validation), tree.n_inner), dtype=bool)
     above = leaves.copy()
     while np.any(above > 0):
         above = np.where(above > 0, (above - 1) >> 1, 0)
         path[np.arange(len(above)), above] = True
     for node in sorted(tree.splits(), reverse=True):
-        rows = np.flatnonzero(path[:, node]) if node else np.arange(len(watched))
+        rows = np.flatnonzero(path[:, node]) if node else np.arange(len(validation))
         alive[node] = False
-        trial = tree.read(watched.take_raw(rows), prior)[1] if len(rows) else np.empty((0, tree.sums.shape[1]))
-        after = watched.weights[rows] * row_losses(trial, watched.targets[rows], is_class)
+        trial = tree.read(validation.take_raw(rows), prior)[1] if len(rows) else np.empty((0, tree.sums.shape[1]))
+        after = validation.weights[rows] * row_losses(trial, validation.targets[rows], is_class)
         if after.sum() <= losses[rows].sum() * (1.0 + 1e-12):
             losses[rows] = after
         else:

@@ -44,7 +44,7 @@ class Scratch:
 def refine(
     tree: GrownTree,
     train: LearningSet,
-    watched: LearningSet,
+    validation: LearningSet,
     link: int,
     rules: RefineRules,
     seed: int,
@@ -65,13 +65,13 @@ def refine(
     moments = np.zeros((2, *gates.shape)), np.zeros((2, *values.shape))
     rng = np.random.default_rng([seed, 2])
 
-    def watched_loss() -> float:
+    def validation_loss() -> float:
         return loop.tree_loss(
-            watched.points, watched.targets, watched.weights, link, left, right, gates, values, scratch.shares,
+            validation.points, validation.targets, validation.weights, link, left, right, gates, values, scratch.shares,
             scratch.sides, scratch.error,
         )  # fmt: skip
 
-    losses = [watched_loss()]
+    losses = [validation_loss()]
     n_steps = np.int64(0)
     best, since, rate, n_slower = losses[0], 0, rules.rate, 0
     for epoch in range(rules.max_epochs):
@@ -80,7 +80,7 @@ def refine(
             rate, rules.l1, rules.l2, n_steps, scratch.shares, scratch.sides, scratch.outputs, scratch.error,
             by_gates, by_values, *moments,
         )  # fmt: skip
-        losses.append(watched_loss())
+        losses.append(validation_loss())
         if progress is not None:
             progress(epoch + 1, losses[-1])
         since += 1

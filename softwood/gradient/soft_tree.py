@@ -51,11 +51,11 @@ class _SoftTree(ValidatedTree):
         self.refine_losses_: list[float] = []
         try:
             grow_soft_tree(
-                data.train, data.watched, data.link, grow_rules, data.seed, tree=tree, progress=self._tell_growth()
+                data.train, data.validation, data.link, grow_rules, data.seed, tree=tree, progress=self._tell_growth()
             )
             if self.refine:
                 self.refine_losses_ = refine(
-                    tree, data.train, data.watched, data.link, refine_rules, data.seed, self._tell_refining()
+                    tree, data.train, data.validation, data.link, refine_rules, data.seed, self._tell_refining()
                 )
                 if data.link == IDENTITY and not data.is_given:
                     refit_values(tree, data.everything())
@@ -198,7 +198,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     random_state : int or RandomState, default=None
         Validation part and order of rows.
     verbose : int, default=0
-        1 tells now and then how far it is, 2 after each trial.
+        1 prints the progress about once a second, 2 after each trial.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ def random_start(depth: int, d: int, rng: np.random.Generator) -> np.ndarray:
     return rng.normal(scale=1.0 / np.sqrt(d + 1), size=(2**depth - 1, d + 1))
 
 
-def fitted_start(rows: LearningSet, watched: LearningSet, is_class: bool, depth: int) -> np.ndarray:
+def fitted_start(rows: LearningSet, validation: LearningSet, is_class: bool, depth: int) -> np.ndarray:
     """Gates (2 ** depth - 1, d + 1) that divide the rows of each node along a linear fit, or by one column.
 
     Of the two the one is taken that makes the validation rows of the node purer; with few of them the training rows
@@ -32,19 +32,19 @@ def fitted_start(rows: LearningSet, watched: LearningSet, is_class: bool, depth:
     """
     d = rows.points.shape[1]
     gates = np.zeros((2**depth - 1, d + 1))
-    members = {0: (np.arange(len(rows)), np.arange(len(watched)))}
+    members = {0: (np.arange(len(rows)), np.arange(len(validation)))}
     for node in range(len(gates)):
         here, held_out = members.pop(node)
         mine = rows.points[here], rows.targets[here], rows.weights[here]
         judges = mine
         if len(held_out) >= FEW:
-            judges = watched.points[held_out], watched.targets[held_out], watched.weights[held_out]
+            judges = validation.points[held_out], validation.targets[held_out], validation.weights[held_out]
         tried = [gate for gate in (_linear(*mine, is_class), _one_column(*mine)) if gate is not None]
         if tried:
             gates[node] = min(tried, key=lambda gate: _impurity(gate, *judges))
         elif node:  # nothing to divide: like its parent, so that a row that comes here has a way
             gates[node] = gates[(node - 1) // 2]
-        sides = [points @ gates[node, :-1] + gates[node, -1] > 0.0 for points in (mine[0], watched.points[held_out])]
+        sides = [points @ gates[node, :-1] + gates[node, -1] > 0.0 for points in (mine[0], validation.points[held_out])]
         members[2 * node + 1] = here[sides[0]], held_out[sides[1]]
         members[2 * node + 2] = here[~sides[0]], held_out[~sides[1]]
     return gates

@@ -233,9 +233,9 @@ def discretise(mode, gamma, seed, alive):
 
 @compiled
 def train_pass(
-    points, targets, weights, order, watched_points, watched_targets, watched_weights, watched_order, batch, mode,
-    gates, gamma, alive, n_inner, bottom, mass, sums, prior, rate, l1, l2, gamma_rate, split_cost, seed, first, second,
-    steps, gradient, touched, by_architecture, path, inputs, values, spare,
+    points, targets, weights, order, validation_points, validation_targets, validation_weights, validation_order,
+    batch, mode, gates, gamma, alive, n_inner, bottom, mass, sums, prior, rate, l1, l2, gamma_rate, split_cost, seed,
+    first, second, steps, gradient, touched, by_architecture, path, inputs, values, spare,
 ):  # fmt: skip
     """One pass over the training rows in batches: architecture, values, gates, and a step on the architecture.
 
@@ -244,7 +244,7 @@ def train_pass(
 
     Parameters
     ----------
-    order, watched_order : rows in the order of visits; the watched ones go round if they are fewer
+    order, validation_order : rows in the order of visits; the validation rows go round if they are fewer
     gamma : (n_inner,) in [0, 1];  gamma_rate : 0 leaves it as it is;  split_cost : price of a split, in loss
     first, second, steps : moments of Adam and its steps for each gate
     by_architecture : (n_inner,) zeros
@@ -254,7 +254,7 @@ def train_pass(
     mean squared error of the sampled paths, halved
     """
     n = order.shape[0]
-    m = watched_order.shape[0]
+    m = validation_order.shape[0]
     total = 0.0
     seen = 0
     for begin in range(0, n, batch):
@@ -293,11 +293,11 @@ def train_pass(
                         values, spare, by_architecture,
                     )  # fmt: skip
                 else:
-                    i = watched_order[seen % m]
+                    i = validation_order[seen % m]
                     seen += 1
                     add_architecture_gradient(
-                        watched_points, watched_targets, i, watched_weights[i] / (end - begin), gates, alive, n_inner,
-                        mass, sums, prior, path, values, spare, by_architecture,
+                        validation_points, validation_targets, i, validation_weights[i] / (end - begin), gates, alive,
+                        n_inner, mass, sums, prior, path, values, spare, by_architecture,
                     )  # fmt: skip
             for node in range(1, n_inner):
                 if by_architecture[node] != 0.0 or alive[node]:

@@ -403,7 +403,7 @@ def _like(estimator_class: type, family: type) -> type:
     name = estimator_class.__name__
     return type(name, (family,), {
         "__init__": __init__,
-        "__doc__": f"`softwood.stream.{name}` for river, which see for the parameters; `seed` is its `random_state`.",
+        "__doc__": f"`softwood.stream.{name}` for river, with the same parameters; `seed` is its `random_state`.",
         "__module__": __name__,
         "__qualname__": name,
         "_estimator_class": estimator_class,

@@ -64,7 +64,7 @@ class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
 class SmoothStepTreeRegressor(_SmoothStepTree, StreamRegressorBase):
     """Complete soft tree for real targets, on a stream.
 
-    Parameters are those of `SmoothStepTreeClassifier`, which see.
+    Parameters are those of `SmoothStepTreeClassifier` without `class_weight`.
 
     Examples
     --------

@@ -160,8 +160,8 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
 class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """Soft Hoeffding tree for real targets: squared error of the target in running standard units.
 
-    Parameters are those of `SoftHoeffdingTreeClassifier`, which see; tests are chosen by the decrease of the target's
-    variance.
+    Parameters are those of `SoftHoeffdingTreeClassifier` without `class_weight`; tests are chosen by the decrease of
+    the target's variance.
 
     Examples
     --------

@@ -249,16 +249,16 @@ def test_every_subtree_that_stays_is_worth_it():
     rng = np.random.default_rng(0)
     points, labels = rng.normal(size=(80, 2)), rng.integers(0, 3, size=80)
     targets = (labels[:, None] == np.arange(3)).astype(float)
-    train, watched = (LearningSet(points[part], targets[part], np.ones(40)) for part in (slice(40), slice(40, 80)))
-    root = discriminant._grow(train, watched, np.inf, 1.0)
+    train, validation = (LearningSet(points[part], targets[part], np.ones(40)) for part in (slice(40), slice(40, 80)))
+    root = discriminant._grow(train, validation, np.inf, 1.0)
 
     def n_errors(node, as_leaf):
         if as_leaf or not node.children:
-            return np.sum(watched.targets[node.watched].argmax(axis=1) != node.sums.argmax())
+            return np.sum(validation.targets[node.validation].argmax(axis=1) != node.sums.argmax())
         return sum(n_errors(child, False) for child in node.children)
 
     before, size = n_errors(root, False), len(list(root.walk()))
-    discriminant._prune(root, watched)
+    discriminant._prune(root, validation)
     assert n_errors(root, False) <= before
     assert len(list(root.walk())) < size
     for node in root.walk():

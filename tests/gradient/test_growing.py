@@ -29,8 +29,8 @@ def rows(link, n=60, seed=0):
 
 def grow(link, *, progress=None, n=60, **rules):
     rules = SoftRules(**{"max_epochs": 8, "min_improvement": 0.0, "max_leaf_nodes": 7, **rules})
-    train, watched = rows(link, n), rows(link, n, seed=1)
-    return grow_soft_tree(train, watched, link, rules, 0, tree=lone_root(train, link), progress=progress)
+    train, validation = rows(link, n), rows(link, n, seed=1)
+    return grow_soft_tree(train, validation, link, rules, 0, tree=lone_root(train, link), progress=progress)
 
 
 def mean_loss(tree, data, link):
@@ -72,22 +72,24 @@ def test_all_but_the_split_node_is_frozen(link, growth):
 @pytest.mark.tiny
 @links
 def test_what_is_remembered_equals_the_whole_tree_computed_anew(link, monkeypatch):
-    train, watched = rows(link), rows(link, seed=1)
+    train, validation = rows(link), rows(link, seed=1)
     tree = lone_root(train, link)
     train_split, n_calls = growing._Grower.train_split, []
 
-    def checked(self, leaf, rest, watched_rest):
+    def checked(self, leaf, rest, validation_rest):
         whole = Tree(*tree.arrays())
-        for data, path, others in ((train, leaf.path, rest), (watched, leaf.watched_path, watched_rest)):
+        for data, path, others in ((train, leaf.path, rest), (validation, leaf.validation_path, validation_rest)):
             shares = np.array([whole.shares(x)[leaf.node] for x in data.points])
             outputs = np.array([whole.output(x) for x in data.points])
             np.testing.assert_allclose(path, shares, rtol=0, atol=1e-12)
             np.testing.assert_allclose(others, outputs - shares[:, None] * tree.values[leaf.node], rtol=0, atol=1e-10)
         n_calls.append(leaf.node)
-        return train_split(self, leaf, rest, watched_rest)
+        return train_split(self, leaf, rest, validation_rest)
 
     monkeypatch.setattr(growing._Grower, "train_split", checked)
-    grow_soft_tree(train, watched, link, SoftRules(max_epochs=5, min_improvement=0.0, max_leaf_nodes=6), 0, tree=tree)
+    grow_soft_tree(
+        train, validation, link, SoftRules(max_epochs=5, min_improvement=0.0, max_leaf_nodes=6), 0, tree=tree
+    )
     assert len(n_calls) > 4
 
 
@@ -96,20 +98,20 @@ def test_what_is_remembered_equals_the_whole_tree_computed_anew(link, monkeypatc
 @pytest.mark.parametrize("growth", ["breadth", "depth"])
 def test_history_tells_the_losses_of_the_tree(link, growth):
     losses = []
-    train, watched = rows(link), rows(link, seed=1)
+    train, validation = rows(link), rows(link, seed=1)
 
     def progress(tree):
-        losses.append((mean_loss(tree, train, link), mean_loss(tree, watched, link)))
+        losses.append((mean_loss(tree, train, link), mean_loss(tree, validation, link)))
 
     tree = grow(link, growth=growth, progress=progress)
-    before = mean_loss(lone_root(train, link), watched, link)
-    for trial, (on_training, on_watched) in zip(tree.history, losses, strict=True):
+    before = mean_loss(lone_root(train, link), validation, link)
+    for trial, (on_training, on_validation) in zip(tree.history, losses, strict=True):
         assert trial["validation_loss_before"] == pytest.approx(before)
         assert trial["kept"] == (trial["validation_loss"] < trial["validation_loss_before"])
         if trial["kept"]:
             assert trial["training_loss"] == pytest.approx(on_training)
-            assert trial["validation_loss"] == pytest.approx(on_watched)
-            before = on_watched
+            assert trial["validation_loss"] == pytest.approx(on_validation)
+            before = on_validation
     kept = [trial["validation_loss"] for trial in tree.history if trial["kept"]]
     assert np.all(np.diff(kept) < 0)
     assert len(kept) == (len(tree.left) - 1) // 2

@@ -130,9 +130,9 @@ def test_joint_trees_have_no_validation_rows(monkeypatch):
     X, y = problem(OneStageTreeClassifier)
     seen = []
 
-    def spy(tree, train, watched, *rest):
-        seen.append((len(train), train is watched))
-        return train_one_stage(tree, train, watched, *rest)
+    def spy(tree, train, validation, *rest):
+        seen.append((len(train), train is validation))
+        return train_one_stage(tree, train, validation, *rest)
 
     train_one_stage = one_stage.train_one_stage
     monkeypatch.setattr(one_stage, "train_one_stage", spy)
@@ -446,7 +446,7 @@ def test_pruning_never_raises_the_loss_and_leaves_nothing_to_prune(model_class, 
     is_class = is_classifier(model_class())
     targets = np.eye(3)[rng.integers(0, 3, size=80)] if is_class else rng.normal(size=(80, 2))
     rows = LearningSet(rng.normal(size=(80, 2)), targets, rng.uniform(0.5, 2.0, size=80))
-    train, watched = rows.take(np.arange(40)), rows.take(np.arange(40, 80))
+    train, validation = rows.take(np.arange(40)), rows.take(np.arange(40, 80))
     q = targets.shape[1]
     tree = StagedTree(
         rng.normal(size=(15, 3)), np.ones(15), rng.random(15) < 0.8, np.zeros(31), np.zeros((31, q))
@@ -455,10 +455,12 @@ def test_pruning_never_raises_the_loss_and_leaves_nothing_to_prune(model_class, 
     tree.add_up(train)
 
     def loss():
-        return np.average(row_losses(tree.read(watched, 1.0)[1], watched.targets, is_class), weights=watched.weights)
+        return np.average(
+            row_losses(tree.read(validation, 1.0)[1], validation.targets, is_class), weights=validation.weights
+        )
 
     before, n_before = loss(), len(tree.splits())
-    prune(tree, watched, is_class, 1.0)
+    prune(tree, validation, is_class, 1.0)
     after, splits = loss(), tree.splits()
     assert after <= before * (1 + 1e-9)
     assert len(splits) < n_before

@@ -49,8 +49,8 @@ def n_used(gate):
     seed=st.integers(0, 10**6), n=st.integers(1, 60), d=st.integers(1, 4), q=st.integers(1, 4), depth=st.integers(1, 4)
 )
 def test_a_node_that_can_be_divided_is(is_class, seed, n, d, q, depth):
-    train, watched = rows(seed, n, d, q, is_class), rows(seed + 1, n, d, q, is_class)
-    gates = fitted_start(train, watched, is_class, depth)
+    train, validation = rows(seed, n, d, q, is_class), rows(seed + 1, n, d, q, is_class)
+    gates = fitted_start(train, validation, is_class, depth)
     assert gates.shape == (2**depth - 1, d + 1)
     assert np.isfinite(gates).all()
     members = reached(gates, train.points)
@@ -96,19 +96,19 @@ def test_columns_that_hardly_differ(is_class, gap):
 
 @both
 def test_order_of_rows_and_unit_of_weights(is_class):
-    train, watched = rows(0, 200, is_class=is_class), rows(1, 100, is_class=is_class)
+    train, validation = rows(0, 200, is_class=is_class), rows(1, 100, is_class=is_class)
     order = np.random.default_rng(0).permutation(200)
-    one = fitted_start(train, watched, is_class, 4)
-    np.testing.assert_allclose(fitted_start(train.take_raw(order), watched, is_class, 4), one, atol=1e-8)
+    one = fitted_start(train, validation, is_class, 4)
+    np.testing.assert_allclose(fitted_start(train.take_raw(order), validation, is_class, 4), one, atol=1e-8)
     heavy = LearningSet(train.points, train.targets, train.weights * 1024.0)
-    np.testing.assert_allclose(fitted_start(heavy, watched, is_class, 4), one, atol=1e-8)
-    np.testing.assert_array_equal(fitted_start(train, watched, is_class, 4), one)  # nothing is random
+    np.testing.assert_allclose(fitted_start(heavy, validation, is_class, 4), one, atol=1e-8)
+    np.testing.assert_array_equal(fitted_start(train, validation, is_class, 4), one)  # nothing is random
 
 
 def test_names_of_classes_and_units_of_targets():
-    train, watched = rows(0, 200, q=3), rows(1, 100, q=3)
-    one = reached(fitted_start(train, watched, True, 3), train.points)
-    turned = [LearningSet(part.points, part.targets[:, [2, 0, 1]], part.weights) for part in (train, watched)]
+    train, validation = rows(0, 200, q=3), rows(1, 100, q=3)
+    one = reached(fitted_start(train, validation, True, 3), train.points)
+    turned = [LearningSet(part.points, part.targets[:, [2, 0, 1]], part.weights) for part in (train, validation)]
     other = reached(fitted_start(*turned, True, 3), train.points)
     assert {tuple(leaf) for leaf in one[7:]} == {tuple(leaf) for leaf in other[7:]}  # left and right may change places
     real = [rows(seed, n, is_class=False) for seed, n in ((0, 200), (1, 100))]
@@ -134,8 +134,10 @@ def test_steps_of_one_column_are_found(is_class):
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, size=(400, 6))
     targets = np.eye(2)[(points[:, 2] > 0.5).astype(int)]  # the mean of a linear fit would cut elsewhere
-    train, watched = (LearningSet(points[part], targets[part], np.ones(200)) for part in (slice(200), slice(200, 400)))
-    gates = fitted_start(train, watched, is_class, 1)
+    train, validation = (
+        LearningSet(points[part], targets[part], np.ones(200)) for part in (slice(200), slice(200, 400))
+    )
+    gates = fitted_start(train, validation, is_class, 1)
     assert n_used(gates[0]) == 1
     assert gates[0, 2] != 0
     assert -gates[0, -1] / gates[0, 2] == pytest.approx(0.5, abs=0.05)
@@ -147,8 +149,10 @@ def test_oblique_borders_are_found(is_class):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(400, 6))
     targets = np.eye(2)[(points.sum(axis=1) > 0).astype(int)]
-    train, watched = (LearningSet(points[part], targets[part], np.ones(200)) for part in (slice(200), slice(200, 400)))
-    gates = fitted_start(train, watched, is_class, 1)
+    train, validation = (
+        LearningSet(points[part], targets[part], np.ones(200)) for part in (slice(200), slice(200, 400))
+    )
+    gates = fitted_start(train, validation, is_class, 1)
     assert n_used(gates[0]) == 6
     agree = np.mean(side(gates, 0, points) == (points.sum(axis=1) > 0))
     assert max(agree, 1 - agree) > 0.93
@@ -161,17 +165,17 @@ def test_validation_rows_say_which_gate_is_better():
     train = LearningSet(points, np.eye(4)[2 * step + slant], np.ones(400))
     used = []
     for truth in (step, slant):
-        watched = LearningSet(points, np.eye(4)[2 * truth + truth], np.ones(400))
-        used.append(n_used(fitted_start(train, watched, True, 1)[0]))
-        few = watched.take_raw(np.arange(FEW - 1))
+        validation = LearningSet(points, np.eye(4)[2 * truth + truth], np.ones(400))
+        used.append(n_used(fitted_start(train, validation, True, 1)[0]))
+        few = validation.take_raw(np.arange(FEW - 1))
         assert n_used(fitted_start(train, few, True, 1)[0]) == n_used(fitted_start(train, train, True, 1)[0])
     assert used == [1, 4]
 
 
 @both
 def test_inputs_of_gates_have_a_common_spread(is_class):
-    train, watched = rows(0, 500, is_class=is_class), rows(1, 200, is_class=is_class)
-    gates = fitted_start(train, watched, is_class, 3)
+    train, validation = rows(0, 500, is_class=is_class), rows(1, 200, is_class=is_class)
+    gates = fitted_start(train, validation, is_class, 3)
     members = reached(gates, train.points)
     for node in range(7):
         here, weights = train.points[members[node]], train.weights[members[node]]
@@ -182,10 +186,10 @@ def test_inputs_of_gates_have_a_common_spread(is_class):
 
 @both
 def test_a_deeper_start_explains_more(is_class):
-    train, watched = rows(0, 500, is_class=is_class), rows(1, 200, is_class=is_class)
+    train, validation = rows(0, 500, is_class=is_class), rows(1, 200, is_class=is_class)
     errors = []
     for depth in range(1, 6):
-        members = reached(fitted_start(train, watched, is_class, depth), train.points)[2**depth - 1 :]
+        members = reached(fitted_start(train, validation, is_class, depth), train.points)[2**depth - 1 :]
         parts = [train.targets[leaf] for leaf in members if leaf.any()]
         errors.append(sum(((part - part.mean(axis=0)) ** 2).sum() for part in parts))
     assert np.all(np.diff(errors) < 0)

@@ -234,11 +234,11 @@ def test_sampled_shapes():
 
 
 class Pass:
-    """Passes over the rows of a tree, which are also watched unless others are given."""
+    """Passes over the rows of a tree, which also validate unless others are given."""
 
-    def __init__(self, tree, watched=None, mode=loop.PROXIMAL, gamma=None):
+    def __init__(self, tree, validation=None, mode=loop.PROXIMAL, gamma=None):
         self.tree, self.mode = tree, mode
-        self.watched = watched or (tree.points, tree.targets, tree.weights)
+        self.validation = validation or (tree.points, tree.targets, tree.weights)
         self.gates, self.n_inner = tree.gates.copy(), tree.n_inner
         self.gamma = np.ones(self.n_inner) if gamma is None else np.array(gamma, dtype=float)
         self.shape = np.ones(self.n_inner, dtype=bool)
@@ -255,9 +255,9 @@ class Pass:
         return self
 
     def run(self, *, batch=4, rate=0.1, l1=0.0, l2=0.0, gamma_rate=0.0, cost=0.0, seed=1):
-        n, m = len(self.tree.points), len(self.watched[0])
+        n, m = len(self.tree.points), len(self.validation[0])
         self.loss = loop.train_pass(
-            self.tree.points, self.tree.targets, self.tree.weights, np.arange(n), *self.watched, np.arange(m), batch,
+            self.tree.points, self.tree.targets, self.tree.weights, np.arange(n), *self.validation, np.arange(m), batch,
             self.mode, self.gates, self.gamma, self.shape, self.n_inner, self.bottom, self.mass, self.sums,
             self.tree.prior, rate, l1, l2, gamma_rate, cost, np.uint64(seed), *self.work, *scratch(self.tree),
         )  # fmt: skip
@@ -341,7 +341,7 @@ def test_a_step_on_the_architecture(seed, mode):
 
 
 @pytest.mark.tiny
-def test_fewer_watched_rows_go_round():
+def test_fewer_validation_rows_go_round():
     tree, rows = Staged.random(0, n=7), Staged.random(5, n=3)
     gamma = np.where(tree.shape, 0.9, 0.3)
     run = Pass(tree, (rows.points, rows.targets, rows.weights), gamma=gamma)
