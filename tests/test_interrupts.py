@@ -1,4 +1,5 @@
 import _thread
+import signal
 import threading
 import time
 
@@ -9,6 +10,14 @@ from softwood import KernelForestClassifier, KernelTreeClassifier
 from softwood.density import growing
 from softwood.interrupts import Stopped, interruptible, new_stop
 from tests.every_estimator import table
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_are_heard():
+    """Where the tests run in the background, interrupts may be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt_when(event):
@@ -28,9 +37,10 @@ def test_an_interrupt_stops_the_work_and_is_passed_on():
 
     def work():
         begun.set()
-        while not stop[0]:
+        deadline = time.monotonic() + 60
+        while not stop[0] and time.monotonic() < deadline:
             time.sleep(0.001)
-        ended.append(True)
+        ended.append(bool(stop[0]))
         raise Stopped
 
     thread = interrupt_when(begun)
