@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,15 +13,17 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from softwood.parameters import check_n_jobs
-from softwood.tree import NODE_TYPES, KernelShapes, NodeArrays, SoftTree, each_its_way, kernel_scratch
+from softwood.tree import NODE_TYPES, NodeArrays, SoftTree, each_its_way, kernel_scratch
 
 __all__ = ["SoftForest"]
 
 # Rows that are worth a thread of their own.
 _ROWS_PER_THREAD = 500
+# What all trees of a forest have in common.
+_COMMON = ("n_features", "shapes", "cutoff", "link", "center", "scale")
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftForest(NodeArrays):
     """Trees side by side: the arrays of `SoftTree`, one tree after the other.
 
@@ -37,8 +39,8 @@ class SoftForest(NodeArrays):
     base : (n_outputs,) float64
     is_mean : bool
         Whether the trees are averaged, or added up.
-    children_left, ..., impurity, n_features, shapes, cutoff, center, scale
-        As in `SoftTree`; the last five are the same in all trees.
+    children_left, ..., impurity, n_features, shapes, cutoff, link, center, scale
+        As in `SoftTree`; the last six are the same in all trees. Trees with a link are averaged after it.
 
     Examples
     --------
@@ -57,27 +59,6 @@ class SoftForest(NodeArrays):
     output: np.ndarray
     base: np.ndarray
     is_mean: bool
-    children_left: np.ndarray
-    children_right: np.ndarray
-    parent: np.ndarray
-    depth: np.ndarray
-    gate: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    missing_left: np.ndarray
-    width: np.ndarray
-    kernel: np.ndarray
-    blend: np.ndarray
-    bias: np.ndarray
-    weights: np.ndarray | None
-    value: np.ndarray
-    mass: np.ndarray
-    impurity: np.ndarray
-    n_features: int
-    shapes: KernelShapes
-    cutoff: float
-    center: np.ndarray | None = None
-    scale: np.ndarray | None = None
 
     @classmethod
     def mean(cls, trees: Sequence[SoftTree]) -> SoftForest:
@@ -103,7 +84,9 @@ class SoftForest(NodeArrays):
     ) -> SoftForest:
         first = parts[0]
         sizes = np.concatenate([part.sizes if isinstance(part, SoftForest) else [part.n_nodes] for part in parts])
-        arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in [*NODE_TYPES, "value"]}
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in [*NODE_TYPES, "value"]
+        }
         weights = None
         if any(part.weights is not None for part in parts):
             none = [np.zeros((part.n_nodes, part.n_features)) for part in parts]
@@ -114,12 +97,8 @@ class SoftForest(NodeArrays):
             base=base,
             is_mean=is_mean,
             weights=weights,
-            n_features=first.n_features,
-            shapes=first.shapes,
-            cutoff=first.cutoff,
-            center=first.center,
-            scale=first.scale,
             **arrays,
+            **{name: getattr(first, name) for name in _COMMON},
         )
 
     def with_trees_of(self, other: SoftForest) -> SoftForest:
@@ -137,9 +116,9 @@ class SoftForest(NodeArrays):
             raise ValueError(f"output must hold a number of at least 0 for each of {n_trees} trees.")
         if self.base.ndim != 1 or np.any(self.output + self.value.shape[1] > len(self.base)):
             raise ValueError("base must have an entry for each output that a tree adds to.")
-        for name, array in (("center", self.center), ("scale", self.scale)):
-            if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
-                raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
+        self._check_common()
+        if self.link != "identity" and not self.is_mean:
+            raise ValueError("Trees with a link can be averaged, not added up.")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -152,8 +131,7 @@ class SoftForest(NodeArrays):
         arrays: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[part] for name in names
         }
-        common = ("n_features", "shapes", "cutoff", "center", "scale")
-        return SoftTree(**arrays, **{name: getattr(self, name) for name in common})
+        return SoftTree(**arrays, **{name: getattr(self, name) for name in _COMMON})
 
     def __iter__(self) -> Iterator[SoftTree]:
         return (self[number] for number in range(len(self)))
@@ -163,11 +141,8 @@ class SoftForest(NodeArrays):
         if not 1 <= n_trees <= len(self):
             raise ValueError(f"n_trees must be in the range [1, {len(self)}], got {n_trees}.")
         end = int(self.offsets[n_trees])
-        arrays = {
-            field.name: getattr(self, field.name)[:end]
-            for field in fields(self)
-            if field.name in {*NODE_TYPES, "value", "weights"} and getattr(self, field.name) is not None
-        }
+        names = [*NODE_TYPES, "value", *([] if self.weights is None else ["weights"])]
+        arrays = {name: getattr(self, name)[:end] for name in names}
         return replace(self, offsets=self.offsets[: n_trees + 1], output=self.output[:n_trees], **arrays)
 
     # Size
@@ -293,7 +268,7 @@ class SoftForest(NodeArrays):
 
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Each row on the fastest way that it can go, whatever the rows beside it: rounding must not depend on them."""
-        if widths is not None or self.weights is not None:
+        if widths is not None or self.weights is not None or self.link != "identity":
             self._add_any(X, widths, trees, out)
         else:
             fast = self._add_crisp if self.is_crisp else self._add_kernel
@@ -340,9 +315,11 @@ def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:
     if not trees:
         raise ValueError("A SoftForest needs at least one tree.")
     first = trees[0]
-    if any(getattr(tree, "link", "identity") != "identity" for tree in trees):
-        raise ValueError("Trees of a SoftForest must have values that can be added up: the link 'identity'.")
     for tree in trees[1:]:
+        if tree.link != first.link:
+            raise ValueError(
+                f"All trees of a SoftForest must have the same link, got {first.link!r} and {tree.link!r}."
+            )
         if (tree.n_features, tree.n_outputs, tree.cutoff) != (first.n_features, first.n_outputs, first.cutoff):
             raise ValueError("All trees of a SoftForest must have the same features, number of outputs, and cutoff.")
         if tree.shapes is not first.shapes and not (

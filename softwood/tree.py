@@ -7,7 +7,7 @@ sharing: a point belongs to each node to a degree, its membership, and the membe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from softwood.gates import Gate
 
-__all__ = ["KernelShapes", "SoftTree"]
+__all__ = ["KernelShapes", "SoftTree", "children_of"]
 
 # Per-node arrays with their fixed types, so that a saved tree means the same everywhere.
 NODE_TYPES = {
@@ -69,20 +69,77 @@ class KernelShapes:
         return cls.of([(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))])
 
 
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class NodeArrays:
-    """What can be read off the flat arrays of nodes, of one tree or of several side by side."""
+    """The flat arrays of nodes, of one tree or of several side by side, and what can be read off them.
+
+    `SoftTree` tells what each of them is.
+    """
 
     children_left: np.ndarray
     children_right: np.ndarray
+    parent: np.ndarray
     depth: np.ndarray
     gate: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
+    missing_left: np.ndarray
     width: np.ndarray
     kernel: np.ndarray
-    shapes: KernelShapes
+    blend: np.ndarray
+    bias: np.ndarray
+    weights: np.ndarray | None
+    value: np.ndarray
+    mass: np.ndarray
+    impurity: np.ndarray
     n_features: int
-    cutoff: float
+    shapes: KernelShapes = field(default_factory=KernelShapes.box)
+    cutoff: float = 0.0
+    link: str = "identity"
+    center: np.ndarray | None = None
+    scale: np.ndarray | None = None
+
+    @classmethod
+    def from_nodes(cls, *, children_left: Any, children_right: Any, value: Any, **given: Any) -> Self:
+        """Build it from its structure and values; the columns that are not given get their neutral values.
+
+        All trees are made here, whatever they were grown as. Arrays are copied: a finished tree does not change with
+        what it was made from.
+
+        Parameters
+        ----------
+        children_left, children_right : (n_nodes,);  value : (n_nodes, n_outputs)
+        given : the other attributes; ``n_features`` is needed, ``parent`` and ``depth`` are found if they are not given
+        """
+        left, right = np.array(children_left, dtype=np.int32), np.array(children_right, dtype=np.int32)
+        neutral: dict[str, Any] = {
+            "gate": np.where(left >= 0, Gate.KERNEL, Gate.LEAF),
+            "feature": -1,
+            "threshold": np.nan,
+            "missing_left": 0.5,
+            "width": 0.0,
+            "kernel": 0,
+            "blend": 0.0,
+            "bias": 0.0,
+            "mass": np.nan,
+            "impurity": np.nan,
+        }
+        names = {field.name for field in fields(cls)}
+        unknown = sorted(set(given) - names)
+        if unknown:
+            raise TypeError(f"{cls.__name__} has no column {unknown[0]!r}; it has {', '.join(sorted(names))}.")
+        if "parent" not in given or "depth" not in given:
+            given["parent"], given["depth"] = _parents_and_depths(left, right)
+        columns: dict[str, Any] = {
+            name: np.array(np.broadcast_to(np.asarray(column, dtype=NODE_TYPES[name]), len(left)))
+            for name, column in (neutral | {key: given[key] for key in given if key in NODE_TYPES}).items()
+        }
+        others = {"weights": None} | {name: given[name] for name in given if name not in NODE_TYPES}
+        for name in ("weights", "center", "scale"):
+            if others.get(name) is not None:
+                others[name] = np.array(others[name], dtype=np.float64, order="C")
+        values = np.array(value, dtype=np.float64, order="C").reshape(len(left), -1)
+        return cls(children_left=left, children_right=right, value=values, **columns, **others)
 
     @property
     def n_nodes(self) -> int:
@@ -117,13 +174,21 @@ class NodeArrays:
         kernel_gates = self.gate == Gate.KERNEL
         width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
         kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
-        return replace(self, width=width, kernel=kernel, shapes=shapes)  # type: ignore[type-var]
+        return replace(self, width=width, kernel=kernel, shapes=shapes)
 
     def crisp(self) -> Self:
         """The same nodes with every kernel hardened to its threshold and every sigmoid to its oblique test."""
         width = np.where(self.gate == Gate.KERNEL, 0.0, self.width)
         gate = np.where(self.gate == Gate.SIGMOID, Gate.OBLIQUE, self.gate).astype(np.int8)
-        return replace(self, width=width, gate=gate)  # type: ignore[type-var]
+        return replace(self, width=width, gate=gate)
+
+    def _check_common(self) -> None:
+        """Check what is the same for all nodes."""
+        for name, array in (("center", self.center), ("scale", self.scale)):
+            if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
+                raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
+        if self.link not in LINKS:
+            raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}, got {self.link!r}.")
 
     # Passing to the compiled loops
 
@@ -150,7 +215,7 @@ class NodeArrays:
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
 
-@dataclass(frozen=True, repr=False, eq=False)
+@dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftTree(NodeArrays):
     """A finished tree: flat arrays, one entry per node, node 0 the root.
 
@@ -198,80 +263,6 @@ class SoftTree(NodeArrays):
     array([0.  , 0.5 , 0.75])
     """
 
-    children_left: np.ndarray
-    children_right: np.ndarray
-    parent: np.ndarray
-    depth: np.ndarray
-    gate: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    missing_left: np.ndarray
-    width: np.ndarray
-    kernel: np.ndarray
-    blend: np.ndarray
-    bias: np.ndarray
-    weights: np.ndarray | None
-    value: np.ndarray
-    mass: np.ndarray
-    impurity: np.ndarray
-    n_features: int
-    shapes: KernelShapes = field(default_factory=KernelShapes.box)
-    cutoff: float = 0.0
-    link: str = "identity"
-    center: np.ndarray | None = None
-    scale: np.ndarray | None = None
-
-    @classmethod
-    def from_nodes(
-        cls, *, children_left: Any, children_right: Any, value: Any, n_features: int, **columns: Any
-    ) -> SoftTree:
-        """Build a tree from its structure and values; the columns that are not given get their neutral values."""
-        # copies: a finished tree does not change with what it was made from
-        left = np.array(children_left, dtype=np.int32)
-        right = np.array(children_right, dtype=np.int32)
-        n_nodes = len(left)
-        shapes = columns.pop("shapes", None) or KernelShapes.box()
-        weights = columns.pop("weights", None)
-        cutoff = float(columns.pop("cutoff", 0.0))
-        link = columns.pop("link", "identity")
-        center, scale = columns.pop("center", None), columns.pop("scale", None)
-        parent, depth = _parents_and_depths(left, right)
-        neutral: dict[str, Any] = {
-            "gate": np.where(left >= 0, Gate.KERNEL, Gate.LEAF),
-            "feature": -1,
-            "threshold": np.nan,
-            "missing_left": 0.5,
-            "width": 0.0,
-            "kernel": 0,
-            "blend": 0.0,
-            "bias": 0.0,
-            "mass": np.nan,
-            "impurity": np.nan,
-        }
-        unknown = set(columns) - set(neutral)
-        if unknown:
-            raise TypeError(f"SoftTree has no column {sorted(unknown)[0]!r}; the columns are {sorted(neutral)}.")
-        given = {name: columns.get(name, default) for name, default in neutral.items()}
-        arrays = {
-            name: np.array(np.broadcast_to(np.asarray(column, dtype=NODE_TYPES[name]), n_nodes))
-            for name, column in given.items()
-        }
-        return cls(
-            children_left=left,
-            children_right=right,
-            parent=parent,
-            depth=depth,
-            weights=None if weights is None else np.array(weights, dtype=np.float64, order="C"),
-            value=np.array(value, dtype=np.float64, order="C").reshape(n_nodes, -1),
-            n_features=n_features,
-            shapes=shapes,
-            cutoff=cutoff,
-            link=link,
-            center=None if center is None else np.array(center, dtype=np.float64),
-            scale=None if scale is None else np.array(scale, dtype=np.float64),
-            **arrays,
-        )
-
     def __post_init__(self) -> None:
         n = len(self.children_left)
         for name, dtype in NODE_TYPES.items():
@@ -299,11 +290,7 @@ class SoftTree(NodeArrays):
             raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
         if not np.all(np.isfinite(self.value)):
             raise ValueError("value must be finite.")
-        for name, array in (("center", self.center), ("scale", self.scale)):
-            if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
-                raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
-        if self.link not in LINKS:
-            raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}, got {self.link!r}.")
+        self._check_common()
         if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes))) or np.any(~(self.width >= 0)):
             raise ValueError("kernel must be a row of shapes, and width at least 0.")
 
@@ -587,6 +574,20 @@ def kernel_scratch(n_nodes: int, batch: int) -> tuple[np.ndarray, ...]:
         np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
         np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),
     )  # fmt: skip
+
+
+def children_of(parent: np.ndarray, side: np.ndarray, begin: np.ndarray | int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Left and right child of each node, -1 at leaves, from the parents of nodes and their sides (0: left), (n_nodes,).
+
+    Parameters
+    ----------
+    begin : (n_nodes,) where the nodes of each one's tree begin, if there are several; nodes are numbered within a tree
+    """
+    children = np.full((2, len(parent)), -1, dtype=np.int32)
+    below = np.flatnonzero(parent >= 0)
+    begin = np.broadcast_to(begin, len(parent))[below]
+    children[side[below].astype(np.int64), parent[below] + begin] = below - begin
+    return children[0], children[1]
 
 
 def _parents_and_depths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from softwood import SoftForest, SoftTree
+from softwood import Gate, SoftForest, SoftTree
 from softwood.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import prediction
@@ -430,3 +430,20 @@ def test_rows_of_the_wrong_shape():
     for widths in (np.zeros((3, 3)), -np.ones((2, 3))):
         with pytest.raises(ValueError, match=r"widths must have shape \(2, 3\) and be at least 0"):
             forest.predict(np.zeros((2, 3)), widths=widths)
+
+
+# Trees with a link
+
+
+@pytest.mark.parametrize("gates", [(Gate.SIGMOID,), (Gate.KERNEL,)])
+def test_trees_with_a_link_are_averaged_after_it(gates):
+    trees = [replace(random_tree(seed, gates=gates, n_outputs=3), link="softmax") for seed in range(4)]
+    X = random_points(0, 30, 3, missing=0.1)
+    forest = SoftForest.mean(trees)
+    assert forest.link == forest[2].link == forest.first(2).link == "softmax"
+    assert forest.predict(X) == pytest.approx(np.mean([tree.predict(X) for tree in trees], axis=0))
+    assert forest.input_gradient(X) == pytest.approx(np.mean([tree.input_gradient(X) for tree in trees], axis=0))
+    with pytest.raises(ValueError, match="averaged, not added up"):
+        SoftForest.sum(trees, np.zeros(4), np.zeros(3))
+    with pytest.raises(ValueError, match="one link, got 'softmax' and 'identity'"):
+        SoftForest.mean([trees[0], replace(trees[1], link="identity")])

@@ -86,9 +86,9 @@ def choose_by_auto(
 
 
 def best_of(tried: dict[float, float]) -> float:
-    """Scale with the smallest loss, the smallest of equals."""
+    """Scale with the smallest loss, the smallest of equals; sums of equal losses may differ by rounding."""
     least = min(tried.values())
-    return min(scale for scale, loss in tried.items() if loss == least)
+    return min(scale for scale, loss in tried.items() if loss <= least * (1.0 + 1e-12))
 
 
 def content_folds(matrix: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -8,10 +8,9 @@ import numpy as np
 
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
-from softwood.gates import Gate
 from softwood.loops import grow as loop
 from softwood.targets import RealTargets
-from softwood.tree import SoftTree
+from softwood.tree import SoftTree, children_of
 
 __all__ = ["depth_first", "finish", "finish_forest"]
 
@@ -26,7 +25,7 @@ def finish(
     nodes : (n_nodes, 8 + q) the nodes depth first, columns as in `softwood.loops.grow`
     node_widths : (n_nodes,) half-width of each node's kernel; None: that of its feature
     """
-    return SoftTree(**_arrays(problem, limits, nodes, node_widths))
+    return SoftTree.from_nodes(**_columns(problem, nodes, node_widths), **_common(problem, limits))
 
 
 def finish_forest(
@@ -39,59 +38,47 @@ def finish_forest(
     consume : whether each table is given up once it is read, so that there are never two copies of all trees
     """
     offsets = np.concatenate([[0], np.cumsum([len(nodes) for nodes in tables])]).astype(np.int64)
-    n_trees, out = len(tables), {}
-    for k in range(n_trees):
-        for name, array in _arrays(problem, limits, tables[k], None).items():
-            if not isinstance(array, np.ndarray):
-                out[name] = array
-                continue
-            if name not in out:
-                out[name] = np.empty((offsets[-1], *array.shape[1:]), dtype=array.dtype)
-            out[name][offsets[k] : offsets[k + 1]] = array
+    columns: dict[str, np.ndarray] = {}
+    for k in range(len(tables)):
+        for name, column in _columns(problem, tables[k], None).items():
+            if name not in columns:
+                columns[name] = np.empty((offsets[-1], *column.shape[1:]), dtype=column.dtype)
+            columns[name][offsets[k] : offsets[k + 1]] = column
         if consume:
             tables[k] = np.empty((0, 0))
-    return SoftForest(
+    return SoftForest.from_nodes(
         offsets=offsets,
-        output=np.zeros(n_trees, np.int32),
-        base=np.zeros(out["value"].shape[1]),
+        output=np.zeros(len(tables), np.int32),
+        base=np.zeros(columns["value"].shape[1]),
         is_mean=True,
-        **out,
+        **columns,
+        **_common(problem, limits),
     )
 
 
-def _arrays(
-    problem: GrowthProblem, limits: Limits, nodes: np.ndarray, node_widths: np.ndarray | None
-) -> dict[str, Any]:
-    """Arrays of one tree."""
-    n = len(nodes)
-    parent = nodes[:, loop.PARENT].astype(np.int32)
-    children = np.full((2, n), -1, dtype=np.int32)
-    below = np.flatnonzero(parent >= 0)
-    children[nodes[below, loop.SIDE].astype(np.int64), parent[below]] = below
-    feature = nodes[:, loop.FEATURE].astype(np.int32)
+def _common(problem: GrowthProblem, limits: Limits) -> dict[str, Any]:
+    return {"n_features": len(problem.widths), "shapes": problem.shapes, "cutoff": limits.cutoff}
+
+
+def _columns(problem: GrowthProblem, nodes: np.ndarray, node_widths: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Columns of one tree."""
+    parent, feature = nodes[:, loop.PARENT].astype(np.int32), nodes[:, loop.FEATURE].astype(np.int32)
+    left, right = children_of(parent, nodes[:, loop.SIDE])
     is_inner = feature >= 0
-    widths = problem.widths[feature] if node_widths is None else node_widths
     value, impurity = _values(problem, nodes)
     return {
-        "children_left": children[0],
-        "children_right": children[1],
+        "children_left": left,
+        "children_right": right,
         "parent": parent,
-        "depth": nodes[:, loop.DEPTH].astype(np.int32),
-        "gate": np.where(is_inner, np.int8(Gate.KERNEL), np.int8(Gate.LEAF)),
+        "depth": nodes[:, loop.DEPTH],
         "feature": feature,
-        "threshold": nodes[:, loop.THRESHOLD].copy(),
+        "threshold": nodes[:, loop.THRESHOLD],
         "missing_left": np.where(is_inner, nodes[:, loop.MISSING_LEFT], 0.5),
-        "width": np.where(is_inner, widths, 0.0),
-        "kernel": np.where(is_inner, problem.kinds[feature], 0).astype(np.int32),
-        "blend": np.zeros(n),
-        "bias": np.zeros(n),
-        "weights": None,
+        "width": np.where(is_inner, problem.widths[feature] if node_widths is None else node_widths, 0.0),
+        "kernel": np.where(is_inner, problem.kinds[feature], 0),
         "value": value,
-        "mass": nodes[:, loop.MASS].copy(),
+        "mass": nodes[:, loop.MASS],
         "impurity": impurity,
-        "n_features": len(problem.widths),
-        "shapes": problem.shapes,
-        "cutoff": limits.cutoff,
     }
 
 
@@ -104,11 +91,7 @@ def depth_first(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order : (n_nodes,) the old number of each
     """
     n = len(nodes)
-    parent = nodes[:, loop.PARENT].astype(np.int64)
-    children = np.full((n, 2), -1, dtype=np.int64)
-    below = np.flatnonzero(parent >= 0)
-    children[parent[below], nodes[below, loop.SIDE].astype(np.int64)] = below
-    left, right = children[:, 0].tolist(), children[:, 1].tolist()
+    left, right = (side.tolist() for side in children_of(nodes[:, loop.PARENT].astype(np.int64), nodes[:, loop.SIDE]))
     order, pending = [], [0]
     while pending:
         node = pending.pop()

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import Any
 
 import numba
 import numpy as np
 
 from softwood.density.binning import Bins
 from softwood.forest import SoftForest
-from softwood.gates import Gate
 from softwood.loops import boost as loop
 from softwood.loops.grow import BLOCK
-from softwood.tree import KernelShapes, SoftTree
+from softwood.tree import SoftTree, children_of
 
 __all__ = ["NewtonGrower", "NewtonLimits", "NewtonTree", "boosted_forest", "boosted_tree"]
 
@@ -194,55 +192,45 @@ def _longer(array: np.ndarray) -> np.ndarray:
 
 def boosted_tree(tree: NewtonTree, cutoff: float) -> SoftTree:
     """The tree on its own, one output."""
-    return SoftTree(**_arrays([tree], cutoff))
+    return SoftTree.from_nodes(**_columns([tree]), n_features=len(tree.widths), cutoff=cutoff)
 
 
 def boosted_forest(trees: list[NewtonTree], output: np.ndarray, base: np.ndarray, cutoff: float) -> SoftForest:
     """The sum of the trees; `output` (n_trees,) is the raw score that each adds to, `base` the start value."""
-    return SoftForest(
+    return SoftForest.from_nodes(
         offsets=np.concatenate([[0], np.cumsum([len(tree.nodes) for tree in trees])]).astype(np.int64),
         output=np.asarray(output, dtype=np.int32),
         base=np.asarray(base, dtype=np.float64),
         is_mean=False,
-        **_arrays(trees, cutoff),
+        n_features=len(trees[0].widths),
+        cutoff=cutoff,
+        **_columns(trees),
     )
 
 
-def _arrays(trees: list[NewtonTree], cutoff: float) -> dict[str, Any]:
+def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
+    """Columns of all trees, one after the other."""
     sizes = [len(tree.nodes) for tree in trees]
+    starts = np.cumsum([0, *sizes[:-1]])
     nodes = np.concatenate([tree.nodes for tree in trees])
-    begin = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
-    n = len(nodes)
-    parent = nodes[:, loop.NODE_PARENT].astype(np.int32)
-    children = np.full((2, n), -1, dtype=np.int32)
-    below = np.flatnonzero(parent >= 0)
-    side = nodes[below, loop.NODE_SIDE].astype(np.int64)
-    children[side, parent[below] + begin[below]] = below - begin[below]
-    feature = nodes[:, loop.NODE_FEATURE].astype(np.int32)
+    parent, feature = nodes[:, loop.NODE_PARENT].astype(np.int32), nodes[:, loop.NODE_FEATURE].astype(np.int32)
+    left, right = children_of(parent, nodes[:, loop.NODE_SIDE], np.repeat(starts, sizes))
     is_inner = feature >= 0
     width = np.concatenate([tree.widths[tree.nodes[:, loop.NODE_FEATURE].astype(np.int64)] for tree in trees])
     # Loss that is left, up to a number that is the same for all nodes of a tree: differences are gains.
     h, g, w = (nodes[:, column] for column in (loop.NODE_H, loop.NODE_G, loop.NODE_W))
     gained = g * g / h / w
-    most = np.repeat(np.maximum.reduceat(gained, np.cumsum([0, *sizes[:-1]])), sizes)
+    most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
     return {
-        "children_left": children[0],
-        "children_right": children[1],
+        "children_left": left,
+        "children_right": right,
         "parent": parent,
-        "depth": nodes[:, loop.NODE_DEPTH].astype(np.int32),
-        "gate": np.where(is_inner, np.int8(Gate.KERNEL), np.int8(Gate.LEAF)),
+        "depth": nodes[:, loop.NODE_DEPTH],
         "feature": feature,
-        "threshold": nodes[:, loop.NODE_THRESHOLD].copy(),
+        "threshold": nodes[:, loop.NODE_THRESHOLD],
         "missing_left": np.where(is_inner, nodes[:, loop.NODE_MISSING], 0.5),
         "width": np.where(is_inner, width, 0.0),
-        "kernel": np.zeros(n, dtype=np.int32),
-        "blend": np.zeros(n),
-        "bias": np.zeros(n),
-        "weights": None,
-        "value": nodes[:, loop.NODE_VALUE, None].copy(),
-        "mass": w.copy(),
+        "value": nodes[:, loop.NODE_VALUE],
+        "mass": w,
         "impurity": most - gained,
-        "n_features": len(trees[0].widths),
-        "shapes": KernelShapes.box(),
-        "cutoff": cutoff,
     }

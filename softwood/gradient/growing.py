@@ -304,6 +304,8 @@ class _Grower:
         d = train.points.shape[1]
         gate = np.zeros(d + 1)
         if rules.start == "random":
+            if not np.ptp(train.points[masses > 0.0], axis=0).any():
+                return None
             rng = np.random.default_rng([self.seed, node, 0])
             gate[:] = rng.uniform(-0.01, 0.01, d + 1)
             total = leaf_values(masses @ train.targets, masses.sum(), self.link)
