@@ -445,5 +445,5 @@ def test_trees_with_a_link_are_averaged_after_it(gates):
     assert forest.input_gradient(X) == pytest.approx(np.mean([tree.input_gradient(X) for tree in trees], axis=0))
     with pytest.raises(ValueError, match="averaged, not added up"):
         SoftForest.sum(trees, np.zeros(4), np.zeros(3))
-    with pytest.raises(ValueError, match="one link, got 'softmax' and 'identity'"):
+    with pytest.raises(ValueError, match="the same link, got 'softmax' and 'identity'"):
         SoftForest.mean([trees[0], replace(trees[1], link="identity")])
