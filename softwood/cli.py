@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from softwood import __version__
+from softwood.compiling import FAMILIES, compile_loops
 
 __all__ = ["main"]
 
@@ -26,6 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     chosen = parser.parse_args(arguments)
+    return int(chosen.run(parser, chosen))
+
+
+def _run_demo(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
     if chosen.output.suffix not in _FORMATS:
         parser.error(f"--output: {str(chosen.output)!r} must end in one of {', '.join(_FORMATS)}.")
     if not chosen.output.parent.is_dir():
@@ -35,6 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     run_demo(chosen.output, chosen.seed)
     return 0
+
+
+def _run_compile(parser: argparse.ArgumentParser, chosen: argparse.Namespace) -> int:
+    for family in chosen.families:
+        if family not in FAMILIES:
+            parser.error(f"FAMILY: there is no {family!r}; choose from {', '.join(FAMILIES)}.")
+    if chosen.jobs is not None and chosen.jobs < 1:
+        parser.error(f"--jobs: must be at least 1, got {chosen.jobs}.")
+    return compile_loops(chosen.families, chosen.jobs)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,4 +69,17 @@ def _parser() -> argparse.ArgumentParser:
         help="the figure (default %(default)s)",
     )
     demo.add_argument("--seed", type=int, default=0, help="of the split and the models (default %(default)s)")
+    demo.set_defaults(run=_run_demo)
+    families = "\n".join(f"  {name:<17} {meaning}" for name, meaning in FAMILIES.items())
+    compiling = commands.add_parser(
+        "compile",
+        help="compile the inner loops beforehand, for container images and continuous integration",
+        description="Compile the inner loops of some families, or of all, and keep them on disk, so that no first fit\n"
+        "has to. Small models of all kinds are fitted, in several processes. NUMBA_CACHE_DIR says where to keep them.",
+        epilog=f"families:\n{families}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    compiling.add_argument("families", nargs="*", metavar="FAMILY", help="what to compile (default: all)")
+    compiling.add_argument("-j", "--jobs", type=int, metavar="N", help="processes (default: one for each core)")
+    compiling.set_defaults(run=_run_compile)
     return parser

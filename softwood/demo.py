@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
+from softwood.compiling import Progress
 from softwood.density.boosting import KernelBoostingClassifier
 from softwood.density.forest import KernelForestClassifier
 from softwood.density.tree import KernelTreeClassifier
@@ -53,10 +54,8 @@ def run_demo(output: Path, seed: int = 0) -> None:
         f"Breast cancer data of scikit-learn: {n_columns} columns, {n_train} rows to learn from, {n_test} held out.",
         flush=True,
     )
-    print(
-        "The first run compiles the inner loops for some seconds and keeps them for the next ... ", end="", flush=True
-    )
-    print(f"ready in {_compile(*parts):.1f} s\n", flush=True)
+    print("The first run compiles the inner loops for some seconds and keeps them for the next.", flush=True)
+    print(f"Ready in {_compile(*parts):.1f} s.\n", flush=True)
 
     lines: list[tuple[str, ...]] = [("model", "accuracy", "log loss", "leaves", "fit", "predict")]
     for name, model in demo_models(seed).items():
@@ -73,12 +72,19 @@ def run_demo(output: Path, seed: int = 0) -> None:
 
 def _compile(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> float:
     """Seconds that a first fit and prediction take, so that they are in no row of the table."""
-    start = time.perf_counter()
-    for kernel in ("same", None):
-        KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y).predict_proba(X_test)
-    KernelForestClassifier(2).fit(X, y).predict_proba(X_test)
-    KernelBoostingClassifier(max_iter=2).fit(X, y).predict_proba(X_test)
-    return time.perf_counter() - start
+    models = {
+        "kernel tree": KernelTreeClassifier(bandwidth=0.1),
+        "crisp prediction": KernelTreeClassifier(bandwidth=0.1, prediction_kernel=None),
+        "kernel forest": KernelForestClassifier(2),
+        "kernel boosting": KernelBoostingClassifier(max_iter=2),
+    }
+    progress = Progress(len(models))
+    for name, model in models.items():
+        progress.show(name)
+        model.fit(X, y).predict_proba(X_test)
+        progress.step(name)
+    progress.close()
+    return progress.seconds
 
 
 def _measure(model: Any, X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> tuple[str, ...]:
