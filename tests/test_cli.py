@@ -32,10 +32,11 @@ def test_without_a_command_it_says_what_there_is(capsys):
 def test_demo_prints_a_table_and_saves_a_figure(capsys, tmp_path):
     figure = tmp_path / "surfaces.png"
     assert main(["demo", "--output", str(figure), "--seed", "1"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert str(figure) in out
     assert "first run compiles" in out
+    assert "[4/4] kernel boosting" in err
     header, *rows = re.search(r"^model.*\n(?:.+\n)+", out, flags=re.MULTILINE)[0].splitlines()
     assert header.split() == ["model", "accuracy", "log", "loss", "leaves", "fit", "predict"]
     assert len({len(line) for line in (header, *rows)}) == 1  # aligned
@@ -69,3 +70,24 @@ def test_demo_checks_its_output_first(file, message, capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["demo", "--output", str(tmp_path / file)])
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["kernel-bush"], "there is no 'kernel-bush'; choose from finished-trees, kernel-tree"),
+        (["-j", "0"], "must be at least 1, got 0"),
+        (["-j", "two"], "invalid int value: 'two'"),
+    ],
+)
+def test_compile_checks_its_arguments(words, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["compile", *words])
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_compile_lists_the_families(capsys):
+    with pytest.raises(SystemExit):
+        main(["compile", "--help"])
+    assert "KernelTreeClassifier" in capsys.readouterr().out
