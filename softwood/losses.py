@@ -37,6 +37,11 @@ LARGEST_PREDICTED_LOG = 709.0
 # Targets whose largest size is within are learned as they are: sums of squares, and their differences, are floats.
 ORDINARY_TARGETS = 1e-100, 1e100
 
+# Newton steps of losses that grow like exponentials go no further than this, a factor of 22 026 in odds or counts. In a
+# leaf with a few rows of a class that is held to be nearly impossible, the quadratic model would send all rows far
+# beyond, and other classes after them: with many rare classes the loss rose from round to round.
+LARGEST_LOG_STEP = 10.0
+
 # Cumulative weights as near as this to the wanted part of the total, relative to the total, are equal to it.
 ROUNDING = 1e-12
 
@@ -51,6 +56,7 @@ class Loss(ABC):
     ----------
     n_scores : number of raw scores per row
     has_exact_leaves : whether Newton steps are good leaf values; if not, `leaf_value` gives the best ones
+    max_step : leaf values are limited to this size
 
     Examples
     --------
@@ -69,6 +75,7 @@ class Loss(ABC):
 
     n_scores: int = 1
     has_exact_leaves: bool = True
+    max_step: float = np.inf
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise a ValueError if the loss is not defined for these targets."""
@@ -207,6 +214,8 @@ class PoissonDeviance(Loss):
     Raw scores above `LARGEST_LOG` count as that in learning.
     """
 
+    max_step = LARGEST_LOG_STEP
+
     def check_targets(self, y: np.ndarray) -> None:
         """Raise a ValueError unless all targets are at least 0 and some are larger."""
         super().check_targets(y)
@@ -239,6 +248,8 @@ class PoissonDeviance(Loss):
 
 class BinaryLogLoss(Loss):
     """Cross-entropy of two classes; `y` is 0, 1 or the probability of the second, raw scores are its log odds."""
+
+    max_step = LARGEST_LOG_STEP
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise a ValueError unless all targets are in [0, 1]."""
@@ -282,6 +293,8 @@ class SoftmaxLogLoss(Loss):
     ----------
     n_classes : number of classes, also of those that no row has
     """
+
+    max_step = LARGEST_LOG_STEP
 
     def __init__(self, n_classes: int) -> None:
         check_integer(self, "n_classes", n_classes, low=1)

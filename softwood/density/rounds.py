@@ -135,7 +135,9 @@ def boost(
             tree = grower.grow(rows_sums, rows, features, widths * rules.decay**number)
             if not loss.has_exact_leaves:
                 _refit_leaves(tree, loss, data, raw[:, score], rules.limits.directions)
-            tree.nodes[:, loop.NODE_VALUE] *= rules.learning_rate
+            values = tree.nodes[:, loop.NODE_VALUE]
+            np.clip(values, -loss.max_step, loss.max_step, out=values)
+            values *= rules.learning_rate
             _add_tree(tree, rules, rows, data.matrix, step, score)
             if validation is not None and raw_validation is not None:
                 raw_validation[:, score] += _read(tree, rules, validation.matrix)
