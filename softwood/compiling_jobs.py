@@ -123,10 +123,10 @@ def _kernel_model(
 
 
 def _kernel_entropy(module: str, name: str, common: dict[str, Any], kernel: str) -> None:
-    X, y = _table("two classes")
-    for splitter in ("exact", "hist"):
+    for target, splitter in product(("two classes", "three classes", "shares"), ("exact", "hist")):
+        X, y = _table(target)
         settings = {**common, "criterion": "entropy", "splitter": splitter, "kernel": kernel}
-        _read(_model(module, name, "two classes", **settings).fit(X, y), X)
+        _read(_model(module, name, target, **settings).fit(X, y), X)
 
 
 def _kernel_jobs(module: str, name: str, common: dict[str, Any]) -> dict[str, Callable[[], None]]:
@@ -136,7 +136,7 @@ def _kernel_jobs(module: str, name: str, common: dict[str, Any]) -> dict[str, Ca
             jobs[f"{label}, {splitter} search{ending}"] = partial(
                 _kernel_model, module, name, common, targets, splitter, kernel
             )
-        jobs[f"two classes, entropy{ending}"] = partial(_kernel_entropy, module, name, common, kernel)
+        jobs[f"classes, entropy{ending}"] = partial(_kernel_entropy, module, name, common, kernel)
     return jobs
 
 
