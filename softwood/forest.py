@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +11,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
+from softwood import sharing
 from softwood.parameters import check_n_jobs
-from softwood.tree import NODE_TYPES, NodeArrays, SoftTree, each_its_way, kernel_scratch
+from softwood.tree import NODE_TYPES, NodeArrays, SoftTree
 
 __all__ = ["SoftForest"]
 
@@ -268,46 +268,16 @@ class SoftForest(NodeArrays):
 
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Each row on the fastest way that it can go, whatever the rows beside it: rounding must not depend on them."""
-        if widths is not None or self.weights is not None or self.link != "identity":
-            self._add_any(X, widths, trees, out)
-        else:
-            fast = self._add_crisp if self.is_crisp else self._add_kernel
-            each_its_way(
-                X,
-                out,
-                lambda rows, part: fast(rows, trees, part),
-                lambda rows, part: self._add_any(rows, None, trees, part),
-            )
-
-    def _add_crisp(self, X: np.ndarray, trees: np.ndarray, out: np.ndarray) -> None:
-        from softwood.loops.predict import add_crisp_trees
-
-        add_crisp_trees(X, trees, self.offsets, self.output, self._tests, self._crisp_thresholds, self.value, out)
-
-    def _add_kernel(self, X: np.ndarray, trees: np.ndarray, out: np.ndarray) -> None:
-        from softwood.loops.predict import add_kernel_trees
-
-        batch = 256
-        scratch = kernel_scratch(int(self.sizes[trees].max()), batch)
-        add_kernel_trees(
-            X, trees, self.offsets, self.output, batch, self._tests, self._ends, self.threshold, self.width,
-            self.kernel, self.shapes.edges, self.shapes.cdfs, self.cutoff, *scratch, self.value, out,
-        )  # fmt: skip
-
-    def _add_any(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
+        if self.weights is None and self.link == "identity":
+            sharing.add_raw(self, self.offsets, self.output, trees, X, widths, out)
+            return
         for number in trees:
             tree, first = self[number], self.output[number]
             out[:, first : first + tree.n_outputs] += tree.predict(X, widths=widths)
 
-    @cached_property
-    def _tests(self) -> np.ndarray:
-        """Feature, left and right child of each node, (n_nodes, 3), numbered through; leaves are their own children."""
-        is_leaf = self.children_left < 0
-        begin = np.repeat(self.offsets[:-1], self.sizes)
-        tests = np.column_stack([self.feature, self.children_left + begin, self.children_right + begin])
-        tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
-        tests[is_leaf, 0] = 0
-        return np.ascontiguousarray(tests, dtype=np.uint32)
+    @property
+    def _begin(self) -> np.ndarray:
+        return np.repeat(self.offsets[:-1], self.sizes)
 
 
 def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:

@@ -6,7 +6,7 @@ sharing: a point belongs to each node to a degree, its membership, and the membe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from softwood import sharing
 from softwood.gates import Gate
 
 __all__ = ["KernelShapes", "SoftTree", "children_of"]
@@ -206,6 +207,20 @@ class NodeArrays:
         ends[self.children_left < 0] = -np.inf, np.inf
         return ends
 
+    @property
+    def _begin(self) -> np.ndarray | int:
+        """Where the nodes of each one's tree begin, (n_nodes,), if there are several."""
+        return 0
+
+    @cached_property
+    def _tests(self) -> np.ndarray:
+        """Feature, left and right child of each node, (n_nodes, 3), numbered through; leaves are their own children."""
+        is_leaf = self.children_left < 0
+        tests = np.column_stack([self.feature, self.children_left + self._begin, self.children_right + self._begin])
+        tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
+        tests[is_leaf, 0] = 0
+        return np.ascontiguousarray(tests, dtype=np.uint32)
+
     @cached_property
     def _crisp_thresholds(self) -> np.ndarray:
         return np.where(self.children_left < 0, np.inf, self.threshold)
@@ -311,20 +326,8 @@ class SoftTree(NodeArrays):
         X : (n_rows, n_features) float array, nan where missing
         widths : (n_rows, n_features) kernel half-widths of single cells, in place of the nodes' own; nan keeps those
         """
-        from softwood.loops.walk import member_rows
-
         X = self._points(X)
-        indptr = np.zeros(len(X) + 1, dtype=np.int64)
-        arguments = self._arguments(X, widths)
-        member_rows(*arguments, indptr, np.empty(0, np.int32), np.empty(0))
-        np.cumsum(indptr, out=indptr)
-        # An empty array of indices means counting: keep at least one place.
-        indices = np.empty(max(1, indptr[-1]), dtype=np.int32)
-        data = np.empty(max(1, indptr[-1]))
-        member_rows(*arguments, indptr, indices, data)
-        matrix = sparse.csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr), shape=(len(X), self.n_nodes))
-        matrix.sort_indices()
-        return matrix
+        return sharing.memberships(self, X, widths)
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Shares of the leaves times their values, passed through the link, (n_rows, n_outputs).
@@ -334,32 +337,26 @@ class SoftTree(NodeArrays):
         if widths is not None or not self._is_sigmoid:
             return self._linked(self.raw(X, widths=widths))
         X = self._points(X)
-        out = self._predict_sigmoid(X)
-        rest = np.isnan(out[:, 0])
+        out = sharing.sigmoid_predictions(self, X)
+        rest = np.isnan(out[:, 0])  # a value is missing
         if rest.any():
             out[rest] = self._linked(self.raw(X[rest]))
         return out
 
     def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Shares of the leaves times their values before the link, (n_rows, n_outputs)."""
-        from softwood.loops.walk import predict_rows
-
-        def walk(rows: np.ndarray, part: np.ndarray) -> None:
-            predict_rows(*self._arguments(rows, widths), self.value, part)
-
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
-        if widths is not None or self.weights is not None:
-            walk(X, out)
-        else:
-            each_its_way(X, out, self._predict_crisp if self.is_crisp else self._predict_kernel, walk)
+        only = np.zeros(1, dtype=np.int64)
+        sharing.add_raw(self, np.array([0, self.n_nodes]), only.astype(np.int32), only, X, widths, out)
         return out
 
     def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Output with the largest prediction of each row, (n_rows,): the number of the most probable class."""
-        X = self._points(X)
-        if widths is None and self.weights is None and self.is_crisp and not has_missing(X):
-            return self.value.argmax(axis=1)[self._crisp_leaves(X)]
+        if widths is None and self.weights is None and self.is_crisp:
+            leaves = sharing.crisp_leaves(self, self._points(X))
+            if leaves is not None:
+                return self.value.argmax(axis=1)[leaves]
         return self.raw(X, widths=widths).argmax(axis=1)  # a link does not change which is largest
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
@@ -380,11 +377,8 @@ class SoftTree(NodeArrays):
         Zero where the prediction is locally constant, as it is everywhere in a crisp tree; at the breakpoints of the
         kernels, where left and right derivative differ, one of the two.
         """
-        from softwood.loops.walk import gradient_rows
-
         X = self._points(X)
-        out = np.zeros((len(X), self.n_outputs, self.n_features))
-        gradient_rows(*self._arguments(X, widths), self.value, self.parent, out)
+        out = sharing.gradients(self, X, widths)
         if self.link == "softmax":
             p = self.predict(X, widths=widths)[:, :, None]
             out = p * (out - (p * out).sum(axis=1, keepdims=True))
@@ -470,110 +464,11 @@ class SoftTree(NodeArrays):
 
     # Passing to the compiled loops
 
-    def _predict_kernel(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Add to `out` the predictions of a tree of kernel gates."""
-        from softwood.loops.predict import add_kernel_trees
-
-        batch = 256
-        zero = np.zeros(1, dtype=np.int64)
-        add_kernel_trees(
-            X, zero, zero, zero.astype(np.int32), batch, self._tests, self._ends, self.threshold, self.width,
-            self.kernel, self.shapes.edges, self.shapes.cdfs, self.cutoff, *kernel_scratch(self.n_nodes, batch),
-            self.value, out,
-        )  # fmt: skip
-
-    def _predict_sigmoid(self, X: np.ndarray) -> np.ndarray:
-        """Predictions of a tree of sigmoid gates; nan for rows at whose gates a value is missing."""
-        from softwood.loops.soft_joint import predict_sigmoid
-
-        scratch, out = np.empty((2, self.n_nodes)), np.empty((len(X), self.n_outputs))
-        predict_sigmoid(
-            X, self.children_left, self.children_right, self._sigmoid_gates, self.value, self.link == "softmax",
-            scratch[0], scratch[1], out,
-        )  # fmt: skip
-        return out
-
     @cached_property
     def _sigmoid_gates(self) -> np.ndarray:
         """Weights and, last, the bias of each node, (n_nodes, n_features + 1)."""
         assert self.weights is not None
         return np.ascontiguousarray(np.column_stack([self.weights, self.bias]))
-
-    def _predict_crisp(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Fill `out` with the predictions of a tree of crisp axis-aligned tests."""
-        np.take(self.value, self._crisp_leaves(X), axis=0, out=out)
-
-    def _crisp_leaves(self, X: np.ndarray) -> np.ndarray:
-        """The one leaf of each row, (n_rows,), in a tree of crisp axis-aligned tests."""
-        from softwood.loops.predict import crisp_leaves_fast
-
-        leaves = np.empty(len(X), dtype=np.int32)
-        crisp_leaves_fast(X, self._tests, self._crisp_thresholds, leaves)
-        return leaves
-
-    @cached_property
-    def _tests(self) -> np.ndarray:
-        """Feature, left and right child of each node, (n_nodes, 3); leaves are their own children."""
-        is_leaf = self.children_left < 0
-        tests = np.column_stack([self.feature, self.children_left, self.children_right])
-        tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
-        tests[is_leaf, 0] = 0
-        return np.ascontiguousarray(tests, dtype=np.uint32)
-
-    def _scratch(self) -> tuple:
-        """Scratch space of the loops: bounds, frames, and the list of a row's nodes and shares."""
-        height = self.max_depth + 1
-        bounds = np.zeros((2, self.n_features))
-        bounds[1] = 1.0
-        nodes, shares = np.empty(self.n_nodes, np.int32), np.empty(self.n_nodes)
-        return bounds, np.empty((height, 4)), np.empty(height, np.int32), nodes, shares
-
-    def _arguments(self, X: np.ndarray, widths: np.ndarray | None) -> tuple:
-        if widths is not None:
-            widths = np.ascontiguousarray(widths, dtype=np.float64)
-            if widths.shape != X.shape or np.any(widths < 0):
-                raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
-        return (
-            X, self.children_left, self.children_right, self.gate, self.feature, self.threshold, self.missing_left,
-            self.width, self.blend, self.bias, self.weights, self.kernel, self.shapes.edges, self.shapes.cdfs,
-            widths, self.cutoff, *self._scratch(),
-        )  # fmt: skip
-
-
-def has_missing(X: np.ndarray) -> bool:
-    """Whether a value is missing, or so huge that sums overflow."""
-    # Missing values make the sum nan; so may huge ones, which then take the slower way to the same result.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return not np.isfinite(X.sum())
-
-
-def each_its_way(
-    X: np.ndarray,
-    out: np.ndarray,
-    fast: Callable[[np.ndarray, np.ndarray], None],
-    slow: Callable[[np.ndarray, np.ndarray], None],
-) -> None:
-    """Fill `out` (n_rows, ...) by the `fast` way for rows without missing values, by the `slow` one for the others.
-
-    Neither the time nor the rounding of a row depends on the rows beside it.
-    """
-    if not has_missing(X):
-        fast(X, out)
-        return
-    is_whole = np.isfinite(X).all(axis=1)
-    for rows, way in ((is_whole, fast), (~is_whole, slow)):
-        part = out[rows]
-        way(X[rows], part)
-        out[rows] = part
-
-
-def kernel_scratch(n_nodes: int, batch: int) -> tuple[np.ndarray, ...]:
-    """Scratch space of `softwood.loops.predict.add_kernel_trees` for trees of up to `n_nodes` nodes."""
-    capacity = max(2 * n_nodes, 64 * batch)  # one row has room in any case
-    return (
-        np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
-        np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),
-    )  # fmt: skip
 
 
 def children_of(parent: np.ndarray, side: np.ndarray, begin: np.ndarray | int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softwood import Gate, SoftTree
+from softwood import Gate, SoftTree, sharing
 from softwood.loops.walk import predict_rows
 from softwood.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
@@ -146,12 +146,12 @@ def test_the_loop_for_sigmoid_gates_answers_as_the_general_one(n_leaves, n_outpu
     assert tree._is_sigmoid
     assert tree.raw(X) == pytest.approx(tree.memberships(X)[:, leaves] @ tree.value[leaves])
     general = np.zeros((40, n_outputs))
-    predict_rows(*tree._arguments(X, None), tree.value, general)
+    predict_rows(*sharing.walk_arguments(tree, slice(None), X, None), tree.value, general)
     assert tree.predict(X) == pytest.approx(general, rel=1e-12)
     linked = replace(tree, link="softmax")
     assert linked.predict(X) == pytest.approx(np.exp(general) / np.exp(general).sum(axis=1, keepdims=True), rel=1e-12)
     called = []
-    monkeypatch.setattr(SoftTree, "_predict_sigmoid", lambda tree, X: called.append(True) or general)
+    monkeypatch.setattr(sharing, "sigmoid_predictions", lambda tree, X: called.append(True) or general)
     tree.predict(X)
     assert called
 

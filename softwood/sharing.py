@@ -1,0 +1,183 @@
+"""How points are shared among the nodes of trees: which compiled loop reads which rows.
+
+A tree is a forest of one: `nodes` are the `NodeArrays` of either, and ``offsets`` where the nodes of each tree begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from softwood.tree import NodeArrays, SoftTree
+
+__all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
+
+# Rows that `add_kernel_trees` begins with at once.
+_BATCH = 256
+
+Way = Callable[[np.ndarray, np.ndarray], None]
+
+
+def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> sparse.csr_array:
+    """Share of each row in each node, sparse (n_rows, n_nodes)."""
+    from softwood.loops.walk import member_rows
+
+    indptr = np.zeros(len(X) + 1, dtype=np.int64)
+    arguments = walk_arguments(tree, slice(None), X, widths)
+    member_rows(*arguments, indptr, np.empty(0, np.int32), np.empty(0))
+    np.cumsum(indptr, out=indptr)
+    # An empty array of indices means counting: keep at least one place.
+    indices = np.empty(max(1, indptr[-1]), dtype=np.int32)
+    data = np.empty(max(1, indptr[-1]))
+    member_rows(*arguments, indptr, indices, data)
+    matrix = sparse.csr_array((data[: indptr[-1]], indices[: indptr[-1]], indptr), shape=(len(X), tree.n_nodes))
+    matrix.sort_indices()
+    return matrix
+
+
+def gradients(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+    """Derivative of the raw prediction with respect to the row, (n_rows, n_outputs, n_features)."""
+    from softwood.loops.walk import gradient_rows
+
+    out = np.zeros((len(X), tree.n_outputs, tree.n_features))
+    gradient_rows(*walk_arguments(tree, slice(None), X, widths), tree.value, tree.parent, out)
+    return out
+
+
+def add_raw(
+    nodes: NodeArrays,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    trees: np.ndarray,
+    X: np.ndarray,
+    widths: np.ndarray | None,
+    out: np.ndarray,
+) -> None:
+    """Add shares of leaves times their values, of some trees, to `out` (n_rows, n_outputs).
+
+    Parameters
+    ----------
+    offsets, output : (n_trees + 1,) where the nodes of each tree begin;  (n_trees,) first output that it adds to
+    trees : numbers of the trees to add
+    widths : (n_rows, n_features) half-widths of single cells, or None
+    """
+
+    def walk(rows: np.ndarray, part: np.ndarray) -> None:
+        _walk(nodes, offsets, output, trees, rows, widths, part)
+
+    def crisp(rows: np.ndarray, part: np.ndarray) -> None:
+        from softwood.loops.predict import add_crisp_trees
+
+        add_crisp_trees(rows, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.value, part)
+
+    def kernel(rows: np.ndarray, part: np.ndarray) -> None:
+        from softwood.loops.predict import add_kernel_trees
+
+        scratch = kernel_scratch(int(np.diff(offsets)[trees].max()))
+        add_kernel_trees(
+            rows, trees, offsets, output, _BATCH, nodes._tests, nodes._ends, nodes.threshold, nodes.width,
+            nodes.kernel, nodes.shapes.edges, nodes.shapes.cdfs, nodes.cutoff, *scratch, nodes.value, part,
+        )  # fmt: skip
+
+    if widths is not None or nodes.weights is not None:
+        walk(X, out)
+    else:
+        _each_its_way(X, out, crisp if nodes.is_crisp else kernel, walk)
+
+
+def _walk(
+    nodes: NodeArrays,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    trees: np.ndarray,
+    X: np.ndarray,
+    widths: np.ndarray | None,
+    out: np.ndarray,
+) -> None:
+    """`add_raw` by the loop that reads everything: all kinds of gates, missing values, and widths of cells."""
+    from softwood.loops.walk import predict_rows
+
+    for tree in trees:
+        part = slice(int(offsets[tree]), int(offsets[tree + 1]))
+        found = np.zeros((len(X), nodes.value.shape[1]))
+        predict_rows(*walk_arguments(nodes, part, X, widths), nodes.value[part], found)
+        out[:, output[tree] : output[tree] + found.shape[1]] += found
+
+
+def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
+    """Predictions of a tree of sigmoid gates, (n_rows, n_outputs); nan for rows at whose gates a value is missing."""
+    from softwood.loops.soft_joint import predict_sigmoid
+
+    scratch, out = np.empty((2, tree.n_nodes)), np.empty((len(X), tree.n_outputs))
+    predict_sigmoid(
+        X, tree.children_left, tree.children_right, tree._sigmoid_gates, tree.value, tree.link == "softmax",
+        scratch[0], scratch[1], out,
+    )  # fmt: skip
+    return out
+
+
+def crisp_leaves(tree: SoftTree, X: np.ndarray) -> np.ndarray | None:
+    """The one leaf of each row, (n_rows,), in a tree of crisp axis-aligned tests; None if a value is missing."""
+    from softwood.loops.predict import crisp_leaves_fast
+
+    if _has_missing(X):
+        return None
+    leaves = np.empty(len(X), dtype=np.int32)
+    crisp_leaves_fast(X, tree._tests, tree._crisp_thresholds, leaves)
+    return leaves
+
+
+def _has_missing(X: np.ndarray) -> bool:
+    """Whether a value is missing, or so huge that the sum overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return not np.isfinite(X.sum())
+
+
+def _each_its_way(X: np.ndarray, out: np.ndarray, fast: Way, slow: Way) -> None:
+    """Fill `out` by the `fast` way for rows without missing values, by the `slow` one for the others.
+
+    Neither the time nor the rounding of a row depends on the rows beside it.
+    """
+    if not _has_missing(X):
+        fast(X, out)
+        return
+    is_whole = np.isfinite(X).all(axis=1)
+    for rows, way in ((is_whole, fast), (~is_whole, slow)):
+        part = out[rows]
+        way(X[rows], part)
+        out[rows] = part
+
+
+# Arguments of the compiled loops
+
+
+def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.ndarray | None) -> tuple:
+    """Arguments of the loops of `softwood.loops.walk` for the tree whose nodes are this part of `nodes`."""
+    if widths is not None:
+        widths = np.ascontiguousarray(widths, dtype=np.float64)
+        if widths.shape != X.shape or np.any(widths < 0):
+            raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
+    left, depth = nodes.children_left[part], nodes.depth[part]
+    weights = None if nodes.weights is None else nodes.weights[part]
+    bounds = np.zeros((2, nodes.n_features))  # scratch space from here on: bounds, frames, a row's nodes and shares
+    bounds[1] = 1.0
+    height = int(depth.max()) + 1
+    return (
+        X, left, nodes.children_right[part], nodes.gate[part], nodes.feature[part], nodes.threshold[part],
+        nodes.missing_left[part], nodes.width[part], nodes.blend[part], nodes.bias[part], weights, nodes.kernel[part],
+        nodes.shapes.edges, nodes.shapes.cdfs, widths, nodes.cutoff, bounds, np.empty((height, 4)),
+        np.empty(height, np.int32), np.empty(len(left), np.int32), np.empty(len(left)),
+    )  # fmt: skip
+
+
+def kernel_scratch(n_nodes: int) -> tuple[np.ndarray, ...]:
+    """Scratch space of `softwood.loops.predict.add_kernel_trees` for trees of up to `n_nodes` nodes."""
+    capacity = max(2 * n_nodes, 64 * _BATCH)  # one row has room in any case
+    return (
+        np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
+        np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),
+    )  # fmt: skip
