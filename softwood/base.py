@@ -180,6 +180,19 @@ class BatchEstimator(TreeEstimator):
         self.columns_ = columns
         return matrix, targets, weights, rows
 
+    def _read_validation_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray] | None:
+        """Encoded matrix and weights of the rows that the user gave to validate on; None if there are none."""
+        if (X is None) != (y is None):
+            raise ValueError("X_val and y_val must be given together.")
+        if X is None:
+            if sample_weight is not None:
+                raise ValueError("sample_weight_val is given without X_val and y_val.")
+            return None
+        matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
+        if len(matrix) != len(y):
+            raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
+        return matrix, read_weights(sample_weight, len(matrix), "sample_weight_val")
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassifierBase(ClassifierMixin, TreeEstimator):

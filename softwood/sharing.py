@@ -67,7 +67,14 @@ def add_raw(
     """
 
     def walk(rows: np.ndarray, part: np.ndarray) -> None:
-        _walk(nodes, offsets, output, trees, rows, widths, part)
+        """The loop that reads everything: all kinds of gates, missing values, and widths of cells."""
+        from softwood.loops.walk import predict_rows
+
+        for tree in trees:
+            own = slice(int(offsets[tree]), int(offsets[tree + 1]))
+            found = np.zeros((len(rows), nodes.value.shape[1]))
+            predict_rows(*walk_arguments(nodes, own, rows, widths), nodes.value[own], found)
+            part[:, output[tree] : output[tree] + found.shape[1]] += found
 
     def crisp(rows: np.ndarray, part: np.ndarray) -> None:
         from softwood.loops.predict import add_crisp_trees
@@ -87,25 +94,6 @@ def add_raw(
         walk(X, out)
     else:
         _each_its_way(X, out, crisp if nodes.is_crisp else kernel, walk)
-
-
-def _walk(
-    nodes: NodeArrays,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    trees: np.ndarray,
-    X: np.ndarray,
-    widths: np.ndarray | None,
-    out: np.ndarray,
-) -> None:
-    """`add_raw` by the loop that reads everything: all kinds of gates, missing values, and widths of cells."""
-    from softwood.loops.walk import predict_rows
-
-    for tree in trees:
-        part = slice(int(offsets[tree]), int(offsets[tree + 1]))
-        found = np.zeros((len(X), nodes.value.shape[1]))
-        predict_rows(*walk_arguments(nodes, part, X, widths), nodes.value[part], found)
-        out[:, output[tree] : output[tree] + found.shape[1]] += found
 
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:

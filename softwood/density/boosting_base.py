@@ -13,8 +13,6 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.base import read_weights
-from softwood.columns import read_table
 from softwood.density.bagging import draws_of
 from softwood.density.binning import Bins, bin_features
 from softwood.density.choosing import best_of
@@ -149,16 +147,10 @@ class KernelBoosting(KernelModel):
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
     ) -> BoostingData | None:
         """Rows that the user gave to validate on; None if there are none."""
-        if (X is None) != (y is None):
-            raise ValueError("X_val and y_val must be given together.")
-        if X is None:
-            if sample_weight is not None:
-                raise ValueError("sample_weight_val is given without X_val and y_val.")
+        rows = self._read_validation_rows(X, y, sample_weight)
+        if rows is None:
             return None
-        matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
-        if len(matrix) != len(y):
-            raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
-        weights = read_weights(sample_weight, len(matrix), "sample_weight_val")
+        matrix, weights = rows
         given = read_classes(y) if isinstance(targets, ClassTargets) else read_reals(y, np.ones(len(matrix)))
         if isinstance(targets, ClassTargets) and isinstance(given, ClassTargets):
             given = given.numbered_as(targets.classes, "y_val")

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softwood.base import BatchEstimator, read_weights
-from softwood.columns import read_table
+from softwood.base import BatchEstimator
 from softwood.gradient.data import (
     LearningSet,
     Scaling,
@@ -89,15 +88,12 @@ class GradientModel(BatchEstimator):
         self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any, fraction: float
     ) -> Training:
         """Training and validation rows: those given, or a part of the training rows."""
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val must be given together.")
-        if X_val is None and sample_weight_val is not None:
-            raise ValueError("sample_weight_val is given without X_val and y_val.")
         matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        given = self._read_validation_rows(X_val, y_val, sample_weight_val)
         outputs = outputs_of(targets)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         rng = np.random.default_rng([seed, 0])
-        if X_val is None:
+        if given is None:
             labels = None if isinstance(targets, RealTargets) else _labels(outputs)
             (rows, weights), (held_out, validation_weights) = divide_rows(weights, labels, fraction, rng)
             validation_mass = float(validation_weights.sum())
@@ -107,7 +103,7 @@ class GradientModel(BatchEstimator):
         else:
             rows = rng.permutation(len(matrix))
             weights = weights[rows]
-            validation = self._read_validation(X_val, y_val, sample_weight_val, targets, rng)
+            validation = self._with_outputs(*given, y_val, targets, rng)
             validation_mass = float(validation[2].sum())
         scaling = Scaling.of(matrix[rows], weights)
         self._scaling_ = scaling
@@ -119,7 +115,7 @@ class GradientModel(BatchEstimator):
             targets=targets,
             mass=float(weights.sum()),
             validation_mass=validation_mass,
-            is_given=X_val is not None,
+            is_given=given is not None,
             seed=seed,
         )
 
@@ -141,19 +137,15 @@ class GradientModel(BatchEstimator):
             raise ValueError("class_weight is zero for all classes of y.")
         return matrix[counts], targets.take(counts), weights[counts]
 
-    def _read_validation(
+    def _with_outputs(
         self,
-        X: Any,
+        matrix: np.ndarray,
+        weights: np.ndarray,
         y: Any,
-        sample_weight: Any,
         targets: ClassTargets | RealTargets,
         rng: np.random.Generator,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Rows given to validate on: encoded matrix, outputs and weights; equal rows as one, shuffled."""
-        matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
-        if len(matrix) != len(y):
-            raise ValueError(f"X_val has {len(matrix)} rows, but y_val has {len(y)}.")
-        weights = read_weights(sample_weight, len(matrix), "sample_weight_val")
         given: ClassTargets | RealTargets
         if isinstance(targets, RealTargets):
             reals = read_reals(y, np.ones(len(matrix)))
