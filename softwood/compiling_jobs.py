@@ -49,13 +49,20 @@ def _model(module: str, name: str, target: str, **parameters: Any) -> Any:
 
 
 def _read(model: Any, X: np.ndarray, **conditions: Any) -> None:
-    """Ask all that a fitted model answers, for whole rows and for rows with missing values."""
-    gaps = X[:_SOME].copy()
+    """Ask all that a fitted model answers: for whole rows, rows with missing values, and rows that are read-only."""
+    whole, gaps = X[:_SOME], X[:_SOME].copy()
     gaps[::2, 0] = np.nan
-    for rows in (X[:_SOME], gaps):
+    for rows in (whole, gaps, _locked(whole), _locked(gaps)):
         for method in ("predict", "predict_proba", "predict_largest", "memberships", "input_gradient"):
             if hasattr(model, method):
                 getattr(model, method)(rows, **conditions)
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """A copy that is read-only, as the arrays of data frames are: a type of its own to numba."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
 
 
 # Finished trees
@@ -115,7 +122,8 @@ def _kernel_model(
         settings = {**common, "splitter": splitter, "kernel": kernel}
         for way in ways:
             _read(_model(module, name, target, **settings, **way).fit(gaps, y, 1.0 + np.arange(len(y)) % 3), X)
-        _read(_model(module, name, target, **settings, prediction_kernel=None).fit(X, y), X)
+        model = _model(module, name, target, **settings, prediction_kernel=None)
+        _read(model.fit(_locked(X), y), X)
         if kernel != "box":
             errors = np.full(X.shape, 0.1)
             model = _model(module, name, target, **settings).fit(X, y, measurement_error=errors)
@@ -156,8 +164,9 @@ def _boosting(n_jobs: int, monotonic: bool) -> None:
         ("two classes", "target") if monotonic else ("two classes", "three classes", "target"), ways
     ):
         X, y = _table(target)
-        model = _model("softwood.density.boosting", "KernelBoosting", target, **common, **way)
-        _read(model.fit(X, y, 1.0 + np.arange(len(y)) % 3), X)
+        for rows in (X, _locked(X)):
+            model = _model("softwood.density.boosting", "KernelBoosting", target, **common, **way)
+            _read(model.fit(rows, y, 1.0 + np.arange(len(y)) % 3), X)
 
 
 _BOOSTING: dict[str, Callable[[], None]] = {
