@@ -145,21 +145,24 @@ def _each_its_way(X: np.ndarray, out: np.ndarray, fast: Way, slow: Way) -> None:
 
 def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.ndarray | None) -> tuple:
     """Arguments of the loops of `softwood.loops.walk` for the tree whose nodes are this part of `nodes`."""
+    from softwood.loops.walk import Nodes, Scratch
+
     if widths is not None:
         widths = np.ascontiguousarray(widths, dtype=np.float64)
         if widths.shape != X.shape or np.any(widths < 0):
             raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
-    left, depth = nodes.children_left[part], nodes.depth[part]
-    weights = None if nodes.weights is None else nodes.weights[part]
-    bounds = np.zeros((2, nodes.n_features))  # scratch space from here on: bounds, frames, a row's nodes and shares
-    bounds[1] = 1.0
-    height = int(depth.max()) + 1
-    return (
-        X, left, nodes.children_right[part], nodes.gate[part], nodes.feature[part], nodes.threshold[part],
-        nodes.missing_left[part], nodes.width[part], nodes.blend[part], nodes.bias[part], weights, nodes.kernel[part],
-        nodes.shapes.edges, nodes.shapes.cdfs, widths, nodes.cutoff, bounds, np.empty((height, 4)),
-        np.empty(height, np.int32), np.empty(len(left), np.int32), np.empty(len(left)),
+    left = nodes.children_left[part]
+    height, n_nodes = int(nodes.depth[part].max()) + 1, len(left)
+    tree = Nodes(
+        left, nodes.children_right[part], nodes.gate[part], nodes.feature[part], nodes.threshold[part],
+        nodes.missing_left[part], nodes.width[part], nodes.blend[part], nodes.bias[part], nodes.kernel[part],
+        nodes.shapes.edges, nodes.shapes.cdfs, float(nodes.cutoff),
     )  # fmt: skip
+    scratch = Scratch(
+        np.stack([np.zeros(nodes.n_features), np.ones(nodes.n_features)]), np.empty((height, 4)),
+        np.empty(height, np.int32), np.empty(n_nodes, np.int32), np.empty(n_nodes),
+    )  # fmt: skip
+    return X, tree, None if nodes.weights is None else nodes.weights[part], widths, scratch
 
 
 def kernel_scratch(n_nodes: int) -> tuple[np.ndarray, ...]:

@@ -3,14 +3,14 @@
 Arguments that recur
 --------------------
 points : (n, p) values, nan where missing
-left, right : (n_nodes,) children, -1 at leaves
-gate, feature, threshold, missing_left, width, blend, bias, kernel : (n_nodes,) see `softwood.tree.SoftTree`
+tree : `Nodes`;  scratch : `Scratch`
 weights : (n_nodes, p) of oblique gates; None if the tree has none
-edges, cdfs : tables of the kernel shapes
 cells : (n, p) half-widths of single cells in place of the nodes' (nan: the node's); or None
-frames, frame_nodes : scratch space for the open forks of a path, (depth, 4) and (depth, 2)
-bounds : (2, p) scratch space; the rows are 0 and 1 before and after each call
+
+Both of the latter are arguments of their own, for code behind ``if weights is not None`` is then not even compiled.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,44 @@ from softwood.loops.kernel import kernel_cdf, kernel_density
 
 # What is to be done with a fork when the branch below it is finished.
 GO_RIGHT, RESTORE_LOWER, RESTORE_UPPER, NOTHING = 0, 1, 2, 3
+
+
+class Nodes(NamedTuple):
+    """The arrays of a tree, as in `softwood.tree.SoftTree`; edges and cdfs are the tables of the kernel shapes.
+
+    Loops take them apart at their top: reading a field within a loop costs a count of references each time.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    gate: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    missing_left: np.ndarray
+    width: np.ndarray
+    blend: np.ndarray
+    bias: np.ndarray
+    kernel: np.ndarray
+    edges: np.ndarray
+    cdfs: np.ndarray
+    cutoff: float
+
+
+class Scratch(NamedTuple):
+    """Room for the way of one row through a tree.
+
+    Attributes
+    ----------
+    bounds : (2, p) the part of the kernel on each feature that is still in play; 0 and 1 before and after each row
+    frames, frame_nodes : (depth, 4) and (depth,) open forks of the path
+    nodes, shares : (n_nodes,) the nodes that the row reaches, and its share in each
+    """
+
+    bounds: np.ndarray
+    frames: np.ndarray
+    frame_nodes: np.ndarray
+    nodes: np.ndarray
+    shares: np.ndarray
 
 
 @compiled
@@ -61,16 +99,15 @@ def node_share(
 
 
 @compiled
-def visit(
-    points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
-):  # fmt: skip
+def visit(points, i, tree, weights, cells, scratch):
     """List the nodes that row `i` reaches, parents before children, with its share in each.
 
     Returns
     -------
     number of nodes reached
     """
+    left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, cutoff = tree
+    bounds, frames, frame_nodes, nodes, shares = scratch
     n = 0
     height = 0
     node = 0
@@ -143,17 +180,12 @@ def visit(
 
 
 @compiled
-def predict_rows(
-    points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, out,
-):  # fmt: skip
+def predict_rows(points, tree, weights, cells, scratch, value, out):
     """Add up shares of leaves times their values; `out` (n, n_outputs) is zeros."""
+    left, nodes, shares = tree.left, scratch.nodes, scratch.shares
     q = value.shape[1]
     for i in range(points.shape[0]):
-        n = visit(
-            points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-            cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
-        )  # fmt: skip
+        n = visit(points, i, tree, weights, cells, scratch)
         for k in range(n):
             node = nodes[k]
             if left[node] < 0:
@@ -162,16 +194,11 @@ def predict_rows(
 
 
 @compiled
-def member_rows(
-    points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, indptr, indices, data,
-):  # fmt: skip
+def member_rows(points, tree, weights, cells, scratch, indptr, indices, data):
     """Count the nodes that each row reaches (`indices` empty) or fill the sparse matrix of memberships."""
+    nodes, shares = scratch.nodes, scratch.shares
     for i in range(points.shape[0]):
-        n = visit(
-            points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-            cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
-        )  # fmt: skip
+        n = visit(points, i, tree, weights, cells, scratch)
         if indices.shape[0] == 0:
             indptr[i + 1] = n
         else:
@@ -181,15 +208,14 @@ def member_rows(
 
 
 @compiled
-def gradient_rows(
-    points, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    cells, cutoff, bounds, frames, frame_nodes, nodes, shares, value, parent, out,
-):  # fmt: skip
+def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
     """Derivative of the prediction with respect to the point, (n, n_outputs, p).
 
     The share of a leaf is a product, so its derivative is the share times the sum of the factors' logarithmic
     derivatives: one factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate.
     """
+    left, right, gate, feature, threshold, _, width, blend, bias, kernel, edges, cdfs, _ = tree
+    nodes, shares = scratch.nodes, scratch.shares
     p = points.shape[1]
     q = value.shape[1]
     ends = np.empty((2, p))  # distribution values at the ends of the leaf's interval
@@ -198,10 +224,7 @@ def gradient_rows(
     touched = np.empty(p, np.int64)
     is_touched = np.zeros(p, np.bool_)
     for i in range(points.shape[0]):
-        n = visit(
-            points, i, left, right, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-            cdfs, cells, cutoff, bounds, frames, frame_nodes, nodes, shares,
-        )  # fmt: skip
+        n = visit(points, i, tree, weights, cells, scratch)
         for k in range(n):
             leaf = nodes[k]
             if left[leaf] >= 0:
