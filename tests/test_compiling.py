@@ -7,6 +7,7 @@ import time
 from collections import Counter
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
 
 from softwood import compiling
 from softwood.cli import main
@@ -35,6 +36,17 @@ def end_or_work(family, kind):
     if kind == "that ends":
         os._exit(3)
     return Compiled(1, 0.5)
+
+
+class Lock:
+    def __init__(self, done):
+        self.done = done
+
+    def __enter__(self):
+        self.done.append("taken")
+
+    def __exit__(self, *error):
+        self.done.append("given back")
 
 
 class Terminal(io.StringIO):
@@ -122,6 +134,17 @@ def test_an_interrupt_ends_all_processes(tmp_path):
     assert "Interrupted" in err
     assert "Traceback" not in err
     assert not processes_of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["load", "save"])
+def test_the_cache_is_used_in_turn(name, monkeypatch):
+    """Two processes that save code of the same function at once would take the same number for it."""
+    done = []
+    for method in ("load", "save"):
+        monkeypatch.setattr(IndexDataCacheFile, method, lambda *arguments, method=method: done.append(method))
+    compiling._use_cache_in_turn(Lock(done))
+    getattr(IndexDataCacheFile, name)("the file", "a key")
+    assert done == ["taken", name, "given back"]
 
 
 def test_without_a_place_for_the_cache(capsys, monkeypatch):
