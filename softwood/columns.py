@@ -105,6 +105,7 @@ def read_table(
         else:
             names = _input_names(estimator, matrix.shape[1])
             _refuse_infinity(matrix, names)
+            matrix = np.require(matrix, requirements=["C", "W"])  # loops would be compiled again for a read-only one
             if columns is None:
                 every = np.arange(matrix.shape[1])
                 columns = Columns(names, every, (None,) * len(every), names, handle_unknown)

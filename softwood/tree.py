@@ -194,7 +194,7 @@ class NodeArrays:
     # Passing to the compiled loops
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.ascontiguousarray(X, dtype=np.float64)
+        X = np.require(X, np.float64, ["C", "W"])  # for a read-only one the loops would be compiled again
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
         return X

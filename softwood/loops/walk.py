@@ -110,7 +110,7 @@ def visit(points, i, tree, weights, cells, scratch):
     bounds, frames, frame_nodes, nodes, shares = scratch
     n = 0
     height = 0
-    node = 0
+    node = np.int64(0)  # a plain 0 would be a type of its own, and compile `node_share` again
     share = 1.0
     while True:
         nodes[n] = node
