@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measuring import TIME_IT, Data, blobs, compare, letter_like, machine, run_python, write_page
+from measuring import TIME_IT, Data, blobs, compare, letter_like, machine, merge_rows, run_python, write_page
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -258,7 +258,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*ROWS, "growth"], help="only these rows")
     parser.add_argument("--times", type=int, default=3, help="repetitions")
-    parser.add_argument("--write", type=Path, help="put the tables into this page, between its markers")
+    parser.add_argument(
+        "--write", type=Path, help="put the tables, or with --only the rows, between this page's markers"
+    )
     options = parser.parse_args()
     wanted = options.only or [*ROWS, "growth"]
     rows: list[dict] = []
@@ -275,7 +277,9 @@ def main() -> None:
             text += f"| {g['quantity']} | {g['ours']:.2f} | {g['peer']:.2f} | {taken} |\n"
     text += f"\n{machine()}\n"
     print("\n" + text)
-    if options.write:
+    if options.write and options.only:
+        merge_rows(options.write, "kernel_tree", table(rows).splitlines()[2:])
+    elif options.write:
         write_page(options.write, "kernel_tree", text)
 
 

@@ -81,6 +81,21 @@ def write_page(page: Path, name: str, text: str) -> None:
     page.write_text(new, encoding="utf-8")
 
 
+def merge_rows(page: Path, name: str, lines: list[str]) -> None:
+    """Put some rows into the first table between the markers of this name; others stay as they were measured before.
+
+    A row with the same first cell is replaced, a new one goes to the end of the table.
+    """
+    begin, end = f"<!-- {name} begins -->\n", f"<!-- {name} ends -->"
+    old = page.read_text(encoding="utf-8")
+    part = old[old.index(begin) + len(begin) : old.index(end)]
+    table, _, rest = part.partition("\n\n")
+    rows = {line.split("|")[1]: line for line in table.splitlines()}
+    rows |= {line.split("|")[1]: line for line in lines}
+    new = "\n".join(rows.values()) + "\n\n" + rest
+    page.write_text(old.replace(part, new), encoding="utf-8")
+
+
 def run_rows(
     name: str, description: str | None, peer: str, heading: str, rows: dict[str, Callable[[Path | None], list[str]]]
 ) -> None:
