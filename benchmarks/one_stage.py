@@ -84,7 +84,13 @@ def per_pass(n: int, p: int, depth: int, **parameters: float) -> float:
     taken = []
     for passes in (2, 12):
         model = OneStageTreeClassifier(
-            max_depth=depth, start="random", max_epochs=passes, patience=passes, warm_up=0, random_state=0, **parameters
+            max_depth=depth,
+            init="random",
+            max_iter=passes,
+            n_iter_no_change=passes,
+            warm_up=0,
+            random_state=0,
+            **parameters,
         )
         model.fit(X, y)
         taken.append(seconds(lambda m=model, X=X, y=y: m.fit(X, y), 3))
@@ -131,7 +137,7 @@ def row_fit(python: Path | None) -> list[str]:
 
 def row_depth(python: Path | None) -> list[str]:
     """How a pass grows with the depth, of trees that are not pruned."""
-    times = {depth: per_pass(4_600, 20, depth, architecture_rate=0.0) for depth in (3, 6, 9, 12)}
+    times = {depth: per_pass(4_600, 20, depth, architecture_learning_rate=0.0) for depth in (3, 6, 9, 12)}
     words = ", ".join(f"depth {depth}: {taken * 1e3:.1f} ms" for depth, taken in times.items())
     return [f"| pass, 4 600 × 20, without pruning | {words} | | nodes grow 8 × from line to line |"]
 

@@ -75,7 +75,7 @@ def row_peer(python: Path | None) -> list[str]:
                 f"| fit {name}: neural-trees | {peer[0]:.1f} s | score {peer[1]:.4f} | one row: `predict` "
                 f"{peer[2] * 1e6:.0f} µs |"
             )
-        for words, parameters in (("", {}), (", `min_improvement=0.03`", {"min_improvement": 0.03})):
+        for words, parameters in (("", {}), (", `min_gain=0.03`", {"min_gain": 0.03})):
             model = kind(random_state=0, **parameters)
             model.fit(X[:500], y[:500])  # compile
             fit = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 3)
@@ -115,7 +115,7 @@ def row_growth(python: Path | None) -> list[str]:
         (2_000, 20, 8), (8_000, 20, 8), (32_000, 20, 8), (8_000, 80, 8), (8_000, 20, 32), (8_000, 20, 128),
     ):  # fmt: skip
         X, y, _, _ = blobs(n, p, 2)
-        model = SoftTreeClassifier(random_state=0, max_leaf_nodes=leaves, min_improvement=0.0, refine=False)
+        model = SoftTreeClassifier(random_state=0, max_leaf_nodes=leaves, min_gain=0.0, refine=False)
         model.fit(X[:500], y[:500])
         taken = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 1)
         kept, tried = sum(trial["kept"] for trial in model.history_), len(model.history_)

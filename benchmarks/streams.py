@@ -108,7 +108,7 @@ def row_soft(_: Path | None) -> list[str]:
     rate = rate_in_blocks(published, X, y, 300_000)
     lines.append(line(f"the same, as published, {published.growth_.n_inner} of 127", rate, "", None, "", None))
     # A smooth step so wide that no row leaves it: all of the 255 nodes are visited, forward and backward.
-    complete = SmoothStepTreeClassifier(depth=7, gamma=1000.0, random_state=0)
+    complete = SmoothStepTreeClassifier(max_depth=7, gamma=1000.0, random_state=0)
     rate = rate_in_blocks(complete, X[:60_000], y[:60_000], 10_000)
     work = "complete soft tree, depth 7, every row in all 128 leaves (the worst case)"
     lines.append(line(work, rate, "", None, "", None))

@@ -248,7 +248,7 @@ def _generators() -> None:
         stream.take(300)
 
 
-_DESCENT = {"max_leaf_nodes": 3, "max_epochs": 2, "refine_epochs": 2}
+_DESCENT = {"max_leaf_nodes": 3, "max_iter": 2, "refine_max_iter": 2}
 
 # Families, and for each the kinds of problems; the commonest first, for the others share code with it.
 JOBS: dict[str, dict[str, Callable[[], None]]] = {
@@ -263,17 +263,18 @@ JOBS: dict[str, dict[str, Callable[[], None]]] = {
     "extra-trees": _kernel_jobs("softwood.density.forest", "KernelExtraTrees", _FOREST),
     "boosting": _BOOSTING,
     "soft-tree": _gradient_jobs(
-        "soft_tree", "SoftTree", _DESCENT, {**_DESCENT, "start": "random", "l1": 0.01, "l2": 0.01}
+        "soft_tree", "SoftTree", _DESCENT,
+        {**_DESCENT, "init": "random", "l1_regularization": 0.01, "l2_regularization": 0.01}
     ),
     "one-stage": _gradient_jobs(
         "one_stage", "OneStageTree",
-        *({"max_depth": 2, "max_epochs": 5, "architecture": mode} for mode in ("proximal", "joint", "gumbel")),
+        *({"max_depth": 2, "max_iter": 5, "architecture": mode} for mode in ("proximal", "joint", "gumbel")),
     ),
     "hoeffding": _stream_jobs("hoeffding", "HoeffdingTree", grace_period=50),
     "soft-hoeffding": _stream_jobs("soft_hoeffding", "SoftHoeffdingTree", random_state=0),
-    "budding": _gradient_jobs("budding", "BuddingTree", {"max_depth": 2, "max_epochs": 3}),
+    "budding": _gradient_jobs("budding", "BuddingTree", {"max_depth": 2, "max_iter": 3}),
     "end-to-end": _gradient_jobs(
-        "end_to_end", "EndToEndTree", {"max_depth": 2, "level_epochs": 2, "max_epochs": 3}
+        "end_to_end", "EndToEndTree", {"max_depth": 2, "level_max_iter": 2, "max_iter": 3}
     ),
     "generators": {"streams": _generators},
     "kernel-forest": {
@@ -284,9 +285,9 @@ JOBS: dict[str, dict[str, Callable[[], None]]] = {
         ),
     },
     "one-stage-forest": _gradient_jobs(
-        "one_stage_forest", "OneStageForest", {"n_estimators": 2, "max_depth": 2, "tree_parameters": {"max_epochs": 3}}
+        "one_stage_forest", "OneStageForest", {"n_estimators": 2, "max_depth": 2, "tree_parameters": {"max_iter": 3}}
     ),
-    "smooth-step": _stream_jobs("smooth_step", "SmoothStepTree", depth=2, random_state=0),
+    "smooth-step": _stream_jobs("smooth_step", "SmoothStepTree", max_depth=2, random_state=0),
     "discriminant": _gradient_jobs("discriminant", "LinearDiscriminantTree", {}),
 }  # fmt: skip
 

@@ -6,16 +6,16 @@ from sklearn.base import is_classifier
 import softwood
 
 SMALL = {
-    "BuddingTree": {"max_depth": 3, "max_epochs": 5},
-    "EndToEndTree": {"max_depth": 2, "level_epochs": 2, "max_epochs": 4},
+    "BuddingTree": {"max_depth": 3, "max_iter": 5},
+    "EndToEndTree": {"max_depth": 2, "level_max_iter": 2, "max_iter": 4},
     "KernelBoosting": {"max_iter": 5, "min_mass": 3.0},
     "KernelExtraTrees": {"n_estimators": 4},
     "KernelForest": {"n_estimators": 4},
     "KernelTree": {},
     "LinearDiscriminantTree": {},
-    "OneStageForest": {"n_estimators": 3, "max_depth": 2, "tree_parameters": {"max_epochs": 4}},
-    "OneStageTree": {"max_depth": 3, "max_epochs": 5},
-    "SoftTree": {"max_leaf_nodes": 3, "refine_epochs": 3},
+    "OneStageForest": {"n_estimators": 3, "max_depth": 2, "tree_parameters": {"max_iter": 4}},
+    "OneStageTree": {"max_depth": 3, "max_iter": 5},
+    "SoftTree": {"max_leaf_nodes": 3, "refine_max_iter": 3},
 }
 
 ESTIMATORS = [name for name in softwood.__all__ if name.endswith(("Classifier", "Regressor"))]

@@ -13,7 +13,7 @@ ESTIMATORS = [
     for name in module.__all__
     if name.endswith(("Classifier", "Regressor"))
 ]
-SMALL = {"n_estimators": 3, "max_iter": 5, "max_depth": 2, "max_epochs": 3, "random_state": 0}
+SMALL = {"n_estimators": 3, "max_iter": 5, "max_depth": 2, "random_state": 0}
 
 
 def small(model_class, **parameters):

@@ -23,9 +23,9 @@ from softwood.compiling import _n_compiled
 
 X = np.asfortranarray(np.random.default_rng(1).normal(size=(90, 5)).astype(np.float32))
 y = np.array(["ant", "bee"])[(X[:, 0] > X[:, 1]).astype(int)]
-tree = BuddingTreeClassifier(max_depth=3, max_epochs=2, random_state=0).fit(X, y)
+tree = BuddingTreeClassifier(max_depth=3, max_iter=2, random_state=0).fit(X, y)
 tree.predict(X), tree.predict_proba(X), tree.memberships(X), tree.input_gradient(X)
-tree = EndToEndTreeRegressor(max_depth=2, level_epochs=1, max_epochs=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
+tree = EndToEndTreeRegressor(max_depth=2, level_max_iter=1, max_iter=2, random_state=0).fit(X, X[:, 0] * X[:, 1])
 tree.predict(X), tree.apply(X)
 print(_n_compiled())
 """

@@ -40,8 +40,8 @@ FIELDS = ("data_set", "column", "replication", "half", "score", "nodes", "second
 
 # As near to the paper as its text allows: the run and the growth by its rules, its start, its step halving.
 AS_PUBLISHED = {
-    "select": "training", "growth": "depth", "min_improvement": 0.0, "step_decay": 1.0, "patience": 25,
-    "start": "paper", "refine": False,
+    "select": "training", "growth": "depth", "min_gain": 0.0, "learning_rate_decay": 1.0, "n_iter_no_change": 25,
+    "init": "paper", "refine": False,
 }  # fmt: skip
 
 

@@ -38,8 +38,8 @@ ST, ST_BIAS = "ST", "ST with a bias"
 ALONE: dict[str, dict[str, Any]] = {
     "as published": {},
     "bias in the gates": {"bias": True},
-    "gates begin as their tests (with a bias)": {"bias": True, "gate_start": 0.5},
-    "new leaves from class shares": {"leaf_start": 1.0},
+    "gates begin as their tests (with a bias)": {"bias": True, "gate_init": 0.5},
+    "new leaves from class shares": {"leaf_init": 1.0},
     "statistics weighted by share": {"weigh_by_share": True, "min_share": 0.02},
     "early splits (tau 1, grace 100)": {"tau": 1.0, "grace_period": 100},
     "alpha 0.5": {"alpha": 0.5},

@@ -117,7 +117,7 @@ class KernelBoosting(KernelModel):
                 train, validation = _rows_of(train, ~is_held_out), _rows_of(train, is_held_out)
                 targets, rows = targets.take(kept), rows[kept]
         if validation is None or (is_given and self.early_stopping is False):
-            rules = replace(rules, patience=None)
+            rules = replace(rules, n_iter_no_change=None)
         data = self._prepare(train.matrix, targets, train.weights, rows, len(np.asarray(y)), None, "squared_error")
         if len(common_errors(data.errors)) < len(data.errors):
             raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
@@ -185,7 +185,7 @@ class KernelBoosting(KernelModel):
             ),
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
             subsample=check_number(self, "subsample", self.subsample, low=0.0, open_low=True, high=1.0),
-            patience=self.n_iter_no_change,
+            n_iter_no_change=self.n_iter_no_change,
             tol=check_number(self, "tol", self.tol, low=0.0),
         )
 
@@ -260,7 +260,7 @@ class KernelBoosting(KernelModel):
             return 0.0
         n_rounds = min(rules.n_rounds, AUTO_ROUNDS)
         rate = min(rules.learning_rate * rules.n_rounds / n_rounds, max(rules.learning_rate, 0.3))
-        rules = replace(rules, n_rounds=n_rounds, learning_rate=rate, patience=self.n_iter_no_change)
+        rules = replace(rules, n_rounds=n_rounds, learning_rate=rate, n_iter_no_change=self.n_iter_no_change)
         prepared = [(part, held_out, self._bins_of(part)) for part, held_out in parts]
         tried: dict[float, float] = {}
         for scale in AUTO_GRID:
@@ -281,7 +281,7 @@ class KernelBoosting(KernelModel):
     # The finished model
 
     def _keep(self, result: Boosted, rules: BoostingRules, data: TrainingData, unit: float) -> None:
-        n_rounds = max(1, result.n_rounds if rules.patience is None else result.best_round)
+        n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
         n_trees = n_rounds * self._loss_.n_scores
         self.n_iter_ = n_rounds
         self.train_score_ = -np.array(result.train_losses)

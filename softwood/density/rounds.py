@@ -40,7 +40,8 @@ class BoostingRules:
     ----------
     decay : factor of the bandwidth from one round to the next
     subsample : part of the rows for each round;  n_features : features drawn for each tree
-    patience, tol : stop after so many rounds in which the validation loss falls by no more than `tol`; None: never
+    n_iter_no_change, tol : stop after so many rounds in which the validation loss falls by no more than `tol`; None:
+        never
     read : predictions (n,) of a grown tree for rows (n, p), if it will not be read as it was grown
     """
 
@@ -50,7 +51,7 @@ class BoostingRules:
     decay: float = 1.0
     subsample: float = 1.0
     n_features: int | None = None
-    patience: int | None = None
+    n_iter_no_change: int | None = None
     tol: float = 0.0
     read: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
 
@@ -158,9 +159,9 @@ _NONE = np.empty(0)
 def _has_stalled(result: Boosted, rules: BoostingRules) -> bool:
     """Whether none of the last rounds was better than what came before."""
     losses = result.validation_losses
-    if rules.patience is None or len(losses) <= rules.patience:
+    if rules.n_iter_no_change is None or len(losses) <= rules.n_iter_no_change:
         return False
-    return min(losses[-rules.patience :]) > min(losses[: -rules.patience]) - rules.tol
+    return min(losses[-rules.n_iter_no_change :]) > min(losses[: -rules.n_iter_no_change]) - rules.tol
 
 
 def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:

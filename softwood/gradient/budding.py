@@ -28,8 +28,8 @@ class _Rules(NamedTuple):
 
     depth: int
     batch: int
-    max_epochs: int
-    patience: int
+    max_iter: int
+    n_iter_no_change: int
     rate: float
     bud_rate: float
     split_cost: float
@@ -113,11 +113,11 @@ class _BuddingTree(ValidatedTree):
 
     max_depth: int = 6
     learning_rate: float = 0.01
-    bud_rate: float = 0.5
+    bud_learning_rate: float = 0.5
     split_cost: float = 0.001
     batch_size: int = 32
-    max_epochs: int = 200
-    patience: int = 15
+    max_iter: int = 200
+    n_iter_no_change: int = 15
     verbose: int = 0
 
     def _check_parameters(self) -> _Rules:
@@ -125,10 +125,10 @@ class _BuddingTree(ValidatedTree):
         return _Rules(
             depth=check_count(self, "max_depth", self.max_depth, high=16),
             batch=check_count(self, "batch_size", self.batch_size),
-            max_epochs=check_count(self, "max_epochs", self.max_epochs),
-            patience=check_count(self, "patience", self.patience),
+            max_iter=check_count(self, "max_iter", self.max_iter),
+            n_iter_no_change=check_count(self, "n_iter_no_change", self.n_iter_no_change),
             rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
-            bud_rate=check_number(self, "bud_rate", self.bud_rate, low=0.0, open_low=True),
+            bud_rate=check_number(self, "bud_learning_rate", self.bud_learning_rate, low=0.0, open_low=True),
             split_cost=check_number(self, "split_cost", self.split_cost, low=0.0),
         )
 
@@ -142,7 +142,7 @@ class _BuddingTree(ValidatedTree):
         self.history_: list[dict[str, Any]] = []
         best, since = (buds.loss(data.validation), buds.grown()), 0
         try:
-            for epoch in range(rules.max_epochs):
+            for epoch in range(rules.max_iter):
                 buds.run_pass(data.train, rules, work, rng)
                 loss = buds.loss(data.validation)
                 self.history_.append(
@@ -156,7 +156,7 @@ class _BuddingTree(ValidatedTree):
                 since += 1
                 if loss < best[0]:
                     best, since = (loss, buds.grown()), 0
-                elif since >= rules.patience:
+                elif since >= rules.n_iter_no_change:
                     break
         finally:
             self.tree_ = finish(best[1], data.train, data.mass, data.link, data.scaling, data.targets)
@@ -175,13 +175,13 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     max_depth : int, default=6
     learning_rate : float, default=0.01
         Of Adam, for gates and values.
-    bud_rate : float, default=0.5
+    bud_learning_rate : float, default=0.5
         Step of the buds.
     split_cost : float, default=0.001
         Price of a bud, in loss.
     batch_size : int, default=32
-    max_epochs : int, default=200
-    patience : int, default=15
+    max_iter : int, default=200
+    n_iter_no_change : int, default=15
         Passes without a smaller validation loss that end the training.
     validation_fraction : float, default=0.25
         Part of the rows that says when to stop, unless `fit` is given rows for it.

@@ -27,9 +27,9 @@ class _Rules(NamedTuple):
     """How the tree is trained; see the parameters of `EndToEndTreeClassifier`."""
 
     depth: int
-    level_epochs: int
-    max_epochs: int
-    patience: int
+    level_max_iter: int
+    max_iter: int
+    n_iter_no_change: int
     rate: float
     steepness: float
     prior: float
@@ -92,18 +92,18 @@ class _EndToEndTree(ValidatedTree):
 
     max_depth: int = 6
     learning_rate: float = 0.01
-    level_epochs: int = 10
-    max_epochs: int = 60
+    level_max_iter: int = 10
+    max_iter: int = 60
     steepness: float = 20.0
-    patience: int = 15
+    n_iter_no_change: int = 15
     prior: float = 1.0
 
     def _check_parameters(self) -> _Rules:
         return _Rules(
             depth=check_count(self, "max_depth", self.max_depth, high=12),
-            level_epochs=check_count(self, "level_epochs", self.level_epochs),
-            max_epochs=check_count(self, "max_epochs", self.max_epochs),
-            patience=check_count(self, "patience", self.patience),
+            level_max_iter=check_count(self, "level_max_iter", self.level_max_iter),
+            max_iter=check_count(self, "max_iter", self.max_iter),
+            n_iter_no_change=check_count(self, "n_iter_no_change", self.n_iter_no_change),
             rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
             steepness=check_number(self, "steepness", self.steepness, low=1.0),
             prior=check_number(self, "prior", self.prior, low=0.0, open_low=True),
@@ -116,7 +116,7 @@ class _EndToEndTree(ValidatedTree):
         try:
             for level in range(rules.depth):
                 n_gates = 2 ** (level + 1) - 1
-                model.run(n_gates, 2**level - 1, np.ones(rules.level_epochs), rules.rate)
+                model.run(n_gates, 2**level - 1, np.ones(rules.level_max_iter), rules.rate)
                 tree = model.staged(n_gates)
             assert tree is not None
             _anneal(tree, model, validation, rules)
@@ -147,11 +147,11 @@ def _anneal(tree: StagedTree, model: _Expectation, validation: LearningSet, rule
         since += 1
         if loss < best[0]:
             best[:], since = [loss, model.gates.copy()], 0
-        return since >= rules.patience
+        return since >= rules.n_iter_no_change
 
     try:
         after()
-        model.run(n_gates, 0, np.geomspace(1.0, rules.steepness, rules.max_epochs), rules.rate, after)
+        model.run(n_gates, 0, np.geomspace(1.0, rules.steepness, rules.max_iter), rules.rate, after)
     finally:
         tree.gates = best[1]
 
@@ -179,13 +179,13 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
     max_depth : int, default=6
     learning_rate : float, default=0.01
         Of Adam, for the gates.
-    level_epochs : int, default=10
+    level_max_iter : int, default=10
         Passes for each new level.
-    max_epochs : int, default=60
+    max_iter : int, default=60
         Passes of all gates together.
     steepness : float, default=20.0
         Factor of the gates in the last of these passes; it is 1 in the first.
-    patience : int, default=15
+    n_iter_no_change : int, default=15
         Passes without a smaller validation loss that end the training.
     prior : float, default=1.0
         The value of a node is the mean of its rows and of so many rows with its parent's value.

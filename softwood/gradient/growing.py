@@ -33,18 +33,18 @@ PRIOR_ROWS = 0.5
 class SoftRules:
     """How a soft tree is grown; see the parameters of `SoftTreeClassifier`."""
 
-    start: str = "hard"
-    start_slope: float = 1.0
-    step: float = 1.0
-    n_steps: int = 6
-    step_decay: float = 0.9
-    max_epochs: int = 25
-    patience: int = 5
+    init: str = "hard"
+    init_slope: float = 1.0
+    learning_rate: float = 1.0
+    n_learning_rates: int = 6
+    learning_rate_decay: float = 0.9
+    max_iter: int = 25
+    n_iter_no_change: int = 5
     select: str = "validation"
     growth: str = "breadth"
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
-    min_improvement: float = 0.01
+    min_gain: float = 0.01
     l1: float = 0.0
     l2: float = 0.0
 
@@ -182,7 +182,7 @@ def grow_soft_tree(
             continue
         validation_shares, trial = grower.read(validation, validation_rest, leaf.validation_path, run)
         after = loop.mean_loss(validation.targets, validation.weights, link, trial)
-        is_kept = after < loss * (1.0 - rules.min_improvement)
+        is_kept = after < loss * (1.0 - rules.min_gain)
         shares, now = grower.read(train, rest, leaf.path, run)
         tree.history.append({
             "node": leaf.node, "depth": leaf.depth, "step": run.step,
@@ -248,7 +248,7 @@ class _Grower:
                 return None
             judges = _Near.of(self.validation, validation_rest, leaf.validation_path, reached)
         best: _Run | None = None
-        step, n_runs, n_vain = rules.step, 0, 0
+        step, n_runs, n_vain = rules.learning_rate, 0, 0
         for _ in range(MOST_HALVINGS):
             run = self._descend(leaf.node, near, judges, begin, step)
             step *= 0.5
@@ -258,7 +258,7 @@ class _Grower:
             n_vain += 1
             if run.loss < (np.inf if best is None else best.loss):
                 best, n_vain = run, 0
-            if n_runs == rules.n_steps or n_vain == VAIN_RUNS:
+            if n_runs == rules.n_learning_rates or n_vain == VAIN_RUNS:
                 break
         return best
 
@@ -279,11 +279,11 @@ class _Grower:
         length, since = step, 0
         everything = np.arange(len(train))
         number = min(len(train), PASS_ROWS)
-        for epoch in range(rules.max_epochs):
+        for epoch in range(rules.max_iter):
             chosen = visits(everything, train.weights, number, epoch * number, rng)
             length = loop.descend(
                 train.points, train.targets, near.rest, near.path, chosen, self.link, length,
-                rules.step_decay ** (1.0 / len(chosen)), rules.l1, rules.l2, gate, values, self.scratch,
+                rules.learning_rate_decay ** (1.0 / len(chosen)), rules.l1, rules.l2, gate, values, self.scratch,
             )  # fmt: skip
             loss = loop.split_loss(
                 judges.rows.points, judges.rows.targets, judges.rows.weights, judges.rest, judges.path, self.link, gate,
@@ -294,7 +294,7 @@ class _Grower:
             since += 1
             if loss < best.loss and np.any(gate[:-1]):  # penalties may leave nothing of a gate
                 best, since = _Run(loss, gate.copy(), values.copy(), step), 0
-            elif since >= rules.patience:
+            elif since >= rules.n_iter_no_change:
                 break
         return best
 
@@ -303,7 +303,7 @@ class _Grower:
         train, rules = self.train, self.rules
         d = train.points.shape[1]
         gate = np.zeros(d + 1)
-        if rules.start == "random":
+        if rules.init == "random":
             if not np.ptp(train.points[masses > 0.0], axis=0).any():
                 return None
             rng = np.random.default_rng([self.seed, node, 0])
@@ -313,9 +313,9 @@ class _Grower:
         feature, threshold = loop.best_test(train.points, train.targets, masses, self.orders)
         if feature < 0:
             return None
-        gate[feature] = -rules.start_slope
+        gate[feature] = -rules.init_slope
         # The paper has the bias 1 whatever the threshold is; a gate centred on the split is what it must mean.
-        gate[d] = 1.0 if rules.start == "paper" else rules.start_slope * threshold
+        gate[d] = 1.0 if rules.init == "paper" else rules.init_slope * threshold
         goes_left = train.points[:, feature] <= threshold
         values = [
             leaf_values(part @ train.targets, part.sum(), self.link)

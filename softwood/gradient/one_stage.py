@@ -36,17 +36,17 @@ class _OneStageTree(ValidatedTree):
 
     architecture: str = "proximal"
     max_depth: int = 6
-    start: str = "fitted"
+    init: str = "fitted"
     learning_rate: float = 0.01
     batch_size: int = 32
-    max_epochs: int = 200
-    patience: int = 15
+    max_iter: int = 200
+    n_iter_no_change: int = 15
     warm_up: int = 3
-    architecture_rate: float = 0.5
+    architecture_learning_rate: float = 0.5
     split_cost: float = 0.001
     prior: float = 5.0
-    l1: float = 0.0
-    l2: float = 0.0
+    l1_regularization: float = 0.0
+    l2_regularization: float = 0.0
     warm_start: bool = False
     verbose: int = 0
 
@@ -101,16 +101,19 @@ class _OneStageTree(ValidatedTree):
         rules: dict[str, Any] = {
             "architecture": check_choice(self, "architecture", self.architecture, tuple(MODES)),
             "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, high=16),
-            "start": check_choice(self, "start", self.start, ("fitted", "random")),
+            "init": check_choice(self, "init", self.init, ("fitted", "random")),
             "rate": check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
             "batch": check_integer(self, "batch_size", self.batch_size, low=1),
-            "max_epochs": check_integer(self, "max_epochs", self.max_epochs, low=1),
-            "patience": check_integer(self, "patience", self.patience, low=1),
+            "max_iter": check_integer(self, "max_iter", self.max_iter, low=1),
+            "n_iter_no_change": check_integer(self, "n_iter_no_change", self.n_iter_no_change, low=1),
             "warm_up": check_integer(self, "warm_up", self.warm_up, low=0),
             "prior": check_number(self, "prior", self.prior, low=0.0, open_low=True),
         }
-        for name in ("architecture_rate", "split_cost", "l1", "l2"):
+        for name in ("architecture_learning_rate", "split_cost"):
             rules[name] = check_number(self, name, getattr(self, name), low=0.0)
+        for name in ("l1", "l2"):
+            public = f"{name}_regularization"
+            rules[name] = check_number(self, public, getattr(self, public), low=0.0)
         return StageRules(**rules)
 
     def _tell(self) -> Callable[[dict[str, Any]], None] | None:
@@ -203,25 +206,25 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
         How the shape is found: by proximal steps on validation rows; on the training rows with all else, and no
         validation rows; or sampled, on validation rows.
     max_depth : int, default=6
-    start : "fitted" or "random", default="fitted"
+    init : "fitted" or "random", default="fitted"
         First gates: at each node a linear fit or a test of one column, whichever divides better; or random numbers, as
         in the paper.
     learning_rate : float, default=0.01
         Of Adam, for the gates.
     batch_size : int, default=32
-    max_epochs : int, default=200
-    patience : int, default=15
+    max_iter : int, default=200
+    n_iter_no_change : int, default=15
         Passes without a smaller validation loss that end the training.
     warm_up : int, default=3
         Passes before the shape is trained: gates that know nothing would prune everything.
-    architecture_rate : float, default=0.5
+    architecture_learning_rate : float, default=0.5
         Step of the shape.
     split_cost : float, default=0.001
         Price of a split in the loss that trains the shape, the halved squared error of class shares or of the target
         in standard deviations.
     prior : float, default=5.0
         The value of a node is the mean of its rows and of so many rows with its parent's value.
-    l1, l2 : float, default=0.0
+    l1_regularization, l2_regularization : float, default=0.0
         Penalties on the weights of gates.
     validation_fraction : float, default=0.25
         Part of the rows that trains the shape, unless `fit` is given rows for it.

@@ -27,7 +27,7 @@ __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
 class _OneStageForest(GradientModel):
     """What classifier and regressor share."""
 
-    n_estimators: int = 20
+    n_estimators: int = field(default=20, kw_only=False)
     max_depth: int = 6
     tree_parameters: dict[str, Any] | None = None
     n_jobs: int | None = None

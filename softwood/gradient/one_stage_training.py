@@ -27,13 +27,13 @@ class StageRules:
 
     architecture: str = "proximal"
     max_depth: int = 6
-    start: str = "fitted"
+    init: str = "fitted"
     rate: float = 0.01
     batch: int = 32
-    max_epochs: int = 200
-    patience: int = 15
+    max_iter: int = 200
+    n_iter_no_change: int = 15
     warm_up: int = 3
-    architecture_rate: float = 0.5
+    architecture_learning_rate: float = 0.5
     split_cost: float = 0.001
     prior: float = 5.0
     l1: float = 0.0
@@ -96,7 +96,7 @@ class StagedTree:
 def first_tree(train: LearningSet, validation: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
     """The tree before training: all nodes split."""
     d, q = train.points.shape[1], train.targets.shape[1]
-    if rules.start == "random":
+    if rules.init == "random":
         gates = random_start(rules.max_depth, d, np.random.default_rng([seed, 3]))
     else:
         gates = fitted_start(train, validation, is_class, rules.max_depth)
@@ -149,8 +149,8 @@ def train_one_stage(
     n_before = len(tree.history)
     best, since = (enter(n_before), tree.gates.copy(), tree.gamma.copy(), tree.alive.copy()), 0
     try:
-        for epoch in range(rules.max_epochs):
-            gamma_rate = rules.architecture_rate if epoch >= rules.warm_up else 0.0
+        for epoch in range(rules.max_iter):
+            gamma_rate = rules.architecture_learning_rate if epoch >= rules.warm_up else 0.0
             loop.train_pass(
                 train.points, train.targets, train.weights, rng.permutation(len(train)), validation.points,
                 validation.targets, validation.weights, rng.permutation(len(validation)), rules.batch, mode, tree.gates,
@@ -163,7 +163,7 @@ def train_one_stage(
             since += 1
             if loss < best[0]:
                 best, since = (loss, tree.gates.copy(), tree.gamma.copy(), tree.alive.copy()), 0
-            elif since >= rules.patience:
+            elif since >= rules.n_iter_no_change:
                 break
     finally:
         _, tree.gates, tree.gamma, tree.alive = best

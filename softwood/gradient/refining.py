@@ -26,9 +26,9 @@ OLD_VALUE_ROWS = 1.0
 class RefineRules:
     """How long and how fast; see the parameters of `SoftTreeClassifier`."""
 
-    max_epochs: int = 200
+    max_iter: int = 200
     rate: float = 0.01
-    patience: int = 10
+    n_iter_no_change: int = 10
     l1: float = 0.0
     l2: float = 0.0
 
@@ -74,7 +74,7 @@ def refine(
     losses = [validation_loss()]
     n_steps = np.int64(0)
     best, since, rate, n_slower = losses[0], 0, rules.rate, 0
-    for epoch in range(rules.max_epochs):
+    for epoch in range(rules.max_iter):
         n_steps = loop.refine_pass(
             train.points, train.targets, train.weights, rng.permutation(n), BATCH, link, left, right, gates, values,
             rate, rules.l1, rules.l2, n_steps, scratch.shares, scratch.sides, scratch.outputs, scratch.error,
@@ -87,7 +87,7 @@ def refine(
         if losses[-1] < best:
             best, since = losses[-1], 0
             tree.gates, tree.values = list(gates.copy()), list(values.copy())
-        elif since >= rules.patience or not np.isfinite(losses[-1]):
+        elif since >= rules.n_iter_no_change or not np.isfinite(losses[-1]):
             if n_slower == TIMES_SLOWER:
                 break
             n_slower, since, rate = n_slower + 1, 0, rate / SLOW_DOWN

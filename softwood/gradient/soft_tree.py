@@ -25,24 +25,24 @@ __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 class _SoftTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    start: str = "hard"
-    start_slope: float = 1.0
-    step: float = 1.0
-    n_steps: int = 6
-    step_decay: float = 0.9
-    max_epochs: int = 25
-    patience: int = 5
+    init: str = "hard"
+    init_slope: float = 1.0
+    learning_rate: float = 1.0
+    n_learning_rates: int = 6
+    learning_rate_decay: float = 0.9
+    max_iter: int = 25
+    n_iter_no_change: int = 5
     select: str = "validation"
     validation_fraction: float = 0.2
     growth: str = "breadth"
     max_depth: int | None = None
     max_leaf_nodes: int | None = None
-    min_improvement: float = 0.01
-    l1: float = 0.0
-    l2: float = 0.0
+    min_gain: float = 0.01
+    l1_regularization: float = 0.0
+    l2_regularization: float = 0.0
     refine: bool = True
-    refine_epochs: int = 200
-    refine_rate: float = 0.01
+    refine_max_iter: int = 200
+    refine_learning_rate: float = 0.01
     verbose: int = 0
 
     def _train(self, data: Training, rules: tuple[SoftRules, RefineRules]) -> None:
@@ -89,27 +89,31 @@ class _SoftTree(ValidatedTree):
         check_flag(self, "refine", self.refine)
         check_integer(self, "verbose", self.verbose, low=0)
         integers: dict[str, Any] = {
-            name: check_count(self, name, getattr(self, name)) for name in ("n_steps", "max_epochs", "patience")
+            name: check_count(self, name, getattr(self, name))
+            for name in ("n_learning_rates", "max_iter", "n_iter_no_change")
         }
         penalties: dict[str, Any] = {
-            name: check_number(self, name, getattr(self, name), low=0.0) for name in ("l1", "l2")
+            name: check_number(self, name, getattr(self, name), low=0.0)
+            for name in ("l1_regularization", "l2_regularization")
         }
         rules: dict[str, Any] = {
-            "start": check_choice(self, "start", self.start, ("hard", "paper", "random")),
-            "start_slope": check_number(self, "start_slope", self.start_slope, low=0.0, open_low=True),
-            "step": check_number(self, "step", self.step, low=0.0, open_low=True),
-            "step_decay": check_number(self, "step_decay", self.step_decay, low=0.0, open_low=True, high=1.0),
+            "init": check_choice(self, "init", self.init, ("hard", "paper", "random")),
+            "init_slope": check_number(self, "init_slope", self.init_slope, low=0.0, open_low=True),
+            "learning_rate": check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
+            "learning_rate_decay": check_number(
+                self, "learning_rate_decay", self.learning_rate_decay, low=0.0, open_low=True, high=1.0
+            ),
             "select": check_choice(self, "select", self.select, ("validation", "training")),
             "growth": check_choice(self, "growth", self.growth, ("breadth", "depth")),
             "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
             "max_leaf_nodes": check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
-            "min_improvement": check_number(self, "min_improvement", self.min_improvement, low=0.0, high=1.0),
+            "min_gain": check_number(self, "min_gain", self.min_gain, low=0.0, high=1.0),
         }
         refine_rules = RefineRules(
-            max_epochs=check_count(self, "refine_epochs", self.refine_epochs),
-            rate=check_number(self, "refine_rate", self.refine_rate, low=0.0, open_low=True),
-            l1=penalties["l1"],
-            l2=penalties["l2"],
+            max_iter=check_count(self, "refine_max_iter", self.refine_max_iter),
+            rate=check_number(self, "refine_learning_rate", self.refine_learning_rate, low=0.0, open_low=True),
+            l1=penalties["l1_regularization"],
+            l2=penalties["l2_regularization"],
         )
         return SoftRules(**rules, **integers, **penalties), refine_rules
 
@@ -154,20 +158,20 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
 
     Parameters
     ----------
-    start : "hard", "paper" or "random", default="hard"
+    init : "hard", "paper" or "random", default="hard"
         First gate of a split: centred on the best axis-aligned test; with the paper's bias of 1, whatever the threshold
         is; or small random numbers.
-    start_slope : float, default=1.0
+    init_slope : float, default=1.0
         Steepness of the first gate, per standard deviation.
     step : float, default=1.0
         Length of the first step of the first descent; each of the next descents begins with half of it.
-    n_steps : int, default=6
+    n_learning_rates : int, default=6
         Descents for a split, of which the best is kept. Two in a row that are no better end the search.
-    step_decay : float, default=0.9
+    learning_rate_decay : float, default=0.9
         Factor by which steps get shorter in a pass over the rows.
-    max_epochs : int, default=25
+    max_iter : int, default=25
         Passes of a descent.
-    patience : int, default=5
+    n_iter_no_change : int, default=5
         Passes without a better loss that end a descent.
     select : "validation" or "training", default="validation"
         The rows whose loss chooses among descents and passes. The paper chooses by training rows.
@@ -178,16 +182,16 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     max_depth : int, default=None
     max_leaf_nodes : int, default=None
         Growth ends when there are so many leaves.
-    min_improvement : float, default=0.01
+    min_gain : float, default=0.01
         A split stays if it lowers the validation loss by more than this part. The paper has 0, and larger trees.
-    l1, l2 : float, default=0.0
+    l1_regularization, l2_regularization : float, default=0.0
         Penalties on the weights of gates (not on biases), in units of standardised inputs; `l1` makes many of them 0.
     refine : bool, default=True
         After growth train all gates and values together, with Adam, as long as the validation loss falls; then, for
         real targets, fit the values to all rows, unless `fit` is given rows to validate on. Not in the paper.
-    refine_epochs : int, default=200
+    refine_max_iter : int, default=200
         Most passes of `refine`.
-    refine_rate : float, default=0.01
+    refine_learning_rate : float, default=0.01
         First learning rate of `refine`; it gets smaller when no pass is better any more.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.

@@ -24,7 +24,7 @@ DEEPEST = 12
 class _SmoothStepTree(SoftStreamTree):
     """What classifier and regressor share."""
 
-    depth: int = 7
+    max_depth: int = 7
     bias: bool = False
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
@@ -32,7 +32,7 @@ class _SmoothStepTree(SoftStreamTree):
         settings = soft_settings(self, new_settings(), is_class)
         settings[ALPHA] = 1.0
         settings[HAS_BIAS] = check_flag(self, "bias", self.bias)
-        depth = check_count(self, "depth", self.depth, high=DEEPEST)
+        depth = check_count(self, "max_depth", self.max_depth, high=DEEPEST)
         tree = (SoftClassTree if is_class else SoftRealTree)(settings, Limits(max_inner=0), n_features, n_outputs)
         tree.complete(depth, np.random.RandomState(seed))
         return tree
@@ -46,7 +46,7 @@ class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
 
     Parameters
     ----------
-    depth : of the tree, up to 12
+    max_depth : of the tree, up to 12
     gamma, learning_rate, bias, batch_size, scaler_memory, class_weight, categorical_features, random_state : see
         `SoftHoeffdingTreeClassifier`
 
@@ -54,7 +54,7 @@ class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     --------
     >>> from softwood.stream import SEA, SmoothStepTreeClassifier
     >>> X, y = SEA(seed=0).take(5_000)
-    >>> model = SmoothStepTreeClassifier(depth=5, random_state=0)
+    >>> model = SmoothStepTreeClassifier(max_depth=5, random_state=0)
     >>> model.partial_fit(X[:4000], y[:4000], classes=[0, 1]).score(X[4000:], y[4000:]) > 0.95
     True
     """
@@ -71,7 +71,7 @@ class SmoothStepTreeRegressor(_SmoothStepTree, StreamRegressorBase):
     >>> import numpy as np
     >>> from softwood.stream import SmoothStepTreeRegressor
     >>> X = np.random.default_rng(0).uniform(size=(5000, 3))
-    >>> model = SmoothStepTreeRegressor(depth=5, random_state=0).partial_fit(X, np.sin(6 * X[:, 0]))
+    >>> model = SmoothStepTreeRegressor(max_depth=5, random_state=0).partial_fit(X, np.sin(6 * X[:, 0]))
     >>> model.score(X, np.sin(6 * X[:, 0])) > 0.8
     True
     """

@@ -70,8 +70,8 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     min_share: float = 0.02
     weigh_by_share: bool = True
     bias: bool = True
-    gate_start: float = 0.5
-    leaf_start: float = 1.0
+    gate_init: float = 0.5
+    leaf_init: float = 1.0
     alpha_learning_rate: float = 0.003
     alpha_pull: float = 0.01
     recheck_period: float | None = None
@@ -84,13 +84,13 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         settings[STATISTICS_SHARE] = check_number(self, "min_share", self.min_share, low=0, high=1)
         settings[WEIGH_BY_SHARE] = check_flag(self, "weigh_by_share", self.weigh_by_share)
         settings[HAS_BIAS] = check_flag(self, "bias", self.bias)
-        settings[GATE_START] = check_number(self, "gate_start", self.gate_start, low=0)
+        settings[GATE_START] = check_number(self, "gate_init", self.gate_init, low=0)
         if settings[GATE_START] > 0 and not self.bias:
             raise ValueError(
-                f"The 'gate_start' parameter of {type(self).__name__} must be 0 if bias=False: a gate without a bias "
-                f"cannot agree with a test. Got {self.gate_start!r} instead."
+                f"The 'gate_init' parameter of {type(self).__name__} must be 0 if bias=False: a gate without a bias "
+                f"cannot agree with a test. Got {self.gate_init!r} instead."
             )
-        settings[VALUE_START] = check_number(self, "leaf_start", self.leaf_start, low=0)
+        settings[VALUE_START] = check_number(self, "leaf_init", self.leaf_init, low=0)
         settings[ALPHA_RATE] = check_number(self, "alpha_learning_rate", self.alpha_learning_rate, low=0)
         settings[PULL] = check_number(self, "alpha_pull", self.alpha_pull, low=0)
         recheck = self.recheck_period
@@ -135,8 +135,8 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     min_share : rows of which a leaf has no larger share do not enter its statistics (the paper's epsilon_s)
     weigh_by_share : whether rows enter the statistics with their share, or as a whole
     bias : whether gates have a bias
-    gate_start : slope of a new gate along its test, so that both agree; 0: small random weights
-    leaf_start : how much new leaves differ by the class shares on the sides of their test; 0: they begin alike
+    gate_init : slope of a new gate along its test, so that both agree; 0: small random weights
+    leaf_init : how much new leaves differ by the class shares on the sides of their test; 0: they begin alike
     alpha_learning_rate : of the alphas, which do not fall below 0.02; 0: they stay as they are
     alpha_pull : cost of a unit of alpha; larger values give more transparent trees
     recheck_period : weight after which the test of an inner node is compared with the best one, and replaced if it
@@ -183,8 +183,8 @@ AS_PUBLISHED = {
     "min_share": 0.25,
     "weigh_by_share": False,
     "bias": False,
-    "gate_start": 0.0,
-    "leaf_start": 0.1,
+    "gate_init": 0.0,
+    "leaf_init": 0.1,
     "alpha_learning_rate": 0.0,
     "alpha_pull": 0.0,
 }

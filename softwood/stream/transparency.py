@@ -156,7 +156,7 @@ def important_features(model: Any, X: Any) -> ImportantFeatures:
     >>> from softwood.stream.transparency import important_features
     >>> X, y = SEA(seed=0).take(3_000)
     >>> growing = SoftHoeffdingTreeClassifier(alpha_pull=0.1, random_state=0).fit(X, y)
-    >>> complete = SmoothStepTreeClassifier(depth=3, random_state=0).fit(X, y)
+    >>> complete = SmoothStepTreeClassifier(max_depth=3, random_state=0).fit(X, y)
     >>> important_features(growing, X).mean < important_features(complete, X).mean
     True
     >>> important_features(complete, X).counts.shape

@@ -21,7 +21,7 @@ def problem(model_class, n=150, p=4, seed=0, n_classes=3):
 
 def small(model_class, **parameters):
     """A model of few passes, for small data."""
-    few = {"max_epochs": 8, "max_leaf_nodes": 8, "refine": False, "validation_fraction": 0.25, "random_state": 0}
+    few = {"max_iter": 8, "max_leaf_nodes": 8, "refine": False, "validation_fraction": 0.25, "random_state": 0}
     return model_class(**{**few, **parameters})
 
 

@@ -30,9 +30,9 @@ def problem(model_class, n=150, p=4, seed=0, n_classes=3):
 
 def small(model_class, **parameters):
     """A model of few passes and little depth, for small data."""
-    few = {"max_epochs": 10, "max_depth": 3, "random_state": 0}
+    few = {"max_iter": 10, "max_depth": 3, "random_state": 0}
     if model_class in END_TO_END:
-        few["level_epochs"] = 3
+        few["level_max_iter"] = 3
     return model_class(**{**few, **parameters})
 
 

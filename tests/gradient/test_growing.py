@@ -28,7 +28,7 @@ def rows(link, n=60, seed=0):
 
 
 def grow(link, *, progress=None, n=60, **rules):
-    rules = SoftRules(**{"max_epochs": 8, "min_improvement": 0.0, "max_leaf_nodes": 7, **rules})
+    rules = SoftRules(**{"max_iter": 8, "min_gain": 0.0, "max_leaf_nodes": 7, **rules})
     train, validation = rows(link, n), rows(link, n, seed=1)
     return grow_soft_tree(train, validation, link, rules, 0, tree=lone_root(train, link), progress=progress)
 
@@ -87,9 +87,7 @@ def test_what_is_remembered_equals_the_whole_tree_computed_anew(link, monkeypatc
         return train_split(self, leaf, rest, validation_rest)
 
     monkeypatch.setattr(growing._Grower, "train_split", checked)
-    grow_soft_tree(
-        train, validation, link, SoftRules(max_epochs=5, min_improvement=0.0, max_leaf_nodes=6), 0, tree=tree
-    )
+    grow_soft_tree(train, validation, link, SoftRules(max_iter=5, min_gain=0.0, max_leaf_nodes=6), 0, tree=tree)
     assert len(n_calls) > 4
 
 
@@ -120,17 +118,17 @@ def test_history_tells_the_losses_of_the_tree(link, growth):
 
 def test_splits_stay_only_if_they_are_worth_it():
     for least in (0.0, 0.05, 0.3):
-        tree = grow(IDENTITY, min_improvement=least, max_leaf_nodes=None)
+        tree = grow(IDENTITY, min_gain=least, max_leaf_nodes=None)
         for trial in tree.history:
             is_better = trial["validation_loss"] < trial["validation_loss_before"] * (1 - least)
             assert trial["kept"] == is_better
-    assert len(grow(IDENTITY, min_improvement=1.0).left) == 1
+    assert len(grow(IDENTITY, min_gain=1.0).left) == 1
 
 
 @pytest.mark.tiny
 @links
 def test_a_split_is_better_than_a_constant_and_than_the_hard_test_it_began_with(link):
-    tree = grow(link, max_leaf_nodes=2, min_improvement=0.01)
+    tree = grow(link, max_leaf_nodes=2, min_gain=0.01)
     train = rows(link)
     assert len(tree.left) == 3
     begin = growing._Grower(train, train, link, SoftRules(), 0)._start(train.weights, 0)
@@ -188,7 +186,7 @@ def test_both_orders_train_the_same_first_split():
 @links
 @pytest.mark.parametrize("start", ["hard", "paper", "random"])
 def test_every_start_leads_to_a_tree(link, start):
-    tree = grow(link, start=start, max_epochs=25, max_leaf_nodes=12, n=150)
+    tree = grow(link, init=start, max_iter=25, max_leaf_nodes=12, n=150)
     before = tree.history[0]["validation_loss_before"]
     kept = [trial["validation_loss"] for trial in tree.history if trial["kept"]]
     assert kept[-1] < 0.75 * before
@@ -199,7 +197,7 @@ def test_every_start_leads_to_a_tree(link, start):
 def test_first_gates(link):
     train = rows(link)
     for slope in (1.0, 4.0):
-        gate, values = growing._Grower(train, train, link, SoftRules(start_slope=slope), 0)._start(train.weights, 0)
+        gate, values = growing._Grower(train, train, link, SoftRules(init_slope=slope), 0)._start(train.weights, 0)
         feature = int(np.flatnonzero(gate[:-1])[0])
         threshold = gate[-1] / slope
         assert gate[feature] == -slope
@@ -208,15 +206,15 @@ def test_first_gates(link):
         for side, value in zip((left, ~left), values, strict=True):
             sums = train.weights[side] @ train.targets[side]
             assert value == pytest.approx(leaf_values(sums, train.weights[side].sum(), link))
-        paper, same = growing._Grower(train, train, link, SoftRules(start="paper", start_slope=slope), 0)._start(
+        paper, same = growing._Grower(train, train, link, SoftRules(init="paper", init_slope=slope), 0)._start(
             train.weights, 0
         )
         assert paper[-1] == 1.0
         assert np.array_equal(paper[:-1], gate[:-1])
         assert np.array_equal(same, values)
-    random, _ = growing._Grower(train, train, link, SoftRules(start="random"), 0)._start(train.weights, 0)
+    random, _ = growing._Grower(train, train, link, SoftRules(init="random"), 0)._start(train.weights, 0)
     assert np.all(np.abs(random) <= 0.01)
-    other, _ = growing._Grower(train, train, link, SoftRules(start="random"), 1)._start(train.weights, 0)
+    other, _ = growing._Grower(train, train, link, SoftRules(init="random"), 1)._start(train.weights, 0)
     assert not np.array_equal(random, other)
 
 
@@ -244,7 +242,7 @@ def test_pure_leaves_have_finite_values():
 
 
 def test_descents_that_diverge_do_not_count():
-    tree = grow(IDENTITY, step=1e12, max_epochs=25, max_leaf_nodes=3)
+    tree = grow(IDENTITY, learning_rate=1e12, max_iter=25, max_leaf_nodes=3)
     assert len(tree.left) > 1
     assert all(np.isfinite(array).all() for array in tree.arrays())
     assert tree.history[0]["step"] < 1e3
@@ -253,19 +251,19 @@ def test_descents_that_diverge_do_not_count():
 @pytest.mark.parametrize("link", [LOGISTIC, SOFTMAX])
 def test_steps_that_are_too_long_leave_finite_trees(link):
     for step in (30.0, 1e4, 1e12):  # cross-entropy grows no faster than the step: what is bad is not kept
-        tree = grow(link, step=step)
+        tree = grow(link, learning_rate=step)
         assert all(np.isfinite(array).all() for array in tree.arrays())
         assert all(
             trial["validation_loss"] < trial["validation_loss_before"] for trial in tree.history if trial["kept"]
         )
-    assert len(grow(link, step=30.0).left) > 1
+    assert len(grow(link, learning_rate=30.0).left) > 1
 
 
 def test_each_descent_has_half_the_step():
-    steps = {trial["step"] for trial in grow(SOFTMAX, max_leaf_nodes=None, n_steps=5).history}
+    steps = {trial["step"] for trial in grow(SOFTMAX, max_leaf_nodes=None, n_learning_rates=5).history}
     assert steps <= {2.0**-k for k in range(5)}
     assert len(steps) > 1
-    assert {trial["step"] for trial in grow(SOFTMAX, n_steps=1).history} == {1.0}
+    assert {trial["step"] for trial in grow(SOFTMAX, n_learning_rates=1).history} == {1.0}
 
 
 @links
@@ -296,7 +294,7 @@ def test_passes_over_a_part_of_the_rows(link, monkeypatch):
 def test_seeds(link):
     one, same, other = (
         grow_soft_tree(
-            rows(link), rows(link, seed=1), link, SoftRules(max_epochs=3, max_leaf_nodes=3), seed,
+            rows(link), rows(link, seed=1), link, SoftRules(max_iter=3, max_leaf_nodes=3), seed,
             tree=lone_root(rows(link), link),
         ).arrays()
         for seed in (0, 0, 1)
@@ -315,7 +313,7 @@ def test_nothing_to_divide():
         data = LearningSet(points, targets, np.ones(len(points)))
         for start in ("hard", "paper", "random"):
             tree = lone_root(data, IDENTITY)
-            grow_soft_tree(data, data, IDENTITY, SoftRules(start=start), 0, tree=tree)
+            grow_soft_tree(data, data, IDENTITY, SoftRules(init=start), 0, tree=tree)
             assert len(tree.left) == 1
             assert tree.values[0] == pytest.approx(targets.mean(axis=0))
 
@@ -326,12 +324,12 @@ def test_nothing_to_divide():
 @pytest.mark.tiny
 @links
 def test_refining_keeps_the_best_pass(link):
-    tree = grow(link, max_epochs=2, max_leaf_nodes=4)
+    tree = grow(link, max_iter=2, max_leaf_nodes=4)
     before = mean_loss(tree, rows(link, seed=1), link)
     arrays = tree.arrays()
     told = []
     losses = refine(
-        tree, rows(link), rows(link, seed=1), link, RefineRules(max_epochs=12, rate=0.05), 0,
+        tree, rows(link), rows(link, seed=1), link, RefineRules(max_iter=12, rate=0.05), 0,
         lambda epoch, loss: told.append((epoch, loss)),
     )  # fmt: skip
     assert losses[0] == pytest.approx(before)
@@ -350,7 +348,7 @@ def test_refining_keeps_the_best_pass(link):
 def test_refining_changes_nothing_if_no_pass_is_better(link, rate):
     tree = grow(link, max_leaf_nodes=4)
     before = tree.arrays()
-    losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=rate, patience=3), 0)
+    losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=rate, n_iter_no_change=3), 0)
     assert not min(losses[1:]) < losses[0]
     assert len(losses) <= 1 + 3 * 3  # three times no better for three passes, with smaller and smaller rates
     for a, b in zip(before, tree.arrays(), strict=True):
@@ -362,7 +360,7 @@ def test_refining_changes_nothing_if_no_pass_is_better(link, rate):
 def test_gates_that_penalties_make_constant_are_not_splits(link):
     assert len(grow(link, l1=100.0).left) == 1
     tree = grow(link, l1=0.01)
-    losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=0.1, max_epochs=5, l1=100.0), 0)
+    losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=0.1, max_iter=5, l1=100.0), 0)
     left, _, gates, _ = tree.arrays()
     for node in np.flatnonzero(left >= 0):
         children = tree.left[node], tree.right[node]

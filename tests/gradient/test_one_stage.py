@@ -60,7 +60,7 @@ def test_a_regressor_is_better_than_a_constant(model_class):
 @architectures
 def test_every_way_learns(architecture, start):
     X, y = problem(OneStageTreeClassifier, n=600, n_classes=2)
-    model = OneStageTreeClassifier(architecture=architecture, start=start, max_depth=4, random_state=0)
+    model = OneStageTreeClassifier(architecture=architecture, init=start, max_depth=4, random_state=0)
     assert model.fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.75
 
 
@@ -68,7 +68,7 @@ def test_every_way_learns(architecture, start):
 def test_oblique_borders_need_few_splits(model_class):
     X = np.random.default_rng(0).normal(size=(600, 5))
     y = (X.sum(axis=1) > 0).astype(int)
-    model = small(model_class, max_depth=1, max_epochs=40).fit(X[:300], y[:300])
+    model = small(model_class, max_depth=1, max_iter=40).fit(X[:300], y[:300])
     assert np.mean((model.predict(X[300:]) > 0.5) == y[300:]) > 0.9
 
 
@@ -87,7 +87,7 @@ def test_the_search_prunes_at_no_loss_of_accuracy(architecture):
     n_splits, searched, plain = [], [], []
     for seed in range(4):
         model = OneStageTreeClassifier(architecture=architecture, random_state=seed).fit(X[:500], y[:500])
-        full = OneStageTreeClassifier(architecture="joint", architecture_rate=0.0, random_state=seed)
+        full = OneStageTreeClassifier(architecture="joint", architecture_learning_rate=0.0, random_state=seed)
         n_splits.append(model.get_n_leaves() - 1)
         searched.append(model.score(X[500:], y[500:]))
         plain.append(full.fit(X[:500], y[:500]).score(X[500:], y[500:]))
@@ -101,7 +101,7 @@ def test_the_search_itself_prunes_not_only_the_last_pass():
     model = OneStageTreeClassifier(random_state=0, split_cost=0.01).fit(X[:500], y[:500])
     assert model.history_[0]["n_splits"] == 63
     assert min(line["n_splits"] for line in model.history_) < 45
-    still = OneStageTreeClassifier(random_state=0, architecture_rate=0.0).fit(X[:500], y[:500])
+    still = OneStageTreeClassifier(random_state=0, architecture_learning_rate=0.0).fit(X[:500], y[:500])
     assert {line["n_splits"] for line in still.history_} == {63}
 
 
@@ -111,7 +111,7 @@ def test_dear_splits_are_fewer(model_class, architecture):
     X, y = problem(model_class, n=300)
     n_splits = []
     for cost in (0.0, 10.0):
-        model = small(model_class, architecture=architecture, split_cost=cost, max_depth=4, max_epochs=30, warm_up=0)
+        model = small(model_class, architecture=architecture, split_cost=cost, max_depth=4, max_iter=30, warm_up=0)
         n_splits.append([line["n_splits"] for line in model.fit(X, y).history_])
     assert np.mean(n_splits[1]) < 0.5 * np.mean(n_splits[0])  # single passes go up and down
     assert min(n_splits[1]) == 1  # the root is not pruned by a price
@@ -164,7 +164,7 @@ def test_seeds(model_class):
 @pytest.mark.parametrize("start", ["fitted", "random"])
 def test_seeds_of_every_way(model_class, architecture, start):
     X, y = problem(model_class)
-    ways = {"architecture": architecture, "start": start, "warm_up": 1}
+    ways = {"architecture": architecture, "init": start, "warm_up": 1}
     one, same, other = (small(model_class, random_state=seed, **ways).fit(X, y) for seed in (3, 3, 4))
     assert_same_tree(one.tree_, same.tree_)
     assert one.history_ == same.history_
@@ -264,7 +264,7 @@ def test_names_of_classes_do_not_matter(model_class):
 @pytest.mark.parametrize("seed", range(2))
 def test_the_finished_tree_is_the_living_part(model_class, architecture, seed):
     X, y = problem(model_class, n=300)
-    model = small(model_class, architecture=architecture, max_depth=5, max_epochs=20, random_state=seed).fit(X, y)
+    model = small(model_class, architecture=architecture, max_depth=5, max_iter=20, random_state=seed).fit(X, y)
     staged, tree = model._staged_, model.tree_
     splits = staged.splits()
     assert all(node == 0 or (node - 1) // 2 in splits for node in splits)  # every path consists of kept nodes
@@ -389,7 +389,7 @@ def test_a_finished_budding_tree_predicts_the_same_as_its_own_loop(model_class, 
         return grown(self)
 
     monkeypatch.setattr(_Buds, "grown", spy)
-    model = small(model_class, max_epochs=20)
+    model = small(model_class, max_iter=20)
     found = answer(model.fit(X, y), X)
     if not is_classifier(model):
         np.testing.assert_allclose((found - y.mean()) / y.std(), kept[-1][:, 0], atol=1e-9)
@@ -400,7 +400,7 @@ def test_a_finished_budding_tree_predicts_the_same_as_its_own_loop(model_class, 
 @every
 def test_importances(model_class):
     X, y = problem(model_class, n=500, n_classes=2)
-    model = small(model_class, max_depth=4, max_epochs=40).fit(X, y)
+    model = small(model_class, max_depth=4, max_iter=40).fit(X, y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert model.feature_importances_.argmin() == 3
 
@@ -426,7 +426,7 @@ def test_history_is_a_plain_table(model_class):
 def test_the_best_pass_is_kept(model_class):
     X, y = problem(model_class)
     X_val, y_val = problem(model_class, seed=1)
-    model = small(model_class, max_epochs=40, patience=5).fit(X, y, X_val=X_val, y_val=y_val)
+    model = small(model_class, max_iter=40, n_iter_no_change=5).fit(X, y, X_val=X_val, y_val=y_val)
     losses = validation_losses(model)
     best = int(np.argmin(losses))
     assert len(losses) <= best + 6  # patience
@@ -495,7 +495,7 @@ def test_the_pruned_tree_settles_on_all_rows(model_class, architecture, monkeypa
 @one_stage_both
 def test_warm_start_continues(model_class):
     X, y = problem(model_class, n=300)
-    ways = {"max_epochs": 4, "start": "random", "learning_rate": 0.01}
+    ways = {"max_iter": 4, "init": "random", "learning_rate": 0.01}
     model = small(model_class, warm_start=True, **ways).fit(X, y)
     first, n_first = min(validation_losses(model)), len(model.history_)
     lines = list(model.history_)
@@ -530,9 +530,9 @@ def test_warm_start_with_another_shape_begins_anew(model_class):
 def test_warm_start_in_other_units(model_class):
     X, y = problem(model_class)
     X[:, 3] = 1.0  # a constant column says nothing, before and after
-    model = small(model_class, warm_start=True, max_epochs=3).fit(X, y)
+    model = small(model_class, warm_start=True, max_iter=3).fit(X, y)
     gates = model._unpruned_[0].gates.copy()
-    model.set_params(max_epochs=1, learning_rate=1e-12).fit(X, y)
+    model.set_params(max_iter=1, learning_rate=1e-12).fit(X, y)
     np.testing.assert_allclose(model._unpruned_[0].gates[:, [0, 1, 2, 4]], gates[:, [0, 1, 2, 4]], atol=1e-9)
     moved = 5.0 + 3.0 * X[::2]
     model.fit(moved, y[::2])
@@ -546,8 +546,8 @@ def test_l1_leaves_few_weights_and_l2_small_ones(start):
     X = rng.normal(size=(300, 8))
     y = X[:, 0] + X[:, 1] > 0
     weights = []
-    for given in ({}, {"l1": 0.01}, {"l2": 0.02}):
-        model = small(OneStageTreeClassifier, start=start, learning_rate=0.01, max_depth=2, max_epochs=150, **given)
+    for given in ({}, {"l1_regularization": 0.01}, {"l2_regularization": 0.02}):
+        model = small(OneStageTreeClassifier, init=start, learning_rate=0.01, max_depth=2, max_iter=150, **given)
         weights.append(np.abs(model.fit(X, y)._staged_.gates[:, :-1]))
         assert model.score(X, y) > 0.75
     free, sparse, drawn = weights

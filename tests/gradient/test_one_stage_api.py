@@ -53,20 +53,20 @@ COUNT = [0, -1, 2.0, None, True]
 WRONG = {
     "architecture": ["best", None, 1],
     "max_depth": [*COUNT, 17],
-    "start": ["hard", None, True],
+    "init": ["hard", None, True],
     "learning_rate": POSITIVE,
     "batch_size": COUNT,
-    "max_epochs": COUNT,
-    "patience": COUNT,
+    "max_iter": COUNT,
+    "n_iter_no_change": COUNT,
     "warm_up": [-1, 1.5, None],
-    "architecture_rate": NOT_NEGATIVE,
-    "bud_rate": POSITIVE,
-    "level_epochs": COUNT,
+    "architecture_learning_rate": NOT_NEGATIVE,
+    "bud_learning_rate": POSITIVE,
+    "level_max_iter": COUNT,
     "steepness": [0.5, -1.0, None, np.inf],
     "split_cost": NOT_NEGATIVE,
     "prior": POSITIVE,
-    "l1": NOT_NEGATIVE,
-    "l2": NOT_NEGATIVE,
+    "l1_regularization": NOT_NEGATIVE,
+    "l2_regularization": NOT_NEGATIVE,
     "validation_fraction": [0.0, 0.95, 3, None],
     "warm_start": [1, None, "yes"],
     "categorical_features": ["all", [5], ["x"]],
@@ -98,20 +98,20 @@ def test_wrong_class_weights(model_class):
 EFFECTS = {
     "architecture": "joint",
     "max_depth": 1,
-    "start": "random",
+    "init": "random",
     "learning_rate": 0.03,
     "batch_size": 7,
-    "max_epochs": 1,
-    "patience": 1,
+    "max_iter": 1,
+    "n_iter_no_change": 1,
     "warm_up": 0,
-    "architecture_rate": 0.0,
-    "bud_rate": 0.01,
-    "level_epochs": 1,
+    "architecture_learning_rate": 0.0,
+    "bud_learning_rate": 0.01,
+    "level_max_iter": 1,
     "steepness": 1.0,
     "split_cost": 0.1,
     "prior": 20.0,
-    "l1": 0.05,
-    "l2": 0.05,
+    "l1_regularization": 0.05,
+    "l2_regularization": 0.05,
     "validation_fraction": 0.6,
     "random_state": 7,
 }
@@ -120,8 +120,8 @@ EFFECTS = {
 @pytest.mark.parametrize(("model_class", "name"), with_parameters(EFFECTS))
 def test_every_parameter_has_an_effect(model_class, name):
     X, y = problem(model_class, n=200, n_classes=2)
-    start = small(model_class, max_epochs=150 if name == "patience" else 40)
-    if name in ("warm_up", "architecture_rate"):
+    start = small(model_class, max_iter=150 if name == "n_iter_no_change" else 40)
+    if name in ("warm_up", "architecture_learning_rate"):
         start.set_params(split_cost=0.05)  # so that the shape is trained away from the complete tree
     before, after = (clone(start).set_params(**given).fit(X, y) for given in ({}, {name: EFFECTS[name]}))
     assert before.history_ != after.history_
@@ -183,7 +183,7 @@ def test_validation_rows_may_lack_classes(model_class):
     X, y = problem(model_class, n=300)
     words = np.array(["c", "a", "b"])[y]
     part = words != "b"
-    model = small(model_class, max_epochs=60).fit(X, words, X_val=X[part], y_val=words[part])
+    model = small(model_class, max_iter=60).fit(X, words, X_val=X[part], y_val=words[part])
     assert model.score(X[part], words[part]) > 0.5
 
 
@@ -194,7 +194,7 @@ def test_validation_rows_may_lack_classes(model_class):
 def test_several_targets(model_class):
     X, y = problem(model_class, n=300)
     Y = np.column_stack([y, -2 * y])
-    model = small(model_class, max_depth=4, max_epochs=40).fit(X, Y)
+    model = small(model_class, max_depth=4, max_iter=40).fit(X, Y)
     assert model.predict(X).shape == (300, 2)
     assert model.n_outputs_ == 2
     scores = 1 - ((model.predict(X) - Y) ** 2).mean(axis=0) / Y.var(axis=0)
@@ -210,10 +210,10 @@ def test_balanced_classes(model_class):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [1024, 128])
     X = rng.normal(size=(1152, 2)) + 1.2 * y[:, None]
-    plain, balanced = (small(model_class, class_weight=w, max_epochs=30).fit(X, y) for w in (None, "balanced"))
+    plain, balanced = (small(model_class, class_weight=w, max_iter=30).fit(X, y) for w in (None, "balanced"))
     recall = [np.mean(model.predict(X)[y == 1]) for model in (plain, balanced)]
     assert recall[1] > recall[0] + 0.1
-    by_hand = small(model_class, class_weight={0: 1152 / 2048, 1: 1152 / 256}, max_epochs=30).fit(X, y)
+    by_hand = small(model_class, class_weight={0: 1152 / 2048, 1: 1152 / 256}, max_iter=30).fit(X, y)
     np.testing.assert_array_equal(answer(balanced, X), answer(by_hand, X))
 
 
@@ -235,7 +235,7 @@ def test_fuzzy_labels(model_class, n_classes):
     one, other = small(model_class).fit(X, y), small(model_class).fit(X, sharp)
     assert_same_tree(one.tree_, other.tree_)
     blurred = 0.5 * sharp + 0.5 / n_classes
-    sure, unsure = (small(model_class, max_epochs=40).fit(X, shares) for shares in (sharp, blurred))
+    sure, unsure = (small(model_class, max_iter=40).fit(X, shares) for shares in (sharp, blurred))
     assert np.mean(unsure.predict(X) == y) > 1 / n_classes + 0.1
     truth, less = (np.mean(answer(model, X)[np.arange(400), y]) for model in (sure, unsure))
     assert less < truth
@@ -260,7 +260,7 @@ def frame(n=300, seed=0):
 def test_categories(model_class):
     X, signal = frame()
     y = np.where(signal > 0, "up", "down") if is_classifier(model_class()) else signal
-    model = small(model_class, max_depth=4, max_epochs=40).fit(X, y)
+    model = small(model_class, max_depth=4, max_iter=40).fit(X, y)
     assert model.score(X, y) > 0.75
     assert model.columns_.names == ("size", "city=Lima", "city=Oslo", "city=Rome", "kind=b", "age")
     importances = dict(zip(X.columns, model.feature_importances_, strict=True))
@@ -274,7 +274,7 @@ def test_missing_values_count_as_the_mean(model_class):
     y = (signal > 0).astype(int) if is_classifier(model_class()) else signal
     X.loc[:30, "city"] = None
     X.loc[20:50, "size"] = np.nan
-    model = small(model_class, max_depth=4, max_epochs=40).fit(X, y)
+    model = small(model_class, max_depth=4, max_iter=40).fit(X, y)
     assert np.isfinite(answer(model, X)).all()
     assert model.score(X[51:], y[51:]) > 0.6
     gone = X.assign(size=np.nan)
@@ -300,7 +300,7 @@ ODD = {
     "largest numbers": (np.array([[1.7e308, -1.7e308], [-1.7e308, 1.7e308]] * 5), [0, 1] * 5),
     "all scales": (np.array([[0.0, 1e300], [1e-300, 1.0], [1e300, -1e300], [1.0, 0.0]] * 8), [0, 1, 1, 0] * 8),
 }
-WAYS = [{}, {"architecture": "joint"}, {"architecture": "gumbel", "warm_up": 0}, {"start": "random"}]
+WAYS = [{}, {"architecture": "joint"}, {"architecture": "gumbel", "warm_up": 0}, {"init": "random"}]
 ODD_MODELS = [(m, way) for m in ALL for way in (WAYS if m in ONE_STAGE else [{}])]
 
 
@@ -325,7 +325,7 @@ def test_what_is_plain_is_learned(model_class):
     for name in ("duplicates", "largest numbers"):
         X, y = (np.array(part) for part in ODD[name])
         X, y = np.tile(X, (4, 1)), np.tile(y, 4)
-        assert np.abs(small(model_class, max_epochs=200).fit(X, y).predict(X) - y).max() < 0.2
+        assert np.abs(small(model_class, max_iter=200).fit(X, y).predict(X) - y).max() < 0.2
     X, y = (np.array(part) for part in ODD["contradicting duplicates"])
     assert answer(small(model_class).fit(X, y), X) == pytest.approx(0.5, abs=0.02)
 
@@ -353,7 +353,7 @@ def test_copies(model_class):
 @classifiers
 def test_in_pipelines_and_searches(model_class):
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), small(model_class, max_epochs=150))
+    pipeline = make_pipeline(StandardScaler(), small(model_class, max_iter=150))
     search = GridSearchCV(pipeline, {f"{model_class.__name__.lower()}__max_depth": [2, 3]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.8
 
@@ -423,7 +423,7 @@ def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, aft
     if after:
         for last in ("prune", "settle"):  # what comes after training is not done
             monkeypatch.setattr(one_stage, last, lambda *arguments: None)
-        expected = small(model_class, architecture=architecture, learning_rate=0.01, max_epochs=after).fit(X, y)
+        expected = small(model_class, architecture=architecture, learning_rate=0.01, max_iter=after).fit(X, y)
         assert_same_tree(model.tree_, expected.tree_)
         assert model.history_ == expected.history_
         monkeypatch.undo()
@@ -474,7 +474,7 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
     assert len(model.history_) == after
     assert np.isfinite(answer(model, X)).all()
     if after:
-        assert_same_tree(model.tree_, small(model_class, max_epochs=after).fit(X, y).tree_)
+        assert_same_tree(model.tree_, small(model_class, max_iter=after).fit(X, y).tree_)
 
 
 @pytest.mark.parametrize("model_class", END_TO_END)

@@ -139,13 +139,13 @@ def test_the_trees_are_estimators_of_their_own(kind):
     X = pd.DataFrame(X, columns=list("abcd")).assign(city=np.where(X[:, 3] > 0, "Oslo", "Rome"))
     X.loc[::9, "a"] = np.nan
     y = y if kind is OneStageForestRegressor else np.array(["low", "middle", "high"])[y]
-    model = small(kind, tree_parameters={"patience": 5}, verbose=0).fit(X, y)
+    model = small(kind, tree_parameters={"n_iter_no_change": 5}, verbose=0).fit(X, y)
     trees = model.estimators_
     assert len(trees) == 4
     for tree, finished in zip(trees, model.forest_, strict=True):
         assert type(tree) is (OneStageTreeRegressor if kind is OneStageForestRegressor else OneStageTreeClassifier)
         assert_same_tree(tree.tree_, finished)
-        assert (tree.max_depth, tree.patience, tree.random_state) == (3, 5, 0)
+        assert (tree.max_depth, tree.n_iter_no_change, tree.random_state) == (3, 5, 0)
         assert repr(tree).startswith(type(tree).__name__)
         found = answer(tree, X)
         assert np.array_equal(found.reshape(len(X), -1), finished.predict(model._matrix(X)))

@@ -71,7 +71,7 @@ def test_seeds(model_class):
     assert np.abs(answer(one, X) - answer(other, X)).max() > 1e-3
 
 
-WAYS = [{}, {"refine": True, "max_leaf_nodes": 3}, {"start": "random"}, {"select": "training", "growth": "depth"}]
+WAYS = [{}, {"refine": True, "max_leaf_nodes": 3}, {"init": "random"}, {"select": "training", "growth": "depth"}]
 
 
 @both
@@ -86,7 +86,7 @@ def test_weights_are_repetition_in_any_order(model_class, parameters, seed):
     rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
     if is_classifier(model_class()) and seed == 0:
         parameters = {"class_weight": "balanced", **parameters}
-    parameters = {"min_improvement": 0.0, **parameters}
+    parameters = {"min_gain": 0.0, **parameters}
     one = small(model_class, **parameters).fit(X, y, sample_weight=weights)
     other = small(model_class, **parameters).fit(X[rows], y[rows])
     assert one.get_n_leaves() > 1 or "select" in parameters  # by training rows it learns them by heart
@@ -227,10 +227,10 @@ def test_the_loss_of_the_history_is_that_of_the_model(model_class):
 @both
 def test_importances(model_class):
     X, y = problem(model_class, n=400)
-    model = small(model_class, max_leaf_nodes=12, max_epochs=25).fit(X, y)
+    model = small(model_class, max_leaf_nodes=12, max_iter=25).fit(X, y)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert model.feature_importances_.argmin() == 3
-    lone = small(model_class, min_improvement=1.0).fit(X, y)
+    lone = small(model_class, min_gain=1.0).fit(X, y)
     assert lone.feature_importances_.tolist() == [0, 0, 0, 0]
 
 
@@ -291,14 +291,14 @@ def test_refining_never_makes_the_validation_loss_worse(model_class, seed):
     else:
         assert_same_tree(grown.tree_, refined.tree_)
     assert len(losses) <= 201
-    short = small(model_class, refine=True, max_leaf_nodes=4, refine_epochs=2).fit(X, y)
+    short = small(model_class, refine=True, max_leaf_nodes=4, refine_max_iter=2).fit(X, y)
     assert short.refine_losses_ == losses[:3]
 
 
 @both
 def test_no_better_pass_keeps_the_grown_tree(model_class):
     X, y = problem(model_class)
-    grown, refined = (small(model_class, refine=r, refine_rate=1e6).fit(X, y) for r in (False, True))
+    grown, refined = (small(model_class, refine=r, refine_learning_rate=1e6).fit(X, y) for r in (False, True))
     assert min(refined.refine_losses_) == refined.refine_losses_[0]
     if model_class is SoftTreeRegressor:  # the values are then fitted to all rows, the gates are as they were
         assert np.array_equal(grown.tree_.weights, refined.tree_.weights)
@@ -315,7 +315,7 @@ def test_l1_leaves_few_weights(model_class, refine):
     y = signal if model_class is SoftTreeRegressor else signal > 0
     zeros = []
     for l1 in (0.0, 0.1):
-        model = small(model_class, l1=l1, max_leaf_nodes=3, refine=refine).fit(X, y)
+        model = small(model_class, l1_regularization=l1, max_leaf_nodes=3, refine=refine).fit(X, y)
         weights = model.tree_.weights[model.tree_.children_left >= 0]
         assert len(weights) > 0
         zeros.append(np.mean(weights[:, 2:] == 0))
@@ -330,7 +330,7 @@ def test_l2_makes_small_weights(model_class):
     X, y = problem(model_class)
     sizes = []
     for l2 in (0.0, 0.1):
-        tree = small(model_class, l2=l2, max_leaf_nodes=2, min_improvement=0.0).fit(X, y).tree_
+        tree = small(model_class, l2_regularization=l2, max_leaf_nodes=2, min_gain=0.0).fit(X, y).tree_
         sizes.append(np.abs(tree.weights[0]).sum())
     assert 0 < sizes[1] < 0.9 * sizes[0]
 
@@ -367,7 +367,7 @@ def test_balanced_classes():
 
 def test_classes_of_weight_zero_do_not_count():
     X, y = problem(SoftTreeClassifier, n=600)
-    model = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 1.0, 2: 0.0}, min_improvement=0.0).fit(X, y)
+    model = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 1.0, 2: 0.0}, min_gain=0.0).fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2]
     assert 2 not in model.predict(X)
     assert model.score(X[y < 2], y[y < 2]) > 0.7
@@ -385,7 +385,7 @@ def test_fuzzy_labels(n_classes):
     one, other = small(SoftTreeClassifier).fit(X, y), small(SoftTreeClassifier).fit(X, sharp)
     assert_same_tree(one.tree_, other.tree_)
     blurred = 0.5 * sharp + 0.5 / n_classes
-    model = small(SoftTreeClassifier, min_improvement=0.0).fit(X, blurred)
+    model = small(SoftTreeClassifier, min_gain=0.0).fit(X, blurred)
     assert model.get_n_leaves() > 1
     assert np.mean(model.predict(X) == y) > 1 / n_classes + 0.15
     truth = np.mean(answer(one, X)[np.arange(400), y])

@@ -27,24 +27,24 @@ def test_scikit_learn_contract(estimator, check):
 # ------------------------------------------------------------------ every parameter
 
 WRONG = {
-    "start": ["soft", None, 1],
-    "start_slope": [0.0, -1.0, None, np.inf],
-    "step": [0.0, -0.1, None, np.nan, "fast"],
-    "n_steps": [0, -1, 2.0, None, True],
-    "step_decay": [0.0, 1.5, None],
-    "max_epochs": [0, 2.5, None],
-    "patience": [0, 1.5, None],
+    "init": ["soft", None, 1],
+    "init_slope": [0.0, -1.0, None, np.inf],
+    "learning_rate": [0.0, -0.1, None, np.nan, "fast"],
+    "n_learning_rates": [0, -1, 2.0, None, True],
+    "learning_rate_decay": [0.0, 1.5, None],
+    "max_iter": [0, 2.5, None],
+    "n_iter_no_change": [0, 1.5, None],
     "select": ["test", None, True],
     "validation_fraction": [0.0, 0.95, 3, None],
     "growth": ["best", None],
     "max_depth": [0, 2.0, True],
     "max_leaf_nodes": [1, 2.5, True],
-    "min_improvement": [-0.1, 1.5, None],
-    "l1": [-1.0, None, np.inf],
-    "l2": [-1.0, None, "x"],
+    "min_gain": [-0.1, 1.5, None],
+    "l1_regularization": [-1.0, None, np.inf],
+    "l2_regularization": [-1.0, None, "x"],
     "refine": [1, None, "yes"],
-    "refine_epochs": [0, 1.5, None],
-    "refine_rate": [0.0, -1.0, None],
+    "refine_max_iter": [0, 1.5, None],
+    "refine_learning_rate": [0.0, -1.0, None],
     "categorical_features": ["all", [5], ["x"]],
     "handle_unknown": ["ignore", None, True],
     "verbose": [-1, 0.5, None],
@@ -68,21 +68,21 @@ def test_every_parameter_is_looked_at():
 
 
 EFFECTS = {
-    "start": "random",
-    "start_slope": 4.0,
-    "step": 0.02,
-    "n_steps": 1,
-    "step_decay": 0.3,
-    "max_epochs": 1,
-    "patience": 1,
+    "init": "random",
+    "init_slope": 4.0,
+    "learning_rate": 0.02,
+    "n_learning_rates": 1,
+    "learning_rate_decay": 0.3,
+    "max_iter": 1,
+    "n_iter_no_change": 1,
     "select": "training",
     "validation_fraction": 0.6,
     "growth": "depth",
     "max_depth": 1,
     "max_leaf_nodes": 2,
-    "min_improvement": 0.3,
-    "l1": 0.05,
-    "l2": 0.05,
+    "min_gain": 0.3,
+    "l1_regularization": 0.05,
+    "l2_regularization": 0.05,
     "refine": True,
     "categorical_features": [3],
     "random_state": 7,
@@ -95,19 +95,19 @@ def test_every_parameter_has_an_effect(model_class, name):
     X, y = problem(model_class, n=400, n_classes=2)
     X[:, 3] = np.round(X[:, 3])
     y = y + X[:, 3] if model_class is SoftTreeRegressor else y ^ (X[:, 3] == 1)
-    base = {"min_improvement": 0.0}
-    if name == "patience":
-        base |= {"max_epochs": 25, "step_decay": 1.0, "start": "random"}  # its losses go up and down
+    base = {"min_gain": 0.0}
+    if name == "n_iter_no_change":
+        base |= {"max_iter": 25, "learning_rate_decay": 1.0, "init": "random"}  # its losses go up and down
     before, after = (small(model_class, **{**base, **given}).fit(X, y) for given in ({}, {name: EFFECTS[name]}))
     assert before.get_n_leaves() > 3
     assert np.abs(answer(before, X) - answer(after, X)).max() > 1e-3
 
 
 @both
-@pytest.mark.parametrize(("name", "value"), [("refine_epochs", 1), ("refine_rate", 0.001)])
+@pytest.mark.parametrize(("name", "value"), [("refine_max_iter", 1), ("refine_learning_rate", 0.001)])
 def test_parameters_of_the_joint_pass_have_an_effect(model_class, name, value):
     X, y = problem(model_class, n=200, n_classes=2)
-    before, after = (small(model_class, refine=True, max_epochs=1, **given).fit(X, y) for given in ({}, {name: value}))
+    before, after = (small(model_class, refine=True, max_iter=1, **given).fit(X, y) for given in ({}, {name: value}))
     assert before.refine_losses_ != after.refine_losses_
 
 
@@ -211,7 +211,7 @@ ODD = {
 def test_odd_data(model_class, start, X, y):
     X, y = np.array(X), np.array(y)
     for refine in (False, True):
-        model = small(model_class, start=start, refine=refine).fit(X, y)
+        model = small(model_class, init=start, refine=refine).fit(X, y)
         found = answer(model, X)
         assert np.isfinite(found).all()
         assert model.predict(X).shape == (len(X),)
@@ -226,7 +226,7 @@ def test_what_is_plain_is_learned(model_class):
     for name in ("duplicates", "largest numbers"):
         X, y = (np.array(part) for part in ODD[name])
         X, y = np.tile(X, (4, 1)), np.tile(y, 4)
-        assert np.abs(small(model_class, max_epochs=25).fit(X, y).predict(X) - y).max() < 0.2
+        assert np.abs(small(model_class, max_iter=25).fit(X, y).predict(X) - y).max() < 0.2
     X, y = (np.array(part) for part in ODD["contradicting duplicates"])
     assert answer(small(model_class).fit(X, y), X) == pytest.approx(0.5)
 
@@ -394,7 +394,7 @@ def test_an_interrupt_of_the_joint_pass_keeps_the_best_so_far(model_class, after
     monkeypatch.setattr(refining.loop, "refine_pass", stop)
     model = interrupted(small(model_class, refine=True, max_leaf_nodes=4), X, y)
     monkeypatch.undo()
-    expected = small(model_class, refine=True, refine_epochs=after, max_leaf_nodes=4).fit(X, y)
+    expected = small(model_class, refine=True, refine_max_iter=after, max_leaf_nodes=4).fit(X, y)
     if model_class is SoftTreeRegressor:  # an interrupt comes before the values are fitted to all rows
         assert np.array_equal(model.tree_.weights, expected.tree_.weights)
     else:

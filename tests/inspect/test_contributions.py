@@ -20,8 +20,8 @@ from softwood import (
 
 FAMILIES = [
     BuddingTreeRegressor(random_state=0),
-    EndToEndTreeRegressor(random_state=0, max_depth=2, max_epochs=5),
-    OneStageTreeRegressor(random_state=0, max_depth=3, max_epochs=10),
+    EndToEndTreeRegressor(random_state=0, max_depth=2, max_iter=5),
+    OneStageTreeRegressor(random_state=0, max_depth=3, max_iter=10),
     SoftTreeRegressor(random_state=0),
 ]
 

@@ -40,10 +40,10 @@ def tree():
 X = np.array([[1.0, 1.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 0.0]])
 FAMILIES = [
     BuddingTreeClassifier(random_state=0),
-    EndToEndTreeClassifier(random_state=0, max_depth=2, max_epochs=5),
+    EndToEndTreeClassifier(random_state=0, max_depth=2, max_iter=5),
     KernelTreeClassifier(bandwidth=0.2),
     LinearDiscriminantTreeClassifier(random_state=0),
-    OneStageTreeClassifier(random_state=0, max_depth=3, max_epochs=10),
+    OneStageTreeClassifier(random_state=0, max_depth=3, max_iter=10),
     SoftTreeClassifier(random_state=0),
 ]
 

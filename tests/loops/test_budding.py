@@ -92,10 +92,10 @@ class Pass:
     def now(self):
         return Budding(self.gates, self.values, self.buds)
 
-    def run(self, *, batch=2, rate=0.05, bud_rate=0.1, cost=0.0):
+    def run(self, *, batch=2, rate=0.05, bud_learning_rate=0.1, cost=0.0):
         loop.budding_pass(
             *self.data, np.arange(len(self.data[0])), batch, self.link, self.gates, self.values, self.buds, self.awake,
-            self.living, rate, bud_rate, cost, self.steps, *self.work,
+            self.living, rate, bud_learning_rate, cost, self.steps, *self.work,
         )  # fmt: skip
         return self
 
@@ -123,11 +123,11 @@ def test_a_gate_that_wakes_late_takes_steps_of_its_own_age():
     tree.buds[:] = [1.0, 0.0, 1.0]
     run = Pass(tree, data, IDENTITY)
     for _ in range(300):
-        run.run(batch=4, rate=1e-3, bud_rate=1e-9)
+        run.run(batch=4, rate=1e-3, bud_learning_rate=1e-9)
     assert np.array_equal(run.gates[1], tree.gates[1])
     run.buds[1] = 0.5
     run.living, run.awake = run.now().alive()
-    run.run(batch=4, rate=1e-3, bud_rate=1e-9)
+    run.run(batch=4, rate=1e-3, bud_learning_rate=1e-9)
     assert np.abs(run.gates[1] - tree.gates[1]) == pytest.approx(np.full(3, 1e-3), rel=1e-3)
     assert run.steps[0, 1] == 301
     assert run.steps[1, :3].tolist() == [301, 1, 301]

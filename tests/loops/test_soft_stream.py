@@ -303,7 +303,7 @@ def assert_same_tree(tree, twin):
     assert [event[4] for event in found] == pytest.approx([event[4] for event in twin.log])
 
 
-PAPER = {"has_bias": False, "gate_start": 0.0, "weigh_by_share": False, "leaf_start": 0.1, "min_share": 0.25}
+PAPER = {"has_bias": False, "gate_init": 0.0, "weigh_by_share": False, "leaf_init": 0.1, "min_share": 0.25}
 WAYS = {
     "own": {},
     "paper": {**PAPER, "alpha": 0.3},
@@ -373,7 +373,7 @@ def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
 @pytest.mark.tiny
 def test_with_alpha_0_rows_are_routed_as_in_a_hoeffding_tree():
     X, labels, _, _ = stream(1, n=300)
-    tree = growing(SoftStream(3, 2, alpha=0.0, gate_start=0.0))
+    tree = growing(SoftStream(3, 2, alpha=0.0, gate_init=0.0))
     tree.learn(X, labels, np.ones(300), None)
     assert tree.n_inner >= 3
     inner, x = tree.structure()[2], np.empty(4)

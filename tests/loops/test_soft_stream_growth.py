@@ -35,9 +35,9 @@ def split_once(**settings):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("leaf_start", [0.0, 0.1, 1.0])
-def test_new_leaves_go_on_from_their_parent(leaf_start):
-    tree, X, labels = split_once(leaf_start=leaf_start, min_share=0.0)
+@pytest.mark.parametrize("leaf_init", [0.0, 0.1, 1.0])
+def test_new_leaves_go_on_from_their_parent(leaf_init):
+    tree, X, labels = split_once(leaf_init=leaf_init, min_share=0.0)
     values, numbers, event = tree.arrays["values"], tree.arrays["numbers"], tree.log[0]
     seen = observers.Seen.of(X, labels, np.ones(len(X)))
     sides = observers.class_sides(seen, 0, event.threshold, False)[:, np.argsort(seen.labels)]
@@ -47,7 +47,7 @@ def test_new_leaves_go_on_from_their_parent(leaf_start):
 
     for child, side in zip([1, 2], sides, strict=True):
         difference = log_shares(side) - log_shares(sides.sum(axis=0))
-        assert values[0, child] - values[0, 0] == pytest.approx(leaf_start * difference)
+        assert values[0, child] - values[0, 0] == pytest.approx(leaf_init * difference)
         assert np.array_equal(values[1:, child], values[1:, 0])
         assert values[1:, child].all()
         assert numbers[child, [FADE_1, FADE_2]] == pytest.approx([0.9 ** len(X), 0.999 ** len(X)])
@@ -56,7 +56,7 @@ def test_new_leaves_go_on_from_their_parent(leaf_start):
 
 @pytest.mark.tiny
 def test_a_new_gate_agrees_with_its_test():
-    tree, X, _ = split_once(alpha=1.0, gate_start=0.5)
+    tree, X, _ = split_once(alpha=1.0, gate_init=0.5)
     threshold = tree.log[0].threshold
     # The scaler has learned one row more since the gate was made.
     tree.arrays["scaler"][1], deviation = X[:-1].mean(), X[:-1].std()
@@ -70,7 +70,7 @@ def test_a_new_gate_agrees_with_its_test():
 
 @pytest.mark.tiny
 def test_gates_without_a_start_have_small_weights_of_their_own():
-    tree, _, _ = split_once(gate_start=0.0)
+    tree, _, _ = split_once(gate_init=0.0)
     gate = tree.arrays["gates"][0, 0]
     assert gate[layout.ALPHA_AT] == tree.settings[ALPHA]
     assert gate[layout.BIAS_AT] == 0.0

@@ -96,8 +96,8 @@ class SoftStream:
     has_bias: bool = True
     min_share: float = 0.1
     weigh_by_share: bool = True
-    leaf_start: float = 1.0
-    gate_start: float = 0.5
+    leaf_init: float = 1.0
+    gate_init: float = 0.5
     alpha_rate: float = 0.0
     pull: float = 0.0
     recheck: float = math.inf
@@ -262,7 +262,7 @@ class SoftStream:
         moves = self.side_values(leaf.seen, feature, threshold, sides)
         children = []
         for move in moves:
-            child = Node(leaf.depth + 1, leaf.line + self.leaf_start * move)
+            child = Node(leaf.depth + 1, leaf.line + self.leaf_init * move)
             child.first, child.second, child.n_steps = leaf.first, leaf.second, leaf.n_steps
             child.seen = Seen() if child.depth < self.max_depth else None
             children.append(child)
@@ -278,9 +278,9 @@ class SoftStream:
         for j in range(self.n_features):
             line[2 + j] = 0.01 * (2 * to_unit(next_seed(self.seed, self.n_draws)) - 1)
             self.n_draws += 1
-        if self.gate_start > 0:
+        if self.gate_init > 0:
             place = (threshold - self.scaler.mean[feature]) / np.sqrt(self.scaler.variance[feature])
-            line[1], line[2 + feature] = self.gate_start * place, -self.gate_start
+            line[1], line[2 + feature] = self.gate_init * place, -self.gate_init
         return line
 
     def side_values(self, seen, feature, threshold, sides):
@@ -320,8 +320,8 @@ SETTINGS = {
     "grace": layout.GRACE, "delta": layout.DELTA, "tau": layout.TAU, "max_depth": layout.MAX_DEPTH,
     "min_fraction": layout.MIN_FRACTION, "is_class": layout.IS_CLASS, "rate": layout.RATE, "gamma": layout.GAMMA,
     "alpha": layout.ALPHA, "batch": layout.BATCH, "memory": layout.MEMORY, "has_bias": layout.HAS_BIAS,
-    "min_share": layout.STATISTICS_SHARE, "weigh_by_share": layout.WEIGH_BY_SHARE, "leaf_start": layout.VALUE_START,
-    "gate_start": layout.GATE_START, "alpha_rate": layout.ALPHA_RATE, "pull": layout.PULL, "recheck": layout.RECHECK,
+    "min_share": layout.STATISTICS_SHARE, "weigh_by_share": layout.WEIGH_BY_SHARE, "leaf_init": layout.VALUE_START,
+    "gate_init": layout.GATE_START, "alpha_rate": layout.ALPHA_RATE, "pull": layout.PULL, "recheck": layout.RECHECK,
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_models_go_on_and_need_not_grow():
     assert second.n_samples.tolist() == [500]
     assert second.snapshots[0].n_nodes == first.n_nodes[-1]
     assert second.n_added[0] == model.growth_.n_nodes - first.n_nodes[-1]
-    complete = adaptation(SmoothStepTreeClassifier(depth=2, random_state=0), stream, n_samples=500, window=250)
+    complete = adaptation(SmoothStepTreeClassifier(max_depth=2, random_state=0), stream, n_samples=500, window=250)
     assert complete.n_nodes.tolist() == [7, 7]
     assert adaptation(HoeffdingTreeClassifier(), stream, n_samples=300).n_samples.tolist() == [300]
 

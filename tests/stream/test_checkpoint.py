@@ -292,7 +292,7 @@ WRONG = {
     "not a model": set_model(**{"class": "SEA"}),
     "parameters": set_model(parameters={"no_such": 1}),
     "wrong parameter": lambda header, arrays: header["model"]["parameters"].update(
-        {"depth": -1} if "depth" in header["model"]["parameters"] else {"tau": -1}
+        {"max_depth": -1} if "max_depth" in header["model"]["parameters"] else {"tau": -1}
     ),
     "fewer features": lambda header, arrays: header["model"]["growth"].update(n_features=2),
     "more classes": lambda header, arrays: header["model"]["growth"].update(n_outputs=9),

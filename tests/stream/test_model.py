@@ -40,7 +40,7 @@ regressors = pytest.mark.parametrize("model_class", REGRESSORS)
 
 def small(model_class, **parameters):
     """A model that splits soon."""
-    few = {"depth": 3} if model_class in COMPLETE else {"grace_period": 40, "tau": 1.0, "max_depth": 4}
+    few = {"max_depth": 3} if model_class in COMPLETE else {"grace_period": 40, "tau": 1.0, "max_depth": 4}
     if model_class in SOFT:
         few["random_state"] = 0
     return model_class(**{**few, **parameters})
@@ -150,7 +150,7 @@ def test_fit_starts_anew(model_class):
 @pytest.mark.parametrize("model_class", SOFT)
 def test_seeds(model_class):
     X, y = problem(model_class)
-    options = {} if model_class in COMPLETE else {"gate_start": 0.0}
+    options = {} if model_class in COMPLETE else {"gate_init": 0.0}
     one, same, other = (small(model_class, random_state=seed, **options).fit(X, y) for seed in (1, 1, 2))
     assert_same_model(one, same)
     assert not np.array_equal(answer(one, X), answer(other, X))
@@ -564,7 +564,7 @@ def test_copies_go_on_bit_for_bit(model_class):
 @every
 def test_in_pipelines_and_searches(model_class):
     X, y = problem(model_class, n=600)
-    name = "depth" if model_class in COMPLETE else "max_depth"
+    name = "max_depth"
     search = GridSearchCV(small(model_class), {name: [1, 3]}, cv=2).fit(X, y)
     assert search.best_score_ > 0.2
     scores = cross_val_score(make_pipeline(StandardScaler(), small(model_class)), X, y, cv=3)

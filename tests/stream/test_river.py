@@ -31,7 +31,7 @@ regressors = pytest.mark.parametrize("model_class", REGRESSORS)
 
 
 def small(model_class, **parameters):
-    few = {"depth": 3} if model_class in COMPLETE else {"grace_period": 40, "tau": 1.0, "max_depth": 4}
+    few = {"max_depth": 3} if model_class in COMPLETE else {"grace_period": 40, "tau": 1.0, "max_depth": 4}
     if model_class not in HARD:
         few["seed"] = 0
     return model_class(**{**few, **parameters})
@@ -97,7 +97,7 @@ def test_parameters(model_class):
     assert set(own) == {"seed" if name == "random_state" else name for name in theirs} - {
         "categorical_features", "class_weight",
     }  # fmt: skip
-    name = "depth" if model_class in COMPLETE else "grace_period"
+    name = "max_depth" if model_class in COMPLETE else "grace_period"
     with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be"):
         model_class(**{name: -1})
     with pytest.raises(TypeError, match="no_such"):

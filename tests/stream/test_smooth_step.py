@@ -14,7 +14,7 @@ both = pytest.mark.parametrize("model_class", COMPLETE)
 
 POSITIVE = [0.0, -1.0, None, np.nan, np.inf, "x", True]
 WRONG = {
-    "depth": [0, 13, -1, 2.0, None, "x", True],
+    "max_depth": [0, 13, -1, 2.0, None, "x", True],
     "gamma": POSITIVE,
     "learning_rate": POSITIVE,
     "bias": [0, None, "yes"],
@@ -36,7 +36,7 @@ def test_every_parameter_is_looked_at(model_class):
 
 
 EFFECTS = {
-    "depth": 2, "gamma": 2.0, "learning_rate": 0.1, "bias": True, "batch_size": 5, "scaler_memory": 30.0,
+    "max_depth": 2, "gamma": 2.0, "learning_rate": 0.1, "bias": True, "batch_size": 5, "scaler_memory": 30.0,
     "random_state": 7,
 }  # fmt: skip
 
@@ -53,7 +53,7 @@ def test_every_parameter_has_an_effect(model_class, name):
 @pytest.mark.parametrize("depth", [1, 4, 12])
 def test_the_tree_is_complete_and_stays_so(model_class, depth):
     X, y = problem(model_class, n=100)
-    model = learn(small(model_class, depth=depth), X[:1], y[:1], **(
+    model = learn(small(model_class, max_depth=depth), X[:1], y[:1], **(
         {"classes": np.unique(y)} if model_class is SmoothStepTreeClassifier else {}
     ))  # fmt: skip
     size = model.nbytes_
@@ -74,7 +74,7 @@ def test_bias(model_class):
 @both
 def test_text_and_tables(model_class):
     X, y = problem(model_class, n=1000)
-    model = learn(small(model_class, depth=2), X, y)
+    model = learn(small(model_class, max_depth=2), X, y)
     assert len(export_text(model).splitlines()) == len(node_table(model)["node"]) == 7
     assert str(model.tree_)
     assert model.feature_importances_.sum() == pytest.approx(1.0)

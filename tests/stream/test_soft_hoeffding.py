@@ -37,8 +37,8 @@ WRONG = {
     "min_share": PART,
     "weigh_by_share": [1, None, "yes"],
     "bias": [0, None, "yes"],
-    "gate_start": NOT_NEGATIVE,
-    "leaf_start": NOT_NEGATIVE,
+    "gate_init": NOT_NEGATIVE,
+    "leaf_init": NOT_NEGATIVE,
     "alpha_learning_rate": NOT_NEGATIVE,
     "alpha_pull": NOT_NEGATIVE,
     "recheck_period": [0.5, np.nan, "x"],
@@ -65,9 +65,9 @@ def test_every_parameter_is_looked_at(model_class):
 @both
 def test_a_gate_without_bias_cannot_start_from_its_test(model_class):
     X, y = problem(model_class)
-    with pytest.raises(ValueError, match=r"'gate_start' parameter .* must be 0 if bias=False.* Got 0.5 instead"):
+    with pytest.raises(ValueError, match=r"'gate_init' parameter .* must be 0 if bias=False.* Got 0.5 instead"):
         learn(model_class(bias=False), X, y)
-    learn(model_class(bias=False, gate_start=0.0), X, y)
+    learn(model_class(bias=False, gate_init=0.0), X, y)
 
 
 EFFECTS = {
@@ -80,8 +80,8 @@ EFFECTS = {
     "tau": 0.05,
     "min_share": 0.6,
     "weigh_by_share": False,
-    "gate_start": 1.0,
-    "leaf_start": 0.0,
+    "gate_init": 1.0,
+    "leaf_init": 0.0,
     "alpha_learning_rate": 0.0,
     "alpha_pull": 1.0,
     "batch_size": 5,

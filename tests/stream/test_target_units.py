@@ -18,7 +18,7 @@ every = pytest.mark.parametrize(
     [
         lambda: HoeffdingTreeRegressor(grace_period=20),
         lambda: SoftHoeffdingTreeRegressor(grace_period=20, random_state=0),
-        lambda: SmoothStepTreeRegressor(depth=3, random_state=0),
+        lambda: SmoothStepTreeRegressor(max_depth=3, random_state=0),
     ],
     ids=["hoeffding", "soft", "smooth"],
 )

@@ -29,7 +29,7 @@ def growing(sea):
 
 @pytest.fixture(scope="module")
 def complete(sea):
-    return SmoothStepTreeClassifier(depth=3, random_state=0).fit(*sea)
+    return SmoothStepTreeClassifier(max_depth=3, random_state=0).fit(*sea)
 
 
 def by_hand(model, X):
@@ -86,7 +86,7 @@ def test_published_tree_and_regressors():
     X, y = Agrawal(seed=1).take(4000)
     model = SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0).fit(X, y)
     np.testing.assert_array_equal(important_features(model, X[:50]).counts, by_hand(model, X[:50]))
-    for regressor in (SoftHoeffdingTreeRegressor(random_state=0), SmoothStepTreeRegressor(depth=2, random_state=0)):
+    for regressor in (SoftHoeffdingTreeRegressor(random_state=0), SmoothStepTreeRegressor(max_depth=2, random_state=0)):
         regressor.fit(X, X[:, 0])
         np.testing.assert_array_equal(important_features(regressor, X[:50]).counts, by_hand(regressor, X[:50]))
 
@@ -114,7 +114,7 @@ def test_equal_but_for_rounding():
     # 1 - 0.9 < 0.1 in floating point
     model = stump([1.0] + [0.0] * 9, 0.9)
     assert important_features(model, [[1.0] + [0.0] * 9]).mean == 2
-    complete = SmoothStepTreeClassifier(depth=1, random_state=0).fit(np.eye(7), [0, 1] * 3 + [0])
+    complete = SmoothStepTreeClassifier(max_depth=1, random_state=0).fit(np.eye(7), [0, 1] * 3 + [0])
     complete.growth_.arrays["gates"][0, 0, 2:] = 0.1
     complete.growth_.arrays["scaler"][1], complete.growth_.arrays["scaler"][2] = 0.0, 1.0
     assert important_features(complete, np.full((1, 7), 0.3)).mean == 7
