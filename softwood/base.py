@@ -10,17 +10,19 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.columns import Columns, read_table
 from softwood.forest import SoftForest
-from softwood.parameters import check_choice, parameter_error
+from softwood.parameters import check_choice, check_integer, parameter_error
+from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
-__all__ = ["BatchEstimator", "ClassifierBase", "RegressorBase", "TreeEstimator", "as_counts", "read_weights"]
+__all__ = ["BatchEstimator", "ClassifierBase", "Fit", "RegressorBase", "TreeEstimator", "as_counts", "read_weights"]
 
 
 class TreeEstimator(BaseEstimator):
@@ -117,33 +119,65 @@ class TreeEstimator(BaseEstimator):
         return tags
 
 
+@dataclass
+class Fit:
+    """A fit that is under way.
+
+    Attributes
+    ----------
+    estimator : what is fitted;  data : ``X``, ``y`` and ``metadata`` as callbacks of scikit-learn's take them
+    earlier : results of the last fit, for a warm start
+    context : of the callbacks, once steps have begun
+    """
+
+    estimator: BatchEstimator
+    data: dict[str, Any]
+    earlier: dict[str, Any]
+    context: Any = None
+
+    def steps(self, unit: str, n_steps: int | None = None, history: list[dict[str, Any]] | None = None) -> Steps:
+        """The steps of the fit, to be asked for once; arguments as in `Steps`."""
+        self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
+        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        return Steps(unit, n_steps, estimator=self.estimator, context=self.context, data=self.data, history=history)
+
+    def end(self) -> None:
+        """Tell callbacks that the estimator is fitted."""
+        if self.context is not None:
+            self.context.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=dict, **self.data)
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class BatchEstimator(TreeEstimator):
+class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """An estimator that is fitted to a whole table.
 
-    A family's `fit` works within `_fitting`: it calls `_read_training_data`, grows, and stores the `SoftTree` in
-    ``tree_``, or the `SoftForest` in ``forest_``.
+    A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`: it calls
+    `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
+    ``forest_``.
     """
 
     categorical_features: Any = "from_dtype"
     handle_unknown: str = "missing"
     random_state: Any = None
+    verbose: int = 0
 
     @contextmanager
-    def _fitting(self) -> Iterator[dict[str, Any]]:
+    def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:
         """A fit from its beginning to its end: results of different fits never mix.
 
-        What an earlier fit has left is put aside and yielded, for a warm start. It comes back if this fit ends by an
-        error, or by an interrupt before it has a model of its own. Results are the attributes whose name ends in an
-        underscore, hidden ones too.
+        What an earlier fit has left is put aside. It comes back if this fit ends by an error, or by an interrupt before
+        it has a model of its own. Results are the attributes whose name ends in an underscore, hidden ones too.
         """
-        earlier = self._put_aside()
+        check_integer(self, "verbose", self.verbose, low=0)
+        metadata = None if sample_weight is None else {"sample_weight": sample_weight}
+        fit = Fit(self, {"X": X, "y": y, "metadata": metadata}, self._put_aside())
         try:
-            yield earlier
+            yield fit
+            fit.end()
         except BaseException as stop:
             if isinstance(stop, Exception) or not {"tree_", "forest_"} & set(vars(self)):
                 self._put_aside()
-                self.__dict__.update(earlier)
+                self.__dict__.update(fit.earlier)
             raise
 
     def _put_aside(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -23,7 +24,9 @@ from softwood.density.growing import Workspace, grow_nodes
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
 from softwood.interrupts import Stopped, new_stop
+from softwood.loops.grow import FEATURE
 from softwood.pruning import prune_cost_complexity
+from softwood.steps import Step, Steps
 from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
@@ -147,7 +150,8 @@ def grow_trees(
     *,
     n_jobs: int | None = None,
     grown: list[np.ndarray] | None = None,
-    progress: Callable[[int], None] | None = None,
+    steps: Steps | None = None,
+    snapshot: Callable[[list[np.ndarray]], dict[str, Any]] | None = None,
 ) -> list[np.ndarray]:
     """Nodes of the trees with these numbers, in their order.
 
@@ -157,7 +161,8 @@ def grow_trees(
     Parameters
     ----------
     grown : list to append to, so that an interrupt leaves the trees so far
-    progress : called with the number of new trees, now and then
+    steps : told of each tree
+    snapshot : attributes of an estimator that has only these trees, in no order
     """
     grown = [] if grown is None else grown
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(numbers)))
@@ -166,14 +171,23 @@ def grow_trees(
     done: dict[int, np.ndarray] = {}
     waiting = iter(numbers)
     stop = new_stop()
+    steps = Steps() if steps is None else steps
+
+    def end(step: Step, number: int, table: np.ndarray) -> None:
+        done[number] = table
+        step.end(
+            None if snapshot is None else lambda: snapshot(list(done.values())),
+            n_leaves=int(np.count_nonzero(table[:, FEATURE] < 0)),
+        )
 
     def work() -> None:
         space = Workspace(stop)
         with suppress(Stopped):
             for number in waiting:  # one iterator for all workers
-                done[number] = _grow_one(problem, limits, draws, seed, number, space)
-                if progress is not None:
-                    progress(len(done))
+                step = steps.begin()
+                end(step, number, _grow_one(problem, limits, draws, seed, number, space))
+                if steps.is_stopped:
+                    break
 
     try:
         if getattr(backend, "supports_sharedmem", False):
@@ -182,9 +196,8 @@ def grow_trees(
             parts = [numbers[k::n_workers] for k in range(n_workers)]
             found = Parallel(n_jobs=n_jobs)(delayed(_grow_some)(problem, limits, draws, seed, part) for part in parts)
             for part, tables in zip(parts, found, strict=True):
-                done.update(zip(part, tables, strict=True))
-            if progress is not None:
-                progress(len(done))
+                for number, table in zip(part, tables, strict=True):
+                    end(steps.begin(), number, table)
     finally:
         stop[0] = 1  # whoever is still at work, after an interrupt
         for number in numbers:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.base import Fit
 from softwood.density.bagging import draws_of
 from softwood.density.binning import Bins, bin_features
 from softwood.density.choosing import best_of
@@ -25,6 +26,7 @@ from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
 from softwood.forest import SoftForest
 from softwood.losses import Loss, unit_of
 from softwood.parameters import check_flag, check_integer, check_number, parameter_error
+from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
@@ -68,6 +70,7 @@ class KernelBoosting(KernelModel):
     splitter: ClassVar[str] = "hist"
     cv: ClassVar[int] = 3
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -92,11 +95,13 @@ class KernelBoosting(KernelModel):
             Their loss is noted in ``validation_score_``, and stops the training unless ``early_stopping=False``; they
             take the place of a part of `X`.
         """
-        with self._fitting():
-            self._boost(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        with self._fitting(X, y, sample_weight) as fit:
+            self._boost(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self
 
-    def _boost(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
+    def _boost(
+        self, fit: Fit, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+    ) -> None:
         rules = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         weights = self._with_class_weights(targets, weights)
@@ -124,24 +129,31 @@ class KernelBoosting(KernelModel):
         if self._has_node_widths and data.errors:
             raise self._no_errors_with_node_widths()
         rules = self._rules_for(rules, data, loss)
+        stages = fit.steps("stage", self._n_stages())
         widths = self._given_widths(data)
         if widths is None:
-            self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed)
+            with stages.stage("choose bandwidth", "trial", len(AUTO_GRID)) as steps:
+                self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed, steps)
             widths = self.bandwidth_ * data.deviations
         reading = self._make_reading(widths, data)
         self.bandwidths_, self._reading_, self._loss_ = widths, reading, loss
         result = Boosted(loss.start(train.y, train.weights))
+
+        def results() -> dict[str, Any]:
+            return {"history_": list(stages.history), **self._results(result, rules, data, unit)}
+
         try:
-            boost(
-                train, data.bins, data.problem(widths).widths, loss, _with_reading(rules, reading, data), seed,
-                validation=validation, scored=np.flatnonzero(train.group < SCORED_ROWS),
-                n_threads=effective_n_jobs(self.n_jobs), result=result, progress=self._progress(),
-            )  # fmt: skip
+            with stages.stage("boost", "round", rules.n_rounds) as steps:
+                boost(
+                    train, data.bins, data.problem(widths).widths, loss, _with_reading(rules, reading, data), seed,
+                    validation=validation, scored=np.flatnonzero(train.group < SCORED_ROWS),
+                    n_threads=effective_n_jobs(self.n_jobs), result=result, steps=steps, snapshot=results,
+                )  # fmt: skip
         except KeyboardInterrupt:
             if result.n_rounds:
-                self._keep(result, rules, data, unit)
+                self.__dict__.update(results())
             raise
-        self._keep(result, rules, data, unit)
+        self.__dict__.update(results())
 
     def _read_validation(
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
@@ -252,7 +264,7 @@ class KernelBoosting(KernelModel):
         return bin_features(data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs)
 
     def _choose_scale(
-        self, train: BoostingData, data: TrainingData, loss: Loss, rules: BoostingRules, seed: int
+        self, train: BoostingData, data: TrainingData, loss: Loss, rules: BoostingRules, seed: int, steps: Steps
     ) -> float:
         """Scale with the smallest held-out loss, each with its best number of rounds."""
         parts = _auto_parts(train, seed)
@@ -264,6 +276,7 @@ class KernelBoosting(KernelModel):
         prepared = [(part, held_out, self._bins_of(part)) for part, held_out in parts]
         tried: dict[float, float] = {}
         for scale in AUTO_GRID:
+            step = steps.begin()
             widths = scale * data.deviations
             reading = _with_reading(rules, self._make_reading(widths, data), data)
             total = 0.0
@@ -274,24 +287,26 @@ class KernelBoosting(KernelModel):
                 )  # fmt: skip
                 total += min(result.validation_losses) * held_out.weights.sum()
             tried[scale] = total / sum(held_out.weights.sum() for _, held_out, _ in prepared)
-            if self.verbose:
-                self._report_scale(scale, tried[scale])
+            step.end(bandwidth=scale, validation_loss=tried[scale])
         return best_of(tried)
 
     # The finished model
 
-    def _keep(self, result: Boosted, rules: BoostingRules, data: TrainingData, unit: float) -> None:
+    def _results(self, result: Boosted, rules: BoostingRules, data: TrainingData, unit: float) -> dict[str, Any]:
+        """What the rounds so far make of the estimator."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
         n_trees = n_rounds * self._loss_.n_scores
-        self.n_iter_ = n_rounds
-        self.train_score_ = -np.array(result.train_losses)
-        self.validation_score_ = -np.array(result.validation_losses)
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base, rules.limits.cutoff)
         if unit != 1.0:
             base, value = self._loss_.out_of_unit(forest.base, forest.value, unit)
             forest = replace(forest, base=base, value=value)
-        self.forest_ = self._reading_.of(forest, data.errors)
+        return {
+            "n_iter_": n_rounds,
+            "train_score_": -np.array(result.train_losses),
+            "validation_score_": -np.array(result.validation_losses),
+            "forest_": self._reading_.of(forest, data.errors),
+        }
 
     @property
     def _finished(self) -> SoftForest:
@@ -315,25 +330,6 @@ class KernelBoosting(KernelModel):
         n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``
         """
         return super().decision_path(X, **conditions), self.forest_.offsets.copy()
-
-    def _progress(self) -> Callable[[Boosted], None] | None:
-        if not self.verbose:
-            return None
-        start = last = time.monotonic()
-
-        def tell(result: Boosted) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last > 1.0 or self.verbose > 1 or result.n_rounds == self.max_iter:
-                losses = result.validation_losses
-                loss = f", validation loss {losses[-1]:.5f}" if losses else ""
-                print(
-                    f"[{type(self).__name__}] round {result.n_rounds} of {self.max_iter}{loss}, {now - start:.1f} s",
-                    flush=True,
-                )
-                last = now
-
-        return tell
 
 
 def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:

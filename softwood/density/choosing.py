@@ -14,7 +14,7 @@ order nor writing a repeated row as a weight makes a difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +23,7 @@ from softwood.density.bandwidths import loo_widths, row_numbers, silverman_width
 from softwood.density.growing import grow_tree
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
+from softwood.steps import Steps
 
 __all__ = ["best_of", "choose_by_auto", "choose_by_cv", "content_folds", "widths_by_rule"]
 
@@ -32,8 +33,6 @@ STEP = CV_GRID[1] / CV_GRID[0]
 MAX_SCALE = 5.0
 # Bounds of the cost of "auto" for wide and for long tables.
 AUTO_COLUMNS, AUTO_ROWS = 64, 20_000
-
-Report = Callable[[float, float], None]
 
 
 def widths_by_rule(rule: str, data: TrainingData) -> np.ndarray:
@@ -50,23 +49,21 @@ def choose_by_cv(
     limits: Limits,
     parts: list[tuple[np.ndarray, np.ndarray]],
     seed: int,
-    report: Report | None = None,
+    steps: Steps,
     *,
     crisp: bool = False,
 ) -> float:
     """Scale with the smallest loss over the held-out rows of all `parts`, the smallest of equals."""
     if not parts:
         return 0.0
-    tried = {scale: _loss(data, limits, scale, parts, seed, report, crisp) for scale in CV_GRID}
+    tried = {scale: _loss(data, limits, scale, parts, seed, steps, crisp) for scale in CV_GRID}
     while max(tried) == best_of(tried) and max(tried) * STEP <= MAX_SCALE:
         scale = max(tried) * STEP
-        tried[scale] = _loss(data, limits, scale, parts, seed, report, crisp)
+        tried[scale] = _loss(data, limits, scale, parts, seed, steps, crisp)
     return best_of(tried)
 
 
-def choose_by_auto(
-    data: TrainingData, limits: Limits, seed: int, report: Report | None = None, *, crisp: bool = False
-) -> float:
+def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, *, crisp: bool = False) -> float:
     """Scale with the smallest held-out loss at a bounded cost."""
     n, p = data.matrix.shape
     limits = replace(limits, n_draw=min(AUTO_COLUMNS, p if limits.n_draw is None else limits.n_draw))
@@ -77,7 +74,7 @@ def choose_by_auto(
         return 0.0
     tried: dict[float, float] = {}
     for scale in AUTO_GRID:
-        tried[scale] = _loss(data, limits, scale, parts, seed, report, crisp)
+        tried[scale] = _loss(data, limits, scale, parts, seed, steps, crisp)
         # Losses of large data are smooth, and large bandwidths take long: stop when it only gets worse.
         recent = list(tried.values())[-2:]
         if n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values()):
@@ -118,10 +115,11 @@ def _loss(
     scale: float,
     parts: list[tuple[np.ndarray, np.ndarray]],
     seed: int,
-    report: Report | None,
+    steps: Steps,
     crisp: bool,
 ) -> float:
     """Mean held-out loss of trees with this scale, read as they will be: with their kernels, or crisply."""
+    step = steps.begin()
     problem = data.problem(scale * data.deviations)
     total, mass = 0.0, 0.0
     for train, test in parts:
@@ -132,6 +130,5 @@ def _loss(
         loss = data.targets.take(test).loss(tree.predict(data.matrix[test], widths=cells), weights)
         total += loss * weights.sum()
         mass += weights.sum()
-    if report is not None:
-        report(scale, total / mass)
+    step.end(bandwidth=float(scale), validation_loss=total / mass)
     return total / mass

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softwood.density.bagging import Draws, assemble, grow_trees, out_of_bag
-from softwood.density.choosing import CV_GRID, MAX_SCALE, STEP, Report, best_of
+from softwood.density.choosing import CV_GRID, MAX_SCALE, STEP, best_of
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
+from softwood.steps import Step, Steps
 
 __all__ = ["ForestChoice"]
 
@@ -42,7 +43,7 @@ class ForestChoice:
     ccp_alpha: float
     crisp: bool
     n_jobs: int | None
-    report: Report | None = None
+    steps: Steps
 
     def by_oob(self) -> tuple[float, list[np.ndarray]]:
         """Scale with the smallest loss out of the bag, and the forest's trees at that scale, if they are its own."""
@@ -84,6 +85,7 @@ class ForestChoice:
 
     def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[np.ndarray], float]:
         """Nodes of the trees, and their loss."""
+        step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
         trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
         forest = assemble(problem, self.limits, trees, self.ccp_alpha)
@@ -98,9 +100,10 @@ class ForestChoice:
         # number of trees leaves of it, or large bandwidths would look better than they are.
         errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
         errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
-        return trees, self._loss(scale, errors, rows)
+        return trees, self._loss(step, scale, errors, rows)
 
     def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+        step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
         errors = []
         for train, test in parts:
@@ -112,13 +115,12 @@ class ForestChoice:
             found = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)
             targets = self.data.targets.take(test)
             errors.append(((targets.scaled_predictions(found) - targets.matrix()) ** 2).sum(axis=1))
-        return self._loss(scale, np.concatenate(errors), np.concatenate([test for _, test in parts]))
+        return self._loss(step, scale, np.concatenate(errors), np.concatenate([test for _, test in parts]))
 
-    def _loss(self, scale: float, errors: np.ndarray, rows: np.ndarray) -> float:
+    def _loss(self, step: Step, scale: float, errors: np.ndarray, rows: np.ndarray) -> float:
         """Mean squared error, of class probabilities or of targets."""
         loss = float(np.average(errors, weights=self.draws.weights[rows])) if len(rows) else np.inf
-        if self.report is not None:
-            self.report(scale, loss)
+        step.end(bandwidth=float(scale), validation_loss=loss)
         return loss
 
 

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.base import Fit
 from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
-from softwood.density.problem import GrowthProblem, Limits
+from softwood.density.problem import Limits
 from softwood.forest import SoftForest
 from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
+from softwood.steps import Steps
 from softwood.targets import ClassTargets
 
 __all__ = ["KernelForest"]
@@ -43,6 +44,7 @@ class KernelForest(SearchedKernelModel):
     _random_thresholds: ClassVar[bool] = False
     _tree_class: ClassVar[type]
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
         """Grow the trees.
 
@@ -58,12 +60,12 @@ class KernelForest(SearchedKernelModel):
         measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
             where given. A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
         """
-        with self._fitting() as earlier:
-            self._grow(X, y, sample_weight, measurement_error, earlier if self.warm_start else {})
+        with self._fitting(X, y, sample_weight) as fit:
+            self._grow(fit, X, y, sample_weight, measurement_error)
         return self
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any, measurement_error: Any, before: dict[str, Any]) -> None:
-        """Grow the trees; `before` are the results of the last fit if it is to be gone on with."""
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+        before = fit.earlier if self.warm_start else {}
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         limits = replace(
@@ -80,38 +82,35 @@ class KernelForest(SearchedKernelModel):
             self.__dict__.update({name: before[name] for name in kept if name in before})
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         draws = self._draws(data, weights)
-        grown = self._choose_widths(data, limits, draws, rows) if earlier is None else []
+        stages = fit.steps("stage", self._n_stages() if earlier is None else 1)
+        grown = self._choose_widths(data, limits, draws, rows, stages) if earlier is None else []
         self._reading_ = self._make_reading(self.bandwidths_, data)
         problem = data.problem(self.bandwidths_)
         n_before = 0 if earlier is None else len(earlier)
         numbers = range(n_before + len(grown), self.n_estimators)
+
+        def forest_of(tables: list[np.ndarray], *, consume: bool = False) -> dict[str, Any]:
+            """The earlier and these trees put together, as attributes of the fitted forest."""
+            forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume) if tables else None
+            if earlier is not None:
+                forest = earlier if forest is None else earlier.with_trees_of(forest)
+            if forest is None:
+                return {}
+            kept = {"_grown_": forest if self.warm_start else None}
+            return {**kept, "forest_": self._reading_.of(forest, data.errors)}
+
         try:
-            grow_trees(
-                problem, limits, draws, self._seed_, numbers, n_jobs=self.n_jobs, grown=grown,
-                progress=self._progress(numbers.start),
-            )  # fmt: skip
+            with stages.stage("grow", "tree", len(numbers)) as steps:
+                grow_trees(
+                    problem, limits, draws, self._seed_, numbers, n_jobs=self.n_jobs, grown=grown, steps=steps,
+                    snapshot=forest_of,
+                )  # fmt: skip
         except KeyboardInterrupt:
-            self._keep(grown, earlier, problem, limits, data)
+            self.__dict__.update(forest_of(grown, consume=True))
             raise
-        self._keep(grown, earlier, problem, limits, data)
+        self.__dict__.update(forest_of(grown, consume=True))
         if self._wants_oob:
             self._set_oob(data, draws, rows, y)
-
-    def _keep(
-        self,
-        grown: list[np.ndarray],
-        earlier: SoftForest | None,
-        problem: GrowthProblem,
-        limits: Limits,
-        data: TrainingData,
-    ) -> None:
-        """Put the earlier and the grown trees together, if there are any."""
-        forest = assemble(problem, limits, grown, self.ccp_alpha, consume=True) if grown else None
-        if earlier is not None:
-            forest = earlier if forest is None else earlier.with_trees_of(forest)
-        if forest is not None:
-            self._grown_ = forest if self.warm_start else None
-            self.forest_ = self._reading_.of(forest, data.errors)
 
     # Reading the parameters
 
@@ -179,19 +178,22 @@ class KernelForest(SearchedKernelModel):
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
         return trees
 
-    def _choose_widths(self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray) -> list[np.ndarray]:
+    def _choose_widths(
+        self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray, stages: Steps
+    ) -> list[np.ndarray]:
         """Set ``bandwidths_``, and ``bandwidth_`` if it is chosen; returns nodes of trees grown on the way."""
         widths = self._given_widths(data)
         trees: list[np.ndarray] = []
         if widths is None:
-            choice = ForestChoice(
-                data, limits, draws, self._seed_, self.n_estimators, self.ccp_alpha, self.prediction_kernel is None,
-                self.n_jobs, self._report_scale if self.verbose else None,
-            )  # fmt: skip
-            if self.bandwidth == "cv":
-                self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed_))
-            else:
-                self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
+            with stages.stage("choose bandwidth", "trial") as steps:
+                choice = ForestChoice(
+                    data, limits, draws, self._seed_, self.n_estimators, self.ccp_alpha, self.prediction_kernel is None,
+                    self.n_jobs, steps,
+                )  # fmt: skip
+                if self.bandwidth == "cv":
+                    self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed_))
+                else:
+                    self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
             widths = self.bandwidth_ * data.deviations
         self.bandwidths_ = widths
         return trees
@@ -258,18 +260,3 @@ class KernelForest(SearchedKernelModel):
 
     def __len__(self) -> int:
         return len(self._finished)
-
-    def _progress(self, n_before: int) -> Callable[[int], None] | None:
-        if not self.verbose:
-            return None
-        start = last = time.monotonic()
-
-        def tell(n_new: int) -> None:
-            nonlocal last
-            n_trees = n_before + n_new
-            now = time.monotonic()
-            if now - last > 1.0 or self.verbose > 1 or n_trees == self.n_estimators:
-                print(f"[{type(self).__name__}] tree {n_trees} of {self.n_estimators}, {now - start:.1f} s", flush=True)
-                last = now
-
-        return tell

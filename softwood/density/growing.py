@@ -20,6 +20,7 @@ from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import Stopped, interruptible, new_stop
 from softwood.loops import grow as loop
 from softwood.loops.scan import SLACK, SQUARED
+from softwood.steps import Steps
 from softwood.tree import SoftTree
 
 __all__ = ["Workspace", "grow_nodes", "grow_tree"]
@@ -41,10 +42,10 @@ def grow_tree(
     seed: int,
     rows: np.ndarray | None = None,
     n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    steps: Steps | None = None,
 ) -> SoftTree:
     """Grow a tree and hand it over with the kernels it was grown with; arguments as in `grow_nodes`."""
-    return finish(problem, limits, grow_nodes(problem, limits, seed=seed, rows=rows, n_jobs=n_jobs, progress=progress))
+    return finish(problem, limits, grow_nodes(problem, limits, seed=seed, rows=rows, n_jobs=n_jobs, steps=steps))
 
 
 def grow_nodes(
@@ -55,7 +56,7 @@ def grow_nodes(
     rows: np.ndarray | None = None,
     weights: np.ndarray | None = None,
     n_jobs: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    steps: Steps | None = None,
     space: Workspace | None = None,
 ) -> np.ndarray:
     """Nodes of a tree depth first, (n_nodes, 8 + q), columns as in `softwood.loops.grow`.
@@ -64,7 +65,7 @@ def grow_nodes(
     ----------
     rows : rows to grow it on; None: all
     weights : (n,) weights of all rows in place of the problem's own
-    progress : called now and then with the number of finished nodes
+    steps : told of every so many nodes; None: nobody is
     space : memory of earlier trees of the same problem, to be used again
     """
     n, p = problem.bins.codes.shape
@@ -77,10 +78,10 @@ def grow_nodes(
 
     def work() -> np.ndarray:
         if limits.max_leaf_nodes is not None:
-            return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, progress))[0]
+            return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, steps))[0]
         if threads > 1:
-            return depth_first(_grow_shared_out(grower, root, threads, progress))[0]
-        return grower.grow(root, progress, space)
+            return depth_first(_grow_shared_out(grower, root, threads, steps))[0]
+        return grower.grow(root, steps, space)
 
     return interruptible(work, space.stop) if len(rows) * p >= _LONG else work()
 
@@ -183,7 +184,7 @@ class _Grower:
         bins, problem = self.problem.bins, self.problem
         return (bins.values, bins.lows, bins.highs, bins.offsets, problem.widths, *self.kernels)
 
-    def grow(self, root: _Node, progress: Callable[[int], None] | None, space: Workspace) -> np.ndarray:
+    def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> np.ndarray:
         """Finished nodes below and with `root`, depth first; columns as in `softwood.loops.grow`."""
         m, limits = len(root.rows), self.limits
         state = np.array([0, 1, m], dtype=np.int64)
@@ -195,8 +196,9 @@ class _Grower:
         stack[0], seeds[0], intervals[0] = (0, -1, 0, root.depth), root.seed, root.intervals
         rows[:m], shares[:m] = root.rows, root.shares
         scratch = self.scratch(m, space)
-        budget = _BUDGET if progress is not None else np.iinfo(np.int64).max >> 1
+        budget = _BUDGET if steps is not None else np.iinfo(np.int64).max >> 1
         while state[1] > 0:
+            step = None if steps is None else steps.begin()
             # Grow whatever the loop found too short: it needs a line, two stack entries, and twice the top node's rows.
             nodes = _at_least(nodes, state[0] + 1)
             stack = _at_least(stack, state[1] + 1)
@@ -215,8 +217,8 @@ class _Grower:
                 scratch["bin_shares"], scratch["node_shares"], scratch["numbers"], scratch["totals"], self.stop,
             )  # fmt: skip
             self._check_stop()
-            if progress is not None:
-                progress(int(state[0]))
+            if step is not None:
+                step.end(n_nodes=int(state[0]))
         space.keep(nodes=nodes, stack=stack, seeds=seeds, intervals=intervals, rows=rows, shares=shares)
         return nodes[: state[0]].copy()
 
@@ -307,9 +309,7 @@ def _leaf(line: np.ndarray) -> np.ndarray:
     return line
 
 
-def _grow_best_first(
-    grower: _Grower, root: _Node, max_leaf_nodes: int, progress: Callable[[int], None] | None
-) -> np.ndarray:
+def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: Steps | None) -> np.ndarray:
     """Split the leaf with the largest gain, as long as there may be more leaves."""
     scratch = grower.scratch(len(root.rows), Workspace())
     done: list[np.ndarray] = []
@@ -326,6 +326,7 @@ def _grow_best_first(
     enter(root, -1, 0)
     n_leaves = 1
     while heap and n_leaves < max_leaf_nodes:
+        step = None if steps is None else steps.begin()
         _, number, divide = heapq.heappop(heap)
         children = divide()
         if min(len(child.rows) for child in children) == 0:
@@ -334,14 +335,14 @@ def _grow_best_first(
         for side, child in enumerate(children):
             enter(child, number, side)
         n_leaves += 1
-        if progress is not None:
-            progress(len(done))
+        if step is not None:
+            step.end(n_nodes=len(done))
     for _, number, _ in heap:
         _leaf(done[number])
     return np.concatenate(done)
 
 
-def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Callable[[int], None] | None) -> np.ndarray:
+def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> np.ndarray:
     """Grow the top here, and the subtrees below it in threads."""
     scratch = grower.scratch(len(root.rows), Workspace())
     small = max(256, int(len(root.rows) * _HAND_OUT))
@@ -364,7 +365,7 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Calla
         pending += [(child, len(top) - 1, k) for k, child in enumerate(children)]
     tasks.sort(key=lambda task: -len(task[0].rows))  # the long ones first
     grown = Parallel(n_jobs=threads, prefer="threads", require="sharedmem")(
-        delayed(grower.grow)(node, None, Workspace()) for node, _, _ in tasks
+        delayed(grower.grow)(node, steps, Workspace()) for node, _, _ in tasks
     )
     pieces, total = list(top), len(top)
     for (_, parent, side), nodes in zip(tasks, grown, strict=True):
@@ -372,6 +373,4 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, progress: Calla
         nodes[0, [loop.PARENT, loop.SIDE]] = parent, side
         pieces.append(nodes)
         total += len(nodes)
-        if progress is not None:
-            progress(total)
     return np.concatenate(pieces)

@@ -18,6 +18,7 @@ from softwood.density.problem import GrowthProblem, Limits
 from softwood.loops import grow as loop
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_general import scan_points
+from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
@@ -33,7 +34,7 @@ def grow_tree_per_node(
     limits: Limits,
     *,
     seed: int,
-    progress: Callable[[int], None] | None = None,
+    steps: Steps,
 ) -> SoftTree:
     """Grow a tree depth first, with the half-widths that `rule` gives for the points of each node and their masses."""
     n, p = X.shape
@@ -42,6 +43,7 @@ def grow_tree_per_node(
     widths: list[float] = []
     stack = [_Node(np.arange(n), np.ones(n), np.zeros((n, p)), np.ones((n, p)), -1, 0, 0, np.uint64(seed))]
     while stack:
+        step = steps.begin()
         node = stack.pop()
         line, points = grower.weigh(node)
         lines.append(line)
@@ -51,8 +53,7 @@ def grow_tree_per_node(
         if split is not None and children is not None:
             line[0, loop.FEATURE : loop.MASS] = [split.feature, split.threshold, split.missing_left]
             stack += children[::-1]
-        if progress is not None and len(lines) % 100 == 0:
-            progress(len(lines))
+        step.end(n_nodes=len(lines))
     return finish(problem, limits, np.concatenate(lines), np.array(widths))
 
 

@@ -44,7 +44,6 @@ class KernelModel(BatchEstimator):
     max_features: Any = None
     cutoff: float = 1e-6
     n_jobs: int | None = None
-    verbose: int = 0
 
     _reading_: Reading = field(init=False)
 
@@ -73,7 +72,6 @@ class KernelModel(BatchEstimator):
         check_integer(self, "max_bins", self.max_bins, low=2, high=255)
         if isinstance(self.cv, Integral):
             check_integer(self, "cv", self.cv, low=2)
-        check_integer(self, "verbose", self.verbose, low=0)
         check_n_jobs(self, self.n_jobs)
         if isinstance(self.bandwidth, str) and self.bandwidth not in self._rules:
             expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
@@ -205,8 +203,11 @@ class KernelModel(BatchEstimator):
 
     # Telling
 
-    def _report_scale(self, scale: float, loss: float) -> None:
-        print(f"[{type(self).__name__}] bandwidth {scale:.3g} sd: held-out loss {loss:.4f}", flush=True)
+    # Steps of a fit
+
+    def _n_stages(self) -> int:
+        """The stages of a fit: the choice of the bandwidth, if there is one, and growing."""
+        return 2 if isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo") else 1
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from softwood.density.binning import Bins
 from softwood.density.newton import NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
 from softwood.loops import boost as loop
 from softwood.losses import Loss
+from softwood.steps import Best, Steps
 from softwood.tree import SoftTree
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "boost"]
@@ -96,7 +98,8 @@ def boost(
     scored: np.ndarray | None = None,
     n_threads: int = 1,
     result: Boosted | None = None,
-    progress: Callable[[Boosted], None] | None = None,
+    steps: Steps | None = None,
+    snapshot: Callable[[], dict[str, Any]] | None = None,
 ) -> Boosted:
     """Add trees round by round.
 
@@ -106,7 +109,7 @@ def boost(
     validation : rows to validate on
     scored : training rows whose loss is noted after each round; None: none
     result : where the rounds are put, so that an interrupt leaves those that are done
-    progress : called after each round
+    steps : told of each round;  snapshot : attributes of an estimator that has only the rounds so far
     """
     result = Boosted(loss.start(data.y, data.weights)) if result is None else result
     n, p = data.matrix.shape
@@ -118,18 +121,27 @@ def boost(
     rows_sums = np.empty((n, 3))
     rows_sums[:, 2] = data.weights
 
-    def note() -> None:
+    best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
+    steps = Steps() if steps is None else steps
+
+    def note() -> dict[str, float]:
+        line = {}
         if scored is not None:
-            result.train_losses.append(loss.value(data.y[scored], raw[scored], data.weights[scored]))
+            line["train_loss"] = loss.value(data.y[scored], raw[scored], data.weights[scored])
+            result.train_losses.append(line["train_loss"])
         if validation is not None and raw_validation is not None:
-            result.validation_losses.append(loss.value(validation.y, raw_validation, validation.weights))
+            line["validation_loss"] = loss.value(validation.y, raw_validation, validation.weights)
+            result.validation_losses.append(line["validation_loss"])
+            best.offer(line["validation_loss"], lambda: result.n_rounds)
+        return line
 
     note()
     for number in range(rules.n_rounds):
+        step = steps.begin()
         rng = np.random.default_rng([seed, number])
         rows = _draw_rows(data.group, rules.subsample, rng)
         loss.gradients(data.y, raw, data.weights, gradient, hessian)
-        step = raw if n_scores == 1 else raw.copy()  # all trees of a round start from the same scores
+        updated = raw if n_scores == 1 else raw.copy()  # all trees of a round start from the same scores
         for score in range(n_scores):
             rows_sums[:, 0], rows_sums[:, 1] = hessian[:, score], gradient[:, score]
             features = _draw_features(p, rules.n_features, rng)
@@ -139,29 +151,18 @@ def boost(
             values = tree.nodes[:, loop.NODE_VALUE]
             np.clip(values, -loss.max_step, loss.max_step, out=values)
             values *= rules.learning_rate
-            _add_tree(tree, rules, rows, data.matrix, step, score)
+            _add_tree(tree, rules, rows, data.matrix, updated, score)
             if validation is not None and raw_validation is not None:
                 raw_validation[:, score] += _read(tree, rules, validation.matrix)
             result.trees.append(replace(tree, leaves=_NONE, rows=_NONE, shares=None))
             result.output.append(score)
-        raw = step
-        note()
-        if progress is not None:
-            progress(result)
-        if _has_stalled(result, rules):
+        raw = updated
+        if step.end(snapshot, **note()) or best.is_stalled:
             break
     return result
 
 
 _NONE = np.empty(0)
-
-
-def _has_stalled(result: Boosted, rules: BoostingRules) -> bool:
-    """Whether none of the last rounds was better than what came before."""
-    losses = result.validation_losses
-    if rules.n_iter_no_change is None or len(losses) <= rules.n_iter_no_change:
-        return False
-    return min(losses[-rules.n_iter_no_change :]) > min(losses[: -rules.n_iter_no_change]) - rules.tol
 
 
 def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:

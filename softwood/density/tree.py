@@ -6,16 +6,16 @@ instead of on the points; and read, if wanted, by averaging over a kernel around
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.callback import with_callbacks
 from sklearn.utils import Bunch, check_random_state
 
-from softwood.base import ClassifierBase, RegressorBase
+from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.density.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
 from softwood.density.choosing import choose_by_auto, choose_by_cv
 from softwood.density.growing import grow_tree
@@ -25,6 +25,7 @@ from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.parameters import check_choice, check_flag, check_number, parameter_error
 from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
+from softwood.steps import Steps
 from softwood.tree import SoftTree
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
@@ -36,6 +37,7 @@ class _KernelTree(SearchedKernelModel):
 
     bandwidth_per_node: bool = False
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
         """Grow the tree.
 
@@ -49,11 +51,11 @@ class _KernelTree(SearchedKernelModel):
         measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
             where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
         """
-        with self._fitting():
-            self._grow(X, y, sample_weight, measurement_error)
+        with self._fitting(X, y, sample_weight) as fit:
+            self._grow(fit, X, y, sample_weight, measurement_error)
         return self
 
-    def _grow(self, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         weights = self._with_class_weights(targets, weights)
@@ -63,13 +65,15 @@ class _KernelTree(SearchedKernelModel):
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
             raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
-        widths = self._choose_widths(data, limits, seed, rows)
+        stages = fit.steps("stage", self._n_stages())
+        widths = self._choose_widths(data, limits, seed, rows, stages)
         reading = self._make_reading(widths, data)
         problem = data.problem(widths)
-        if self.bandwidth_per_node:
-            tree = grow_tree_per_node(problem, matrix, self._node_rule(), limits, seed=seed, progress=self._progress())
-        else:
-            tree = grow_tree(problem, limits, seed=seed, n_jobs=self.n_jobs, progress=self._progress())
+        with stages.stage("grow", "part") as parts:
+            if self.bandwidth_per_node:
+                tree = grow_tree_per_node(problem, matrix, self._node_rule(), limits, seed=seed, steps=parts)
+            else:
+                tree = grow_tree(problem, limits, seed=seed, n_jobs=self.n_jobs, steps=parts)
         if self.ccp_alpha > 0:
             tree = prune_cost_complexity(tree, self.ccp_alpha)
         tree = self._simplify(tree)
@@ -104,17 +108,20 @@ class _KernelTree(SearchedKernelModel):
             raise parameter_error(self, "max_leaf_nodes", "None with bandwidth_per_node", self.max_leaf_nodes)
         return self._limits()
 
-    def _choose_widths(self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray) -> np.ndarray:
+    def _choose_widths(
+        self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray, stages: Steps
+    ) -> np.ndarray:
         """Half-width of each column's kernel, in the units of the column; sets ``bandwidth_`` if it is chosen."""
         widths = self._given_widths(data)
         if widths is not None:
             return widths
-        report = self._report_scale if self.verbose else None
         is_crisp = self.prediction_kernel is None  # chosen for the reading that will be used
-        if self.bandwidth == "cv":
-            self.bandwidth_ = choose_by_cv(data, limits, self._parts(data, rows, seed), seed, report, crisp=is_crisp)
-        else:
-            self.bandwidth_ = choose_by_auto(data, limits, seed, report, crisp=is_crisp)
+        with stages.stage("choose bandwidth", "trial") as steps:
+            if self.bandwidth == "cv":
+                parts = self._parts(data, rows, seed)
+                self.bandwidth_ = choose_by_cv(data, limits, parts, seed, steps, crisp=is_crisp)
+            else:
+                self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp)
         return self.bandwidth_ * data.deviations
 
     def _node_rule(self) -> Callable[..., np.ndarray]:
@@ -141,22 +148,6 @@ class _KernelTree(SearchedKernelModel):
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
-
-    # Telling
-
-    def _progress(self) -> Callable[[int], None] | None:
-        if not self.verbose:
-            return None
-        start = last = time.monotonic()
-
-        def tell(n_nodes: int) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last > 1.0 or self.verbose > 1:
-                print(f"[{type(self).__name__}] {n_nodes} nodes, {now - start:.1f} s", flush=True)
-                last = now
-
-        return tell
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -198,9 +198,9 @@ class ValidatedTree(GradientModel):
         """
         rules = self._check_parameters()
         fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        with self._fitting() as earlier:
+        with self._fitting(X, y, sample_weight) as fit:
             data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-            self._train(replace(data, earlier=earlier), rules)
+            self._train(replace(data, earlier=fit.earlier), rules)
         return self
 
     def _check_parameters(self) -> Any:

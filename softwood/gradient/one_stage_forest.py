@@ -47,7 +47,7 @@ class _OneStageForest(GradientModel):
         y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
         """
-        with self._fitting():
+        with self._fitting(X, y, sample_weight):
             self._train(X, y, sample_weight)
         return self
 

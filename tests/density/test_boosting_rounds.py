@@ -151,7 +151,7 @@ def noisy(model_class, n=400):
 
 
 @pytest.mark.parametrize("model_class", BOTH)
-@pytest.mark.parametrize("n_iter_no_change", [2, 7])
+@pytest.mark.parametrize("patience", [2, 7])
 def test_early_stopping_keeps_the_best_round(model_class, patience, calls):
     X, y = noisy(model_class)
     parameters = {"early_stopping": True, "max_iter": 60, "learning_rate": 0.3}
