@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 from softwood.targets import ClassTargets, RealTargets
 
 __all__ = [
@@ -50,6 +50,11 @@ class LearningSet:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    @property
+    def arrays(self) -> Rows:
+        """As the loops take them."""
+        return Rows(self.points, self.targets, self.weights)
 
     def take(self, rows: np.ndarray) -> LearningSet:
         """Some of the rows, their weights brought to mean 1 again."""

@@ -7,8 +7,8 @@ import numpy as np
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.growing import GrownTree
-from softwood.gradient.refining import Scratch
-from softwood.loops.soft_joint import node_sums
+from softwood.gradient.refining import scratch_of
+from softwood.loops.soft_joint import Nodes, node_sums
 from softwood.loops.soft_split import IDENTITY, LOGISTIC
 from softwood.targets import RealTargets
 from softwood.tree import SoftTree
@@ -27,9 +27,10 @@ def finish(
     total_mass : their weight as the user counts it
     targets : the `ClassTargets` or `RealTargets`, for the units of the values
     """
-    left, right, gates, values = tree.arrays()
+    nodes = tree.arrays()
+    left, right, gates, values = nodes
     weights, bias = scaling.fold_back(gates)
-    mass, impurity = _mass_and_impurity(rows, left, right, gates)
+    mass, impurity = _mass_and_impurity(rows, nodes)
     impurity = np.maximum(impurity.sum(axis=1), 0.0)
     if isinstance(targets, RealTargets):
         values = targets.mean + targets.scale * values
@@ -58,15 +59,10 @@ def finish(
     )
 
 
-def _mass_and_impurity(
-    rows: LearningSet, left: np.ndarray, right: np.ndarray, gates: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _mass_and_impurity(rows: LearningSet, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
     """Mass of the rows in each node, (n_nodes,), and the variance of each of their targets, (n_nodes, q)."""
-    n_nodes, q = len(left), rows.targets.shape[1]
+    n_nodes, q = len(nodes.left), rows.targets.shape[1]
     mass, sums, squares = np.zeros(n_nodes), np.zeros((n_nodes, q)), np.zeros((n_nodes, q))
-    scratch = Scratch(n_nodes, q)
-    node_sums(
-        rows.points, rows.targets, rows.weights, left, right, gates, scratch.shares, scratch.sides, mass, sums, squares
-    )
+    node_sums(rows.arrays, nodes, scratch_of(nodes), mass, sums, squares)
     total = np.maximum(mass, np.finfo(float).tiny)[:, None]
     return mass, squares / total - (sums / total) ** 2

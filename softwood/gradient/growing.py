@@ -11,6 +11,7 @@ import numpy as np
 
 from softwood.gradient.data import LearningSet, visits
 from softwood.loops import soft_split as loop
+from softwood.loops.soft_joint import Nodes
 
 __all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
 
@@ -72,9 +73,9 @@ class GrownTree:
         """Number of leaves."""
         return (len(self.left) + 1) // 2
 
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def arrays(self) -> Nodes:
         """left, right (n_nodes,) int32; gates (n_nodes, d + 1); values (n_nodes, q)."""
-        return (
+        return Nodes(
             np.array(self.left, dtype=np.int32), np.array(self.right, dtype=np.int32), np.array(self.gates),
             np.array(self.values),
         )  # fmt: skip
@@ -133,6 +134,11 @@ class _Near:
     def of(cls, data: LearningSet, rest: np.ndarray, path: np.ndarray, rows: np.ndarray) -> _Near:
         """These rows."""
         return cls(data.take(rows), rest[rows], path[rows])
+
+    @property
+    def arrays(self) -> loop.Near:
+        """As the loops take them."""
+        return loop.Near(*self.rows.arrays, self.rest, self.path)
 
 
 @dataclass
@@ -282,13 +288,10 @@ class _Grower:
         for epoch in range(rules.max_iter):
             chosen = visits(everything, train.weights, number, epoch * number, rng)
             length = loop.descend(
-                train.points, train.targets, near.rest, near.path, chosen, self.link, length,
-                rules.learning_rate_decay ** (1.0 / len(chosen)), rules.l1, rules.l2, gate, values, self.scratch,
+                near.arrays, chosen, self.link, length, rules.learning_rate_decay ** (1.0 / len(chosen)), rules.l1,
+                rules.l2, gate, values, self.scratch,
             )  # fmt: skip
-            loss = loop.split_loss(
-                judges.rows.points, judges.rows.targets, judges.rows.weights, judges.rest, judges.path, self.link, gate,
-                values, self.scratch,
-            )  # fmt: skip
+            loss = loop.split_loss(judges.arrays, self.link, gate, values, self.scratch)
             if not np.isfinite(loss):
                 return None
             since += 1

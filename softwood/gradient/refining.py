@@ -11,7 +11,7 @@ from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree
 from softwood.loops import soft_joint as loop
 
-__all__ = ["RefineRules", "Scratch", "refine", "refit_values"]
+__all__ = ["RefineRules", "refine", "refit_values", "scratch_of"]
 
 BATCH = 32
 # When no pass is better any more, training goes back to the best one and goes on with a rate divided by this, ...
@@ -33,12 +33,10 @@ class RefineRules:
     l2: float = 0.0
 
 
-class Scratch:
-    """Work space of the loops over whole trees."""
-
-    def __init__(self, n_nodes: int, n_outputs: int) -> None:
-        self.shares, self.sides = np.empty(n_nodes), np.empty(n_nodes)
-        self.outputs, self.error = np.empty((n_nodes, n_outputs)), np.empty(n_outputs)
+def scratch_of(nodes: loop.Nodes) -> loop.Scratch:
+    """Work space of the loops over this tree."""
+    n, q = nodes.values.shape
+    return loop.Scratch(shares=np.empty(n), sides=np.empty(n), outputs=np.empty((n, q)), error=np.empty(q))
 
 
 def refine(
@@ -58,28 +56,23 @@ def refine(
     """
     if len(tree.left) == 1:
         return []
-    left, right, gates, values = tree.arrays()
-    scratch = Scratch(len(left), values.shape[1])
+    nodes = tree.arrays()
+    scratch, gates, values = scratch_of(nodes), nodes.gates, nodes.values
     n = len(train)
-    by_gates, by_values = np.zeros_like(gates), np.zeros_like(values)
     moments = np.zeros((2, *gates.shape)), np.zeros((2, *values.shape))
+    descent = loop.Descent(np.zeros_like(gates), np.zeros_like(values), *moments)
     rng = np.random.default_rng([seed, 2])
 
     def validation_loss() -> float:
-        return loop.tree_loss(
-            validation.points, validation.targets, validation.weights, link, left, right, gates, values, scratch.shares,
-            scratch.sides, scratch.error,
-        )  # fmt: skip
+        return loop.tree_loss(validation.arrays, link, nodes, scratch)
 
     losses = [validation_loss()]
     n_steps = np.int64(0)
     best, since, rate, n_slower = losses[0], 0, rules.rate, 0
     for epoch in range(rules.max_iter):
         n_steps = loop.refine_pass(
-            train.points, train.targets, train.weights, rng.permutation(n), BATCH, link, left, right, gates, values,
-            rate, rules.l1, rules.l2, n_steps, scratch.shares, scratch.sides, scratch.outputs, scratch.error,
-            by_gates, by_values, *moments,
-        )  # fmt: skip
+            train.arrays, rng.permutation(n), BATCH, link, nodes, rate, rules.l1, rules.l2, n_steps, scratch, descent
+        )
         losses.append(validation_loss())
         if progress is not None:
             progress(epoch + 1, losses[-1])
@@ -105,15 +98,11 @@ def refit_values(tree: GrownTree, rows: LearningSet) -> None:
 
     Given the gates, outputs are linear in the values. Rows that validated may have a say in the end.
     """
-    left, right, gates, values = tree.arrays()
-    leaves = np.flatnonzero(left < 0)
-    number = np.full(len(left), -1)
+    nodes = tree.arrays()
+    values, leaves = nodes.values, np.flatnonzero(nodes.left < 0)
+    number = np.full(len(nodes.left), -1)
     number[leaves] = np.arange(len(leaves))
-    scratch = Scratch(len(left), values.shape[1])
     normal, moved = OLD_VALUE_ROWS * np.eye(len(leaves)), np.zeros((len(leaves), values.shape[1]))
-    loop.add_normal_equations(
-        rows.points, rows.targets, rows.weights, left, right, gates, values, number, scratch.shares, scratch.sides,
-        scratch.error, normal, moved,
-    )  # fmt: skip
+    loop.add_normal_equations(rows.arrays, nodes, number, scratch_of(nodes), normal, moved)
     values[leaves] += np.linalg.solve(normal, moved)
     tree.values = list(values)

@@ -2,12 +2,11 @@
 
 Arguments that recur
 --------------------
-points, targets, link : as in `softwood.loops.soft_split`
-left, right : (n_nodes,) children, -1 at leaves; children come after their parents
-gates : (n_nodes, d + 1) weights and bias;  values : (n_nodes, q), of which those of leaves count
-shares, sides : (n_nodes,) scratch space: share of a row in each node, and the part that its gate sends left
-outputs : (n_nodes, q) scratch space: output of the subtree below each node;  error : (q,)
+rows : `Rows`;  link : as in `softwood.loops.soft_split`
+tree : `Nodes`;  scratch : `Scratch`;  points, left, right, gates, shares, sides : fields of these
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,53 @@ from softwood.loops.soft_split import fill_errors, row_loss
 
 # Shares smaller than this have no part in training.
 LEAST_SHARE = 1e-3
+
+
+class Nodes(NamedTuple):
+    """A tree in standardised units; loops take it apart at their top.
+
+    Attributes
+    ----------
+    left, right : (n_nodes,) children, -1 at leaves; children come after their parents
+    gates : (n_nodes, d + 1) weights and bias
+    values : (n_nodes, q), of which those of leaves count
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    gates: np.ndarray
+    values: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Room for one row.
+
+    Attributes
+    ----------
+    shares, sides : (n_nodes,) share of the row in each node, and the part that its gate sends left
+    outputs : (n_nodes, q) output of the subtree below each node
+    error : (q,)
+    """
+
+    shares: np.ndarray
+    sides: np.ndarray
+    outputs: np.ndarray
+    error: np.ndarray
+
+
+class Descent(NamedTuple):
+    """Gradients and moments of Adam, kept from pass to pass; all of it begins with 0.
+
+    Attributes
+    ----------
+    by_gates, by_values : as the gates and values
+    gate_moments, value_moments : (2, ...) of these
+    """
+
+    by_gates: np.ndarray
+    by_values: np.ndarray
+    gate_moments: np.ndarray
+    value_moments: np.ndarray
 
 
 @compiled(reassociate=True)
@@ -38,19 +84,6 @@ def share_row(points, i, left, right, gates, least, shares, sides):
             sides[node] = side
             shares[left[node]] = shares[node] * side
             shares[right[node]] = shares[node] * (1.0 - side)
-
-
-@compiled
-def tree_outputs(points, left, right, gates, values, shares, sides, out):
-    """Outputs of the tree, (n, q) in `out`."""
-    for i in range(points.shape[0]):
-        share_row(points, i, left, right, gates, 0.0, shares, sides)
-        for o in range(values.shape[1]):
-            out[i, o] = 0.0
-        for node in range(left.shape[0]):
-            if left[node] < 0:
-                for o in range(values.shape[1]):
-                    out[i, o] += shares[node] * values[node, o]
 
 
 @compiled
@@ -81,8 +114,7 @@ def predict_sigmoid(points, left, right, gates, values, is_softmax, shares, side
 
 
 @compiled
-def add_normal_equations(points, targets, weights, left, right, gates, values, number, shares, sides, error, left_side,
-                         right_side):  # fmt: skip
+def add_normal_equations(rows, tree, number, scratch, left_side, right_side):
     """Add up the normal equations of the best changes of the leaves' values, by squared error.
 
     Parameters
@@ -90,6 +122,9 @@ def add_normal_equations(points, targets, weights, left, right, gates, values, n
     number : (n_nodes,) of each leaf among the leaves
     left_side, right_side : (n_leaves, n_leaves) and (n_leaves, q), are added to
     """
+    points, targets, weights = rows
+    left, right, gates, values = tree
+    shares, sides, _, error = scratch
     n_nodes = left.shape[0]
     q = values.shape[1]
     for i in range(points.shape[0]):
@@ -111,8 +146,11 @@ def add_normal_equations(points, targets, weights, left, right, gates, values, n
 
 
 @compiled
-def tree_loss(points, targets, weights, link, left, right, gates, values, shares, sides, error):
+def tree_loss(rows, link, tree, scratch):
     """Weighted mean of the loss."""
+    points, targets, weights = rows
+    left, right, gates, values = tree
+    shares, sides, _, error = scratch
     loss = 0.0
     total = 0.0
     for i in range(points.shape[0]):
@@ -129,12 +167,15 @@ def tree_loss(points, targets, weights, link, left, right, gates, values, shares
 
 
 @compiled
-def node_sums(points, targets, weights, left, right, gates, shares, sides, mass, sums, squares):
+def node_sums(rows, tree, scratch, mass, sums, squares):
     """Add up, by share, the weight of the rows in each node, their targets and the squares of these.
 
     `mass` is (n_nodes,), `sums` and `squares` are (n_nodes, n_targets); all begin with 0. The targets here need not be
     those of the training.
     """
+    points, targets, weights = rows
+    left, right, gates, _ = tree
+    shares, sides, _, _ = scratch
     for i in range(points.shape[0]):
         share_row(points, i, left, right, gates, 0.0, shares, sides)
         for node in range(left.shape[0]):
@@ -146,11 +187,11 @@ def node_sums(points, targets, weights, left, right, gates, shares, sides, mass,
 
 
 @compiled(reassociate=True)
-def add_gradient(
-    points, targets, i, weight, link, left, right, gates, values, least, shares, sides, outputs, error, by_gates,
-    by_values,
-):  # fmt: skip
+def add_gradient(rows, i, weight, link, tree, least, scratch, by_gates, by_values):
     """Add the derivatives of the loss of row `i`, times `weight`, by all gates and by the values of leaves."""
+    points, targets, _ = rows
+    left, right, gates, values = tree
+    shares, sides, outputs, error = scratch
     d = points.shape[1]
     q = values.shape[1]
     share_row(points, i, left, right, gates, least, shares, sides)
@@ -180,31 +221,29 @@ def add_gradient(
 
 
 @compiled
-def refine_pass(
-    points, targets, weights, order, batch, link, left, right, gates, values, rate, l1, l2, n_steps, shares, sides,
-    outputs, error, by_gates, by_values, gate_moments, value_moments,
-):  # fmt: skip
-    """One pass of Adam over the rows of `order` in batches; changes `gates` and `values`.
+def refine_pass(rows, order, batch, link, tree, rate, l1, l2, n_steps, scratch, descent):
+    """One pass of Adam over the rows of `order` in batches; changes gates and values.
 
     Parameters
     ----------
     n_steps : steps that were done before
-    by_gates, by_values : 0, as the gates and values;  gate_moments, value_moments : (2, ...) of these, kept from pass
-        to pass
+    descent : `Descent`
 
     Returns
     -------
     number of steps done so far
     """
+    points, _, weights = rows
+    left, _, gates, values = tree
+    by_gates, by_values, gate_moments, value_moments = descent
     n = order.shape[0]
+    none = np.int64(0)  # a plain 0 would be a type of its own, and compile `adam_line` again
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
         for k in range(begin, end):
             i = order[k]
-            add_gradient(
-                points, targets, i, weights[i] / (end - begin), link, left, right, gates, values, LEAST_SHARE, shares,
-                sides, outputs, error, by_gates, by_values,
-            )  # fmt: skip
+            weight = weights[i] / (end - begin)
+            add_gradient(rows, i, weight, link, tree, LEAST_SHARE, scratch, by_gates, by_values)
         n_steps += 1
         for node in range(left.shape[0]):
             if left[node] >= 0:
@@ -214,7 +253,7 @@ def refine_pass(
                 )  # fmt: skip
             else:
                 adam_line(
-                    values[node], by_values[node], value_moments[0, node], value_moments[1, node], n_steps, rate, 0,
-                    0.0, 0.0,
+                    values[node], by_values[node], value_moments[0, node], value_moments[1, node], n_steps, rate,
+                    none, 0.0, 0.0,
                 )  # fmt: skip
     return n_steps

@@ -2,11 +2,14 @@
 
 Arguments that recur
 --------------------
-points : (n, d) standardised inputs;  targets : (n, q) reals, or 0 and 1 of the classes
-rest : (n, q) output of the tree without the node's part;  path : (n,) share of each row in the node
+points, targets, weights, rest, path : the fields of `Rows` and of `Near`
 gate : (d + 1,) weights and, last, the bias;  values : (2, q) of the left and of the right leaf
 link : IDENTITY, LOGISTIC (two classes, one output) or SOFTMAX: what the root's output passes
+
+What is called once for a pass takes tuples, and takes them apart at its top; what is called for each node plain arrays.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +22,38 @@ IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
 # Penalties draw weights to 0 once in so many visits, by as many times the amount: what is drawn to 0 at every visit
 # does not stay there, for single rows push it away again.
 SHRINK_EVERY = 32
+
+
+class Rows(NamedTuple):
+    """Rows to learn from, or to validate on.
+
+    Attributes
+    ----------
+    points : (n, d) standardised inputs
+    targets : (n, q) reals, or 0 and 1 of the classes
+    weights : (n,)
+    """
+
+    points: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+
+
+class Near(NamedTuple):
+    """Rows with a share in the node that is split.
+
+    Attributes
+    ----------
+    points, targets, weights : as of `Rows`
+    rest : (n, q) output of the tree without the node's part
+    path : (n,) share of each row in the node
+    """
+
+    points: np.ndarray
+    targets: np.ndarray
+    weights: np.ndarray
+    rest: np.ndarray
+    path: np.ndarray
 
 
 @compiled(reassociate=True)
@@ -124,8 +159,9 @@ def split_gradient(points, targets, rest, path, i, link, gate, values, output):
 
 
 @compiled(reassociate=True)
-def _descend_single(points, targets, rest, path, visits, link, step, decay, l1, l2, gate, values):
+def _descend_single(near, visits, link, step, decay, l1, l2, gate, values):
     """`descend` for one output, all in one loop: half the time."""
+    points, targets, _, rest, path = near
     d = points.shape[1]
     bias = gate[d]
     left = values[0, 0]
@@ -164,7 +200,7 @@ def _shrink(gate, d, step, l1, l2):
 
 
 @compiled
-def descend(points, targets, rest, path, visits, link, step, decay, l1, l2, gate, values, output):
+def descend(near, visits, link, step, decay, l1, l2, gate, values, output):
     """One pass of online gradient descent over the rows of `visits`, in that order; changes `gate` and `values`.
 
     Parameters
@@ -177,10 +213,11 @@ def descend(points, targets, rest, path, visits, link, step, decay, l1, l2, gate
     -------
     length of the next step
     """
+    points, targets, _, rest, path = near
     d = points.shape[1]
     q = values.shape[1]
     if q == 1 and link != SOFTMAX:
-        return _descend_single(points, targets, rest, path, visits, link, step, decay, l1, l2, gate, values)
+        return _descend_single(near, visits, link, step, decay, l1, l2, gate, values)
     for k in range(visits.shape[0]):
         i = visits[k]
         slope, share = split_gradient(points, targets, rest, path, i, link, gate, values, output)
@@ -246,8 +283,9 @@ def best_test(points, targets, weights, orders):
 
 
 @compiled(reassociate=True)
-def split_loss(points, targets, weights, rest, path, link, gate, values, output):
+def split_loss(near, link, gate, values, output):
     """Weighted sum of the loss of the tree with this split; `output` is (q,) scratch space."""
+    points, targets, weights, rest, path = near
     d = points.shape[1]
     loss = 0.0
     for i in range(points.shape[0]):

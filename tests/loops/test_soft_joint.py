@@ -1,23 +1,29 @@
+"""Loops over whole soft trees against recursion, least squares and small steps."""
+
 import numpy as np
 import pytest
 
 from softwood.loops import soft_joint as loop
-from softwood.loops.soft_split import IDENTITY
-from tests.reference.soft import LINKS, Tree, adam, loss, random_targets
+from softwood.loops.soft_split import IDENTITY, SOFTMAX, Rows
+from tests.reference.soft import LINKS, Tree, adam, loss, predict, random_targets
 
 links = pytest.mark.parametrize(("link", "q"), LINKS)
 sizes = pytest.mark.parametrize("n_leaves", [1, 2, 6])
 
 
 def scratch(tree):
-    """Scratch space for shares, sides, outputs and the error of a row."""
+    """What is not filled is not a number."""
     n, q = tree.values.shape
-    return np.empty(n), np.empty(n), np.empty((n, q)), np.empty(q)
+    return loop.Scratch(np.full(n, np.nan), np.full(n, np.nan), np.full((n, q), np.nan), np.full(q, np.nan))
+
+
+def nodes(tree):
+    return loop.Nodes(tree.left, tree.right, tree.gates, tree.values)
 
 
 def rows(seed, link, q, n=5, d=3):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(0, 3, size=n).astype(float)
+    return Rows(rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(0, 3, size=n).astype(float))
 
 
 # ------------------------------------------------------------------ outputs and sums
@@ -26,12 +32,9 @@ def rows(seed, link, q, n=5, d=3):
 @pytest.mark.tiny
 @sizes
 @pytest.mark.parametrize("seed", range(3))
-def test_shares_and_outputs_are_those_of_the_recursion(n_leaves, seed):
+def test_shares_are_those_of_the_recursion(n_leaves, seed):
     tree, (points, _, _) = Tree.random(seed, n_leaves), rows(seed, IDENTITY, 2)
     shares, sides, _, _ = scratch(tree)
-    outputs = np.full((5, 2), np.nan)
-    loop.tree_outputs(points, tree.left, tree.right, tree.gates, tree.values, shares, sides, outputs)
-    assert outputs == pytest.approx(np.array([tree.output(x) for x in points]))
     for i, x in enumerate(points):
         loop.share_row(points, i, tree.left, tree.right, tree.gates, 0.0, shares, sides)
         assert shares == pytest.approx(tree.shares(x))
@@ -41,11 +44,64 @@ def test_shares_and_outputs_are_those_of_the_recursion(n_leaves, seed):
 
 
 @pytest.mark.tiny
+def test_a_share_that_is_too_small_is_not_divided():
+    tree, (points, _, _) = Tree.random(1, 6), rows(1, IDENTITY, 2)
+    shares, sides, _, _ = scratch(tree)
+    for i, x in enumerate(points):
+        exact = tree.shares(x)
+        loop.share_row(points, i, tree.left, tree.right, tree.gates, 0.3, shares, sides)
+        assert shares[tree.left < 0].sum() == pytest.approx(1.0)
+        for node in np.flatnonzero(tree.left >= 0):
+            side = tree.side(node, x) if shares[node] >= 0.3 else 1.0
+            assert sides[node] == pytest.approx(side)
+            assert shares[tree.left[node]] == pytest.approx(shares[node] * side)
+        assert np.any(shares != pytest.approx(exact))
+
+
+@pytest.mark.tiny
+@sizes
+@pytest.mark.parametrize("is_softmax", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_predictions_are_those_of_the_recursion(n_leaves, is_softmax, seed):
+    tree, (points, _, _) = Tree.random(seed, n_leaves, q=3), rows(seed, IDENTITY, 3)
+    tree.values *= 50.0 if seed else 1.0
+    points[2, 1] = np.nan
+    shares, sides, _, _ = scratch(tree)
+    found = np.full((5, 3), np.inf)
+    loop.predict_sigmoid(points, *nodes(tree), is_softmax, shares, sides, found)
+    link = SOFTMAX if is_softmax else IDENTITY
+    known = [0, 1, 3, 4] if n_leaves > 1 else range(5)  # a lone root asks for no value
+    for i in known:
+        assert found[i] == pytest.approx(predict(tree.output(points[i]), link))
+    assert np.isnan(found[2, 0]) == (n_leaves > 1)
+
+
+@pytest.mark.tiny
+@sizes
+@pytest.mark.parametrize("seed", range(3))
+def test_normal_equations_are_those_of_least_squares(n_leaves, seed):
+    """Their sums, added to what is there; and their solution is nowhere worse than a small step away."""
+    tree, data = Tree.random(seed, n_leaves), rows(seed, IDENTITY, 2, n=30)
+    leaves = np.flatnonzero(tree.left < 0)
+    number = np.full(len(tree.left), -1)
+    number[leaves] = np.arange(n_leaves)
+    left_side, right_side = np.ones((n_leaves, n_leaves)), np.ones((n_leaves, 2))
+    loop.add_normal_equations(data, nodes(tree), number, scratch(tree), left_side, right_side)
+    shares = np.array([tree.shares(x)[leaves] for x in data.points])
+    errors = data.targets - np.array([tree.output(x) for x in data.points])
+    assert left_side == pytest.approx(1.0 + shares.T @ (data.weights[:, None] * shares))
+    assert right_side == pytest.approx(1.0 + shares.T @ (data.weights[:, None] * errors))
+    best = Tree(tree.left, tree.right, tree.gates, tree.values.copy())
+    best.values[leaves] += np.linalg.solve(left_side - 1.0, right_side - 1.0)
+    assert best.gradient(*data, IDENTITY)[1][leaves] == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.tiny
 @sizes
 def test_sums_by_node(n_leaves):
     tree, (points, targets, weights) = Tree.random(3, n_leaves), rows(3, IDENTITY, 4)
     mass, sums, squares = np.zeros(len(tree.left)), np.zeros((len(tree.left), 4)), np.zeros((len(tree.left), 4))
-    loop.node_sums(points, targets, weights, tree.left, tree.right, tree.gates, *scratch(tree)[:2], mass, sums, squares)
+    loop.node_sums(Rows(points, targets, weights), nodes(tree), scratch(tree), mass, sums, squares)
     parts = weights[:, None] * np.array([tree.shares(x) for x in points])
     assert mass == pytest.approx(parts.sum(axis=0))
     assert sums == pytest.approx(parts.T @ targets)
@@ -57,10 +113,7 @@ def test_sums_by_node(n_leaves):
 @sizes
 def test_loss_is_the_weighted_mean_of_the_rows(link, q, n_leaves):
     tree, (points, targets, weights) = Tree.random(4, n_leaves, q=q), rows(4, link, q)
-    shares, sides, _, error = scratch(tree)
-    found = loop.tree_loss(
-        points, targets, weights, link, tree.left, tree.right, tree.gates, tree.values, shares, sides, error
-    )
+    found = loop.tree_loss(Rows(points, targets, weights), link, nodes(tree), scratch(tree))
     losses = [loss(tree.output(x), y, link) for x, y in zip(points, targets, strict=True)]
     assert found == pytest.approx(np.average(losses, weights=weights))
 
@@ -73,14 +126,11 @@ def test_loss_is_the_weighted_mean_of_the_rows(link, q, n_leaves):
 @sizes
 @pytest.mark.parametrize("seed", range(2))
 def test_derivatives_are_those_of_small_steps(link, q, n_leaves, seed):
-    tree, (points, targets, weights) = Tree.random(seed, n_leaves, q=q), rows(seed, link, q)
+    tree, data = Tree.random(seed, n_leaves, q=q), rows(seed, link, q)
     by_gates, by_values = np.zeros_like(tree.gates), np.zeros_like(tree.values)
-    for i, weight in enumerate(weights):
-        loop.add_gradient(
-            points, targets, i, weight, link, tree.left, tree.right, tree.gates, tree.values, 0.0, *scratch(tree),
-            by_gates, by_values,
-        )  # fmt: skip
-    expected = tree.gradient(points, targets, weights, link)
+    for i, weight in enumerate(data.weights):
+        loop.add_gradient(data, i, weight, link, nodes(tree), 0.0, scratch(tree), by_gates, by_values)
+    expected = tree.gradient(*data, link)
     assert by_gates == pytest.approx(expected[0], abs=1e-8)
     assert by_values == pytest.approx(expected[1], abs=1e-8)
     assert not by_gates[tree.left < 0].any()
@@ -94,16 +144,19 @@ class Pass:
     """Passes of Adam over the same tree and rows."""
 
     def __init__(self, tree, points, targets, weights, link):
-        self.tree, self.data, self.link = tree, (points, targets, weights), link
+        self.tree, self.data, self.link = tree, Rows(points, targets, weights), link
         self.gates, self.values = tree.gates.copy(), tree.values.copy()
-        self.work = *scratch(tree), np.zeros_like(tree.gates), np.zeros_like(tree.values)
-        self.moments = np.zeros((2, *tree.gates.shape)), np.zeros((2, *tree.values.shape))
+        self.descent = loop.Descent(
+            np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros((2, *tree.gates.shape)),
+            np.zeros((2, *tree.values.shape)),
+        )  # fmt: skip
         self.n_steps = np.int64(0)
 
     def run(self, order, batch, *, rate=0.1, l1=0.0, l2=0.0):
         self.n_steps = loop.refine_pass(
-            *self.data, np.array(order), batch, self.link, self.tree.left, self.tree.right, self.gates, self.values,
-            rate, l1, l2, self.n_steps, *self.work, *self.moments,
+            self.data, np.array(order), batch, self.link,
+            loop.Nodes(self.tree.left, self.tree.right, self.gates, self.values), rate, l1, l2, self.n_steps,
+            scratch(self.tree), self.descent,
         )  # fmt: skip
         return self
 
@@ -146,10 +199,10 @@ def test_batches_and_passes_follow_one_another(link, q, batch):
 
 
 @pytest.mark.tiny
-def test_scratch_of_the_gradient_is_left_empty():
+def test_gradients_are_0_after_a_pass():
     one = Pass(Tree.random(0), *rows(0, IDENTITY, 2), IDENTITY).run(range(5), 2)
-    assert not one.work[-1].any()
-    assert not one.work[-2].any()
+    assert not one.descent.by_gates.any()
+    assert not one.descent.by_values.any()
 
 
 @pytest.mark.tiny

@@ -1,3 +1,5 @@
+"""Loops of one split of a soft tree against their definitions and small steps."""
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,12 @@ from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 from tests.reference.soft import LINKS, Split, best_merit, loss, predict, random_targets, sigmoid, slope
 
 links = pytest.mark.parametrize(("link", "q"), LINKS)
+
+
+def near(split, weights=None):
+    """The rows of a split as the loops take them."""
+    weights = np.full(len(split.points), np.nan) if weights is None else weights
+    return loop.Near(split.points, split.targets, weights, split.rest, split.path)
 
 
 # ------------------------------------------------------------------ losses
@@ -53,9 +61,7 @@ def test_losses_are_weighted(link, q):
     outputs = np.array([split.output(i, split.gate, split.values) for i in rows])
     expected = np.average(losses, weights=weights)
     assert loop.mean_loss(split.targets, weights, link, outputs) == pytest.approx(expected)
-    found = loop.split_loss(
-        split.points, split.targets, weights, split.rest, split.path, link, split.gate, split.values, np.empty(q)
-    )
+    found = loop.split_loss(near(split, weights), link, split.gate, split.values, np.empty(q))
     assert found == pytest.approx(weights.sum() * expected)
 
 
@@ -88,14 +94,54 @@ def test_derivatives_of_a_split_are_those_of_small_steps(link, q, seed):
         assert np.array([share * output, (1 - share) * output]) == pytest.approx(by_values, abs=1e-8)
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize("d", [1, 3, 40])
+def test_input_and_step_of_a_gate(d):
+    rng = np.random.default_rng(d)
+    points, gate = rng.normal(size=(4, d)), rng.normal(size=d + 1)
+    for i, x in enumerate(points):
+        assert loop.gate_input(points, i, gate) == pytest.approx(gate[:-1] @ x + gate[-1])
+        moved = gate.copy()
+        loop._move_gate(points, i, moved, 0.3)
+        assert moved == pytest.approx(gate - 0.3 * np.append(x, 1.0))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.0), (2.0, 0.0), (0.0, 3.0), (2.0, 3.0), (0.0, 100.0)])
+def test_weights_are_shrunk_but_not_the_bias(l1, l2):
+    gate = np.array([1.0, -0.5, 0.1, -0.05, 0.0, 7.0])
+    found = gate.copy()
+    loop._shrink(found, 5, 0.1, l1, l2)
+    smaller = gate[:5] * max(1.0 - 0.1 * l2, 0.0)
+    assert found[:5] == pytest.approx(np.sign(smaller) * np.maximum(np.abs(smaller) - 0.1 * l1, 0.0))
+    assert found[5] == gate[5]
+
+
 def descend(split, visits, *, step=0.1, decay=1.0, l1=0.0, l2=0.0):
     """Gate, values and next step after the descent."""
     gate, values = split.gate.copy(), split.values.copy()
     length = loop.descend(
-        split.points, split.targets, split.rest, split.path, np.array(visits), split.link, step, decay, l1, l2, gate,
-        values, np.empty(values.shape[1]),
-    )  # fmt: skip
+        near(split), np.array(visits), split.link, step, decay, l1, l2, gate, values, np.empty(values.shape[1])
+    )
     return gate, values, length
+
+
+@pytest.mark.tiny
+@links
+@pytest.mark.parametrize(("l1", "l2"), [(0.0, 0.0), (0.05, 0.0), (0.0, 0.1), (0.05, 0.1)])
+def test_a_descent_is_that_of_the_twin(link, q, l1, l2):
+    """Several times as many visits as the penalties wait for; of one output, `descend` leaves it to another loop."""
+    split = Split.random(6, link, q)
+    visits = np.random.default_rng(0).integers(0, len(split.points), size=2 * loop.SHRINK_EVERY + 7)
+    expected = split.descend(visits, 0.1, 0.99, l1, l2, loop.SHRINK_EVERY)
+    found = [descend(split, visits, decay=0.99, l1=l1, l2=l2)]
+    if q == 1:
+        gate, values = split.gate.copy(), split.values.copy()
+        found.append((gate, values, loop._descend_single(near(split), visits, link, 0.1, 0.99, l1, l2, gate, values)))
+    for gate, values, step in found:
+        assert gate == pytest.approx(expected[0], abs=1e-6)
+        assert values == pytest.approx(expected[1], abs=1e-6)
+        assert step == pytest.approx(expected[2])
 
 
 @pytest.mark.tiny

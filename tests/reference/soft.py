@@ -72,6 +72,19 @@ class Split:
             slope(lambda v: self.loss(i, gate, v), values),
         )  # fmt: skip
 
+    def descend(self, visits, step, decay, l1, l2, every):
+        """Gate, values and next step; penalties pull at the last visit, and `every` so many before it."""
+        gate, values = self.gate.copy(), self.values.copy()
+        for k, i in enumerate(visits):
+            by_gate, by_values = self.gradient(i, gate, values)
+            gate, values = gate - step * by_gate, values - step * by_values
+            if (len(visits) - 1 - k) % every == 0:
+                pull = step * min(k + 1, every)
+                w = gate[:-1] * max(1 - pull * l2, 0.0)
+                gate[:-1] = np.sign(w) * np.maximum(np.abs(w) - pull * l1, 0.0)
+            step *= decay
+        return gate, values, step
+
 
 def slope(function, at, step=1e-5):
     """Central differences of a function of an array, one entry after the other."""
