@@ -50,7 +50,7 @@ class _Buds:
         self.buds = np.zeros(n_inner)
         self.buds[0] = 1.0
         self.steps = np.zeros((2, len(self.values)), np.int64)
-        self.sides, self.outputs = np.empty(n_inner), np.empty_like(self.values)
+        self.scratch = loop.Scratch(np.empty(n_inner), np.empty_like(self.values), np.empty_like(self.values))
         self.wake()
 
     def wake(self) -> None:
@@ -71,21 +71,23 @@ class _Buds:
             level = [child for node in inner if awake[node] for child in (2 * node + 1, 2 * node + 2)]
         self.awake, self.living = awake, np.array(living, dtype=np.int64)
 
+    @property
+    def nodes(self) -> loop.Nodes:
+        """As the loops take it."""
+        return loop.Nodes(self.gates, self.values, self.buds, self.awake, self.living)
+
     def run_pass(self, rows: LearningSet, rules: _Rules, work: tuple, rng: np.random.Generator) -> None:
         """One pass."""
         loop.budding_pass(
-            rows.points, rows.targets, rows.weights, rng.permutation(len(rows)), rules.batch, self.link, self.gates,
-            self.values, self.buds, self.awake, self.living, rules.rate, rules.bud_rate, rules.split_cost, self.steps,
-            self.sides, self.outputs, *work,
+            rows.arrays, rng.permutation(len(rows)), rules.batch, self.link, self.nodes, rules.rate,
+            rules.bud_rate, rules.split_cost, self.scratch, *work,
         )  # fmt: skip
         self.wake()
 
     def loss(self, rows: LearningSet) -> float:
         """Mean loss."""
         out = np.empty_like(rows.targets)
-        loop.budding_outputs(
-            rows.points, self.gates, self.values, self.buds, self.awake, self.living, self.sides, self.outputs, out
-        )
+        loop.budding_outputs(rows.points, self.nodes, self.scratch, out)
         return float(mean_loss(rows.targets, rows.weights, self.link, out))
 
     def grown(self) -> GrownTree:
@@ -136,9 +138,9 @@ class _BuddingTree(ValidatedTree):
         buds = _Buds(data.train, data.link, rules.depth, data.seed)
         rng = np.random.default_rng([data.seed, 6])
         work = (
-            np.empty_like(buds.values), np.zeros_like(buds.gates), np.zeros_like(buds.values),
-            np.zeros_like(buds.buds), np.zeros((2, *buds.gates.shape)), np.zeros((2, *buds.values.shape)),
-        )  # fmt: skip
+            loop.Gradient(np.zeros_like(buds.gates), np.zeros_like(buds.values), np.zeros_like(buds.buds)),
+            loop.Adam(np.zeros((2, *buds.gates.shape)), np.zeros((2, *buds.values.shape)), buds.steps),
+        )
         self.history_: list[dict[str, Any]] = []
         best, since = (buds.loss(data.validation), buds.grown()), 0
         try:

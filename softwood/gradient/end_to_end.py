@@ -42,7 +42,6 @@ class _Expectation:
         self.rows, self.is_class = rows, is_class
         self.rng = np.random.default_rng([seed, 7])
         self.gates = random_start(depth, rows.points.shape[1], self.rng)
-        self.gradient = np.zeros_like(self.gates)
         self.mean = np.average(rows.targets, axis=0, weights=rows.weights)
         spread = np.average((rows.targets - self.mean) ** 2, axis=0, weights=rows.weights)
         self.variance = np.maximum(spread, 1e-12)
@@ -71,7 +70,7 @@ class _Expectation:
         """Passes with these steepnesses; `after` is called after each and ends them if it returns True."""
         rows, n = self.rows, len(self.rows)
         shares, belongs = np.empty(2 * n_gates + 1), np.empty(2 * n_gates + 1)
-        first, second = np.zeros_like(self.gates), np.zeros_like(self.gates)
+        descent = loop.Descent(*np.zeros((3, *self.gates.shape)))
         posterior = np.empty((n, n_gates + 1))
         likelihoods = np.ones((n, n_gates + 1))
         n_steps = np.int64(0)
@@ -79,8 +78,8 @@ class _Expectation:
             loop.posteriors(rows.points, likelihoods, self.gates, n_gates, steep, shares, posterior)
             likelihoods = self.likelihoods(posterior)
             n_steps = loop.maximise_pass(
-                rows.points, likelihoods, rows.weights, self.rng.permutation(n), BATCH, self.gates, n_gates,
-                first_gate, steep, rate, n_steps, shares, belongs, self.gradient, first, second,
+                loop.Rows(rows.points, likelihoods, rows.weights), self.rng.permutation(n), BATCH, self.gates, n_gates,
+                first_gate, steep, rate, n_steps, shares, belongs, descent,
             )  # fmt: skip
             if after is not None and after():
                 break

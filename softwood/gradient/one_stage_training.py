@@ -63,6 +63,10 @@ class StagedTree:
         """Number of nodes that can be split."""
         return len(self.gates)
 
+    def nodes(self, prior: float) -> loop.Nodes:
+        """As the loops take it."""
+        return loop.Nodes(self.gates, self.alive, self.mass, self.sums, prior)
+
     def copy(self) -> StagedTree:
         """The same tree; only the history is shared."""
         return StagedTree(
@@ -81,15 +85,13 @@ class StagedTree:
     def add_up(self, rows: LearningSet) -> np.ndarray:
         """Make mass and sums those of these rows; returns the node of the last level of each, (n,)."""
         bottom = np.full(len(rows), -1, dtype=np.int64)
-        loop.refresh(rows.points, rows.targets, rows.weights, self.gates, self.n_inner, bottom, self.mass, self.sums)
+        loop.refresh(rows.arrays, self.gates, bottom, self.mass, self.sums)
         return bottom
 
     def read(self, rows: LearningSet, prior: float) -> tuple[np.ndarray, np.ndarray]:
         """Leaf (n,) and prediction (n, q) of each row."""
         leaves, out = np.empty(len(rows), dtype=np.int64), np.empty((len(rows), self.sums.shape[1]))
-        loop.leaves_and_values(
-            rows.points, self.gates, self.alive, self.n_inner, self.mass, self.sums, prior, leaves, out
-        )
+        loop.leaves_and_values(rows.points, self.nodes(prior), leaves, out)
         return leaves, out
 
 
@@ -152,10 +154,10 @@ def train_one_stage(
         for epoch in range(rules.max_iter):
             gamma_rate = rules.architecture_learning_rate if epoch >= rules.warm_up else 0.0
             loop.train_pass(
-                train.points, train.targets, train.weights, rng.permutation(len(train)), validation.points,
-                validation.targets, validation.weights, rng.permutation(len(validation)), rules.batch, mode, tree.gates,
-                tree.gamma, tree.alive, tree.n_inner, bottom, tree.mass, tree.sums, rules.prior, rules.rate, rules.l1,
-                rules.l2, gamma_rate, rules.split_cost, np.uint64(rng.integers(1, 2**62)), *state,
+                train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
+                tree.nodes(rules.prior), tree.gamma, bottom,
+                loop.Pace(rules.batch, rules.rate, rules.l1, rules.l2, gamma_rate, rules.split_cost),
+                np.uint64(rng.integers(1, 2**62)), *state,
             )  # fmt: skip
             loop.discretise(loop.PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
             bottom = tree.add_up(train)
@@ -176,23 +178,26 @@ def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) ->
         return
     rng = np.random.default_rng([seed, 9])
     shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
+    pace = loop.Pace(rules.batch, FINAL_RATE * rules.rate, rules.l1, rules.l2, 0.0, 0.0)
     for _ in range(FINAL_PASSES):
         bottom, order = tree.add_up(rows), rng.permutation(len(rows))
         loop.train_pass(
-            rows.points, rows.targets, rows.weights, order, rows.points, rows.targets, rows.weights, order, rules.batch,
-            loop.PROXIMAL, tree.gates, shape, tree.alive, tree.n_inner, bottom, tree.mass, tree.sums, rules.prior,
-            FINAL_RATE * rules.rate, rules.l1, rules.l2, 0.0, 0.0, np.uint64(rng.integers(1, 2**62)), *state,
+            rows.arrays, order, rows.arrays, order, loop.PROXIMAL, tree.nodes(rules.prior), shape, bottom, pace,
+            np.uint64(rng.integers(1, 2**62)), *state,
         )  # fmt: skip
 
 
-def _state_of(tree: StagedTree, depth: int) -> tuple[np.ndarray, ...]:
-    """Moments of Adam, gradients and scratch space of `loop.train_pass`."""
+def _state_of(tree: StagedTree, depth: int) -> tuple[loop.Scratch, loop.Descent]:
+    """Scratch space of `loop.train_pass`, and what it keeps from pass to pass."""
     n_inner, q = tree.n_inner, tree.sums.shape[1]
-    return (
-        np.zeros_like(tree.gates), np.zeros_like(tree.gates), np.zeros(n_inner, np.int64), np.zeros_like(tree.gates),
-        np.zeros(n_inner, dtype=bool), np.zeros(n_inner), np.empty(depth, np.int64), np.empty(depth),
-        np.empty((depth + 1, q)), np.empty(q),
+    scratch = loop.Scratch(
+        path=np.empty(depth, np.int64), inputs=np.empty(depth), values=np.empty((depth + 1, q)), spare=np.empty(q)
+    )
+    descent = loop.Descent(
+        first=np.zeros_like(tree.gates), second=np.zeros_like(tree.gates), steps=np.zeros(n_inner, np.int64),
+        by_gates=np.zeros_like(tree.gates), touched=np.zeros(n_inner, dtype=bool), by_architecture=np.zeros(n_inner),
     )  # fmt: skip
+    return scratch, descent
 
 
 def prune(tree: StagedTree, validation: LearningSet, is_class: bool, prior: float) -> None:

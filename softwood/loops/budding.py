@@ -6,12 +6,13 @@ are awake, those with a bud above 0 when a pass began, have living children.
 
 Arguments that recur
 --------------------
-points, targets, link : as in `softwood.loops.soft_split`
-gates : (n_inner, d + 1);  values : (n_nodes, q);  buds, awake : (n_inner,)
-living : numbers of the root and of the children of living nodes that are awake, rising
-sides : (n_inner,), outputs, errors : (n_nodes, q), spare : (q,) scratch space
-by_gates, by_values, by_buds : gradients, of the shapes of what they belong to; are added to
+rows, link : as in `softwood.loops.soft_split`
+tree : `Nodes`;  scratch : `Scratch`;  gradient : `Gradient`
 """
+
+from typing import NamedTuple
+
+import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.adam import adam_line
@@ -20,9 +21,54 @@ from softwood.loops.one_stage import gate_input
 from softwood.loops.soft_split import fill_errors
 
 
+class Nodes(NamedTuple):
+    """A budding tree, and which part of it lives; loops take it apart at their top.
+
+    Attributes
+    ----------
+    gates : (n_inner, d + 1);  values : (n_nodes, q);  buds, awake : (n_inner,)
+    living : numbers of the root and of the children of living nodes that are awake, rising
+    """
+
+    gates: np.ndarray
+    values: np.ndarray
+    buds: np.ndarray
+    awake: np.ndarray
+    living: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """Room for one row: sides (n_inner,), responses and errors of the nodes (n_nodes, q)."""
+
+    sides: np.ndarray
+    outputs: np.ndarray
+    errors: np.ndarray
+
+
+class Gradient(NamedTuple):
+    """Derivatives of the loss, of the shapes of what they are taken by; loops add to them."""
+
+    by_gates: np.ndarray
+    by_values: np.ndarray
+    by_buds: np.ndarray
+
+
+class Adam(NamedTuple):
+    """Moments (2, ...) of gates and values, and `steps` (2, n_nodes) of values and of gates; all begin with 0.
+
+    A gate takes its first step when its node wakes, and the corrections of Adam are those of its own age.
+    """
+
+    gate_moments: np.ndarray
+    value_moments: np.ndarray
+    steps: np.ndarray
+
+
 @compiled
-def respond(points, i, gates, values, buds, awake, living, sides, outputs):
+def respond(points, i, tree, scratch):
     """Fill the response of every living node for row `i`; children first."""
+    gates, values, buds, awake, living = tree
+    sides, outputs, _ = scratch
     q = values.shape[1]
     n_inner = gates.shape[0]
     for k in range(living.shape[0] - 1, -1, -1):
@@ -40,18 +86,19 @@ def respond(points, i, gates, values, buds, awake, living, sides, outputs):
 
 
 @compiled
-def add_budding_gradient(
-    points, targets, i, weight, link, gates, values, buds, awake, living, sides, outputs, errors, by_gates, by_values,
-    by_buds,
-):  # fmt: skip
+def add_budding_gradient(rows, i, weight, link, tree, scratch, gradient):
     """Add the gradient of the loss of row `i`, times `weight`, by gates, values and buds of the living nodes.
 
     A node that sleeps gets the derivative of its bud from its sleeping gate and the values of its sleeping children.
     """
+    points, targets, _ = rows
+    gates, values, buds, awake, living = tree
+    sides, outputs, errors = scratch
+    by_gates, by_values, by_buds = gradient
     d = points.shape[1]
     q = values.shape[1]
     n_inner = gates.shape[0]
-    respond(points, i, gates, values, buds, awake, living, sides, outputs)
+    respond(points, i, tree, scratch)
     for o in range(q):
         errors[0, o] = outputs[0, o]
     fill_errors(targets, i, link, errors[0])
@@ -88,39 +135,37 @@ def add_budding_gradient(
 
 
 @compiled
-def budding_pass(
-    points, targets, weights, order, batch, link, gates, values, buds, awake, living, rate, bud_rate, split_cost, steps,
-    sides, outputs, errors, by_gates, by_values, by_buds, gate_moments, value_moments,
-):  # fmt: skip
+def budding_pass(rows, order, batch, link, tree, rate, bud_rate, split_cost, scratch, gradient, adam):
     """One pass in batches: Adam for gates and values, plain steps for buds, which cost `split_cost` each.
 
-    Buds are kept in [0, 1]; a bud that leaves 0 wakes its node, but not before the next pass. `steps`, (2, n_nodes),
-    counts the steps of values and of gates: a gate takes its first when its node wakes, and the corrections of Adam are
-    those of its own age.
+    Buds are kept in [0, 1]; a bud that leaves 0 wakes its node, but not before the next pass. The gradient is 0 before
+    and after.
     """
+    weights = rows.weights
+    gates, values, buds, awake, living = tree
+    by_gates, by_values, by_buds = gradient
+    gate_moments, value_moments, steps = adam
+    none = np.int64(0)  # a plain 0 would be a type of its own, and compile `adam_line` again
     n = order.shape[0]
     n_inner = gates.shape[0]
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
         for k in range(begin, end):
             i = order[k]
-            add_budding_gradient(
-                points, targets, i, weights[i] / (end - begin), link, gates, values, buds, awake, living, sides,
-                outputs, errors, by_gates, by_values, by_buds,
-            )  # fmt: skip
+            add_budding_gradient(rows, i, weights[i] / (end - begin), link, tree, scratch, gradient)
         for k in range(living.shape[0]):
             node = living[k]
             steps[0, node] += 1
             adam_line(
-                values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[0, node], rate, 0,
-                0.0, 0.0,
+                values[node], by_values[node], value_moments[0, node], value_moments[1, node], steps[0, node], rate,
+                none, 0.0, 0.0,
             )  # fmt: skip
             if node < n_inner:
                 if awake[node]:
                     steps[1, node] += 1
                     adam_line(
                         gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], steps[1, node], rate,
-                        0, 0.0, 0.0,
+                        none, 0.0, 0.0,
                     )  # fmt: skip
                 moved = buds[node] - bud_rate * (by_buds[node] + split_cost)
                 buds[node] = min(max(moved, 0.0), 1.0)
@@ -128,9 +173,10 @@ def budding_pass(
 
 
 @compiled
-def budding_outputs(points, gates, values, buds, awake, living, sides, outputs, out):
+def budding_outputs(points, tree, scratch, out):
     """Outputs of the tree, (n, q) in `out`."""
+    outputs = scratch.outputs
     for i in range(points.shape[0]):
-        respond(points, i, gates, values, buds, awake, living, sides, outputs)
-        for o in range(values.shape[1]):
+        respond(points, i, tree, scratch)
+        for o in range(out.shape[1]):
             out[i, o] = outputs[0, o]

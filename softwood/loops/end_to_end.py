@@ -6,10 +6,12 @@ leaf in proportion to that and to the probability of the target there.
 
 Arguments that recur
 --------------------
-points : (n, d);  gates : (>= n_gates, d + 1);  n_gates : gates in use, ``2 ** depth - 1``
-likelihoods : (n, n_leaves) probability of each row's target at each leaf, up to a factor for each row
-shares : (2 n_gates + 1,), belongs : (2 n_gates + 1,) scratch space
+points, likelihoods : fields of `Rows`
+gates : (>= n_gates, d + 1);  n_gates : gates in use, ``2 ** depth - 1``
+shares, belongs : (2 n_gates + 1,) scratch space: share of a row in each node, before and after its target is known
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +19,29 @@ from softwood.loops._compile import compiled
 from softwood.loops.adam import adam_line
 from softwood.loops.gates import sigmoid
 from softwood.loops.one_stage import gate_input
+
+
+class Rows(NamedTuple):
+    """Training rows.
+
+    Attributes
+    ----------
+    points : (n, d) standardised inputs
+    likelihoods : (n, n_leaves) probability of each row's target at each leaf, up to a factor for each row
+    weights : (n,)
+    """
+
+    points: np.ndarray
+    likelihoods: np.ndarray
+    weights: np.ndarray
+
+
+class Descent(NamedTuple):
+    """Gradient and moments of Adam, of the shape of the gates; all of it begins with 0."""
+
+    by_gates: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
 
 
 @compiled
@@ -54,7 +79,7 @@ def posteriors(points, likelihoods, gates, n_gates, steepness, shares, out):
 
 @compiled
 def add_posterior_gradient(
-    points, likelihoods, i, weight, gates, n_gates, first_gate, steepness, shares, belongs, gradient
+    points, likelihoods, i, weight, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
 ):
     """Add the gradient of the negative log likelihood of row `i` by the gates from `first_gate` on, times `weight`."""
     d = points.shape[1]
@@ -70,16 +95,18 @@ def add_posterior_gradient(
         side = shares[2 * node + 1] / shares[node] if shares[node] > 1e-300 else 0.5
         amount = -weight * steepness * (belongs[2 * node + 1] * (1.0 - side) - belongs[2 * node + 2] * side) / norm
         for j in range(d):
-            gradient[node, j] += amount * points[i, j]
-        gradient[node, d] += amount
+            by_gates[node, j] += amount * points[i, j]
+        by_gates[node, d] += amount
 
 
 @compiled
 def maximise_pass(
-    points, likelihoods, weights, order, batch, gates, n_gates, first_gate, steepness, rate, n_steps, shares, belongs,
-    gradient, first, second,
+    rows, order, batch, gates, n_gates, first_gate, steepness, rate, n_steps, shares, belongs, descent
 ):  # fmt: skip
     """One pass of Adam over the gates from `first_gate` on, in batches; returns the number of steps done so far."""
+    points, likelihoods, weights = rows
+    by_gates, first, second = descent
+    none = np.int64(0)  # a plain 0 would be a type of its own, and compile `adam_line` again
     n = order.shape[0]
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
@@ -87,9 +114,9 @@ def maximise_pass(
             i = order[k]
             add_posterior_gradient(
                 points, likelihoods, i, weights[i] / (end - begin), gates, n_gates, first_gate, steepness, shares,
-                belongs, gradient,
+                belongs, by_gates,
             )  # fmt: skip
         n_steps += 1
         for node in range(first_gate, n_gates):
-            adam_line(gates[node], gradient[node], first[node], second[node], n_steps, rate, 0, 0.0, 0.0)
+            adam_line(gates[node], by_gates[node], first[node], second[node], n_steps, rate, none, 0.0, 0.0)
     return n_steps

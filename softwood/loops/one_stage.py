@@ -6,12 +6,17 @@ sibling, so a batch costs about the square of the depth, not its power of two.
 
 Arguments that recur
 --------------------
-points : (n, d) standardised inputs;  targets : (n, q) reals, or 0 and 1 of the classes;  weights : (n,)
-gates : (n_inner, d + 1) weights and bias;  alive : (n_inner,) whether a node is split
+rows : `softwood.loops.soft_split.Rows`
+tree : `Nodes`;  gates, alive, mass, sums, prior : its fields
 bottom : (n,) node of the last level at which each training row arrives by the signs of the gates, -1 if not yet known
-mass, sums : (n_nodes,) and (n_nodes, q) weight of the training rows that pass each node, and of their targets
-prior : a node's value is the mean of its rows and of so many rows with its parent's value
+scratch : `Scratch`
+seed : of a sampled path; if it is 0, the path follows the signs of the gates
+
+What is called once for each row takes tuples, and takes them apart at its top; what is called for each node plain
+arrays.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +28,78 @@ from softwood.loops.random import next_seed, to_unit
 PROXIMAL, JOINT, GUMBEL = 0, 1, 2
 # A node with less mass is empty: it is what rounding leaves of rows that came and went.
 LEAST_MASS = 1e-9
+
+
+class Nodes(NamedTuple):
+    """A complete tree of which some nodes are split.
+
+    Attributes
+    ----------
+    gates : (n_inner, d + 1) weights and bias
+    alive : (n_inner,) whether a node is split
+    mass, sums : (n_nodes,) and (n_nodes, q) weight of the training rows that pass each node, and of their targets
+    prior : a node's value is the mean of its rows and of so many rows with its parent's value
+    """
+
+    gates: np.ndarray
+    alive: np.ndarray
+    mass: np.ndarray
+    sums: np.ndarray
+    prior: float
+
+
+class Scratch(NamedTuple):
+    """Room for the path of one row.
+
+    Attributes
+    ----------
+    path, inputs : (depth,) its nodes, and the inputs of their gates
+    values : (depth + 1, q) values of its nodes
+    spare : (q,)
+    """
+
+    path: np.ndarray
+    inputs: np.ndarray
+    values: np.ndarray
+    spare: np.ndarray
+
+
+class Descent(NamedTuple):
+    """Moments of Adam and gradients, kept from pass to pass; all of it begins with 0.
+
+    Attributes
+    ----------
+    first, second : (n_inner, d + 1) moments of Adam
+    steps : (n_inner,) its steps for each gate
+    by_gates : (n_inner, d + 1);  touched : (n_inner,) gates that have a gradient
+    by_architecture : (n_inner,)
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    steps: np.ndarray
+    by_gates: np.ndarray
+    touched: np.ndarray
+    by_architecture: np.ndarray
+
+
+class Pace(NamedTuple):
+    """How far a pass goes.
+
+    Attributes
+    ----------
+    batch : rows of a step
+    rate, l1, l2 : of Adam, for the gates
+    gamma_rate : step of the architecture; 0 leaves it as it is
+    split_cost : price of a split, in loss
+    """
+
+    batch: int
+    rate: float
+    l1: float
+    l2: float
+    gamma_rate: float
+    split_cost: float
 
 
 @compiled(reassociate=True)
@@ -43,10 +120,10 @@ def _logistic_noise(seed):
 
 
 @compiled
-def find_bottom(points, i, gates, n_inner):
+def find_bottom(points, i, gates):
     """Node of the last level that row `i` reaches by the signs of the gates."""
     node = np.int64(0)
-    while node < n_inner:
+    while node < gates.shape[0]:
         node = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
     return node
 
@@ -64,14 +141,15 @@ def _add_path(i, node, amount, targets, mass, sums):
 
 
 @compiled
-def refresh(points, targets, weights, gates, n_inner, bottom, mass, sums):
+def refresh(rows, gates, bottom, mass, sums):
     """Find the paths of all training rows anew, and add them up."""
+    points, targets, weights = rows
     for node in range(mass.shape[0]):
         mass[node] = 0.0
         for o in range(sums.shape[1]):
             sums[node, o] = 0.0
     for i in range(points.shape[0]):
-        bottom[i] = find_bottom(points, i, gates, n_inner)
+        bottom[i] = find_bottom(points, i, gates)
         _add_path(i, bottom[i], weights[i], targets, mass, sums)
 
 
@@ -92,12 +170,9 @@ def root_value(mass, sums, value):
 
 
 @compiled
-def follow(points, i, node, gates, alive, n_inner, mass, sums, prior, seed, value):
-    """Go down from `node`, whose value is in `value`, to a leaf, whose value is then there.
-
-    The path is sampled with `seed`, or if that is 0 follows the signs of the gates.
-    """
-    while node < n_inner and alive[node]:
+def follow(points, i, node, gates, alive, mass, sums, prior, seed, value):
+    """Go down from `node`, whose value is in `value`, to a leaf, whose value is then there."""
+    while node < gates.shape[0] and alive[node]:
         z = gate_input(points, i, gates, node)
         if seed != 0:
             seed = next_seed(seed, node)
@@ -108,30 +183,30 @@ def follow(points, i, node, gates, alive, n_inner, mass, sums, prior, seed, valu
 
 
 @compiled
-def leaves_and_values(points, gates, alive, n_inner, mass, sums, prior, leaves, out):
+def leaves_and_values(points, tree, leaves, out):
     """Fill in the leaf of each row, (n,), and its value, (n, q), along the path of the signs."""
+    gates, alive, mass, sums, prior = tree
     for i in range(points.shape[0]):
         root_value(mass, sums, out[i])
-        leaves[i] = follow(points, i, np.int64(0), gates, alive, n_inner, mass, sums, prior, np.uint64(0), out[i])
+        leaves[i] = follow(points, i, np.int64(0), gates, alive, mass, sums, prior, np.uint64(0), out[i])
 
 
 @compiled
-def add_gate_gradient(
-    points, targets, i, weight, gates, alive, n_inner, mass, sums, prior, seed, noise, path, inputs, values, spare,
-    gradient, touched,
-):  # fmt: skip
-    """Add the straight-through gradient of the squared error of row `i` by the gates on its sampled path.
+def add_gate_gradient(rows, i, weight, tree, seed, scratch, by_gates, touched):
+    """Add the straight-through gradient of the squared error of row `i` by the gates on its path.
 
     Parameters
     ----------
-    noise : 1 to sample, 0 to follow the signs
-    path, inputs : (depth,) scratch space;  values : (depth + 1, q) of the nodes on the path;  spare : (q,)
-    gradient : (n_inner, d + 1) is added to;  touched : (n_inner,) is set at the nodes on the path
+    by_gates : (n_inner, d + 1) is added to;  touched : (n_inner,) is set at the nodes on the path
 
     Returns
     -------
     squared error of the row, halved
     """
+    points, targets, _ = rows
+    gates, alive, mass, sums, prior = tree
+    path, inputs, values, spare = scratch
+    n_inner = gates.shape[0]
     d = points.shape[1]
     q = targets.shape[1]
     node = np.int64(0)
@@ -139,7 +214,7 @@ def add_gate_gradient(
     root_value(mass, sums, values[0])
     while node < n_inner and alive[node]:
         z = gate_input(points, i, gates, node)
-        if noise:
+        if seed != 0:
             z += _logistic_noise(next_seed(seed, node))
         path[length] = node
         inputs[length] = z
@@ -158,8 +233,8 @@ def add_gate_gradient(
         for o in range(q):
             spare[o] = values[k, o]
         step_value(sibling, mass, sums, prior, spare)
-        other_seed = next_seed(seed, sibling + 7919) if noise else np.uint64(0)
-        follow(points, i, sibling, gates, alive, n_inner, mass, sums, prior, other_seed, spare)
+        other_seed = next_seed(seed, sibling + 7919) if seed != 0 else np.uint64(0)
+        follow(points, i, sibling, gates, alive, mass, sums, prior, other_seed, spare)
         slope = 0.0
         for o in range(q):
             slope += (values[length, o] - targets[i, o]) * (values[length, o] - spare[o])
@@ -168,34 +243,22 @@ def add_gate_gradient(
         s = sigmoid(inputs[k])
         amount = weight * slope * s * (1.0 - s)
         for j in range(d):
-            gradient[here, j] += amount * points[i, j]
-        gradient[here, d] += amount
+            by_gates[here, j] += amount * points[i, j]
+        by_gates[here, d] += amount
         touched[here] = True
     return loss
 
 
 @compiled
-def _add_budding(
-    points, targets, i, weight, node, gates, alive, n_inner, mass, sums, prior, value, spare, by_architecture
-):
-    """Derivative by "split here" at the pruned node where a path ends: it may bud again."""
-    q = value.shape[0]
-    for o in range(q):
-        spare[o] = value[o]
-    child = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
-    step_value(child, mass, sums, prior, spare)
-    follow(points, i, child, gates, alive, n_inner, mass, sums, prior, np.uint64(0), spare)
-    part = 0.0
-    for o in range(q):
-        part += (value[o] - targets[i, o]) * (spare[o] - value[o])
-    by_architecture[node] += weight * part
+def add_architecture_gradient(rows, i, weight, tree, scratch, by_architecture):
+    """Add the derivative of the squared error of row `i` by "split here" at the nodes on its path of signs.
 
-
-@compiled
-def add_architecture_gradient(
-    points, targets, i, weight, gates, alive, n_inner, mass, sums, prior, path, values, spare, by_architecture
-):
-    """Add the derivative of the squared error of row `i` by "split here" at the nodes on its path of signs."""
+    Also at the pruned node where the path ends: it may bud again.
+    """
+    points, targets, _ = rows
+    gates, alive, mass, sums, prior = tree
+    path, _, values, spare = scratch
+    n_inner = gates.shape[0]
     q = targets.shape[1]
     node = np.int64(0)
     length = 0
@@ -213,10 +276,15 @@ def add_architecture_gradient(
             part += (values[length, o] - targets[i, o]) * (values[length, o] - values[k, o])
         by_architecture[path[k]] += weight * part
     if node < n_inner:
-        _add_budding(
-            points, targets, i, weight, node, gates, alive, n_inner, mass, sums, prior, values[length], spare,
-            by_architecture,
-        )  # fmt: skip
+        for o in range(q):
+            spare[o] = values[length, o]
+        child = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
+        step_value(child, mass, sums, prior, spare)
+        follow(points, i, child, gates, alive, mass, sums, prior, np.uint64(0), spare)
+        part = 0.0
+        for o in range(q):
+            part += (values[length, o] - targets[i, o]) * (spare[o] - values[length, o])
+        by_architecture[node] += weight * part
 
 
 @compiled
@@ -233,9 +301,7 @@ def discretise(mode, gamma, seed, alive):
 
 @compiled
 def train_pass(
-    points, targets, weights, order, validation_points, validation_targets, validation_weights, validation_order,
-    batch, mode, gates, gamma, alive, n_inner, bottom, mass, sums, prior, rate, l1, l2, gamma_rate, split_cost, seed,
-    first, second, steps, gradient, touched, by_architecture, path, inputs, values, spare,
+    rows, order, validation, validation_order, mode, tree, gamma, bottom, pace, seed, scratch, descent
 ):  # fmt: skip
     """One pass over the training rows in batches: architecture, values, gates, and a step on the architecture.
 
@@ -245,25 +311,31 @@ def train_pass(
     Parameters
     ----------
     order, validation_order : rows in the order of visits; the validation rows go round if they are fewer
-    gamma : (n_inner,) in [0, 1];  gamma_rate : 0 leaves it as it is;  split_cost : price of a split, in loss
-    first, second, steps : moments of Adam and its steps for each gate
-    by_architecture : (n_inner,) zeros
+    mode : PROXIMAL, JOINT or GUMBEL
+    gamma : (n_inner,) in [0, 1]
+    pace : `Pace`;  descent : `Descent`
 
     Returns
     -------
     mean squared error of the sampled paths, halved
     """
+    points, targets, weights = rows
+    gates, alive, mass, sums, _ = tree
+    batch, rate, l1, l2, gamma_rate, split_cost = pace
+    first, second, steps, by_gates, touched, by_architecture = descent
+    judge_weights = validation.weights
+    n_inner = gates.shape[0]
     n = order.shape[0]
     m = validation_order.shape[0]
     total = 0.0
     seen = 0
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
-        seed = next_seed(seed, 1)
+        seed = next_seed(seed, np.int64(1))  # a plain 1 would be a type of its own
         discretise(mode, gamma, seed, alive)
         for k in range(begin, end):
             i = order[k]
-            new = find_bottom(points, i, gates, n_inner)
+            new = find_bottom(points, i, gates)
             if new != bottom[i]:
                 if bottom[i] >= 0:
                     _add_path(i, bottom[i], -weights[i], targets, mass, sums)
@@ -272,33 +344,25 @@ def train_pass(
         for k in range(begin, end):
             i = order[k]
             weight = weights[i] / (end - begin)
-            loss = add_gate_gradient(
-                points, targets, i, weight, gates, alive, n_inner, mass, sums, prior, next_seed(seed, k + 2), True,
-                path, inputs, values, spare, gradient, touched,
-            )  # fmt: skip
+            loss = add_gate_gradient(rows, i, weight, tree, next_seed(seed, k + 2), scratch, by_gates, touched)
             total += weights[i] * loss
         for node in range(n_inner):
             if touched[node]:
                 touched[node] = False
                 steps[node] += 1
                 adam_line(
-                    gates[node], gradient[node], first[node], second[node], steps[node], rate, points.shape[1], l1, l2
+                    gates[node], by_gates[node], first[node], second[node], steps[node], rate, points.shape[1], l1, l2
                 )
         if gamma_rate > 0.0:
             for k in range(begin, end):
                 if mode == JOINT:
                     i = order[k]
-                    add_architecture_gradient(
-                        points, targets, i, weights[i] / (end - begin), gates, alive, n_inner, mass, sums, prior, path,
-                        values, spare, by_architecture,
-                    )  # fmt: skip
+                    add_architecture_gradient(rows, i, weights[i] / (end - begin), tree, scratch, by_architecture)
                 else:
                     i = validation_order[seen % m]
                     seen += 1
-                    add_architecture_gradient(
-                        validation_points, validation_targets, i, validation_weights[i] / (end - begin), gates, alive,
-                        n_inner, mass, sums, prior, path, values, spare, by_architecture,
-                    )  # fmt: skip
+                    weight = judge_weights[i] / (end - begin)
+                    add_architecture_gradient(validation, i, weight, tree, scratch, by_architecture)
             for node in range(1, n_inner):
                 if by_architecture[node] != 0.0 or alive[node]:
                     cost = split_cost if alive[node] else 0.0

@@ -357,9 +357,7 @@ def test_a_budding_tree_as_a_tree_of_gates_responds_the_same(link, q, seed):
     buds.buds[:] = [0.7, 1.0, 0.2, 0.0, 0.5, 1.0, 0.1]
     buds.wake()
     out = np.empty((40, q))
-    budding_loop.budding_outputs(
-        rows.points, buds.gates, buds.values, buds.buds, buds.awake, buds.living, buds.sides, buds.outputs, out
-    )
+    budding_loop.budding_outputs(rows.points, buds.nodes, buds.scratch, out)
     left, right, gates, values = buds.grown().arrays()
 
     def response(x, node=0):
@@ -381,9 +379,7 @@ def test_a_finished_budding_tree_predicts_the_same_as_its_own_loop(model_class, 
     def spy(self):
         rows = model._scaling_.standardise(X)
         out = np.empty((len(X), self.values.shape[1]))
-        budding_loop.budding_outputs(
-            rows, self.gates, self.values, self.buds, self.awake, self.living, self.sides, self.outputs, out
-        )
+        budding_loop.budding_outputs(rows, self.nodes, self.scratch, out)
         kept.append(np.array([predict(row, self.link) for row in out]))
         assert self.link != IDENTITY or not is_classifier(model)
         return grown(self)
