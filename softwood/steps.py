@@ -66,12 +66,13 @@ class Steps:
 
     @contextmanager
     def stage(self, name: str, unit: str, n_steps: int | None = None) -> Iterator[Steps]:
-        """A step that has steps of its own; they go on with the history."""
+        """A step that has steps of its own; they go on with the history, and a stop in them stops this level too."""
         context = self._new_context(name, n_steps)
         steps = Steps(
             unit, n_steps, name=name, estimator=self._estimator, context=context, data=self._data, history=self.history
         )
         yield steps
+        self.is_stopped = self.is_stopped or steps.is_stopped
         self._end(context, None)
 
     def note(self, **line: Any) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 
-from softwood.base import ClassifierBase, RegressorBase
+from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, lone_root
@@ -15,24 +15,13 @@ from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.starting import random_start
 from softwood.loops import budding as loop
 from softwood.loops.soft_split import mean_loss
-from softwood.parameters import check_count, check_number
+from softwood.parameters import check_count, check_number, parameter
+from softwood.steps import Best
 
 __all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
 
 # Values of sleeping children differ by about this from their parent's: without it no bud would have a gradient.
 SLEEPING_SPREAD = 0.5
-
-
-class _Rules(NamedTuple):
-    """How the tree is trained; see the parameters of `BuddingTreeClassifier`."""
-
-    depth: int
-    batch: int
-    max_iter: int
-    n_iter_no_change: int
-    rate: float
-    bud_rate: float
-    split_cost: float
 
 
 class _Buds:
@@ -76,11 +65,11 @@ class _Buds:
         """As the loops take it."""
         return loop.Nodes(self.gates, self.values, self.buds, self.awake, self.living)
 
-    def run_pass(self, rows: LearningSet, rules: _Rules, work: tuple, rng: np.random.Generator) -> None:
+    def run_pass(self, rows: LearningSet, rules: _BuddingTree, work: tuple, rng: np.random.Generator) -> None:
         """One pass."""
         loop.budding_pass(
-            rows.arrays, rng.permutation(len(rows)), rules.batch, self.link, self.nodes, rules.rate,
-            rules.bud_rate, rules.split_cost, self.scratch, *work,
+            rows.arrays, rng.permutation(len(rows)), rules.batch_size, self.link, self.nodes, rules.learning_rate,
+            rules.bud_learning_rate, rules.split_cost, self.scratch, *work,
         )  # fmt: skip
         self.wake()
 
@@ -113,55 +102,42 @@ class _Buds:
 class _BuddingTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    max_depth: int = 6
-    learning_rate: float = 0.01
-    bud_learning_rate: float = 0.5
-    split_cost: float = 0.001
-    batch_size: int = 32
-    max_iter: int = 200
-    n_iter_no_change: int = 15
-    verbose: int = 0
+    max_depth: int = parameter(6, check_count, high=16)
+    learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
+    bud_learning_rate: float = parameter(0.5, check_number, low=0.0, open_low=True)
+    split_cost: float = parameter(0.001, check_number, low=0.0)
+    batch_size: int = parameter(32, check_count)
+    max_iter: int = parameter(200, check_count)
+    n_iter_no_change: int = parameter(15, check_count)
 
-    def _check_parameters(self) -> _Rules:
-        check_count(self, "verbose", self.verbose, low=0)
-        return _Rules(
-            depth=check_count(self, "max_depth", self.max_depth, high=16),
-            batch=check_count(self, "batch_size", self.batch_size),
-            max_iter=check_count(self, "max_iter", self.max_iter),
-            n_iter_no_change=check_count(self, "n_iter_no_change", self.n_iter_no_change),
-            rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
-            bud_rate=check_number(self, "bud_learning_rate", self.bud_learning_rate, low=0.0, open_low=True),
-            split_cost=check_number(self, "split_cost", self.split_cost, low=0.0),
-        )
-
-    def _train(self, data: Training, rules: _Rules) -> None:
-        buds = _Buds(data.train, data.link, rules.depth, data.seed)
+    def _train(self, fit: Fit, data: Training, rules: Self) -> None:
+        buds = _Buds(data.train, data.link, rules.max_depth, data.seed)
         rng = np.random.default_rng([data.seed, 6])
         work = (
             loop.Gradient(np.zeros_like(buds.gates), np.zeros_like(buds.values), np.zeros_like(buds.buds)),
             loop.Adam(np.zeros((2, *buds.gates.shape)), np.zeros((2, *buds.values.shape)), buds.steps),
         )
-        self.history_: list[dict[str, Any]] = []
-        best, since = (buds.loss(data.validation), buds.grown()), 0
+        steps = fit.steps("pass", rules.max_iter)
+        best: Best[GrownTree] = Best(rules.n_iter_no_change)
+
+        def measure() -> dict[str, Any]:
+            line = {"train_loss": buds.loss(data.train), "validation_loss": buds.loss(data.validation)}
+            best.offer(line["validation_loss"], buds.grown)
+            return {**line, "n_leaves": int(buds.awake.sum()) + 1}
+
+        def results() -> dict[str, Any]:
+            tree = finish(best.state, data.train, data.mass, data.link, data.scaling, data.targets)
+            return {"history_": list(steps.history), "tree_": tree}
+
+        steps.note(**measure())
         try:
-            for epoch in range(rules.max_iter):
+            for _ in range(rules.max_iter):
+                step = steps.begin()
                 buds.run_pass(data.train, rules, work, rng)
-                loss = buds.loss(data.validation)
-                self.history_.append(
-                    {
-                        "epoch": epoch + 1, "training_loss": buds.loss(data.train), "validation_loss": loss,
-                        "n_splits": int(buds.awake.sum()),
-                    }
-                )  # fmt: skip
-                if self.verbose > 1 or (self.verbose and epoch % 10 == 0):
-                    print(f"[{type(self).__name__}] pass {epoch + 1}, validation loss {loss:.5f}", flush=True)
-                since += 1
-                if loss < best[0]:
-                    best, since = (loss, buds.grown()), 0
-                elif since >= rules.n_iter_no_change:
+                if step.end(results, **measure()) or best.is_stalled:
                     break
         finally:
-            self.tree_ = finish(best[1], data.train, data.mass, data.link, data.scaling, data.targets)
+            self.__dict__.update(results())
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

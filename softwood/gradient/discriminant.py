@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from softwood.base import ClassifierBase
+from softwood.base import ClassifierBase, Fit
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet
 from softwood.gradient.model import Training, ValidatedTree
-from softwood.parameters import check_flag, check_integer, check_number
+from softwood.parameters import check_flag, check_integer, check_number, parameter
+from softwood.steps import Steps
 from softwood.tree import SoftTree
 
 __all__ = ["LinearDiscriminantTreeClassifier"]
@@ -33,6 +36,11 @@ class _Node:
     sums: np.ndarray
     gate: np.ndarray | None = None
     children: list[_Node] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, train: LearningSet, validation: LearningSet) -> _Node:
+        """A root of all rows."""
+        return cls(np.arange(len(train)), np.arange(len(validation)), 0, train.weights @ train.targets)
 
     def walk(self) -> Iterator[_Node]:
         """The node itself and those below, parents first."""
@@ -87,49 +95,67 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     3
     """
 
-    prune: bool = True
-    max_depth: int | None = None
-    min_mass: float = 1.0
+    prune: bool = parameter(True, check_flag)
+    max_depth: int | None = parameter(None, check_integer, low=1, or_none=True)
+    min_mass: float = parameter(1.0, check_number, low=0.0)
 
-    def _check_parameters(self) -> tuple[float, float]:
-        check_flag(self, "prune", self.prune)
-        depth = check_integer(self, "max_depth", self.max_depth, low=1, or_none=True)
-        return np.inf if depth is None else depth, check_number(self, "min_mass", self.min_mass, low=0.0)
-
-    def _train(self, data: Training, rules: tuple[float, float]) -> None:
+    def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         train, validation = data.parts()
-        root = _grow(train, validation, *rules)
-        if self.prune:
-            _prune(root, validation)
-        self.tree_ = _finish(root, train, data)
+        steps = fit.steps("node")
+
+        def results(root: _Node) -> dict[str, Any]:
+            if rules.prune:
+                _prune(root, validation)
+            return {"history_": list(steps.history), "tree_": _finish(root, train, data)}
+
+        root = _Node.of(train, validation)
+        try:
+            _grow(root, train, validation, rules, steps, lambda: results(copy.deepcopy(root)))
+        finally:
+            self.__dict__.update(results(root))
 
 
-def _grow(train: LearningSet, validation: LearningSet, max_depth: float, min_mass: float) -> _Node:
-    everything = np.arange(len(train))
-    root = _Node(everything, np.arange(len(validation)), 0, train.weights @ train.targets)
+def _grow(
+    root: _Node,
+    train: LearningSet,
+    validation: LearningSet,
+    rules: LinearDiscriminantTreeClassifier,
+    steps: Steps,
+    snapshot: Callable[[], dict[str, Any]] | None = None,
+) -> None:
+    """Split nodes from `root` on, depth first; `steps` are told of each node that may be split."""
+    max_depth = np.inf if rules.max_depth is None else rules.max_depth
+    n_leaves = 1
     pending = [root]
     while pending:
         node = pending.pop()
         mass = node.sums.sum()
-        if node.depth >= max_depth or mass < 2.0 * min_mass or _impurity(node.sums) <= 1e-12:
+        if node.depth >= max_depth or mass < 2.0 * rules.min_mass or _impurity(node.sums) <= 1e-12:
             continue
-        points, weights = train.points[node.rows], train.weights[node.rows]
-        gate = _best_discriminant(points, train.targets[node.rows] * weights[:, None])
-        if gate is None:
-            continue
-        side, validation_side = _goes_left(gate, points), _goes_left(gate, validation.points[node.validation])
-        for is_here, is_validation_here in ((side, validation_side), (~side, ~validation_side)):
-            rows = node.rows[is_here]
-            child = _Node(
-                rows, node.validation[is_validation_here], node.depth + 1, train.weights[rows] @ train.targets[rows]
-            )
-            node.children.append(child)
-        if min(child.sums.sum() for child in node.children) < min_mass * (1.0 - 1e-9):
-            node.children = []
-            continue
-        node.gate = gate
-        pending += node.children
-    return root
+        step = steps.begin()
+        if _split(node, train, validation, rules.min_mass):
+            pending += node.children
+            n_leaves += 1
+        if step.end(snapshot, depth=node.depth, kept=bool(node.children), n_leaves=n_leaves):
+            break
+
+
+def _split(node: _Node, train: LearningSet, validation: LearningSet, min_mass: float) -> bool:
+    """Give the node a gate and children, if there is a good division of its rows; returns whether there is."""
+    points, weights = train.points[node.rows], train.weights[node.rows]
+    gate = _best_discriminant(points, train.targets[node.rows] * weights[:, None])
+    if gate is None:
+        return False
+    side, validation_side = _goes_left(gate, points), _goes_left(gate, validation.points[node.validation])
+    children = []
+    for is_here, is_validation_here in ((side, validation_side), (~side, ~validation_side)):
+        rows = node.rows[is_here]
+        sums = train.weights[rows] @ train.targets[rows]
+        children.append(_Node(rows, node.validation[is_validation_here], node.depth + 1, sums))
+    if min(child.sums.sum() for child in children) < min_mass * (1.0 - 1e-9):
+        return False
+    node.gate, node.children = gate, children
+    return True
 
 
 def _goes_left(gate: np.ndarray, points: np.ndarray) -> np.ndarray:

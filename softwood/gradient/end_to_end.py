@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 
-from softwood.base import ClassifierBase, RegressorBase
+from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.gradient.data import LearningSet
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage import finish_staged
-from softwood.gradient.one_stage_training import StagedTree, row_losses
+from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import random_start
 from softwood.loops import end_to_end as loop
-from softwood.parameters import check_count, check_number
+from softwood.parameters import check_count, check_number, parameter
+from softwood.steps import Best
 
 __all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
 
 BATCH = 32
 # Part of the total variance that a leaf has at least, and rows with the overall shares that it has beside its own.
 LEAST_VARIANCE, PRIOR_ROWS = 1e-3, 1.0
-
-
-class _Rules(NamedTuple):
-    """How the tree is trained; see the parameters of `EndToEndTreeClassifier`."""
-
-    depth: int
-    level_max_iter: int
-    max_iter: int
-    n_iter_no_change: int
-    rate: float
-    steepness: float
-    prior: float
 
 
 class _Expectation:
@@ -62,12 +52,12 @@ class _Expectation:
         """The complete tree of the first gates, before it is known which of its nodes are split."""
         n_nodes, q = 2 * n_gates + 1, self.rows.targets.shape[1]
         return StagedTree(
-            self.gates[:n_gates], np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(n_nodes),
+            self.gates[:n_gates].copy(), np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(n_nodes),
             np.zeros((n_nodes, q)),
         )  # fmt: skip
 
-    def run(self, n_gates: int, first_gate: int, steepness: np.ndarray, rate: float, after: Any = None) -> None:
-        """Passes with these steepnesses; `after` is called after each and ends them if it returns True."""
+    def passes(self, n_gates: int, first_gate: int, steepness: np.ndarray, rate: float) -> Iterator[None]:
+        """Train the gates from `first_gate` on, a pass for each steepness."""
         rows, n = self.rows, len(self.rows)
         shares, belongs = np.empty(2 * n_gates + 1), np.empty(2 * n_gates + 1)
         descent = loop.Descent(*np.zeros((3, *self.gates.shape)))
@@ -81,78 +71,69 @@ class _Expectation:
                 loop.Rows(rows.points, likelihoods, rows.weights), self.rng.permutation(n), BATCH, self.gates, n_gates,
                 first_gate, steep, rate, n_steps, shares, belongs, descent,
             )  # fmt: skip
-            if after is not None and after():
-                break
+            yield
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _EndToEndTree(ValidatedTree):
     """What classifier and regressor share."""
 
-    max_depth: int = 6
-    learning_rate: float = 0.01
-    level_max_iter: int = 10
-    max_iter: int = 60
-    steepness: float = 20.0
-    n_iter_no_change: int = 15
-    prior: float = 1.0
+    max_depth: int = parameter(6, check_count, high=12)
+    learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
+    level_max_iter: int = parameter(10, check_count)
+    max_iter: int = parameter(60, check_count)
+    steepness: float = parameter(20.0, check_number, low=1.0)
+    n_iter_no_change: int = parameter(15, check_count)
+    prior: float = parameter(1.0, check_number, low=0.0, open_low=True)
 
-    def _check_parameters(self) -> _Rules:
-        return _Rules(
-            depth=check_count(self, "max_depth", self.max_depth, high=12),
-            level_max_iter=check_count(self, "level_max_iter", self.level_max_iter),
-            max_iter=check_count(self, "max_iter", self.max_iter),
-            n_iter_no_change=check_count(self, "n_iter_no_change", self.n_iter_no_change),
-            rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
-            steepness=check_number(self, "steepness", self.steepness, low=1.0),
-            prior=check_number(self, "prior", self.prior, low=0.0, open_low=True),
-        )
-
-    def _train(self, data: Training, rules: _Rules) -> None:
+    def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         train, validation = data.parts()
-        model = _Expectation(train, data.is_class, data.seed, rules.depth)
-        tree = None
+        model = _Expectation(train, data.is_class, data.seed, rules.max_depth)
+        stages = fit.steps("stage", 2)
+        kept: StagedTree | None = None
+
+        def crisp(n_gates: int) -> tuple[StagedTree, dict[str, Any]]:
+            """The crisp tree of the first gates, and its line of the history."""
+            tree = model.staged(n_gates)
+            tree.alive = _dividing(tree.add_up(train), n_gates)
+            losses = [tree.mean_loss(rows, data.is_class, rules.prior) for rows in (train, validation)]
+            return tree, {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": len(tree.splits()) + 1}
+
+        def results() -> dict[str, Any]:
+            assert kept is not None
+            tree = kept.copy()
+            finished = finish_staged(tree, data.everything(), data.total_mass, data.scaling, data.targets, rules.prior)
+            return {"history_": list(stages.history), "tree_": finished}
+
         try:
-            for level in range(rules.depth):
-                n_gates = 2 ** (level + 1) - 1
-                model.run(n_gates, 2**level - 1, np.ones(rules.level_max_iter), rules.rate)
-                tree = model.staged(n_gates)
-            assert tree is not None
-            _anneal(tree, model, validation, rules)
+            with stages.stage("levels", "level", rules.max_depth) as steps:
+                for level in range(rules.max_depth):
+                    step, n_gates = steps.begin(), 2 ** (level + 1) - 1
+                    for _ in model.passes(n_gates, 2**level - 1, np.ones(rules.level_max_iter), rules.learning_rate):
+                        pass
+                    tree, line = crisp(n_gates)
+                    kept = tree
+                    if step.end(results, **line):
+                        break
+            if stages.is_stopped:
+                return
+            with stages.stage("anneal", "pass", rules.max_iter) as steps:
+                best: Best[StagedTree] = Best(rules.n_iter_no_change)
+                best.offer(line["validation_loss"], tree.copy)
+                steps.note(**line)
+                steepness = np.geomspace(1.0, rules.steepness, rules.max_iter)
+                passes = model.passes(n_gates, 0, steepness, rules.learning_rate)
+                for _ in steepness:
+                    step = steps.begin()
+                    next(passes)
+                    tree, line = crisp(n_gates)
+                    best.offer(line["validation_loss"], tree.copy)
+                    kept = best.state
+                    if step.end(results, **line) or best.is_stalled:
+                        break
         finally:
-            if tree is not None:
-                tree.alive = _dividing(tree.add_up(train), tree.n_inner)
-                self.history_ = tree.history
-                self.tree_ = finish_staged(
-                    tree, data.everything(), data.total_mass, data.scaling, data.targets, rules.prior
-                )
-
-
-def _anneal(tree: StagedTree, model: _Expectation, validation: LearningSet, rules: _Rules) -> None:
-    """All gates together, steeper from pass to pass; the pass is kept whose crisp tree validates best.
-
-    So far, on an interrupt.
-    """
-    n_gates, since = tree.n_inner, 0
-    best: list[Any] = [np.inf, model.gates.copy()]
-
-    def after() -> bool:
-        nonlocal since
-        tree.gates = model.gates
-        tree.alive = _dividing(tree.add_up(model.rows), n_gates)
-        losses = row_losses(tree.read(validation, rules.prior)[1], validation.targets, model.is_class)
-        loss = float(np.average(losses, weights=validation.weights))
-        tree.history.append({"epoch": len(tree.history) + 1, "validation_loss": loss})
-        since += 1
-        if loss < best[0]:
-            best[:], since = [loss, model.gates.copy()], 0
-        return since >= rules.n_iter_no_change
-
-    try:
-        after()
-        model.run(n_gates, 0, np.geomspace(1.0, rules.steepness, rules.max_iter), rules.rate, after)
-    finally:
-        tree.gates = best[1]
+            if kept is not None:
+                self.__dict__.update(results())
 
 
 def _dividing(bottom: np.ndarray, n_gates: int) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from softwood.gradient.data import LearningSet, visits
 from softwood.loops import soft_split as loop
 from softwood.loops.soft_joint import Nodes
+from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter
+from softwood.steps import Best, Steps
 
 __all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
 
@@ -30,24 +32,27 @@ PASS_ROWS, SELECT_ROWS = 20_000, 10_000
 PRIOR_ROWS = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftRules:
-    """How a soft tree is grown; see the parameters of `SoftTreeClassifier`."""
+    """How a soft tree is grown and refined: parameters of `SoftTreeClassifier`, which derives from this."""
 
-    init: str = "hard"
-    init_slope: float = 1.0
-    learning_rate: float = 1.0
-    n_learning_rates: int = 6
-    learning_rate_decay: float = 0.9
-    max_iter: int = 25
-    n_iter_no_change: int = 5
-    select: str = "validation"
-    growth: str = "breadth"
-    max_depth: int | None = None
-    max_leaf_nodes: int | None = None
-    min_gain: float = 0.01
-    l1: float = 0.0
-    l2: float = 0.0
+    init: str = parameter("hard", check_choice, choices=("hard", "paper", "random"))
+    init_slope: float = parameter(1.0, check_number, low=0.0, open_low=True)
+    learning_rate: float = parameter(1.0, check_number, low=0.0, open_low=True)
+    n_learning_rates: int = parameter(6, check_count)
+    learning_rate_decay: float = parameter(0.9, check_number, low=0.0, open_low=True, high=1.0)
+    max_iter: int = parameter(25, check_count)
+    n_iter_no_change: int = parameter(5, check_count)
+    select: str = parameter("validation", check_choice, choices=("validation", "training"))
+    growth: str = parameter("breadth", check_choice, choices=("breadth", "depth"))
+    max_depth: int | None = parameter(None, check_integer, low=1, or_none=True)
+    max_leaf_nodes: int | None = parameter(None, check_integer, low=2, or_none=True)
+    min_gain: float = parameter(0.01, check_number, low=0.0, high=1.0)
+    l1_regularization: float = parameter(0.0, check_number, low=0.0)
+    l2_regularization: float = parameter(0.0, check_number, low=0.0)
+    refine: bool = parameter(True, check_flag)
+    refine_max_iter: int = parameter(200, check_count)
+    refine_learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
 
 
 @dataclass
@@ -59,14 +64,12 @@ class GrownTree:
     left, right : children of each node, -1 at leaves
     gates : (d + 1,) weights and bias of each node, 0 at leaves
     values : (q,) of each node; of an inner node the one it had as a leaf
-    history : what was tried: node, depth, step, losses, and whether the split was kept
     """
 
     left: list[int]
     right: list[int]
     gates: list[np.ndarray]
     values: list[np.ndarray]
-    history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def n_leaves(self) -> int:
@@ -143,12 +146,11 @@ class _Near:
 
 @dataclass
 class _Run:
-    """Where one descent led: loss that selects (infinite: nowhere), gate, values and first step."""
+    """Where one descent led, and the learning rate it began with."""
 
-    loss: float
     gate: np.ndarray
     values: np.ndarray
-    step: float
+    learning_rate: float
 
 
 def grow_soft_tree(
@@ -159,7 +161,8 @@ def grow_soft_tree(
     seed: int,
     *,
     tree: GrownTree,
-    progress: Callable[[GrownTree], None] | None = None,
+    steps: Steps | None = None,
+    snapshot: Callable[[], dict[str, Any]] | None = None,
 ) -> GrownTree:
     """Grow `tree`, a lone root from `lone_root`, in place: whenever this is interrupted it is a whole tree.
 
@@ -167,12 +170,19 @@ def grow_soft_tree(
     ----------
     train, validation : rows to learn from, and rows that decide whether a split stays
     link : `loop.IDENTITY`, `loop.LOGISTIC` or `loop.SOFTMAX`
-    progress : called after each trial
+    steps : told of each split that is tried
+    snapshot : attributes of the estimator if the training ended here
     """
     grower = _Grower(train, validation, link, rules, seed)
     outputs = np.tile(tree.values[0], (len(train), 1))
     validation_outputs = np.tile(tree.values[0], (len(validation), 1))
-    loss = loop.mean_loss(validation.targets, validation.weights, link, validation_outputs)
+    steps = Steps() if steps is None else steps
+
+    def mean_loss(rows: LearningSet, outputs: np.ndarray) -> float:
+        return loop.mean_loss(rows.targets, rows.weights, link, outputs)
+
+    loss = mean_loss(validation, validation_outputs)
+    steps.note(train_loss=mean_loss(train, outputs), validation_loss=loss, n_leaves=1)
     pending = deque([_Leaf(0, 0, np.ones(len(train)), np.ones(len(validation)))])
     while pending:
         if rules.max_leaf_nodes is not None and tree.n_leaves >= rules.max_leaf_nodes:
@@ -180,33 +190,31 @@ def grow_soft_tree(
         leaf = pending.popleft() if rules.growth == "breadth" else pending.pop()
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             continue
+        step = steps.begin()
+        line: dict[str, Any] = {"node": leaf.node, "depth": leaf.depth, "kept": False}
         value = tree.values[leaf.node]
         rest = outputs - leaf.path[:, None] * value
         validation_rest = validation_outputs - leaf.validation_path[:, None] * value
         run = grower.train_split(leaf, rest, validation_rest)
-        if run is None:
-            continue
-        validation_shares, trial = grower.read(validation, validation_rest, leaf.validation_path, run)
-        after = loop.mean_loss(validation.targets, validation.weights, link, trial)
-        is_kept = after < loss * (1.0 - rules.min_gain)
-        shares, now = grower.read(train, rest, leaf.path, run)
-        tree.history.append({
-            "node": leaf.node, "depth": leaf.depth, "step": run.step,
-            "training_loss": loop.mean_loss(train.targets, train.weights, link, now),
-            "validation_loss": after, "validation_loss_before": loss, "kept": is_kept,
-        })  # fmt: skip
-        if is_kept:
-            left, right = tree.split(leaf.node, run.gate, run.values)
-            outputs, validation_outputs, loss = now, trial, after
-            below = [
-                _Leaf(left, leaf.depth + 1, leaf.path * shares, leaf.validation_path * validation_shares),
-                _Leaf(
-                    right, leaf.depth + 1, leaf.path * (1.0 - shares), leaf.validation_path * (1.0 - validation_shares)
-                ),
-            ]
-            pending.extend(below if rules.growth == "breadth" else below[::-1])
-        if progress is not None:
-            progress(tree)
+        if run is not None:
+            shares, now = grower.read(train, rest, leaf.path, run)
+            validation_shares, trial = grower.read(validation, validation_rest, leaf.validation_path, run)
+            after = mean_loss(validation, trial)
+            line |= {
+                "kept": after < loss * (1.0 - rules.min_gain), "learning_rate": run.learning_rate,
+                "train_loss": mean_loss(train, now), "validation_loss": after, "validation_loss_before": loss,
+            }  # fmt: skip
+            if line["kept"]:
+                left, right = tree.split(leaf.node, run.gate, run.values)
+                outputs, validation_outputs, loss = now, trial, after
+                sides = (left, shares, validation_shares), (right, 1.0 - shares, 1.0 - validation_shares)
+                below = [
+                    _Leaf(node, leaf.depth + 1, leaf.path * share, leaf.validation_path * validation_share)
+                    for node, share, validation_share in sides
+                ]
+                pending.extend(below if rules.growth == "breadth" else below[::-1])
+        if step.end(snapshot, **line, n_leaves=tree.n_leaves):
+            break
     return tree
 
 
@@ -253,20 +261,19 @@ class _Grower:
             if len(reached) == 0:
                 return None
             judges = _Near.of(self.validation, validation_rest, leaf.validation_path, reached)
-        best: _Run | None = None
-        step, n_runs, n_vain = rules.learning_rate, 0, 0
+        best: Best[_Run | None] = Best(VAIN_RUNS)
+        best.offer(np.inf, lambda: None)
+        rate, n_runs = rules.learning_rate, 0
         for _ in range(MOST_HALVINGS):
-            run = self._descend(leaf.node, near, judges, begin, step)
-            step *= 0.5
-            if run is None:  # diverged
+            found = self._descend(leaf.node, near, judges, begin, rate)
+            rate *= 0.5
+            if found is None:  # diverged
                 continue
             n_runs += 1
-            n_vain += 1
-            if run.loss < (np.inf if best is None else best.loss):
-                best, n_vain = run, 0
-            if n_runs == rules.n_learning_rates or n_vain == VAIN_RUNS:
+            best.offer(found.loss, lambda: found.state)  # noqa: B023 - called at once
+            if n_runs == rules.n_learning_rates or best.is_stalled:
                 break
-        return best
+        return best.state
 
     def read(self, data: LearningSet, rest: np.ndarray, path: np.ndarray, run: _Run) -> tuple[np.ndarray, np.ndarray]:
         """Share of each row that goes left, and the tree's outputs with this split."""
@@ -275,29 +282,32 @@ class _Grower:
         return shares, outputs
 
     def _descend(
-        self, node: int, near: _Near, judges: _Near, begin: tuple[np.ndarray, np.ndarray], step: float
-    ) -> _Run | None:
-        """Passes over the rows until the loss of the judges does not fall any more; None if the descent diverges."""
+        self, node: int, near: _Near, judges: _Near, begin: tuple[np.ndarray, np.ndarray], learning_rate: float
+    ) -> Best[_Run] | None:
+        """Passes over the rows until the loss of the judges does not fall any more; None if the descent diverges.
+
+        The loss is infinite if there was no good pass.
+        """
         rules, train = self.rules, near.rows
         gate, values = begin[0].copy(), begin[1].copy()
         rng = np.random.default_rng([self.seed, node, 1])
-        best = _Run(np.inf, gate, values, step)
-        length, since = step, 0
+        best: Best[_Run] = Best(rules.n_iter_no_change)
+        best.offer(np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate))
+        length = learning_rate
         everything = np.arange(len(train))
         number = min(len(train), PASS_ROWS)
         for epoch in range(rules.max_iter):
             chosen = visits(everything, train.weights, number, epoch * number, rng)
             length = loop.descend(
-                near.arrays, chosen, self.link, length, rules.learning_rate_decay ** (1.0 / len(chosen)), rules.l1,
-                rules.l2, gate, values, self.scratch,
+                near.arrays, chosen, self.link, length, rules.learning_rate_decay ** (1.0 / len(chosen)),
+                rules.l1_regularization, rules.l2_regularization, gate, values, self.scratch,
             )  # fmt: skip
             loss = loop.split_loss(judges.arrays, self.link, gate, values, self.scratch)
             if not np.isfinite(loss):
                 return None
-            since += 1
-            if loss < best.loss and np.any(gate[:-1]):  # penalties may leave nothing of a gate
-                best, since = _Run(loss, gate.copy(), values.copy(), step), 0
-            elif since >= rules.n_iter_no_change:
+            is_gate = np.any(gate[:-1])  # penalties may leave nothing of it
+            best.offer(loss if is_gate else np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate))
+            if best.is_stalled:
                 break
         return best
 

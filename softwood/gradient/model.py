@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
-from softwood.base import BatchEstimator
+from softwood.base import BatchEstimator, Fit
 from softwood.gradient.data import (
     LearningSet,
     Scaling,
@@ -19,7 +20,7 @@ from softwood.gradient.data import (
     together,
     with_all_classes,
 )
-from softwood.parameters import check_number
+from softwood.parameters import check_number, checked, parameter
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 
 __all__ = ["GradientModel", "Training", "ValidatedTree"]
@@ -39,7 +40,6 @@ class Training:
         counts in the first alone
     is_given : whether the user gave the validation rows; if not, they are a part of the training rows
     seed : for everything random that follows
-    earlier : results of the last fit, for a warm start
     """
 
     train: LearningSet
@@ -51,7 +51,6 @@ class Training:
     validation_mass: float
     is_given: bool
     seed: int
-    earlier: dict[str, Any] = field(default_factory=dict)
 
     @property
     def is_class(self) -> bool:
@@ -173,8 +172,9 @@ class GradientModel(BatchEstimator):
 class ValidatedTree(GradientModel):
     """An estimator of one tree that learns from some rows and validates on others."""
 
-    validation_fraction: float = 0.25
+    validation_fraction: float = parameter(0.25, check_number, low=0.0, open_low=True, high=0.9)
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -185,7 +185,9 @@ class ValidatedTree(GradientModel):
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Train the tree. Where that takes long, an interrupt leaves the best so far as a working tree.
+        """Train the tree.
+
+        If the training is interrupted, the best tree so far is kept.
 
         Parameters
         ----------
@@ -193,22 +195,19 @@ class ValidatedTree(GradientModel):
             Text and category columns of frames are categories; a missing value counts as the column's mean.
         y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : rows that validate, in place of a part of `X`; nothing is then learned from
-            them
+        X_val, y_val, sample_weight_val : validation rows, in place of a part of `X`
+            Gates and values are not trained on them.
         """
-        rules = self._check_parameters()
-        fraction = check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
         with self._fitting(X, y, sample_weight) as fit:
-            data = self._read_learning_data(X, y, sample_weight, X_val, y_val, sample_weight_val, fraction)
-            self._train(replace(data, earlier=fit.earlier), rules)
+            rules = checked(self)
+            data = self._read_learning_data(
+                X, y, sample_weight, X_val, y_val, sample_weight_val, rules.validation_fraction
+            )
+            self._train(fit, data, rules)
         return self
 
-    def _check_parameters(self) -> Any:
-        """The parameters of the training, checked."""
-        raise NotImplementedError
-
-    def _train(self, data: Training, rules: Any) -> None:
-        """Train, and keep the finished tree in ``tree_``, also on an interrupt."""
+    def _train(self, fit: Fit, data: Training, rules: Self) -> None:
+        """Train by `rules`, the checked parameters, and keep the results, also of an interrupted training."""
         raise NotImplementedError
 
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from softwood.base import ClassifierBase, RegressorBase
+from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import Training, ValidatedTree
-from softwood.gradient.one_stage_training import (
-    MODES,
-    StagedTree,
-    StageRules,
-    first_tree,
-    prune,
-    settle,
-    train_one_stage,
-)
+from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
 from softwood.loops.one_stage import step_value
-from softwood.parameters import check_choice, check_flag, check_integer, check_number
+from softwood.parameters import check_flag, parameter
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
@@ -31,54 +21,52 @@ __all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _OneStageTree(ValidatedTree):
+class _OneStageTree(StageRules, ValidatedTree):
     """What classifier and regressor share."""
 
-    architecture: str = "proximal"
-    max_depth: int = 6
-    init: str = "fitted"
-    learning_rate: float = 0.01
-    batch_size: int = 32
-    max_iter: int = 200
-    n_iter_no_change: int = 15
-    warm_up: int = 3
-    architecture_learning_rate: float = 0.5
-    split_cost: float = 0.001
-    prior: float = 5.0
-    l1_regularization: float = 0.0
-    l2_regularization: float = 0.0
-    warm_start: bool = False
-    verbose: int = 0
+    warm_start: bool = parameter(False, check_flag)
 
-    def _train(self, data: Training, rules: StageRules) -> None:
-        before = data.earlier.get("_unpruned_") if self.warm_start else None
-        if before is not None:
-            self._refuse_other_targets(data.earlier)
+    def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         is_class, everything = data.is_class, data.everything()
         train, validation = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
             train = validation = everything
-        tree = self._continued(before, data, rules) or first_tree(train, validation, is_class, rules, data.seed)
+        tree = self._continued(fit.earlier, data, rules)
+        steps = fit.steps("pass", rules.max_iter, history=None if tree is None else list(fit.earlier["history_"]))
+        tree = tree or first_tree(train, validation, is_class, rules, data.seed)
+
+        def end(tree: StagedTree) -> None:
+            """What is done with the best tree, in place."""
+            if rules.architecture != "joint":
+                prune(tree, validation, is_class, rules.prior)
+                if not data.is_given:
+                    settle(tree, everything, rules, data.seed)
+
+        def results(tree: StagedTree) -> dict[str, Any]:
+            finished = finish_staged(tree, everything, data.total_mass, data.scaling, data.targets, rules.prior)
+            return {"_staged_": tree, "history_": list(steps.history), "tree_": finished}
+
+        def snapshot(tree: StagedTree) -> dict[str, Any]:
+            tree = tree.copy()
+            end(tree)
+            return results(tree)
+
         finished = tree
         try:
-            train_one_stage(tree, train, validation, is_class, rules, data.seed, self._tell())
-            if rules.architecture != "joint":
-                finished = tree.copy()
-                prune(finished, validation, is_class, rules.prior)
-                if not data.is_given:
-                    settle(finished, everything, rules, data.seed)
+            train_one_stage(tree, train, validation, is_class, rules, data.seed, steps, snapshot)
+            finished = tree.copy()
+            end(finished)
         finally:
             # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
             self._unpruned_ = tree, data.scaling
-            self._keep(finished, everything, data, rules)
+            self.__dict__.update(results(finished))
 
-    def _continued(
-        self, before: tuple[StagedTree, Scaling] | None, data: Training, rules: StageRules
-    ) -> StagedTree | None:
-        """The tree of an earlier fit in the units of this one; None if there is none, or of another shape."""
-        if before is None:
+    def _continued(self, earlier: dict[str, Any], data: Training, rules: Self) -> StagedTree | None:
+        """The tree of the last fit in the units of this one; None without a warm start, or if its shape differs."""
+        if not rules.warm_start or "_unpruned_" not in earlier:
             return None
-        tree, scaling = before
+        self._refuse_other_targets(earlier)
+        tree, scaling = earlier["_unpruned_"]
         d, q = data.train.points.shape[1], len(getattr(self, "classes_", ())) or data.train.targets.shape[1]
         n_inner = 2**rules.max_depth - 1
         if tree.gates.shape != (n_inner, d + 1) or tree.sums.shape[1] != q:
@@ -87,52 +75,8 @@ class _OneStageTree(ValidatedTree):
         gates = np.column_stack([weights * data.scaling.spread, bias + weights @ data.scaling.center])
         return StagedTree(
             np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
-            np.zeros_like(tree.sums), list(tree.history),
+            np.zeros_like(tree.sums),
         )  # fmt: skip
-
-    def _keep(self, tree: StagedTree, rows: LearningSet, data: Training, rules: StageRules) -> None:
-        self._staged_ = tree
-        self.history_ = tree.history
-        self.tree_ = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, rules.prior)
-
-    def _check_parameters(self) -> StageRules:
-        check_flag(self, "warm_start", self.warm_start)
-        check_integer(self, "verbose", self.verbose, low=0)
-        rules: dict[str, Any] = {
-            "architecture": check_choice(self, "architecture", self.architecture, tuple(MODES)),
-            "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, high=16),
-            "init": check_choice(self, "init", self.init, ("fitted", "random")),
-            "rate": check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
-            "batch": check_integer(self, "batch_size", self.batch_size, low=1),
-            "max_iter": check_integer(self, "max_iter", self.max_iter, low=1),
-            "n_iter_no_change": check_integer(self, "n_iter_no_change", self.n_iter_no_change, low=1),
-            "warm_up": check_integer(self, "warm_up", self.warm_up, low=0),
-            "prior": check_number(self, "prior", self.prior, low=0.0, open_low=True),
-        }
-        for name in ("architecture_learning_rate", "split_cost"):
-            rules[name] = check_number(self, name, getattr(self, name), low=0.0)
-        for name in ("l1", "l2"):
-            public = f"{name}_regularization"
-            rules[name] = check_number(self, public, getattr(self, public), low=0.0)
-        return StageRules(**rules)
-
-    def _tell(self) -> Callable[[dict[str, Any]], None] | None:
-        if not self.verbose:
-            return None
-        start = last = time.monotonic()
-
-        def tell(line: dict[str, Any]) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last > 1.0 or self.verbose > 1:
-                print(
-                    f"[{type(self).__name__}] pass {line['epoch']}, {line['n_splits']} splits, "
-                    f"validation loss {line['validation_loss']:.5f}, {now - start:.1f} s",
-                    flush=True,
-                )
-                last = now
-
-        return tell
 
 
 def finish_staged(

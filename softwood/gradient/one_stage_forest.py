@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.base import ClassifierBase, RegressorBase, as_counts
+from softwood.base import ClassifierBase, Fit, RegressorBase, as_counts
 from softwood.forest import SoftForest
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import GradientModel
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
-from softwood.parameters import check_count, check_n_jobs, parameter_error
+from softwood.parameters import check_count, check_n_jobs, checked, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
@@ -31,15 +32,15 @@ class _OneStageForest(GradientModel):
     max_depth: int = 6
     tree_parameters: dict[str, Any] | None = None
     n_jobs: int | None = None
-    verbose: int = 0
 
     forest_: SoftForest = field(init=False)
     _tree_class: ClassVar[type]
 
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train the trees.
 
-        An interrupt leaves the trees that are finished as a working forest: the first ones, without a gap.
+        If the training is interrupted, the trees that are finished are kept: the first ones, without a gap.
 
         Parameters
         ----------
@@ -47,13 +48,12 @@ class _OneStageForest(GradientModel):
         y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
         """
-        with self._fitting(X, y, sample_weight):
-            self._train(X, y, sample_weight)
+        with self._fitting(X, y, sample_weight) as fit:
+            self._train(fit, X, y, sample_weight)
         return self
 
-    def _train(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _train(self, fit: Fit, X: Any, y: Any, sample_weight: Any) -> None:
         n_trees = check_count(self, "n_estimators", self.n_estimators)
-        check_count(self, "verbose", self.verbose, low=0)
         check_n_jobs(self, self.n_jobs)
         rules = self._rules()
         matrix, targets, weights = self._read_merged(X, y, sample_weight)
@@ -63,37 +63,41 @@ class _OneStageForest(GradientModel):
         points = np.ascontiguousarray(scaling.standardise(matrix))
         rows = LearningSet(points, np.ascontiguousarray(targets.matrix()), weights)
         self._scaling_ = scaling
+        steps = fit.steps("tree", n_trees)
         trees: list[SoftTree] = []
+
+        def results() -> dict[str, Any]:
+            return {"history_": list(steps.history), "forest_": SoftForest.mean(trees)}
+
+        work = (delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees))
+        found = iter(self._parallel()(work))
         try:
-            for tree in self._parallel()(
-                delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees)
-            ):
+            for _ in range(n_trees):
+                step = steps.begin()
+                tree, line = next(found)
                 trees.append(tree)
-        except KeyboardInterrupt:
+                if step.end(results, **line):
+                    break
+        finally:
             if trees:
-                self.forest_ = SoftForest.mean(trees)
-            raise
-        self.forest_ = SoftForest.mean(trees)
+                self.__dict__.update(results())
 
     def _parallel(self) -> Parallel:
         """Workers that hand over the trees in their order, each as soon as it is there: an interrupt keeps these."""
         try:
-            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, return_as="generator")
+            return Parallel(n_jobs=self.n_jobs, return_as="generator")
         except ValueError:  # some backends of joblib's can only hand over all of them at the end
-            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose)
+            return Parallel(n_jobs=self.n_jobs)
 
     def _rules(self) -> StageRules:
         """Checked parameters of the trees."""
         given = {} if self.tree_parameters is None else self.tree_parameters
-        names = set(OneStageTreeClassifier().get_params()) - {
-            "max_depth", "validation_fraction", "warm_start", "categorical_features", "handle_unknown", "class_weight",
-            "random_state", "verbose",
-        }  # fmt: skip
+        names = {part.name for part in fields(StageRules)} - {"max_depth"}
         if not isinstance(given, dict) or not set(given) <= names:
             expected = f"None, or a dict of parameters of OneStageTreeClassifier: {', '.join(sorted(names))}"
             raise parameter_error(self, "tree_parameters", expected, given)
         check_count(self, "max_depth", self.max_depth, high=16)
-        return OneStageTreeClassifier(max_depth=self.max_depth, **given)._check_parameters()
+        return checked(OneStageTreeClassifier(max_depth=self.max_depth, **given))
 
     @property
     def _finished(self) -> SoftForest:
@@ -108,7 +112,8 @@ class _OneStageForest(GradientModel):
         # The forest has already weighted the classes.
         parameters = {name: value for name, value in own.items() if name in shared - {"class_weight", "verbose"}}
         parameters |= self.tree_parameters or {}
-        learned = {name: value for name, value in vars(self).items() if name not in {*own, "forest_"}}
+        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        del learned["forest_"], learned["history_"]
         estimators = []
         for tree in forest:
             estimator = self._tree_class(**parameters)
@@ -119,8 +124,11 @@ class _OneStageForest(GradientModel):
 
 def _train_one(
     rows: LearningSet, targets: ClassTargets | RealTargets, scaling: Scaling, rules: StageRules, seed: int, number: int
-) -> SoftTree:
-    """A tree of the forest: as many draws as there are rows, by weight; what is never drawn validates."""
+) -> tuple[SoftTree, dict[str, Any]]:
+    """A tree of the forest, and its line of the history.
+
+    As many rows are drawn as there are, by weight; those that are never drawn validate.
+    """
     rng = np.random.default_rng([seed, 8, number])
     total = rows.weights.sum()
     counts = rng.multinomial(max(1, round(total)), rows.weights / total)
@@ -134,7 +142,9 @@ def _train_one(
     train_one_stage(tree, train, validation, is_class, rules, tree_seed)
     if rules.architecture != "joint":
         prune(tree, validation, is_class, rules.prior)
-    return finish_staged(tree, train, float(counts.sum()), scaling, targets, rules.prior)
+    losses = [tree.mean_loss(part, is_class, rules.prior) for part in (train, validation)]
+    finished = finish_staged(tree, train, float(counts.sum()), scaling, targets, rules.prior)
+    return finished, {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": finished.n_leaves}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from softwood.gradient.data import LearningSet
 from softwood.gradient.starting import fitted_start, random_start
 from softwood.loops import one_stage as loop
+from softwood.parameters import check_choice, check_count, check_number, parameter
+from softwood.steps import Best, Steps
 
 __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
 
@@ -21,23 +23,23 @@ LEAST_PROBABILITY = 1e-9
 FINAL_PASSES, FINAL_RATE = 5, 0.3
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class StageRules:
-    """How a one-stage tree is trained; see the parameters of `OneStageTreeClassifier`."""
+    """How a one-stage tree is trained: parameters of `OneStageTreeClassifier`, which derives from this."""
 
-    architecture: str = "proximal"
-    max_depth: int = 6
-    init: str = "fitted"
-    rate: float = 0.01
-    batch: int = 32
-    max_iter: int = 200
-    n_iter_no_change: int = 15
-    warm_up: int = 3
-    architecture_learning_rate: float = 0.5
-    split_cost: float = 0.001
-    prior: float = 5.0
-    l1: float = 0.0
-    l2: float = 0.0
+    architecture: str = parameter("proximal", check_choice, choices=tuple(MODES))
+    max_depth: int = parameter(6, check_count, high=16)
+    init: str = parameter("fitted", check_choice, choices=("fitted", "random"))
+    learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
+    batch_size: int = parameter(32, check_count)
+    max_iter: int = parameter(200, check_count)
+    n_iter_no_change: int = parameter(15, check_count)
+    warm_up: int = parameter(3, check_count, low=0)
+    architecture_learning_rate: float = parameter(0.5, check_number, low=0.0)
+    split_cost: float = parameter(0.001, check_number, low=0.0)
+    prior: float = parameter(5.0, check_number, low=0.0, open_low=True)
+    l1_regularization: float = parameter(0.0, check_number, low=0.0)
+    l2_regularization: float = parameter(0.0, check_number, low=0.0)
 
 
 @dataclass
@@ -48,7 +50,6 @@ class StagedTree:
     ----------
     gates : (n_inner, d + 1);  gamma : (n_inner,) in [0, 1];  alive : (n_inner,) bool
     mass, sums : of the rows that pass each node, see `softwood.loops.one_stage`
-    history : a line for each pass: losses, splits of the tree
     """
 
     gates: np.ndarray
@@ -56,7 +57,6 @@ class StagedTree:
     alive: np.ndarray
     mass: np.ndarray
     sums: np.ndarray
-    history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def n_inner(self) -> int:
@@ -68,10 +68,8 @@ class StagedTree:
         return loop.Nodes(self.gates, self.alive, self.mass, self.sums, prior)
 
     def copy(self) -> StagedTree:
-        """The same tree; only the history is shared."""
-        return StagedTree(
-            self.gates.copy(), self.gamma.copy(), self.alive.copy(), self.mass.copy(), self.sums.copy(), self.history
-        )
+        """The same tree in arrays of its own."""
+        return StagedTree(*astuple(self))
 
     def splits(self) -> list[int]:
         """The nodes that are split and reached, parents first."""
@@ -93,6 +91,10 @@ class StagedTree:
         leaves, out = np.empty(len(rows), dtype=np.int64), np.empty((len(rows), self.sums.shape[1]))
         loop.leaves_and_values(rows.points, self.nodes(prior), leaves, out)
         return leaves, out
+
+    def mean_loss(self, rows: LearningSet, is_class: bool, prior: float) -> float:
+        """Weighted mean of `row_losses`."""
+        return float(np.average(row_losses(self.read(rows, prior)[1], rows.targets, is_class), weights=rows.weights))
 
 
 def first_tree(train: LearningSet, validation: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
@@ -121,55 +123,53 @@ def train_one_stage(
     is_class: bool,
     rules: StageRules,
     seed: int,
-    progress: Callable[[dict[str, Any]], None] | None = None,
+    steps: Steps | None = None,
+    snapshot: Callable[[StagedTree], dict[str, Any]] | None = None,
 ) -> None:
     """Train `tree` in place; the pass with the smallest loss of the validation rows is kept, also on an interrupt.
 
     The validation loss is that of the discrete tree, the one that predicts. With the architecture "joint" the
     training rows are validation.
+
+    Parameters
+    ----------
+    steps : told of each pass; with the history of an earlier training, this one goes on from there
+    snapshot : attributes of the estimator if the training ended with this tree
     """
     mode = MODES[rules.architecture]
     if mode == loop.JOINT:
         validation = train
-    rng = np.random.default_rng([seed, 4, len(tree.history)])  # a warm start goes on, and does not repeat itself
+    steps = Steps() if steps is None else steps
+    rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start goes on, and does not repeat itself
     bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
+    best: Best[StagedTree] = Best(rules.n_iter_no_change)
 
-    def enter(epoch: int) -> float:
-        """Add a line to the history and return the validation loss."""
-        losses = [
-            float(np.average(row_losses(tree.read(rows, rules.prior)[1], rows.targets, is_class), weights=rows.weights))
-            for rows in (train, validation)
-        ]
-        line = {
-            "epoch": epoch, "training_loss": losses[0], "validation_loss": losses[1], "n_splits": len(tree.splits()),
-        }  # fmt: skip
-        tree.history.append(line)
-        if progress is not None:
-            progress(line)
-        return losses[1]
+    def measure() -> dict[str, Any]:
+        losses = [tree.mean_loss(rows, is_class, rules.prior) for rows in (train, validation)]
+        best.offer(losses[1], tree.copy)
+        return {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": len(tree.splits()) + 1}
 
-    n_before = len(tree.history)
-    best, since = (enter(n_before), tree.gates.copy(), tree.gamma.copy(), tree.alive.copy()), 0
+    steps.note(iteration=steps.history[-1]["iteration"] if steps.history else 0, **measure())
     try:
-        for epoch in range(rules.max_iter):
-            gamma_rate = rules.architecture_learning_rate if epoch >= rules.warm_up else 0.0
+        for number in range(rules.max_iter):
+            step = steps.begin()
+            gamma_rate = rules.architecture_learning_rate if number >= rules.warm_up else 0.0
             loop.train_pass(
                 train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
                 tree.nodes(rules.prior), tree.gamma, bottom,
-                loop.Pace(rules.batch, rules.rate, rules.l1, rules.l2, gamma_rate, rules.split_cost),
+                loop.Pace(
+                    rules.batch_size, rules.learning_rate, rules.l1_regularization, rules.l2_regularization, gamma_rate,
+                    rules.split_cost,
+                ),
                 np.uint64(rng.integers(1, 2**62)), *state,
             )  # fmt: skip
             loop.discretise(loop.PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
             bottom = tree.add_up(train)
-            loss = enter(n_before + epoch + 1)
-            since += 1
-            if loss < best[0]:
-                best, since = (loss, tree.gates.copy(), tree.gamma.copy(), tree.alive.copy()), 0
-            elif since >= rules.n_iter_no_change:
+            line = measure()
+            if step.end(None if snapshot is None else lambda: snapshot(best.state), **line) or best.is_stalled:
                 break
     finally:
-        _, tree.gates, tree.gamma, tree.alive = best
-        tree.add_up(train)
+        vars(tree).update(vars(best.state))
 
 
 def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) -> None:
@@ -178,7 +178,9 @@ def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) ->
         return
     rng = np.random.default_rng([seed, 9])
     shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
-    pace = loop.Pace(rules.batch, FINAL_RATE * rules.rate, rules.l1, rules.l2, 0.0, 0.0)
+    pace = loop.Pace(
+        rules.batch_size, FINAL_RATE * rules.learning_rate, rules.l1_regularization, rules.l2_regularization, 0.0, 0.0
+    )
     for _ in range(FINAL_PASSES):
         bottom, order = tree.add_up(rows), rng.permutation(len(rows))
         loop.train_pass(

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from softwood.gradient.data import LearningSet
-from softwood.gradient.growing import GrownTree
+from softwood.gradient.growing import GrownTree, SoftRules
 from softwood.loops import soft_joint as loop
+from softwood.steps import Best, Steps
 
-__all__ = ["RefineRules", "refine", "refit_values", "scratch_of"]
+__all__ = ["refine", "refit_values", "scratch_of"]
 
 BATCH = 32
-# When no pass is better any more, training goes back to the best one and goes on with a rate divided by this, ...
-SLOW_DOWN = 3.0
-# ... so many times.
-TIMES_SLOWER = 2
+# After so many passes without a better one, training goes on from the best with a learning rate divided by SLOW_DOWN;
+# TIMES_SLOWER times.
+N_ITER_NO_CHANGE, SLOW_DOWN, TIMES_SLOWER = 10, 3.0, 2
 # A value that is fitted to all rows counts its old one as so many rows.
 OLD_VALUE_ROWS = 1.0
-
-
-@dataclass(frozen=True)
-class RefineRules:
-    """How long and how fast; see the parameters of `SoftTreeClassifier`."""
-
-    max_iter: int = 200
-    rate: float = 0.01
-    n_iter_no_change: int = 10
-    l1: float = 0.0
-    l2: float = 0.0
 
 
 def scratch_of(nodes: loop.Nodes) -> loop.Scratch:
@@ -44,18 +33,20 @@ def refine(
     train: LearningSet,
     validation: LearningSet,
     link: int,
-    rules: RefineRules,
+    rules: SoftRules,
     seed: int,
-    progress: Callable[[int, float], None] | None = None,
-) -> list[float]:
+    steps: Steps | None = None,
+    snapshot: Callable[[], dict[str, Any]] | None = None,
+) -> None:
     """Train all of `tree`, in place: the pass with the smallest validation loss is kept, or nothing changes.
 
-    Returns
-    -------
-    validation loss before, and after each pass
+    Parameters
+    ----------
+    steps : told of each pass
+    snapshot : attributes of the estimator if the training ended here
     """
     if len(tree.left) == 1:
-        return []
+        return
     nodes = tree.arrays()
     scratch, gates, values = scratch_of(nodes), nodes.gates, nodes.values
     n = len(train)
@@ -66,31 +57,38 @@ def refine(
     def validation_loss() -> float:
         return loop.tree_loss(validation.arrays, link, nodes, scratch)
 
-    losses = [validation_loss()]
+    steps = Steps() if steps is None else steps
+    best: Best[tuple[list[np.ndarray], list[np.ndarray]]] = Best(N_ITER_NO_CHANGE)
+
+    def measure() -> dict[str, Any]:
+        loss = validation_loss()
+        best.offer(loss, lambda: (list(gates.copy()), list(values.copy())))
+        tree.gates, tree.values = best.state
+        return {"validation_loss": loss, "n_leaves": tree.n_leaves}
+
+    steps.note(**measure())
     n_steps = np.int64(0)
-    best, since, rate, n_slower = losses[0], 0, rules.rate, 0
-    for epoch in range(rules.max_iter):
+    rate, n_slower = rules.refine_learning_rate, 0
+    for _ in range(rules.refine_max_iter):
+        step = steps.begin()
         n_steps = loop.refine_pass(
-            train.arrays, rng.permutation(n), BATCH, link, nodes, rate, rules.l1, rules.l2, n_steps, scratch, descent
-        )
-        losses.append(validation_loss())
-        if progress is not None:
-            progress(epoch + 1, losses[-1])
-        since += 1
-        if losses[-1] < best:
-            best, since = losses[-1], 0
-            tree.gates, tree.values = list(gates.copy()), list(values.copy())
-        elif since >= rules.n_iter_no_change or not np.isfinite(losses[-1]):
+            train.arrays, rng.permutation(n), BATCH, link, nodes, rate, rules.l1_regularization,
+            rules.l2_regularization, n_steps, scratch, descent,
+        )  # fmt: skip
+        line = measure()
+        if step.end(snapshot, **line):
+            break
+        if best.is_stalled or not np.isfinite(line["validation_loss"]):
             if n_slower == TIMES_SLOWER:
                 break
-            n_slower, since, rate = n_slower + 1, 0, rate / SLOW_DOWN
+            n_slower, rate = n_slower + 1, rate / SLOW_DOWN
+            best.wait_anew()
             gates[:], values[:] = tree.gates, tree.values
             for moment in moments:
                 moment[:] = 0.0
             n_steps = np.int64(0)
-    if rules.l1 > 0:
+    if rules.l1_regularization > 0:
         tree.merge_constant_gates()
-    return losses
 
 
 def refit_values(tree: GrownTree, rows: LearningSet) -> None:

@@ -3,65 +3,54 @@
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
 from sklearn.utils import Bunch
 
-from softwood.base import ClassifierBase, RegressorBase
+from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
 from softwood.gradient.model import Training, ValidatedTree
-from softwood.gradient.refining import RefineRules, refine, refit_values
+from softwood.gradient.refining import refine, refit_values
 from softwood.loops.soft_split import IDENTITY
-from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number
+from softwood.parameters import check_number, parameter
 
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _SoftTree(ValidatedTree):
+class _SoftTree(SoftRules, ValidatedTree):
     """What classifier and regressor share."""
 
-    init: str = "hard"
-    init_slope: float = 1.0
-    learning_rate: float = 1.0
-    n_learning_rates: int = 6
-    learning_rate_decay: float = 0.9
-    max_iter: int = 25
-    n_iter_no_change: int = 5
-    select: str = "validation"
-    validation_fraction: float = 0.2
-    growth: str = "breadth"
-    max_depth: int | None = None
-    max_leaf_nodes: int | None = None
-    min_gain: float = 0.01
-    l1_regularization: float = 0.0
-    l2_regularization: float = 0.0
-    refine: bool = True
-    refine_max_iter: int = 200
-    refine_learning_rate: float = 0.01
-    verbose: int = 0
+    validation_fraction: float = parameter(0.2, check_number, low=0.0, open_low=True, high=0.9)
 
-    def _train(self, data: Training, rules: tuple[SoftRules, RefineRules]) -> None:
-        grow_rules, refine_rules = rules
+    def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         tree = lone_root(data.train, data.link)
-        self.refine_losses_: list[float] = []
+        stages = fit.steps("stage", 2 if rules.refine else 1)
+        refits = data.link == IDENTITY and not data.is_given
+
+        def results(tree: GrownTree) -> dict[str, Any]:
+            finished = finish(tree, data.train, data.mass, data.link, data.scaling, data.targets)
+            return {"history_": list(stages.history), "tree_": finished}
+
+        def refined() -> dict[str, Any]:
+            twin = copy.copy(tree)
+            if refits:
+                refit_values(twin, data.everything())
+            return results(twin)
+
+        arguments = data.train, data.validation, data.link, rules, data.seed
         try:
-            grow_soft_tree(
-                data.train, data.validation, data.link, grow_rules, data.seed, tree=tree, progress=self._tell_growth()
-            )
-            if self.refine:
-                self.refine_losses_ = refine(
-                    tree, data.train, data.validation, data.link, refine_rules, data.seed, self._tell_refining()
-                )
-                if data.link == IDENTITY and not data.is_given:
+            with stages.stage("grow", "trial") as steps:
+                grow_soft_tree(*arguments, tree=tree, steps=steps, snapshot=lambda: results(tree))
+            if rules.refine and not stages.is_stopped:
+                with stages.stage("refine", "pass", rules.refine_max_iter) as steps:
+                    refine(tree, *arguments, steps=steps, snapshot=refined)
+                if refits:
                     refit_values(tree, data.everything())
         finally:
-            self.history_ = tree.history
-            self.tree_ = finish(tree, data.train, data.mass, data.link, data.scaling, data.targets)
+            self.__dict__.update(results(tree))
 
     def harden(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
         """A copy that reads the tree crisply: every row follows one path, by the signs of the gates.
@@ -84,67 +73,6 @@ class _SoftTree(ValidatedTree):
             scores = [float(model.score(X, y, sample_weight)) for model in (self, crisp)]
             crisp.hardening_ = Bunch(soft=scores[0], crisp=scores[1], loss=scores[0] - scores[1])
         return crisp
-
-    def _check_parameters(self) -> tuple[SoftRules, RefineRules]:
-        check_flag(self, "refine", self.refine)
-        check_integer(self, "verbose", self.verbose, low=0)
-        integers: dict[str, Any] = {
-            name: check_count(self, name, getattr(self, name))
-            for name in ("n_learning_rates", "max_iter", "n_iter_no_change")
-        }
-        penalties: dict[str, Any] = {
-            name: check_number(self, name, getattr(self, name), low=0.0)
-            for name in ("l1_regularization", "l2_regularization")
-        }
-        rules: dict[str, Any] = {
-            "init": check_choice(self, "init", self.init, ("hard", "paper", "random")),
-            "init_slope": check_number(self, "init_slope", self.init_slope, low=0.0, open_low=True),
-            "learning_rate": check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
-            "learning_rate_decay": check_number(
-                self, "learning_rate_decay", self.learning_rate_decay, low=0.0, open_low=True, high=1.0
-            ),
-            "select": check_choice(self, "select", self.select, ("validation", "training")),
-            "growth": check_choice(self, "growth", self.growth, ("breadth", "depth")),
-            "max_depth": check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
-            "max_leaf_nodes": check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
-            "min_gain": check_number(self, "min_gain", self.min_gain, low=0.0, high=1.0),
-        }
-        refine_rules = RefineRules(
-            max_iter=check_count(self, "refine_max_iter", self.refine_max_iter),
-            rate=check_number(self, "refine_learning_rate", self.refine_learning_rate, low=0.0, open_low=True),
-            l1=penalties["l1_regularization"],
-            l2=penalties["l2_regularization"],
-        )
-        return SoftRules(**rules, **integers, **penalties), refine_rules
-
-    def _tell_growth(self) -> Callable[[GrownTree], None] | None:
-        if not self.verbose:
-            return None
-        start = last = time.monotonic()
-
-        def tell(tree: GrownTree) -> None:
-            nonlocal last
-            now, trial = time.monotonic(), tree.history[-1]
-            if now - last > 1.0 or self.verbose > 1:
-                did = "kept" if trial["kept"] else "given up"
-                print(
-                    f"[{type(self).__name__}] {tree.n_leaves} leaves, split of node {trial['node']} {did}, "
-                    f"validation loss {trial['validation_loss']:.5f}, {now - start:.1f} s",
-                    flush=True,
-                )
-                last = now
-
-        return tell
-
-    def _tell_refining(self) -> Callable[[int, float], None] | None:
-        if not self.verbose:
-            return None
-
-        def tell(epoch: int, loss: float) -> None:
-            if self.verbose > 1 or epoch % 10 == 0:
-                print(f"[{type(self).__name__}] joint pass {epoch}, validation loss {loss:.5f}", flush=True)
-
-        return tell
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
