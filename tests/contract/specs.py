@@ -1,0 +1,540 @@
+"""One spec for each estimator: settings that make it quick, and for each parameter what is wrong and what it changes.
+
+A new estimator is one more spec; it then gets all tests of this folder. A new parameter without an entry in `wrong`, and
+in `changes` or `unseen`, fails `test_every_parameter_has_its_place`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import is_classifier
+
+import softwood
+from softwood import stream
+
+CLASSES = np.array(["ant", "bee", "cow"])
+
+
+@dataclass(frozen=True)
+class Change:
+    """A value that changes the model: other settings that it needs, and where the change is seen."""
+
+    value: Any
+    given: dict[str, Any] = field(default_factory=dict)
+    seen: str = "answer"
+
+
+def change(value: Any, seen: str = "answer", **given: Any) -> Change:
+    return Change(value, given, seen)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What the tests must know of an estimator.
+
+    Attributes
+    ----------
+    small : settings that make it quick;  checked : those for scikit-learn's checks
+    wrong : for each parameter, values that are refused
+    changes : for each parameter, a value or a `Change` that must change the model
+    unseen : parameters that change no model, with the reason, or the test that sees what they do
+    n_rows : rows of the tables by which changes are seen
+    depth_factor : how much deeper than `max_depth` a finished tree may be
+    known_failures : checks of scikit-learn's that cannot hold, with the reason
+    """
+
+    model_class: type
+    small: dict[str, Any]
+    wrong: dict[str, list[Any]]
+    changes: dict[str, Any]
+    unseen: dict[str, str]
+    checked: dict[str, Any] = field(default_factory=dict)
+    n_rows: int = 200
+    depth_factor: int = 1
+    known_failures: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        return self.model_class.__name__
+
+    @property
+    def is_stream(self) -> bool:
+        return self.name in stream.__all__
+
+    @property
+    def is_classifier(self) -> bool:
+        return self.name.endswith("Classifier")
+
+    @property
+    def is_kernel(self) -> bool:
+        return self.name.startswith("Kernel")
+
+    @cached_property
+    def parameters(self) -> set[str]:
+        return set(inspect.signature(self.model_class).parameters)
+
+    def takes(self, argument: str) -> bool:
+        """Whether `fit` has this argument."""
+        return argument in inspect.signature(self.model_class.fit).parameters
+
+    def make(self, **parameters: Any) -> Any:
+        """The estimator with quick settings."""
+        return self.model_class(**{**self.small, **parameters})
+
+    def table(self, n: int = 120, seed: int = 0, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of four columns, and targets that depend on two of them."""
+        X = np.random.default_rng(seed).normal(size=(n, 4))
+        return X, self.targets(X[:, 0] + X[:, 1] * (X[:, 0] > 0), n_classes)
+
+    def targets(self, signal: np.ndarray, n_classes: int = 3) -> np.ndarray:
+        """The signal, or words for how large it is."""
+        if not self.is_classifier:
+            return np.asarray(signal)
+        return CLASSES[np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))]
+
+    def fitted(self) -> Any:
+        """A model of `table`, shared by all tests: look at it, and change nothing."""
+        return _fitted(self.name)
+
+
+@lru_cache(maxsize=None)
+def _fitted(name: str) -> Any:
+    spec = BY_NAME[name]
+    return spec.make().fit(*spec.table())
+
+
+def answer(model: Any, X: Any, **conditions: Any) -> np.ndarray:
+    """Class probabilities, or targets."""
+    return (model.predict_proba if is_classifier(model) else model.predict)(X, **conditions)
+
+
+def trees_of(model: Any) -> list[Any]:
+    return list(model.forest_) if hasattr(model, "forest_") else [model.tree_]
+
+
+# ------------------------------------------------------------------ values that are wrong
+
+POSITIVE = [0.0, -1.0, None, np.nan, np.inf, "x", True]
+NOT_NEGATIVE = [-0.1, None, np.nan, np.inf, "x", True]
+COUNT = [0, -1, 2.0, None, "x", True]
+COUNT_OR_NONE = [0, -1, 2.0, "x", True]
+FROM_ZERO_OR_NONE = [-1, 2.0, "x", True]
+FLAG = [1, 0, None, "yes"]
+NAME = ["nonsense", None, 1, True]
+PART = [-0.1, 1.5, None, np.nan, "x"]
+VALIDATION_PART = [0.0, 0.95, 3, None, "x"]
+
+# ------------------------------------------------------------------ what all estimators share
+
+# of those parameters that an estimator has
+SHARED = {
+    "small": {"random_state": 0},
+    "wrong": {
+        "categorical_features": ["all", [5], ["x"], [True], 3, object(), [1.0], np.zeros((2, 2))],
+        "class_weight": ["heavy", 3, [1, 2]],
+        "handle_unknown": ["ignore", None, True],
+        "random_state": ["x", -1, 1.5],
+        "verbose": [-1, 0.5, None, "x"],
+    },
+    "changes": {"categorical_features": [3], "class_weight": {"ant": 5.0, "bee": 1.0}, "random_state": 7},
+    "unseen": {
+        "handle_unknown": "test_inputs: rows with unknown categories are errors",
+        "n_jobs": "test_results: the same bits for any number",
+        "verbose": "test_callbacks: it prints",
+        "warm_start": "test_fitting: the next fit goes on with the last",
+    },
+}
+
+
+def both(family: str, *, classifier: Any = None, regressor: Any = None, **of_both: Any) -> list[Spec]:
+    """Specs of a classifier and its regressor, as far as they exist; what is for one of them adds to what is for both."""
+    found = []
+    for kind, own in (("Classifier", classifier or {}), ("Regressor", regressor or {})):
+        model_class = getattr(softwood, family + kind, getattr(stream, family + kind, None))
+        if model_class is None:
+            continue
+        parameters = inspect.signature(model_class).parameters
+        parts = {
+            part: {name: value for name, value in shared.items() if name in parameters}
+            | of_both.get(part, {})
+            | own.get(part, {})
+            for part, shared in SHARED.items()
+        }
+        found.append(Spec(model_class=model_class, **of_both | parts))
+    return found
+
+
+# ------------------------------------------------------------------ kernel trees
+
+KERNEL_WRONG = {
+    "bandwidth": [-1.0, np.nan, "wide", None, [0.1], {"x": 0.1}],
+    "prediction_kernel": ["square", 3, {0: "square"}],
+    "prediction_bandwidth": [-1.0, "wide", None, [0.1]],
+    "bandwidth_unit": ["cm", None],
+    "measurement_error": [0.5, "bogus", {"x": 1.0}, {0: "wide"}, [-1.0, 0.0], ["a", "b"]],
+    "max_bins": [1, 256, 10.0, None],
+    "max_depth": COUNT_OR_NONE,
+    "min_mass": POSITIVE,
+    "min_gain": NOT_NEGATIVE,
+    "max_leaf_nodes": [1, 0, 2.5, True],
+    "max_features": [0, -1, 0.0, 1.5, "all", True],
+    "cutoff": [-1e-9, 0.2, None],
+    "n_jobs": ["x", 0, 1.5, True, [1]],
+}
+SEARCHED_WRONG = KERNEL_WRONG | {
+    "kernel": ["square", None, 3, {0: "square"}, {9: "box"}],
+    "criterion": ["log_loss", None, 1],
+    "splitter": ["best", None, 1],
+    "ccp_alpha": NOT_NEGATIVE,
+    "cv": [1, 0],
+}
+KERNEL_CHANGES = {
+    "bandwidth": 0.1,
+    "prediction_kernel": None,
+    "prediction_bandwidth": 0.05,
+    "bandwidth_unit": change("absolute", bandwidth=0.5),
+    "measurement_error": {0: 0.5},
+    "max_depth": 2,
+    "min_mass": 15.0,
+    "min_gain": 0.02,
+    "max_leaf_nodes": 3,
+    "max_features": 1,
+    "cutoff": 0.1,
+}
+SEARCHED_CHANGES = KERNEL_CHANGES | {
+    "kernel": "triangle",
+    "splitter": change("hist", max_bins=5),
+    "max_bins": change(5, splitter="hist"),
+    "ccp_alpha": 0.02,
+    "cv": change([(np.arange(8), np.arange(8, 200))], bandwidth="cv"),
+}
+
+SPECS = both(
+    "KernelTree",
+    small={"bandwidth": 0.3},
+    wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG},
+    changes=SEARCHED_CHANGES
+    | {"bandwidth_per_node": change(True, bandwidth="silverman"), "random_state": change(1, max_features=2)},
+    classifier={
+        "wrong": {"merge_equal": FLAG},
+        "changes": {
+            "criterion": "entropy",
+            "merge_equal": change(True, prediction_kernel=None),
+            "cv": change([(np.arange(20), np.arange(20, 200))], bandwidth="cv"),
+        },
+    },
+    regressor={"unseen": {"criterion": "there is only one"}},
+)
+
+FOREST_WRONG = SEARCHED_WRONG | {
+    "n_estimators": COUNT,
+    "bootstrap": FLAG,
+    "max_samples": [0, 5000, 0.0, 1.5, "all", True, False, np.nan],
+    "oob_score": [1, "yes", None],
+    "warm_start": FLAG,
+}
+FOREST_CHANGES = SEARCHED_CHANGES | {
+    "n_estimators": 3,
+    "max_samples": change(0.3, bootstrap=True),
+    "oob_score": change(True, seen="oob_score_", bootstrap=True, n_estimators=20),
+}
+for family in ("KernelForest", "KernelExtraTrees"):
+    SPECS += both(
+        family,
+        small={"n_estimators": 4, "bandwidth": 0.3},
+        # Without a bag, choosing a bandwidth takes longer; that of forests with a bag is chosen here, too.
+        checked={"n_estimators": 5} | ({} if family == "KernelForest" else {"bandwidth": 0.3}),
+        wrong=FOREST_WRONG,
+        changes=FOREST_CHANGES | {"bootstrap": family == "KernelExtraTrees"},
+        classifier={"changes": {"criterion": "entropy"}},
+        regressor={"unseen": {"criterion": "there is only one"}},
+    )
+
+STOPPING = {"early_stopping": True, "max_iter": 200}
+SPECS += both(
+    "KernelBoosting",
+    small={"max_iter": 5, "min_mass": 3.0, "bandwidth": 0.3},
+    checked={"max_iter": 5, "min_mass": 5.0},  # with the default of 20, five rounds learn too little
+    wrong=KERNEL_WRONG
+    | {
+        "bandwidth": [-1.0, np.nan, "wide", "cv", None, [0.1], {"x": 0.1}],
+        "loss": NAME,
+        "learning_rate": POSITIVE,
+        "max_iter": COUNT,
+        "bandwidth_decay": [0.0, 1.5, None],
+        "l2_regularization": NOT_NEGATIVE,
+        "subsample": [0.0, 1.5, None],
+        "monotonic_cst": [[1], "rising"],
+        "early_stopping": ["yes", 1, None],
+        "validation_fraction": VALIDATION_PART,
+        "n_iter_no_change": COUNT,
+        "tol": NOT_NEGATIVE,
+    },
+    changes=KERNEL_CHANGES
+    | {
+        "min_gain": 5.0,
+        "max_bins": 4,
+        "learning_rate": 0.3,
+        "max_iter": 3,
+        "bandwidth_decay": 0.7,
+        "l2_regularization": 10.0,
+        "subsample": 0.5,
+        "monotonic_cst": [-1, 0, 0, 0],
+        "early_stopping": True,
+        "validation_fraction": change(0.5, early_stopping=True),
+        "n_iter_no_change": Change(1, STOPPING),
+        "tol": Change(0.5, STOPPING),
+        "random_state": change(1, subsample=0.5),
+    },
+    classifier={"unseen": {"loss": "there is only one"}},
+    regressor={
+        "wrong": {"quantile": [0.5, 0.0, 1.0, "x"]},
+        "changes": {"loss": "absolute_error", "quantile": change(0.9, loss="quantile", quantile=0.5)},
+    },
+)
+
+# ------------------------------------------------------------------ trees trained by gradient descent
+
+SPECS += both(
+    "SoftTree",
+    small={"max_leaf_nodes": 4, "max_iter": 8, "refine_max_iter": 3},
+    wrong={
+        "init": NAME,
+        "init_slope": POSITIVE,
+        "learning_rate": POSITIVE,
+        "n_learning_rates": COUNT,
+        "learning_rate_decay": [0.0, 1.5, None],
+        "max_iter": COUNT,
+        "n_iter_no_change": COUNT,
+        "select": NAME,
+        "validation_fraction": VALIDATION_PART,
+        "growth": NAME,
+        "max_depth": COUNT_OR_NONE,
+        "max_leaf_nodes": [1, 2.5, True],
+        "min_gain": [-0.1, 1.5, None],
+        "l1_regularization": NOT_NEGATIVE,
+        "l2_regularization": NOT_NEGATIVE,
+        "refine": FLAG,
+        "refine_max_iter": COUNT,
+        "refine_learning_rate": POSITIVE,
+    },
+    changes={
+        "init": "random",
+        "init_slope": 4.0,
+        "learning_rate": 0.02,
+        "n_learning_rates": 1,
+        "learning_rate_decay": 0.3,
+        "max_iter": 1,
+        # random gates have losses that go up and down
+        "n_iter_no_change": change(1, max_iter=25, learning_rate_decay=1.0, init="random"),
+        "select": "training",
+        "validation_fraction": 0.6,
+        "growth": change("depth", max_leaf_nodes=8),
+        "max_depth": 1,
+        "max_leaf_nodes": 2,
+        "min_gain": 0.3,
+        "l1_regularization": 0.05,
+        "l2_regularization": 0.05,
+        "refine": False,
+        "refine_max_iter": 1,
+        "refine_learning_rate": 0.001,
+    },
+)
+
+SPECS += both(
+    "LinearDiscriminantTree",
+    small={},
+    wrong={
+        "validation_fraction": VALIDATION_PART,
+        "prune": FLAG,
+        "max_depth": COUNT_OR_NONE,
+        "min_mass": NOT_NEGATIVE,
+    },
+    changes={"validation_fraction": 0.6, "prune": False, "max_depth": 1, "min_mass": change(30.0, prune=False)},
+)
+
+STAGED_WRONG = {
+    "validation_fraction": VALIDATION_PART,
+    "max_depth": [*COUNT, 17],
+    "learning_rate": POSITIVE,
+    "max_iter": COUNT,
+    "n_iter_no_change": COUNT,
+}
+STAGED_CHANGES = {
+    "validation_fraction": 0.6,
+    "max_depth": 1,
+    "learning_rate": 0.03,
+    "max_iter": change(1, seen="history_"),
+    "n_iter_no_change": change(1, seen="history_", max_iter=150),
+}
+SPECS += both(
+    "OneStageTree",
+    small={"max_depth": 3, "max_iter": 8},
+    wrong=STAGED_WRONG
+    | {
+        "architecture": NAME,
+        "init": NAME,
+        "batch_size": COUNT,
+        "warm_up": [-1, 1.5, None],
+        "architecture_learning_rate": NOT_NEGATIVE,
+        "split_cost": NOT_NEGATIVE,
+        "prior": POSITIVE,
+        "l1_regularization": NOT_NEGATIVE,
+        "l2_regularization": NOT_NEGATIVE,
+        "warm_start": FLAG,
+    },
+    changes=STAGED_CHANGES
+    | {
+        "architecture": "joint",
+        "init": "random",
+        "batch_size": 7,
+        # a cost by which the shape is trained away from the complete tree
+        "warm_up": change(0, seen="history_", split_cost=0.05, max_iter=40),
+        "architecture_learning_rate": change(0.0, seen="history_", split_cost=0.05, max_iter=40),
+        "split_cost": change(0.1, seen="history_", max_iter=40),
+        "prior": 20.0,
+        "l1_regularization": 0.05,
+        "l2_regularization": 0.05,
+    },
+)
+SPECS += both(
+    "BuddingTree",
+    small={"max_depth": 3, "max_iter": 8},
+    wrong=STAGED_WRONG | {"bud_learning_rate": POSITIVE, "split_cost": NOT_NEGATIVE, "batch_size": COUNT},
+    changes=STAGED_CHANGES | {"bud_learning_rate": 0.01, "split_cost": 0.1, "batch_size": 7},
+    depth_factor=2,  # a node that is partly a leaf is there as two
+)
+SPECS += both(
+    "EndToEndTree",
+    small={"max_depth": 3, "level_max_iter": 3, "max_iter": 8},
+    wrong=STAGED_WRONG | {"level_max_iter": COUNT, "steepness": [0.5, -1.0, None, np.inf], "prior": POSITIVE},
+    changes=STAGED_CHANGES | {"level_max_iter": 1, "steepness": 1.0, "prior": 20.0},
+)
+SPECS += both(
+    "OneStageForest",
+    small={"n_estimators": 3, "max_depth": 2, "tree_parameters": {"max_iter": 4}},
+    checked={"n_estimators": 2, "max_depth": 3},
+    wrong={
+        "n_estimators": COUNT,
+        "max_depth": [*COUNT, 17],
+        "tree_parameters": [{"depth": 3}, {"random_state": 3}, [1], "x"],
+        "n_jobs": ["x", 0, 1.5, True],
+    },
+    changes={"n_estimators": 2, "max_depth": 1, "tree_parameters": {"max_iter": 1}},
+)
+
+# ------------------------------------------------------------------ trees that learn from streams
+
+# scikit-learn compares rows of weight 2 with rows that are repeated, and then shuffles these.
+IN_ORDER = {
+    "check_sample_weight_equivalence_on_dense_data": "a stream is learned in order: a weight of 2 is the row twice in "
+    "succession, which tests/stream/test_model.py compares bit for bit"
+}
+SPLITTING_WRONG = {
+    "grace_period": [0.5, -1, None, np.nan, np.inf, "x"],
+    "max_depth": FROM_ZERO_OR_NONE,
+    "delta": [0.0, 1.5, None, np.nan],
+    "tau": NOT_NEGATIVE,
+    "min_branch_fraction": [-0.1, 0.6, None],
+    "max_inner_nodes": FROM_ZERO_OR_NONE,
+    "max_size": [0.0, -1.0, np.nan, "x"],
+}
+SPLITTING_CHANGES = {"grace_period": 150, "max_depth": 1, "min_branch_fraction": 0.45, "max_inner_nodes": 1}
+SPECS += both(
+    "HoeffdingTree",
+    small={"grace_period": 40, "tau": 1.0, "max_depth": 4},
+    wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
+    changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.005},
+    n_rows=3000,
+    classifier={
+        "wrong": {"split_criterion": NAME, "max_share_to_split": PART},
+        "changes": {
+            "split_criterion": "gini",
+            "leaf_prediction": change("mc", leaf_prediction="nb"),
+            "max_share_to_split": 0.4,
+        },
+    },
+    regressor={
+        "wrong": {"learning_rate": [0.0, -1.0, 1.5, None, np.nan], "model_selector_decay": PART},
+        "changes": {"leaf_prediction": "mean", "learning_rate": 0.5, "model_selector_decay": 0.1},
+    },
+)
+SOFT_WRONG = {
+    "gamma": POSITIVE,
+    "learning_rate": POSITIVE,
+    "bias": FLAG,
+    "batch_size": COUNT,
+    "scaler_memory": [0.5, np.nan, "x"],
+}
+SOFT_CHANGES = {"gamma": 2.0, "learning_rate": 0.1, "batch_size": 5, "scaler_memory": 30.0}
+SPECS += both(
+    "SoftHoeffdingTree",
+    small={"grace_period": 40, "tau": 1.0, "max_depth": 4},
+    wrong=SPLITTING_WRONG
+    | SOFT_WRONG
+    | {
+        "alpha": PART,
+        "min_share": PART,
+        "weigh_by_share": FLAG,
+        "gate_init": NOT_NEGATIVE,
+        "leaf_init": NOT_NEGATIVE,
+        "alpha_learning_rate": NOT_NEGATIVE,
+        "alpha_pull": NOT_NEGATIVE,
+        "recheck_period": [0.5, np.nan, "x"],
+    },
+    changes=SPLITTING_CHANGES
+    | SOFT_CHANGES
+    | {
+        "delta": change(0.5, tau=0.0),
+        "tau": 0.05,
+        "max_size": 0.01,
+        "bias": change(False, gate_init=0.0),
+        "alpha": 0.9,
+        "min_share": 0.6,
+        "weigh_by_share": False,
+        "gate_init": 1.0,
+        "leaf_init": 0.0,
+        "alpha_learning_rate": 0.0,
+        "alpha_pull": 1.0,
+        "recheck_period": change(50.0, delta=0.9),
+    },
+    n_rows=1500,
+    known_failures=IN_ORDER,
+)
+SPECS += both(
+    "SmoothStepTree",
+    small={"max_depth": 3},
+    wrong=SOFT_WRONG | {"max_depth": [*COUNT, 13]},
+    changes=SOFT_CHANGES | {"max_depth": 2, "bias": True},
+    n_rows=400,
+    known_failures=IN_ORDER,
+)
+
+# ------------------------------------------------------------------ which tests run over which
+
+BY_NAME = {spec.name: spec for spec in SPECS}
+BATCH = [spec for spec in SPECS if not spec.is_stream]
+
+
+def over(specs: list[Spec]) -> Any:
+    """Run a test for each of these."""
+    return pytest.mark.parametrize("spec", specs, ids=str)
+
+
+every = over(SPECS)
+every_batch = over(BATCH)
+every_kernel = over([spec for spec in SPECS if spec.is_kernel])
+every_classifier = over([spec for spec in SPECS if spec.is_classifier])
+every_regressor = over([spec for spec in SPECS if not spec.is_classifier])
+every_with_jobs = over([spec for spec in SPECS if "n_jobs" in spec.parameters])
+every_validated = over([spec for spec in SPECS if spec.takes("X_val")])
+every_weighted_class = over([spec for spec in SPECS if "class_weight" in spec.parameters])
