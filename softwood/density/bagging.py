@@ -24,7 +24,7 @@ from softwood.density.growing import Workspace, grow_nodes
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
 from softwood.interrupts import Stopped, new_stop
-from softwood.loops.grow import FEATURE
+from softwood.loops.groups import NodeTable
 from softwood.pruning import prune_cost_complexity
 from softwood.steps import Step, Steps
 from softwood.targets import ClassTargets, RealTargets
@@ -149,10 +149,10 @@ def grow_trees(
     numbers: range,
     *,
     n_jobs: int | None = None,
-    grown: list[np.ndarray] | None = None,
+    grown: list[NodeTable] | None = None,
     steps: Steps | None = None,
-    snapshot: Callable[[list[np.ndarray]], dict[str, Any]] | None = None,
-) -> list[np.ndarray]:
+    snapshot: Callable[[list[NodeTable]], dict[str, Any]] | None = None,
+) -> list[NodeTable]:
     """Nodes of the trees with these numbers, in their order.
 
     Workers with a common memory take the next tree when they are done with one; others get the data once, with the
@@ -168,16 +168,16 @@ def grow_trees(
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(numbers)))
     _ = problem.target_arrays  # made once, before there are workers
     backend, _ = get_active_backend(prefer="threads")
-    done: dict[int, np.ndarray] = {}
+    done: dict[int, NodeTable] = {}
     waiting = iter(numbers)
     stop = new_stop()
     steps = Steps() if steps is None else steps
 
-    def end(step: Step, number: int, table: np.ndarray) -> None:
+    def end(step: Step, number: int, table: NodeTable) -> None:
         done[number] = table
         step.end(
             None if snapshot is None else lambda: snapshot(list(done.values())),
-            n_leaves=int(np.count_nonzero(table[:, FEATURE] < 0)),
+            n_leaves=int(np.count_nonzero(table.lines["feature"] < 0)),
         )
 
     def work() -> None:
@@ -207,7 +207,7 @@ def grow_trees(
     return grown
 
 
-def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[np.ndarray]:
+def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[NodeTable]:
     """Some of the trees, in a process of its own."""
     space = Workspace()
     problem, draws = problem.writable(), replace(draws, weights=np.array(draws.weights))
@@ -216,7 +216,7 @@ def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, 
 
 def _grow_one(
     problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, number: int, space: Workspace
-) -> np.ndarray:
+) -> NodeTable:
     own = tree_seed(seed, number)
     masses = draws.masses(own)
     rows, weights = np.flatnonzero(masses), draws.tree_weights(masses)
@@ -224,7 +224,7 @@ def _grow_one(
 
 
 def assemble(
-    problem: GrowthProblem, limits: Limits, tables: list[np.ndarray], ccp_alpha: float, *, consume: bool = False
+    problem: GrowthProblem, limits: Limits, tables: list[NodeTable], ccp_alpha: float, *, consume: bool = False
 ) -> SoftForest:
     """The forest of these trees, pruned if asked for; `consume` as in `finish_forest`."""
     forest = finish_forest(problem, limits, tables, consume=consume)

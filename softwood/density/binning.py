@@ -3,40 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.loops.binning import encode_column
+from softwood.loops.groups import Bins
 
 __all__ = ["Bins", "bin_features"]
-
-
-@dataclass(frozen=True)
-class Bins:
-    """A matrix coded by bins; a bin is a place with mass.
-
-    Attributes
-    ----------
-    codes : (n, p) unsigned, bin of each cell; one more than a feature's last bin if the value is missing
-    values, lows, highs : (total,) mean, smallest and largest value of each bin, feature after feature
-    offsets : (p + 1,) where the bins of each feature begin
-    priority : (p,) features by rising skewness. Of equally good splits the first one in this order is taken: it depends
-        on the distribution of the values alone, so neither the order nor the units of the columns matter
-    """
-
-    codes: np.ndarray
-    values: np.ndarray
-    lows: np.ndarray
-    highs: np.ndarray
-    offsets: np.ndarray
-    priority: np.ndarray
-
-    @property
-    def most(self) -> int:
-        """Largest number of bins of a feature."""
-        return int(np.diff(self.offsets).max(initial=0))
 
 
 def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None, n_jobs: int | None = None) -> Bins:

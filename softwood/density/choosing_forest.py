@@ -16,6 +16,7 @@ from softwood.density.bagging import Draws, assemble, grow_trees, out_of_bag
 from softwood.density.choosing import CV_GRID, MAX_SCALE, STEP, best_of
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
+from softwood.loops.groups import NodeTable
 from softwood.steps import Step, Steps
 
 __all__ = ["ForestChoice"]
@@ -45,12 +46,12 @@ class ForestChoice:
     n_jobs: int | None
     steps: Steps
 
-    def by_oob(self) -> tuple[float, list[np.ndarray]]:
+    def by_oob(self) -> tuple[float, list[NodeTable]]:
         """Scale with the smallest loss out of the bag, and the forest's trees at that scale, if they are its own."""
         is_final = self.draws.has_rest
         draws = self.draws if is_final else replace(self.draws, held_in=True)
         tried: dict[float, float] = {}
-        kept: list[np.ndarray] = []
+        kept: list[NodeTable] = []
         for scale in _grid_and_beyond(tried):
             trees, tried[scale] = self._out_of_bag(scale, draws, self.n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
@@ -58,13 +59,13 @@ class ForestChoice:
                 break
         return best_of(tried), kept
 
-    def by_auto(self) -> tuple[float, list[np.ndarray]]:
+    def by_auto(self) -> tuple[float, list[NodeTable]]:
         """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
         is_final = self.draws.has_rest
         draws = self.draws if is_final else replace(self.draws, held_in=True)
         n_trees = min(self.n_trees, AUTO_TREES) if is_final else AUTO_TREES
         tried: dict[float, float] = {}
-        kept: list[np.ndarray] = []
+        kept: list[NodeTable] = []
         for scale in AUTO_GRID:
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
@@ -83,7 +84,7 @@ class ForestChoice:
                 break
         return best_of(tried)
 
-    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[np.ndarray], float]:
+    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[NodeTable], float]:
         """Nodes of the trees, and their loss."""
         step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)

@@ -20,6 +20,7 @@ from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.forest import SoftForest
+from softwood.loops.groups import NodeTable
 from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
 from softwood.steps import Steps
 from softwood.targets import ClassTargets
@@ -89,7 +90,7 @@ class KernelForest(SearchedKernelModel):
         n_before = 0 if earlier is None else len(earlier)
         numbers = range(n_before + len(grown), self.n_estimators)
 
-        def forest_of(tables: list[np.ndarray], *, consume: bool = False) -> dict[str, Any]:
+        def forest_of(tables: list[NodeTable], *, consume: bool = False) -> dict[str, Any]:
             """The earlier and these trees put together, as attributes of the fitted forest."""
             forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume) if tables else None
             if earlier is not None:
@@ -180,10 +181,10 @@ class KernelForest(SearchedKernelModel):
 
     def _choose_widths(
         self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray, stages: Steps
-    ) -> list[np.ndarray]:
+    ) -> list[NodeTable]:
         """Set ``bandwidths_``, and ``bandwidth_`` if it is chosen; returns nodes of trees grown on the way."""
         widths = self._given_widths(data)
-        trees: list[np.ndarray] = []
+        trees: list[NodeTable] = []
         if widths is None:
             with stages.stage("choose bandwidth", "trial") as steps:
                 choice = ForestChoice(

@@ -8,28 +8,26 @@ import numpy as np
 
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
-from softwood.loops import grow as loop
+from softwood.loops.groups import NODE, NodeTable
 from softwood.targets import RealTargets
 from softwood.tree import SoftTree, children_of
 
 __all__ = ["depth_first", "finish", "finish_forest"]
 
 
-def finish(
-    problem: GrowthProblem, limits: Limits, nodes: np.ndarray, node_widths: np.ndarray | None = None
-) -> SoftTree:
+def finish(problem: GrowthProblem, limits: Limits, nodes: NodeTable, node_widths: np.ndarray | None = None) -> SoftTree:
     """A tree from its nodes.
 
     Parameters
     ----------
-    nodes : (n_nodes, 8 + q) the nodes depth first, columns as in `softwood.loops.grow`
+    nodes : the nodes, depth first
     node_widths : (n_nodes,) half-width of each node's kernel; None: that of its feature
     """
     return SoftTree.from_nodes(**_columns(problem, nodes, node_widths), **_common(problem, limits))
 
 
 def finish_forest(
-    problem: GrowthProblem, limits: Limits, tables: list[np.ndarray], *, consume: bool = False
+    problem: GrowthProblem, limits: Limits, tables: list[NodeTable], *, consume: bool = False
 ) -> SoftForest:
     """A forest from the nodes of each of its trees.
 
@@ -37,7 +35,7 @@ def finish_forest(
     ----------
     consume : whether each table is given up once it is read, so that there are never two copies of all trees
     """
-    offsets = np.concatenate([[0], np.cumsum([len(nodes) for nodes in tables])]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum([len(nodes.lines) for nodes in tables])]).astype(np.int64)
     columns: dict[str, np.ndarray] = {}
     for k in range(len(tables)):
         for name, column in _columns(problem, tables[k], None).items():
@@ -45,7 +43,7 @@ def finish_forest(
                 columns[name] = np.empty((offsets[-1], *column.shape[1:]), dtype=column.dtype)
             columns[name][offsets[k] : offsets[k + 1]] = column
         if consume:
-            tables[k] = np.empty((0, 0))
+            tables[k] = NodeTable(np.empty(0, NODE), np.empty((0, 0)))
     return SoftForest.from_nodes(
         offsets=offsets,
         output=np.zeros(len(tables), np.int32),
@@ -60,29 +58,30 @@ def _common(problem: GrowthProblem, limits: Limits) -> dict[str, Any]:
     return {"n_features": len(problem.widths), "shapes": problem.shapes, "cutoff": limits.cutoff}
 
 
-def _columns(problem: GrowthProblem, nodes: np.ndarray, node_widths: np.ndarray | None) -> dict[str, np.ndarray]:
+def _columns(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None) -> dict[str, np.ndarray]:
     """Columns of one tree."""
-    parent, feature = nodes[:, loop.PARENT].astype(np.int32), nodes[:, loop.FEATURE].astype(np.int32)
-    left, right = children_of(parent, nodes[:, loop.SIDE])
+    lines = nodes.lines
+    parent, feature = lines["parent"], lines["feature"]
+    left, right = children_of(parent, lines["side"])
     is_inner = feature >= 0
     value, impurity = _values(problem, nodes)
     return {
         "children_left": left,
         "children_right": right,
         "parent": parent,
-        "depth": nodes[:, loop.DEPTH],
+        "depth": lines["depth"],
         "feature": feature,
-        "threshold": nodes[:, loop.THRESHOLD],
-        "missing_left": np.where(is_inner, nodes[:, loop.MISSING_LEFT], 0.5),
+        "threshold": lines["threshold"],
+        "missing_left": np.where(is_inner, lines["missing_left"], 0.5),
         "width": np.where(is_inner, problem.widths[feature] if node_widths is None else node_widths, 0.0),
         "kernel": np.where(is_inner, problem.kinds[feature], 0),
         "value": value,
-        "mass": nodes[:, loop.MASS],
+        "mass": lines["mass"],
         "impurity": impurity,
     }
 
 
-def depth_first(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def depth_first(nodes: NodeTable) -> tuple[NodeTable, np.ndarray]:
     """The nodes numbered depth first, left before right.
 
     Returns
@@ -90,8 +89,9 @@ def depth_first(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     nodes : the table in the new order
     order : (n_nodes,) the old number of each
     """
-    n = len(nodes)
-    left, right = (side.tolist() for side in children_of(nodes[:, loop.PARENT].astype(np.int64), nodes[:, loop.SIDE]))
+    lines = nodes.lines
+    n = len(lines)
+    left, right = (side.tolist() for side in children_of(lines["parent"], lines["side"]))
     order, pending = [], [0]
     while pending:
         node = pending.pop()
@@ -101,20 +101,21 @@ def depth_first(nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     number = np.empty(n + 1, dtype=np.int64)
     number[order] = np.arange(n)
     number[n] = -1  # the place that the parent -1 looks up
-    nodes = nodes[order]
-    nodes[:, loop.PARENT] = number[nodes[:, loop.PARENT].astype(np.int64)]
-    return nodes, np.array(order)
+    lines = lines[order]
+    lines["parent"] = number[lines["parent"]]
+    return NodeTable(lines, nodes.sums[order]), np.array(order)
 
 
-def _values(problem: GrowthProblem, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _values(problem: GrowthProblem, nodes: NodeTable) -> tuple[np.ndarray, np.ndarray]:
     """Value and impurity of each node, in the user's units."""
     targets = problem.targets
-    means = nodes[:, loop.SUMS :] / nodes[:, loop.MASS, None]
+    mass = nodes.lines["mass"]
+    means = nodes.sums / mass[:, None]
     if isinstance(targets, RealTargets):
-        variance = nodes[:, loop.SQUARE] / nodes[:, loop.MASS] - np.einsum("ij,ij->i", means, means)
+        variance = nodes.lines["square"] / mass - np.einsum("ij,ij->i", means, means)
         return targets.mean + targets.scale * means, np.maximum(variance, 0.0) * targets.square_scale / means.shape[1]
     if len(targets.classes) == 1:
-        means = np.ones((len(nodes), 1))
+        means = np.ones((len(mass), 1))
     elif means.shape[1] == 1:
         means = np.hstack([1.0 - means, means])
     np.clip(means, 0.0, 1.0, out=means)

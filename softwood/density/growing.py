@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -19,11 +19,12 @@ from softwood.density.finishing import depth_first, finish
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import Stopped, interruptible, new_stop
 from softwood.loops import grow as loop
+from softwood.loops.groups import NODE, Desk, Goal, NodePoints, NodeTable, Pile, RandomSearch, Rules, Search
 from softwood.loops.scan import SLACK, SQUARED
 from softwood.steps import Steps
 from softwood.tree import SoftTree
 
-__all__ = ["Workspace", "grow_nodes", "grow_tree"]
+__all__ = ["Workspace", "grow_nodes", "grow_tree", "join_tables"]
 
 # Nodes between two looks at the clock.
 _BUDGET = 2000
@@ -58,8 +59,8 @@ def grow_nodes(
     n_jobs: int | None = None,
     steps: Steps | None = None,
     space: Workspace | None = None,
-) -> np.ndarray:
-    """Nodes of a tree depth first, (n_nodes, 8 + q), columns as in `softwood.loops.grow`.
+) -> NodeTable:
+    """Nodes of a tree depth first.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def grow_nodes(
     root = _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
     threads = effective_n_jobs(n_jobs)
 
-    def work() -> np.ndarray:
+    def work() -> NodeTable:
         if limits.max_leaf_nodes is not None:
             return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, steps))[0]
         if threads > 1:
@@ -119,169 +120,149 @@ class Workspace:
         self._arrays.update(arrays)
 
 
+class _Scratch(NamedTuple):
+    """Scratch space of one worker; of the two searches, the one that is not used is None, see `loop.grow`."""
+
+    desk: Desk
+    search: Search | None
+    random: RandomSearch | None
+    work: np.ndarray | None
+
+
 class _Grower:
     """The compiled loops with their arguments put together."""
 
     def __init__(
         self, problem: GrowthProblem, limits: Limits, weights: np.ndarray, total: float, stop: np.ndarray
     ) -> None:
-        self.problem, self.limits, self.weights, self.stop = problem, limits, weights, stop
-        self.p = problem.bins.codes.shape[1]
-        self.q = problem.stored_outputs
-        self.targets, self.labels, self.squares = problem.target_arrays
-        self.criterion = problem.criterion_number
-        needs_general = problem.cells is not None or bool(np.any((problem.kinds > 0) & (problem.widths > 0)))
-        none = (None,) * 5
-        self.kernels: tuple = none
-        if needs_general:
-            cells = np.empty((0, 0)) if problem.cells is None else problem.cells
-            by_cell = np.zeros(self.p, dtype=bool) if problem.by_cell is None else problem.by_cell
-            self.kernels = (
-                problem.kinds, problem.shapes.edges, problem.shapes.cdfs, cells, by_cell
-            )  # fmt: skip
-        self.max_depth = np.iinfo(np.int64).max if limits.max_depth is None else limits.max_depth
-        self.min_gain = limits.min_gain_merit(problem, total)
-        self.n_draw = self.p if limits.n_draw is None else limits.n_draw
+        self.bins, self.widths, self.kernels = problem.bins, problem.widths, problem.kernels
+        self.labels, targets = problem.target_arrays
+        self.targets = targets._replace(weights=weights)
+        self.criterion, self.stop = problem.criterion_number, stop
+        self.q, self.p = problem.stored_outputs, len(problem.widths)
+        self.has_random_thresholds = limits.random_thresholds
+        self.rules = Rules(
+            max_depth=np.iinfo(np.int64).max if limits.max_depth is None else limits.max_depth,
+            min_mass=limits.min_mass,
+            min_gain=limits.min_gain_merit(problem, total),
+            n_draw=self.p if limits.n_draw is None else limits.n_draw,
+            cutoff=limits.cutoff,
+            is_class=problem.targets.is_class,
+        )
 
-    def scratch(self, m: int, space: Workspace) -> dict:
-        """Work space for nodes of up to `m` rows."""
-        q, most = self.q, self.problem.bins.most
-        at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
-        n_words = (most >> 6) + 1
-        is_random = self.limits.random_thresholds
-        is_single = q == 1 and self.criterion == SQUARED
+    def scratch(self, m: int, space: Workspace) -> _Scratch:
+        """Scratch space for nodes of up to `m` rows."""
+        q, most = self.q, self.bins.most
+        has_labels = self.labels is not None
         make = space.array
-        scratch = {
-            "points": make("points", (m, 1 + q if self.labels is None else 1)),
-            "node_labels": None if self.labels is None else make("node_labels", (m,), np.int32),
-            "left_rows": make("left_rows", (m,), np.uint32),
-            "left_shares": make("left_shares", (m,)),
-            "order": make("order", (self.p,), np.int64),
-            "numbers": make("numbers", (q,), np.int32),
-            "totals": make("totals", (q,)),
-            "words": make("words", (n_words,), np.uint64),
-            "groups": make("groups", ((n_words >> 6) + 1,), np.uint64),
-            "atoms": make("atoms", (most, 3 + q)),
-            **dict.fromkeys(("tables", "single", "lines", "node_codes", "bin_shares", "node_shares")),
-        }
-        if is_random:
-            own: dict[str, np.ndarray | None] = {
-                "work": make("work", (1 + q,)),
-                "node_codes": make("node_codes", (m,), self.problem.bins.codes.dtype),
-                "bin_shares": make("bin_shares", (most + 1,)),
-                "node_shares": make("node_shares", (m,)),
-            }
-        else:
-            own = {
-                "tables": make("tables", (self.p if at_once else 1, most + 1, 1 + q)),
-                "single": make("single", (most + 1, 5)) if is_single else None,
-                "lines": None if is_single else make("lines", (most + 1, 5)),
-                "work": None if is_single else make("work", (4, q)),
-            }
-        return {**scratch, **own}
+        desk = Desk(
+            points=make("points", (m, 1 if has_labels else 1 + q)),
+            labels=make("labels", (m if has_labels else 0,), np.int32),
+            left_rows=make("left_rows", (m,), np.uint32),
+            left_shares=make("left_shares", (m,)),
+            order=make("order", (self.p,), np.int64),
+            numbers=make("numbers", (q,), np.int32),
+            totals=make("totals", (q,)),
+        )
+        if self.has_random_thresholds:
+            random = RandomSearch(
+                codes=make("codes", (m,), self.bins.codes.dtype),
+                bin_shares=make("bin_shares", (most + 1,)),
+                shares=make("point_shares", (m,)),
+            )
+            return _Scratch(desk, None, random, make("work", (1 + q,)))
+        n_words = (most >> 6) + 1
+        at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
+        search = Search(
+            tables=make("tables", (self.p if at_once else 1, most + 1, 1 + q)),
+            words=make("words", (n_words,), np.uint64),
+            groups=make("groups", ((n_words >> 6) + 1,), np.uint64),
+            atoms=make("atoms", (most, 3 + q)),
+            lines=make("lines", (most + 1, 5)),
+            stop=self.stop,
+        )
+        is_single = q == 1 and self.criterion == SQUARED
+        return _Scratch(desk, search, None, None if is_single else make("work", (4, q)))
 
-    def data(self) -> tuple:
-        bins, problem = self.problem.bins, self.problem
-        return (bins.values, bins.lows, bins.highs, bins.offsets, problem.widths, *self.kernels)
-
-    def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> np.ndarray:
-        """Finished nodes below and with `root`, depth first; columns as in `softwood.loops.grow`."""
-        m, limits = len(root.rows), self.limits
-        state = np.array([0, 1, m], dtype=np.int64)
-        nodes = space.array("nodes", (64, loop.SUMS + self.q))
-        stack = space.array("stack", (64, 4), np.int64)
-        seeds = space.array("seeds", (64,), np.uint64)
-        intervals = space.array("intervals", (64, 2, self.p))
-        rows, shares = space.array("rows", (2 * m,), np.uint32), space.array("shares", (2 * m,))
-        stack[0], seeds[0], intervals[0] = (0, -1, 0, root.depth), root.seed, root.intervals
-        rows[:m], shares[:m] = root.rows, root.shares
+    def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> NodeTable:
+        """Finished nodes below and with `root`, depth first."""
+        m = len(root.rows)
+        state = np.array([0, 1, m, 0], dtype=np.int64)
+        pile = Pile(
+            state=state,
+            stop=self.stop,
+            lines=space.array("node_lines", (64,), NODE),
+            sums=space.array("sums", (64, self.q)),
+            stack=space.array("stack", (64, 4), np.int64),
+            seeds=space.array("seeds", (64,), np.uint64),
+            intervals=space.array("intervals", (64, 2, self.p)),
+            rows=space.array("rows", (2 * m,), np.uint32),
+            shares=space.array("shares", (2 * m,)),
+        )
+        pile.stack[0], pile.seeds[0], pile.intervals[0] = (0, -1, 0, root.depth), root.seed, root.intervals
+        pile.rows[:m], pile.shares[:m] = root.rows, root.shares
         scratch = self.scratch(m, space)
         budget = _BUDGET if steps is not None else np.iinfo(np.int64).max >> 1
         while state[1] > 0:
             step = None if steps is None else steps.begin()
-            # Grow whatever the loop found too short: it needs a line, two stack entries, and twice the top node's rows.
-            nodes = _at_least(nodes, state[0] + 1)
-            stack = _at_least(stack, state[1] + 1)
-            seeds = _at_least(seeds, state[1] + 1)
-            intervals = _at_least(intervals, state[1] + 1)
-            begin = stack[state[1] - 1, 0]
-            rows = _at_least(rows, 2 * state[2] - begin)
-            shares = _at_least(shares, 2 * state[2] - begin)
+            pile = _with_room(pile)
+            state[3] = state[0] + budget
             loop.grow(
-                self.problem.bins.codes, self.targets, self.labels, self.squares, self.weights, *self.data(),
-                self.max_depth, limits.min_mass, self.min_gain, self.n_draw, limits.cutoff, self.criterion,
-                self.problem.targets.is_class, budget, state, nodes, stack, seeds, intervals, rows, shares,
-                scratch["points"], scratch["node_labels"], scratch["left_rows"], scratch["left_shares"],
-                self.problem.bins.priority, scratch["order"], scratch["tables"], scratch["words"], scratch["groups"],
-                scratch["atoms"], scratch["single"], scratch["lines"], scratch["work"], scratch["node_codes"],
-                scratch["bin_shares"], scratch["node_shares"], scratch["numbers"], scratch["totals"], self.stop,
+                self.bins, self.widths, self.kernels, self.labels, self.targets, self.rules, self.criterion, pile,
+                *scratch,
             )  # fmt: skip
             self._check_stop()
             if step is not None:
                 step.end(n_nodes=int(state[0]))
-        space.keep(nodes=nodes, stack=stack, seeds=seeds, intervals=intervals, rows=rows, shares=shares)
-        return nodes[: state[0]].copy()
+        names = ("sums", "stack", "seeds", "intervals", "rows", "shares")
+        space.keep(node_lines=pile.lines, **{name: getattr(pile, name) for name in names})
+        return NodeTable(pile.lines[: state[0]].copy(), pile.sums[: state[0]].copy())
 
     def _check_stop(self) -> None:
         if self.stop[0]:
             raise Stopped
 
-    def weigh(self, node: _Node, scratch: dict) -> np.ndarray:
-        """The node's line as a leaf, (1, 8 + q)."""
-        line = np.zeros((1, loop.SUMS + self.q))
-        line[0, : loop.MASS] = [-1, 0, node.depth, -1, np.nan, np.nan]
+    def leaf(self, node: _Node, scratch: _Scratch, parent: int, side: int) -> NodeTable:
+        """The node as a leaf: a table of one line."""
+        table = NodeTable(np.zeros(1, NODE), np.zeros((1, self.q)))
+        table.lines[0] = (parent, side, node.depth, -1, np.nan, np.nan, 0.0, 0.0)
         loop.weigh(
-            node.rows, 0, node.shares, len(node.rows), self.weights, self.targets, self.labels, self.squares,
-            scratch["points"], scratch["node_labels"], line, 0,
+            node.rows, 0, node.shares, len(node.rows), self.labels, self.targets, scratch.desk, *table, 0
         )  # fmt: skip
-        return line
-
-    def _search(
-        self, node: _Node, line: np.ndarray, scratch: dict, base: float, tie: float
-    ) -> tuple[int, float, float, float]:
-        """Feature (-1: none), threshold, left mass and gain of the node's best split."""
-        mass, min_mass, totals = line[0, loop.MASS], self.limits.min_mass, scratch["totals"]
-        n_outputs = loop.number_labels(line, 0, scratch["node_labels"], len(node.rows), scratch["numbers"], totals)
-        points = (
-            self.problem.bins.codes, node.rows, 0, scratch["points"], scratch["node_labels"], len(node.rows),
-            self.n_draw, scratch["order"],
-        )  # fmt: skip
-        if self.limits.random_thresholds:
-            return loop.search_random(
-                *points, node.seed, *self.data(), node.intervals, mass, totals[:n_outputs], min_mass, tie, base,
-                self.criterion, scratch["node_codes"], scratch["bin_shares"], scratch["node_shares"],
-                scratch["work"][: 1 + n_outputs],
-            )  # fmt: skip
-        return loop.search_node(
-            *points, *self.data(), node.intervals, mass, min_mass, tie, base, self.criterion, n_outputs,
-            scratch["tables"], scratch["words"], scratch["groups"], scratch["atoms"], scratch["single"],
-            scratch["lines"], scratch["work"], self.stop,
-        )  # fmt: skip
+        return table
 
     def split(
-        self, node: _Node, line: np.ndarray, scratch: dict
+        self, node: _Node, leaf: NodeTable, scratch: _Scratch
     ) -> tuple[float, Callable[[], tuple[_Node, _Node]]] | None:
         """Gain of the node's best split, entered in its line, and a function that divides the node; None for a leaf."""
-        limits = self.limits
-        mass = line[0, loop.MASS]
-        base, impure = loop.merit_and_impurity(line, 0, self.criterion, self.problem.targets.is_class)
-        if node.depth >= self.max_depth or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
+        rules, (desk, search, random, work), m = self.rules, scratch, len(node.rows)
+        mass = leaf.lines["mass"][0]
+        base, impure = loop.merit_and_impurity(*leaf, 0, self.criterion, rules.is_class)
+        if node.depth >= rules.max_depth or mass < 2.0 * rules.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
-        loop.draw_features(scratch["order"], self.problem.bins.priority, node.seed, self.n_draw)
-        feature, threshold, left_mass, gain = self._search(node, line, scratch, base, loop.tie_of(base, impure, mass))
+        loop.draw_features(desk.order, self.bins.priority, node.seed, rules.n_draw)
+        n_outputs = loop.number_labels(leaf.sums, 0, m, self.labels, desk)
+        goal = Goal(mass, base, rules.min_mass, loop.tie_of(base, impure, mass), n_outputs)
+        points = NodePoints(node.rows, 0, m, desk.points, desk.order, rules.n_draw)
+        data = (
+            self.bins, self.widths, self.kernels, points, None if self.labels is None else desk.labels, node.intervals,
+            goal, self.criterion,
+        )  # fmt: skip
+        if random is None:
+            feature, threshold, left_mass, gain = loop.search_node(*data, search, work)
+        else:
+            feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, desk.totals, random, work)
         self._check_stop()
-        if feature < 0 or gain < self.min_gain:
+        if feature < 0 or gain < rules.min_gain:
             return None
+        split = feature, threshold, left_mass / mass
 
         def divide() -> tuple[_Node, _Node]:
-            bins = self.problem.bins
-            rows, shares, m = node.rows.copy(), node.shares.copy(), len(node.rows)
+            rows, shares = node.rows.copy(), node.shares.copy()
             left_rows, left_shares = np.empty_like(rows), np.empty_like(shares)
             n_left, n_right = loop.divide(
-                bins.codes, rows, shares, 0, m, feature, threshold, left_mass / mass, bins.values,
-                bins.offsets[feature], bins.offsets[feature + 1] - bins.offsets[feature],
-                self.problem.widths[feature], *self.kernels, *node.intervals[:, feature], limits.cutoff, left_rows,
-                left_shares,
+                self.bins, self.widths, self.kernels, rows, shares, 0, m, split, tuple(node.intervals[:, feature]),
+                rules.cutoff, left_rows, left_shares,
             )  # fmt: skip
             below, above = node.intervals.copy(), node.intervals.copy()
             below[1, feature] = above[0, feature] = threshold
@@ -291,8 +272,17 @@ class _Grower:
                 _Node(rows[:n_right].copy(), shares[:n_right].copy(), above, seeds[1], node.depth + 1),
             )
 
-        line[0, loop.FEATURE : loop.MASS] = [feature, threshold, left_mass / mass]
+        _enter_split(leaf, *split)
         return gain, divide
+
+
+def _with_room(pile: Pile) -> Pile:
+    """The pile with room for the next node: a line, two entries of the stack, and twice the rows of the top node."""
+    n_done, height, length, _ = pile.state
+    n_rows = 2 * length - pile.stack[height - 1, 0]
+    wanted = {"lines": n_done + 1, "sums": n_done + 1, "rows": n_rows, "shares": n_rows}
+    wanted |= dict.fromkeys(("stack", "seeds", "intervals"), height + 1)
+    return pile._replace(**{name: _at_least(getattr(pile, name), length) for name, length in wanted.items()})
 
 
 def _at_least(array: np.ndarray, length: int) -> np.ndarray:
@@ -304,22 +294,31 @@ def _at_least(array: np.ndarray, length: int) -> np.ndarray:
     return longer
 
 
-def _leaf(line: np.ndarray) -> np.ndarray:
-    line[0, loop.FEATURE : loop.MASS] = [-1, np.nan, np.nan]
-    return line
+def _enter_split(leaf: NodeTable, feature: int, threshold: float, missing_left: float) -> None:
+    line = leaf.lines[0]
+    line["feature"], line["threshold"], line["missing_left"] = feature, threshold, missing_left
 
 
-def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: Steps | None) -> np.ndarray:
+def _remain_leaf(leaf: NodeTable) -> NodeTable:
+    _enter_split(leaf, -1, np.nan, np.nan)
+    return leaf
+
+
+def join_tables(tables: list[NodeTable]) -> NodeTable:
+    """The nodes of all tables, one after the other."""
+    return NodeTable(*(np.concatenate(columns) for columns in zip(*tables, strict=True)))
+
+
+def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: Steps | None) -> NodeTable:
     """Split the leaf with the largest gain, as long as there may be more leaves."""
     scratch = grower.scratch(len(root.rows), Workspace())
-    done: list[np.ndarray] = []
+    done: list[NodeTable] = []
     heap: list[tuple] = []
 
     def enter(node: _Node, parent: int, side: int) -> None:
-        line = grower.weigh(node, scratch)
-        line[0, [loop.PARENT, loop.SIDE]] = parent, side
-        found = grower.split(node, line, scratch)
-        done.append(line)
+        leaf = grower.leaf(node, scratch, parent, side)
+        found = grower.split(node, leaf, scratch)
+        done.append(leaf)
         if found is not None:
             heapq.heappush(heap, (-found[0], len(done) - 1, found[1]))
 
@@ -330,7 +329,7 @@ def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: S
         _, number, divide = heapq.heappop(heap)
         children = divide()
         if min(len(child.rows) for child in children) == 0:
-            _leaf(done[number])
+            _remain_leaf(done[number])
             continue
         for side, child in enumerate(children):
             enter(child, number, side)
@@ -338,15 +337,15 @@ def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: S
         if step is not None:
             step.end(n_nodes=len(done))
     for _, number, _ in heap:
-        _leaf(done[number])
-    return np.concatenate(done)
+        _remain_leaf(done[number])
+    return join_tables(done)
 
 
-def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> np.ndarray:
+def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> NodeTable:
     """Grow the top here, and the subtrees below it in threads."""
     scratch = grower.scratch(len(root.rows), Workspace())
     small = max(256, int(len(root.rows) * _HAND_OUT))
-    top: list[np.ndarray] = []
+    top: list[NodeTable] = []
     tasks: list[tuple[_Node, int, int]] = []
     pending = [(root, -1, 0)]
     while pending:
@@ -354,14 +353,13 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | 
         if len(node.rows) <= small:
             tasks.append((node, parent, side))
             continue
-        line = grower.weigh(node, scratch)
-        line[0, [loop.PARENT, loop.SIDE]] = parent, side
-        found = grower.split(node, line, scratch)
+        leaf = grower.leaf(node, scratch, parent, side)
+        found = grower.split(node, leaf, scratch)
         children = None if found is None else found[1]()
         if children is None or min(len(child.rows) for child in children) == 0:
-            top.append(_leaf(line))
+            top.append(_remain_leaf(leaf))
             continue
-        top.append(line)
+        top.append(leaf)
         pending += [(child, len(top) - 1, k) for k, child in enumerate(children)]
     tasks.sort(key=lambda task: -len(task[0].rows))  # the long ones first
     grown = Parallel(n_jobs=threads, prefer="threads", require="sharedmem")(
@@ -369,8 +367,8 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | 
     )
     pieces, total = list(top), len(top)
     for (_, parent, side), nodes in zip(tasks, grown, strict=True):
-        nodes[:, loop.PARENT] += total
-        nodes[0, [loop.PARENT, loop.SIDE]] = parent, side
+        nodes.lines["parent"] += total
+        nodes.lines["parent"][0], nodes.lines["side"][0] = parent, side
         pieces.append(nodes)
-        total += len(nodes)
-    return np.concatenate(pieces)
+        total += len(nodes.lines)
+    return join_tables(pieces)

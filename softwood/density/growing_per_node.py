@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from softwood.density.finishing import finish
+from softwood.density.growing import join_tables
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.loops import grow as loop
+from softwood.loops.groups import NODE, Goal, NodeTable
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_general import scan_points
 from softwood.steps import Steps
@@ -39,22 +42,23 @@ def grow_tree_per_node(
     """Grow a tree depth first, with the half-widths that `rule` gives for the points of each node and their masses."""
     n, p = X.shape
     grower = _Grower(problem, X, rule, limits)
-    lines: list[np.ndarray] = []
+    nodes: list[NodeTable] = []
     widths: list[float] = []
     stack = [_Node(np.arange(n), np.ones(n), np.zeros((n, p)), np.ones((n, p)), -1, 0, 0, np.uint64(seed))]
     while stack:
         step = steps.begin()
         node = stack.pop()
-        line, points = grower.weigh(node)
-        lines.append(line)
-        split = grower.search(node, line, points)
-        children = None if split is None else grower.divide(node, split, len(lines) - 1)
+        leaf, points = grower.weigh(node)
+        nodes.append(leaf)
+        split = grower.search(node, leaf, points)
+        children = None if split is None else grower.divide(node, split, len(nodes) - 1)
         widths.append(0.0 if split is None or children is None else split.width)
         if split is not None and children is not None:
-            line[0, loop.FEATURE : loop.MASS] = [split.feature, split.threshold, split.missing_left]
+            line = leaf.lines[0]
+            line["feature"], line["threshold"], line["missing_left"] = split[:3]
             stack += children[::-1]
-        step.end(n_nodes=len(lines))
-    return finish(problem, limits, np.concatenate(lines), np.array(widths))
+        step.end(n_nodes=len(nodes))
+    return finish(problem, limits, join_tables(nodes), np.array(widths))
 
 
 @dataclass
@@ -71,8 +75,7 @@ class _Node:
     seed: np.uint64
 
 
-@dataclass
-class _Split:
+class _Split(NamedTuple):
     feature: int
     threshold: float
     missing_left: float
@@ -93,19 +96,21 @@ class _Grower:
         self.min_gain = limits.min_gain_merit(problem, float(problem.weights.sum()))
         self.edges, self.cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
 
-    def weigh(self, node: _Node) -> tuple[np.ndarray, np.ndarray]:
+    def weigh(self, node: _Node) -> tuple[NodeTable, np.ndarray]:
         """The node's line as a leaf, and its points as the scan takes them."""
         masses = node.shares * self.problem.weights[node.rows]
         weighted = masses[:, None] * self.matrix[node.rows]
-        head = [node.parent, node.side, node.depth, -1, np.nan, np.nan, masses.sum(), masses @ self.squares[node.rows]]
+        square = masses @ self.squares[node.rows]
+        line = node.parent, node.side, node.depth, -1, np.nan, np.nan, masses.sum(), square
         points = masses[:, None] if self.labels is not None else np.hstack([masses[:, None], weighted])
-        return np.concatenate([head, weighted.sum(axis=0)])[None], np.ascontiguousarray(points)
+        leaf = NodeTable(np.array([line], NODE), weighted.sum(axis=0)[None])
+        return leaf, np.ascontiguousarray(points)
 
-    def search(self, node: _Node, line: np.ndarray, points: np.ndarray) -> _Split | None:
+    def search(self, node: _Node, leaf: NodeTable, points: np.ndarray) -> _Split | None:
         """Best split with bandwidths estimated from the node's points; None for a leaf."""
         limits, problem, p = self.limits, self.problem, self.X.shape[1]
-        mass, criterion = line[0, loop.MASS], problem.criterion_number
-        base, impure = loop.merit_and_impurity(line, 0, criterion, problem.targets.is_class)
+        mass, criterion = leaf.lines["mass"][0], problem.criterion_number
+        base, impure = loop.merit_and_impurity(*leaf, 0, criterion, problem.targets.is_class)
         is_deep = limits.max_depth is not None and node.depth >= limits.max_depth
         if is_deep or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
@@ -115,6 +120,7 @@ class _Grower:
         widths = self.rule(self.X[node.rows], problem.targets.take(node.rows), points[:, 0])
         labels = None if self.labels is None else self.labels[node.rows]
         tie = loop.tie_of(base, impure, mass)
+        goal = Goal(mass, base, limits.min_mass, tie, problem.stored_outputs)
         best, split = -np.inf, None
         for k, j in enumerate(order.tolist()):
             if k >= n_draw and split is not None:
@@ -123,9 +129,8 @@ class _Grower:
             if np.isnan(x).all():
                 continue
             merit, threshold, left_mass = scan_points(
-                x, np.full(len(x), widths[j]), np.ascontiguousarray(node.lower[:, j]),
-                np.ascontiguousarray(node.upper[:, j]), points, labels, len(x), self.edges[j], self.cdfs[j],
-                -np.inf, np.inf, limits.min_mass, tie, criterion, problem.stored_outputs,
+                x, np.full(len(x), widths[j]), np.array([node.lower[:, j], node.upper[:, j]]), points, labels,
+                (self.edges[j], self.cdfs[j]), (-np.inf, np.inf), goal, criterion,
             )  # fmt: skip
             if merit - base > tie and merit > best + tie:
                 best, split = merit, _Split(j, threshold, left_mass / mass, widths[j])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from softwood.density.binning import Bins
+from softwood.loops.groups import Bins, Kernels, Targets
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
@@ -86,15 +86,24 @@ class GrowthProblem:
         return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number
 
     @cached_property
-    def target_arrays(self) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
-        """Targets (n, q), labels (n,) and sums of squares (n,) as the compiled loops take them: labels, or the rest."""
+    def target_arrays(self) -> tuple[np.ndarray | None, Targets]:
+        """Labels (n,), and weights and targets, as the compiled loops take them; None, or no targets."""
         if isinstance(self.targets, ClassTargets) and self.targets.labels is not None and self.stored_outputs > 1:
-            return None, self.targets.labels, None
+            return self.targets.labels, Targets(self.weights, np.empty((0, 0)), np.empty(0))
         matrix = self.targets.matrix()
         matrix = np.ascontiguousarray(matrix[:, 1:2] if self.targets.is_class and self.stored_outputs == 1 else matrix)
         if matrix.shape[1] == 0:  # a single class
             matrix = np.zeros((len(self.targets), 1))
-        return matrix, None, (matrix**2).sum(axis=1)
+        return None, Targets(self.weights, matrix, (matrix**2).sum(axis=1))
+
+    @property
+    def kernels(self) -> Kernels | None:
+        """The kernels as the compiled loops take them; None if all are boxes of one width per feature."""
+        if self.cells is None and not np.any((self.kinds > 0) & (self.widths > 0)):
+            return None
+        cells = np.empty((0, 0)) if self.cells is None else self.cells
+        by_cell = np.zeros(len(self.widths), dtype=bool) if self.by_cell is None else self.by_cell
+        return Kernels(self.kinds, self.shapes.edges, self.shapes.cdfs, cells, by_cell)
 
     def writable(self) -> GrowthProblem:
         """The problem with copies of arrays that are read-only, as those that joblib hands to processes are.
@@ -103,10 +112,9 @@ class GrowthProblem:
         """
         names = ("weights", "widths", "kinds", "cells", "by_cell")
         arrays: dict[str, Any] = {name: _own(getattr(self, name)) for name in names}
-        bins = {f.name: getattr(self.bins, f.name) for f in fields(self.bins)}
         return replace(
             self,
-            bins=Bins(**{name: _own(array) for name, array in bins.items()}),
+            bins=Bins(*map(_own, self.bins)),
             targets=self.targets.take(np.arange(len(self.targets))),
             shapes=KernelShapes(_own(self.shapes.edges), _own(self.shapes.cdfs)),
             **arrays,

@@ -1,28 +1,15 @@
 """Growing a kernel tree: the search at one node, the division of its points, and the depth-first loop over nodes.
 
 A node is a list of rows with their shares (memberships, paper: u) and an interval per feature. Both children together
-take the parent's place on a pile, so memory is bounded by a path, not by the tree.
-
-Arguments that recur
---------------------
-codes : (n, p) bin of every cell; the bin after a feature's last one means missing
-values, lows, highs : (total,) place, smallest and largest point of each bin, all features one after the other
-offsets : (p + 1,) where the bins of each feature begin
-widths : (p,) half-width of each feature's kernel; positive for features with widths by cell
-kinds : (p,) which row of the tables `edges` and `cdfs` is the shape of each feature's kernel, 0
-    the box; None, like the next four, if all are boxes of one width per feature: the code for the rest is then not
-    even compiled
-cells : (n, p) half-width of each cell, read for the features with `by_cell`
-targets : (n, q) and labels : (n,): the one that is not used is None
-single : scratch space of `scan_box_single`, for one output with squared error or two-class Gini;  lines, work : that of
-    `scan_box`; what is not used is None, and the code for it is not compiled
-intervals : (2, p) the node's lower and upper end on each feature
+take the parent's place on a pile, so memory is bounded by a path, not by the tree. Arguments that recur are explained
+in `softwood.loops.groups`.
 """
 
 import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
+from softwood.loops.groups import Goal, NodePoints
 from softwood.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed
 from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single
@@ -30,9 +17,6 @@ from softwood.loops.scan_general import scan_atoms, scan_cells
 from softwood.loops.scan_random import search_random
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
-
-# Columns of the node table that `grow` fills; sums of targets follow.
-PARENT, SIDE, DEPTH, FEATURE, THRESHOLD, MISSING_LEFT, MASS, SQUARE, SUMS = range(9)
 
 
 @compiled
@@ -49,11 +33,14 @@ def draw_features(order, priority, seed, n_draw):
 
 
 @compiled(reassociate=True)
-def weigh(rows, begin, shares, m, weights, targets, labels, squares, points, node_labels, nodes, line):
-    """Gather a node's points: mass and mass times target, or label; and put mass, squares and sums in its line."""
-    for c in range(MASS, nodes.shape[1]):
-        nodes[line, c] = 0.0
+def weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, line):
+    """Gather the points of a node: mass and mass times target, or label; and put mass, squares and sums in its line."""
+    weights, matrix, squares = targets.weights, targets.matrix, targets.squares
+    points, node_labels = desk.points, desk.labels
+    for o in range(sums.shape[1]):
+        sums[line, o] = 0.0
     total = 0.0
+    square = 0.0
     if labels is not None:
         for k in range(m):
             i = rows[begin + k]
@@ -61,84 +48,79 @@ def weigh(rows, begin, shares, m, weights, targets, labels, squares, points, nod
             points[k, 0] = mass
             total += mass
             node_labels[k] = labels[i]
-            nodes[line, SUMS + labels[i]] += mass
-    if targets is not None:
-        square = 0.0
+            sums[line, labels[i]] += mass
+    if labels is None:
         first = 0.0
         for k in range(m):  # sums that stay in registers
             i = rows[begin + k]
             mass = shares[begin + k] * weights[i]
-            part = mass * targets[i, 0]
+            part = mass * matrix[i, 0]
             points[k, 0] = mass
             points[k, 1] = part
             total += mass
             square += mass * squares[i]
             first += part
-        nodes[line, SQUARE] = square
-        nodes[line, SUMS] = first
-        if targets.shape[1] > 1:
+        sums[line, 0] = first
+        if matrix.shape[1] > 1:
             for k in range(m):
                 i = rows[begin + k]
-                for o in range(1, targets.shape[1]):
-                    part = points[k, 0] * targets[i, o]
+                for o in range(1, matrix.shape[1]):
+                    part = points[k, 0] * matrix[i, o]
                     points[k, 1 + o] = part
-                    nodes[line, SUMS + o] += part
-    nodes[line, MASS] = total
+                    sums[line, o] += part
+    lines[line]["square"] = square
+    lines[line]["mass"] = total
 
 
 @compiled
-def number_labels(nodes, line, node_labels, m, numbers, totals):
+def number_labels(sums, line, m, labels, desk):
     """Replace the classes of a node's points by numbers without gaps: the search then has only those to look at.
-
-    Parameters
-    ----------
-    node_labels : (>= m,) the classes; None if there are targets
-    numbers, totals : (q,) filled with the number of each class, and the mass of each number; of targets, their sums
 
     Returns
     -------
     number of outputs: of the node's classes, or of targets if there are no labels
     """
-    n_outputs = np.int64(nodes.shape[1] - SUMS)
-    if node_labels is not None:
+    node_labels, numbers, totals = desk.labels, desk.numbers, desk.totals
+    n_outputs = np.int64(sums.shape[1])
+    if labels is not None:
         n_classes = n_outputs
         n_outputs = np.int64(0)
         for o in range(n_classes):
             numbers[o] = n_outputs
-            if nodes[line, SUMS + o] > 0.0:
-                totals[n_outputs] = nodes[line, SUMS + o]
+            if sums[line, o] > 0.0:
+                totals[n_outputs] = sums[line, o]
                 n_outputs += 1
         if n_outputs < n_classes:
             for k in range(m):
                 node_labels[k] = numbers[node_labels[k]]
-    if node_labels is None:
+    if labels is None:
         for o in range(n_outputs):
-            totals[o] = nodes[line, SUMS + o]
+            totals[o] = sums[line, o]
     return n_outputs
 
 
 @compiled
-def merit_and_impurity(nodes, line, criterion, is_class):
+def merit_and_impurity(lines, sums, line, criterion, is_class):
     """Merit of an unsplit node, and its impurity times its mass in the same unit as differences of merit."""
-    q = nodes.shape[1] - SUMS
-    mass = nodes[line, MASS]
+    q = sums.shape[1]
+    mass = lines[line]["mass"]
     merit = 0.0
     if criterion is not None:
         for o in range(q):
-            s = nodes[line, SUMS + o]
+            s = sums[line, o]
             if s > 0.0:
                 merit += s * np.log(s / mass)
-        rest = mass - nodes[line, SUMS]
+        rest = mass - sums[line, 0]
         if criterion == BINARY_ENTROPY and rest > 0.0:
             merit += rest * np.log(rest / mass)
         return merit, -merit
     for o in range(q):
-        merit += nodes[line, SUMS + o] ** 2
+        merit += sums[line, o] ** 2
     merit /= mass
     if not is_class:
-        return merit, nodes[line, SQUARE] - merit
+        return merit, lines[line]["square"] - merit
     if q == 1:  # two classes, one stored: S - S^2 / W is half of W times Gini
-        return merit, nodes[line, SUMS] - merit
+        return merit, sums[line, 0] - merit
     return merit, mass - merit
 
 
@@ -149,28 +131,23 @@ def tie_of(base, impure, mass):
 
 
 @compiled
-def search_node(
-    codes, rows, begin, points, labels, m, n_draw, order, values, lows, highs, offsets, widths, kinds, edges,
-    cdfs, cells, by_cell, intervals, total, min_mass, tie, base, criterion, n_outputs, tables, words, groups, atoms,
-    single, lines, work, stop,
-):  # fmt: skip
-    """Best split of a node over the features of `order` (the first `n_draw`, and more if those cannot be split).
+def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion, search, work):
+    """Best split of a node.
 
     Parameters
     ----------
-    begin, m : where the node's rows begin in `rows`, and their number
-    points, labels : of the node's rows, as `weigh` and `number_labels` give them
-    total, base : mass of the node and its merit unsplit
-    tie : merits closer than this are equal; the split nearer to halves wins, then the first
-    n_outputs : number of targets, or of different labels in the node
-    tables : (p or 1, n_bins + 1, 1 + q) empty tables for the bins of every feature, or of one; words, groups : empty
-        sets
-    stop : (1,) not 0 if the search is to be given up; what it returns is then of no use, nor are the tables
+    node, labels : the points, as `weigh` and `number_labels` leave them
+    intervals : (2, p) the node's lower and upper end on each feature
+    work : (4, q) scratch space of `scan_box`; None for one output with squared error or two-class Gini
 
     Returns
     -------
-    feature (-1: none), threshold, left mass, gain (merit over `base`)
+    feature (-1: none), threshold, left mass, gain (merit over `goal.base`); of no use if the search was stopped
     """
+    codes, values, lows, highs, offsets, _ = bins
+    rows, begin, m, points, order, n_draw = node
+    total, base, min_mass, tie, n_outputs = goal
+    tables, words, groups, atoms, lines, stop = search
     at_once = tables.shape[0] > 1
     no_rows = np.int64(0)  # a plain 0 would be a type of its own, and compile the callee again
     if at_once:
@@ -202,29 +179,23 @@ def search_node(
             continue
         merit, threshold, left_mass = -np.inf, np.nan, 0.0
         is_box = True
-        if kinds is not None:
-            kind = kinds[j]
-            if by_cell[j]:
+        if kernels is not None:
+            kind = kernels.kinds[j]
+            if kernels.by_cell[j]:
                 is_box = False
-                merit, threshold, left_mass = scan_cells(
-                    codes, j, rows, begin, points, labels, m, values, offsets[j], n_bins, cells,
-                    edges[kind], cdfs[kind], lo, hi, min_mass, tie, criterion,
-                    n_outputs,
-                )  # fmt: skip
+                merit, threshold, left_mass = scan_cells(bins, kernels, j, node, labels, (lo, hi), goal, criterion)
             elif kind > 0 and not crisp:
                 is_box = False
-                merit, threshold, left_mass = scan_atoms(
-                    atoms, n, widths[j], edges[kind], cdfs[kind], lo, hi, min_mass, tie,
-                    criterion, n_outputs,
-                )  # fmt: skip
+                shape = kernels.edges[kind], kernels.cdfs[kind]
+                merit, threshold, left_mass = scan_atoms(atoms, n, widths[j], shape, (lo, hi), goal, criterion)
         if is_box:
-            if single is not None:
+            if work is None:
                 merit, threshold, left_mass = scan_box_single(
-                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, single
+                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, lines
                 )
             if work is not None:
                 merit, threshold, left_mass = scan_box(
-                    atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, criterion, n_outputs, lines, work
+                    atoms, n, lows, highs, (lo, hi), widths[j], min_mass, tie, criterion, n_outputs, lines, work
                 )
         gain = merit - base
         # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
@@ -239,19 +210,26 @@ def search_node(
 
 
 @compiled
-def divide(
-    codes, rows, shares, begin, m, feature, threshold, missing_left, values, offset, n_bins, width, kinds, edges, cdfs,
-    cells, by_cell, lo, hi, cutoff, left_rows, left_shares,
-):  # fmt: skip
+def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutoff, left_rows, left_shares):
     """Share the points of a node between its children, exactly.
 
     The right child's rows and shares replace the node's, the left child's go to `left_rows` and `left_shares`. A part
     smaller than `cutoff` (of the whole point) is given to the larger side, so shares still add up.
 
+    Parameters
+    ----------
+    split : feature, threshold, and share of points without a value that goes left
+    interval : the node's lower and upper end on the feature
+
     Returns
     -------
     number of rows on the left and on the right
     """
+    feature, threshold, missing_left = split
+    lo, hi = interval
+    codes, values, width = bins.codes, bins.values, widths[feature]
+    offset = bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
     n_left = np.int64(0)
     n_right = np.int64(0)
     for k in range(m):
@@ -262,14 +240,15 @@ def divide(
             part = missing_left
         else:
             x = values[offset + c]
-            if kinds is None:
+            if kernels is None:
                 part = box_share(threshold, x, width, lo, hi)
-            if kinds is not None:
-                kind = kinds[feature]
-                w = cells[i, feature] if by_cell[feature] else width
-                lower = kernel_cdf(lo, x, w, edges[kind], cdfs[kind])
-                upper = kernel_cdf(hi, x, w, edges[kind], cdfs[kind])
-                part = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
+            if kernels is not None:
+                kind = kernels.kinds[feature]
+                edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
+                w = kernels.cells[i, feature] if kernels.by_cell[feature] else width
+                lower = kernel_cdf(lo, x, w, edges, cdf)
+                upper = kernel_cdf(hi, x, w, edges, cdf)
+                part = kernel_share(threshold, x, w, edges, cdf, lower, upper)
         u = shares[begin + k]
         left = u * part
         left *= np.float64(left >= cutoff)
@@ -288,79 +267,71 @@ def divide(
 
 
 @compiled
-def grow(
-    codes, targets, labels, squares, weights, values, lows, highs, offsets, widths, kinds, edges, cdfs, cells,
-    by_cell, max_depth, min_mass, min_gain, n_draw, cutoff, criterion, is_class, budget, state, nodes, stack, seeds,
-    intervals, rows, shares, points, node_labels, left_rows, left_shares, priority, order, tables, words, groups,
-    atoms, single, lines, work, node_codes, bin_shares, node_shares, numbers, totals, stop,
-):  # fmt: skip
-    """Go on growing, depth first, until the stack is empty, `budget` nodes are done, an array is too short, or `stop`.
+def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, random, work):
+    """Go on growing, depth first, until all nodes or as many as wanted are done, an array is too short, or stopped.
 
-    All of the state is in arrays of the caller, who makes them longer, shows progress, and calls again.
+    All of the state is in arrays of the caller, who makes them longer, tells of progress, and calls again.
 
     Parameters
     ----------
-    state : (3,) number of nodes done, height of the stack, length of the pile
-    nodes : (capacity, 8 + q) the finished nodes, see the column names above; feature -1 is a leaf
-    stack : (capacity, 4) for each node to do where its rows begin, parent, side, depth
-    seeds : (capacity,) and intervals : (capacity, 2, p), which go with the stack
-    rows, shares : (capacity,) the pile: rows and shares of the nodes to do, one after the other
-    node_codes, bin_shares, node_shares : scratch space of `search_random`; None to search all thresholds, and then
-        `tables` is not
+    search, random : scratch space of the search over all thresholds, or of that of extra trees; the other one is None
+    work : as in `search_node`, or (1 + q,) with `random`
     """
-    p = codes.shape[1]
-    goal = state[0] + budget
-    while state[1] > 0 and state[0] < goal and stop[0] == 0:
+    state, stop, lines, sums, stack, seeds, intervals, rows, shares = pile
+    max_depth, min_mass, min_gain, n_draw, cutoff, is_class = rules
+    left_rows, left_shares, order = desk.left_rows, desk.left_shares, desk.order
+    p = widths.shape[0]
+    while state[1] > 0 and state[0] < state[3] and stop[0] == 0:
         at = state[1] - 1
         begin = stack[at, 0]
         m = state[2] - begin
-        if state[0] == nodes.shape[0] or at + 2 > stack.shape[0] or begin + 2 * m > rows.shape[0]:
+        if state[0] == lines.shape[0] or at + 2 > stack.shape[0] or begin + 2 * m > rows.shape[0]:
             return
         depth = stack[at, 3]
         line = state[0]
         state[0] += 1
         state[1] -= 1
         state[2] = begin
-        nodes[line, PARENT] = stack[at, 1]
-        nodes[line, SIDE] = stack[at, 2]
-        nodes[line, DEPTH] = depth
-        nodes[line, FEATURE] = -1.0
-        nodes[line, THRESHOLD] = np.nan
-        nodes[line, MISSING_LEFT] = np.nan
-        weigh(rows, begin, shares, m, weights, targets, labels, squares, points, node_labels, nodes, line)
-        mass = nodes[line, MASS]
-        base, impure = merit_and_impurity(nodes, line, criterion, is_class)
+        lines[line]["parent"] = stack[at, 1]
+        lines[line]["side"] = stack[at, 2]
+        lines[line]["depth"] = depth
+        lines[line]["feature"] = -1
+        lines[line]["threshold"] = np.nan
+        lines[line]["missing_left"] = np.nan
+        weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, line)
+        mass = lines[line]["mass"]
+        base, impure = merit_and_impurity(lines, sums, line, criterion, is_class)
         if depth >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
             continue
-        draw_features(order, priority, seeds[at], n_draw)
-        tie = tie_of(base, impure, mass)
-        n_outputs = number_labels(nodes, line, node_labels, m, numbers, totals)
+        draw_features(order, bins.priority, seeds[at], n_draw)
+        n_outputs = number_labels(sums, line, m, labels, desk)
+        goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs)
+        node = NodePoints(rows, begin, m, desk.points, order, n_draw)
+        node_labels = None
+        if labels is not None:
+            node_labels = desk.labels
         feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
-        if tables is not None:
+        if search is not None:
             feature, threshold, left_mass, gain = search_node(
-                codes, rows, begin, points, node_labels, m, n_draw, order, values, lows, highs, offsets,
-                widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, min_mass, tie, base, criterion,
-                n_outputs, tables, words, groups, atoms, single, lines, work, stop,
-            )  # fmt: skip
-        if node_codes is not None:
+                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, search, work
+            )
+        if random is not None:
             feature, threshold, left_mass, gain = search_random(
-                codes, rows, begin, points, node_labels, m, n_draw, order, seeds[at], values, lows, highs, offsets,
-                widths, kinds, edges, cdfs, cells, by_cell, intervals[at], mass, totals[:n_outputs], min_mass, tie,
-                base, criterion, node_codes, bin_shares, node_shares, work[: 1 + n_outputs],
+                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, seeds[at], desk.totals,
+                random, work,
             )  # fmt: skip
-        if feature < 0 or gain < min_gain:
+        if stop[0] != 0 or feature < 0 or gain < min_gain:
             continue
         missing_left = left_mass / mass
         n_left, n_right = divide(
-            codes, rows, shares, begin, m, feature, threshold, missing_left, values, offsets[feature],
-            offsets[feature + 1] - offsets[feature], widths[feature], kinds, edges, cdfs, cells, by_cell,
-            intervals[at, 0, feature], intervals[at, 1, feature], cutoff, left_rows, left_shares,
+            bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
+            (intervals[at, 0, feature], intervals[at, 1, feature]), cutoff, left_rows, left_shares,
         )  # fmt: skip
         if n_left == 0 or n_right == 0:
             continue
-        nodes[line, FEATURE] = feature
-        nodes[line, THRESHOLD] = threshold
-        nodes[line, MISSING_LEFT] = missing_left
+        lines[line]["feature"] = feature
+        lines[line]["threshold"] = threshold
+        lines[line]["missing_left"] = missing_left
         middle = begin + n_right
         for k in range(n_left):
             rows[middle + k] = left_rows[k]

@@ -239,11 +239,12 @@ def _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, 
 
 
 @compiled
-def scan_box(atoms, n, lows, highs, lo, hi, h, min_mass, tie, criterion, n_outputs, lines, work):
+def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_outputs, lines, work):
     """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
 
-    As `scan_box_single`; `work` is (4, >= n_outputs) scratch space.
+    As `scan_box_single`; `interval` is the node's, and `work` is (4, >= n_outputs) scratch space.
     """
+    lo, hi = interval
     totals = work[0, :n_outputs]
     left = work[1]
     slope = work[2]

@@ -126,20 +126,22 @@ def _merit_ahead(step, left_mass, total, work, rest, criterion):
 
 
 @compiled
-def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie, criterion, work):
+def scan_general(events, n_events, atoms, n, interval, goal, criterion):
     """Best threshold for atoms with any piecewise-constant kernels, given their breakpoints in any order.
 
     Parameters
     ----------
-    times, rates, owners : (>= n_events,) breakpoints, changes of slope (nan: a step) and the atoms they belong to
+    events : three arrays (>= n_events,): breakpoints, changes of slope (nan: a step) and the atoms they belong to
     atoms : (>= n, 3 + n_outputs) as in `scan_box`; only masses and sums are read
-    work : (4, n_outputs) scratch space: sums of all atoms, left sums, their slopes, and left sums that are tried
 
     Returns
     -------
     merit, threshold, left mass
     """
-    q = work.shape[1]
+    times, rates, owners = events
+    lo, hi = interval
+    min_mass, tie, q = goal.min_mass, goal.tie, goal.n_outputs
+    work = np.empty((4, q))  # sums of all atoms, left sums, their slopes, and left sums that are tried
     totals = work[0]
     left = work[1]
     slope = work[2]
@@ -219,19 +221,22 @@ def scan_general(times, rates, owners, n_events, atoms, n, lo, hi, min_mass, tie
 
 
 @compiled
-def scan_points(x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, min_mass, tie, criterion, n_outputs):
+def scan_points(x, widths, bounds, points, labels, shape, interval, goal, criterion):
     """Best threshold where every point is an atom of its own.
 
     Parameters
     ----------
     x, widths : (m,) places (nan: missing) and half-widths
-    lower, upper : (m,) distribution values at the ends of the part of each point's kernel that is in the node
+    bounds : (2, m) distribution values at the ends of the part of each point's kernel that is in the node
     points, labels : as in `softwood.loops.atoms.add_points`
+    shape : edges and distribution values of the kernel;  interval : the node's on this feature
 
     Returns
     -------
     merit, threshold, left mass
     """
+    m, n_outputs = x.shape[0], goal.n_outputs
+    edges, cdf = shape
     pieces = edges.shape[0] + 1
     times = np.empty(m * pieces)
     rates = np.empty(m * pieces)
@@ -250,7 +255,7 @@ def scan_points(x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, 
                 for o in range(n_outputs):
                     missing[1 + o] += points[k, 1 + o]
             continue
-        at = place_knots(x[k], widths[k], edges, cdf, lower[k], upper[k], n, times, rates, owners, at)
+        at = place_knots(x[k], widths[k], edges, cdf, bounds[0, k], bounds[1, k], n, times, rates, owners, at)
         atoms[n, 2] = points[k, 0]
         observed += points[k, 0]
         if labels is not None:
@@ -264,35 +269,36 @@ def scan_points(x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, 
             part = atoms[a, 2] / observed
             for o in range(1 + n_outputs):
                 atoms[a, 2 + o] += part * missing[o]
-    work = np.empty((4, n_outputs))
-    return scan_general(times, rates, owners, at, atoms, n, lo, hi, min_mass, tie, criterion, work)
+    return scan_general((times, rates, owners), at, atoms, n, interval, goal, criterion)
 
 
 @compiled
-def scan_cells(
-    codes, feature, rows, begin, points, labels, m, values, offset, n_bins, cells, edges, cdf, lo, hi,
-    min_mass, tie, criterion, n_outputs,
-):  # fmt: skip
+def scan_cells(bins, kernels, feature, node, labels, interval, goal, criterion):
     """Best threshold of a binned feature whose kernel widths differ from cell to cell."""
+    codes, values, cells = bins.codes, bins.values, kernels.cells
+    rows, begin, m = node.rows, node.begin, node.size
+    edges, cdf = kernels.edges[kernels.kinds[feature]], kernels.cdfs[kernels.kinds[feature]]
+    lo, hi = interval
+    offset = bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
     x = np.empty(m)
     widths = np.empty(m)
-    lower = np.empty(m)
-    upper = np.empty(m)
+    bounds = np.empty((2, m))
     for k in range(m):
         row = rows[begin + k]
         c = codes[row, feature]
         x[k] = np.nan if c == n_bins else values[offset + c]
         widths[k] = cells[row, feature]
-        lower[k] = kernel_cdf(lo, x[k], widths[k], edges, cdf)
-        upper[k] = kernel_cdf(hi, x[k], widths[k], edges, cdf)
-    return scan_points(
-        x, widths, lower, upper, points, labels, m, edges, cdf, lo, hi, min_mass, tie, criterion, n_outputs
-    )
+        bounds[0, k] = kernel_cdf(lo, x[k], widths[k], edges, cdf)
+        bounds[1, k] = kernel_cdf(hi, x[k], widths[k], edges, cdf)
+    return scan_points(x, widths, bounds, node.points, labels, (edges, cdf), interval, goal, criterion)
 
 
 @compiled
-def scan_atoms(atoms, n, width, edges, cdf, lo, hi, min_mass, tie, criterion, n_outputs):
+def scan_atoms(atoms, n, width, shape, interval, goal, criterion):
     """Best threshold of a feature with one kernel of several pieces."""
+    edges, cdf = shape
+    lo, hi = interval
     pieces = edges.shape[0] + 1
     times = np.empty(n * pieces)
     rates = np.empty(n * pieces)
@@ -303,5 +309,4 @@ def scan_atoms(atoms, n, width, edges, cdf, lo, hi, min_mass, tie, criterion, n_
         lower = kernel_cdf(lo, x, width, edges, cdf)
         upper = kernel_cdf(hi, x, width, edges, cdf)
         at = place_knots(x, width, edges, cdf, lower, upper, a, times, rates, owners, at)
-    work = np.empty((4, n_outputs))
-    return scan_general(times, rates, owners, at, atoms, n, lo, hi, min_mass, tie, criterion, work)
+    return scan_general((times, rates, owners), at, atoms, n, interval, goal, criterion)

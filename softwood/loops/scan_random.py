@@ -12,15 +12,18 @@ PATIENCE = 10.0
 
 
 @compiled
-def support_of(
-    codes, feature, rows, begin, m, values, offset, n_bins, width, kinds, edges, cells, by_cell, lo, hi, node_codes
-):
+def support_of(bins, kernels, feature, node, width, interval, node_codes):
     """Part of the axis that holds mass of the node's points, and their codes copied to `node_codes`.
 
     Returns
     -------
     its two ends, and whether a value is missing; the second is not above the first if there is nothing to divide
     """
+    codes, values = bins.codes, bins.values
+    rows, begin, m = node.rows, node.begin, node.size
+    lo, hi = interval
+    offset = bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
     for k in range(m):
         node_codes[k] = codes[rows[begin + k], feature]
     low = node_codes[0]
@@ -37,24 +40,24 @@ def support_of(
             c = np.int64(node_codes[k])
             highest = max(highest, c if c != n_bins else np.int64(-1))
     is_one = lowest == highest  # one place: every threshold would divide all points alike
-    if kinds is not None:
-        is_one = is_one and not by_cell[feature]  # but not those of different widths
+    if kernels is not None:
+        is_one = is_one and not kernels.by_cell[feature]  # but not those of different widths
     if highest < 0 or is_one:
         return 0.0, 0.0, has_missing
     start = values[offset + lowest] - width
     stop = values[offset + highest] + width
-    if kinds is not None:
-        kind = kinds[feature]
+    if kernels is not None:
+        edges, kind = kernels.edges, kernels.kinds[feature]
         last = edges.shape[1] - 1
         start = values[offset + lowest] + width * edges[kind, 0]
         stop = values[offset + highest] + width * edges[kind, last]
-        if by_cell[feature]:
+        if kernels.by_cell[feature]:
             start = np.inf
             stop = -np.inf
             for k in range(m):
                 if node_codes[k] != n_bins:
                     x = values[offset + node_codes[k]]
-                    w = cells[rows[begin + k], feature]
+                    w = kernels.cells[rows[begin + k], feature]
                     start = min(start, x + w * edges[kind, 0])
                     stop = max(stop, x + w * edges[kind, last])
     return max(start, lo), min(stop, hi), has_missing
@@ -82,13 +85,14 @@ def settle_crisp(threshold, values, lows, highs, offset, n_bins):
 
 
 @compiled(reassociate=True)
-def left_sums_of_boxes(
-    points, labels, m, threshold, values, offset, n_bins, width, lo, hi, node_codes, table, left
-):  # fmt: skip
+def left_sums_of_boxes(bins, feature, points, labels, m, threshold, width, interval, node_codes, table, left):
     """Add up the left parts of the points, in `left` (1 + q,), for boxes of one width and values that are all known.
 
     With many points the shares of the bins are computed first, in `table` (n_bins + 1,), and looked up.
     """
+    values, offset = bins.values, bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
+    lo, hi = interval
     for o in range(left.shape[0]):
         left[o] = 0.0
     is_table = m > n_bins
@@ -116,23 +120,25 @@ def left_sums_of_boxes(
 
 
 @compiled
-def left_shares(
-    rows, begin, m, threshold, values, offset, n_bins, width, feature, kinds, edges, cdfs, cells, by_cell, lo, hi,
-    node_codes, shares,
-):  # fmt: skip
+def left_shares(bins, kernels, feature, node, threshold, width, interval, node_codes, shares):
     """Share of each of the node's points on the left of a threshold, (m,) in `shares`; nan where missing."""
+    rows, begin, m = node.rows, node.begin, node.size
+    values, offset = bins.values, bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
+    lo, hi = interval
     for k in range(m):
         shares[k] = np.nan
         if node_codes[k] != n_bins:
             x = values[offset + node_codes[k]]
-            if kinds is None:
+            if kernels is None:
                 shares[k] = box_share(threshold, x, width, lo, hi)
-            if kinds is not None:
-                kind = kinds[feature]
-                w = cells[rows[begin + k], feature] if by_cell[feature] else width
-                lower = kernel_cdf(lo, x, w, edges[kind], cdfs[kind])
-                upper = kernel_cdf(hi, x, w, edges[kind], cdfs[kind])
-                shares[k] = kernel_share(threshold, x, w, edges[kind], cdfs[kind], lower, upper)
+            if kernels is not None:
+                kind = kernels.kinds[feature]
+                edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
+                w = kernels.cells[rows[begin + k], feature] if kernels.by_cell[feature] else width
+                lower = kernel_cdf(lo, x, w, edges, cdf)
+                upper = kernel_cdf(hi, x, w, edges, cdf)
+                shares[k] = kernel_share(threshold, x, w, edges, cdf, lower, upper)
 
 
 @compiled(reassociate=True)
@@ -173,20 +179,22 @@ def share_missing(points, m, shares):
 
 
 @compiled
-def search_random(
-    codes, rows, begin, points, labels, m, n_draw, order, seed, values, lows, highs, offsets, widths, kinds, edges,
-    cdfs, cells, by_cell, intervals, total, totals, min_mass, tie, base, criterion, node_codes, table, shares, work,
-):  # fmt: skip
-    """Best of one random split for each feature of `order` (the first `n_draw`, and more if none can be split).
+def search_random(bins, widths, kernels, node, labels, intervals, goal, criterion, seed, totals, random, work):
+    """Best of one random split for each feature of `node.order` (the first `n_draw`, and more if none can be split).
 
     The threshold is uniform over the part of the feature's axis that holds mass of the node. Arguments and results
     are as in `softwood.loops.grow.search_node`.
 
     Parameters
     ----------
-    totals : (q,) sums of targets of the node, or the masses of its labels
-    node_codes, table, shares : scratch space, (m,), (n_bins + 1,) and (m,);  work : (1 + q,)
+    totals : (>= q,) sums of targets of the node, or the masses of its labels
+    random, work : scratch space; the latter is (>= 1 + q,)
     """
+    values, lows, highs, offsets = bins.values, bins.lows, bins.highs, bins.offsets
+    m, points, order, n_draw = node.size, node.points, node.order, node.n_draw
+    total, base, min_mass, tie, n_outputs = goal
+    node_codes, table, shares = random
+    totals, work = totals[:n_outputs], work[: 1 + n_outputs]
     best_feature = -1
     best_threshold = np.nan
     best_mass = 0.0
@@ -199,12 +207,8 @@ def search_random(
             break
         j = order[f]
         n_bins = offsets[j + 1] - offsets[j]
-        lo = intervals[0, j]
-        hi = intervals[1, j]
-        start, stop, has_missing = support_of(
-            codes, j, rows, begin, m, values, offsets[j], n_bins, widths[j], kinds, edges, cells, by_cell, lo, hi,
-            node_codes,
-        )  # fmt: skip
+        interval = intervals[0, j], intervals[1, j]
+        start, stop, has_missing = support_of(bins, kernels, j, node, widths[j], interval, node_codes)
         if not stop > start:
             continue
         n_tried += 1
@@ -213,23 +217,18 @@ def search_random(
         crisp = widths[j] <= 0.0
         if crisp:
             threshold = settle_crisp(threshold, values, lows, highs, offsets[j], n_bins)
-        if not (threshold > lo and threshold < hi):
+        if not (threshold > interval[0] and threshold < interval[1]):
             continue
         is_general = has_missing
-        if kinds is not None:
+        if kernels is not None:
             is_general = True
         if is_general:
-            left_shares(
-                rows, begin, m, threshold, values, offsets[j], n_bins, widths[j], j, kinds, edges, cdfs, cells, by_cell,
-                lo, hi, node_codes, shares,
-            )  # fmt: skip
+            left_shares(bins, kernels, j, node, threshold, widths[j], interval, node_codes, shares)
             if has_missing:
                 share_missing(points, m, shares)
             left_sums(points, labels, m, shares, work)
         else:
-            left_sums_of_boxes(
-                points, labels, m, threshold, values, offsets[j], n_bins, widths[j], lo, hi, node_codes, table, work
-            )
+            left_sums_of_boxes(bins, j, points, labels, m, threshold, widths[j], interval, node_codes, table, work)
         left_mass = work[0]
         if left_mass < least or total - left_mass < least:
             continue

@@ -1,0 +1,201 @@
+"""Groups of arrays that the loops of kernel trees take as one argument.
+
+A loop that runs over rows takes what it needs out of a group before it begins: looking it up each time costs a fifth.
+No field is ever None. What may be None is an argument of its own, for only then is the code behind it left out.
+
+Beside these there are arguments that recur, each an array or None:
+
+labels : (n,) class of each row; None if there are targets
+kernels : None if all kernels are boxes of one width per feature
+criterion : see `softwood.loops.scan`
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# A line of the table of nodes; the sums of targets, or the masses of classes, are in an array beside it.
+NODE = np.dtype(
+    [
+        ("parent", np.int32),
+        ("side", np.int32),  # 0: left child
+        ("depth", np.int32),
+        ("feature", np.int32),  # -1: a leaf
+        ("threshold", np.float64),
+        ("missing_left", np.float64),
+        ("mass", np.float64),
+        ("square", np.float64),  # mass times the square of the targets
+    ]
+)
+
+
+class NodeTable(NamedTuple):
+    """Finished nodes: lines (n_nodes,) of type `NODE`, and sums (n_nodes, q)."""
+
+    lines: np.ndarray
+    sums: np.ndarray
+
+
+class Bins(NamedTuple):
+    """A matrix coded by bins; a bin is a place with mass.
+
+    Attributes
+    ----------
+    codes : (n, p) unsigned, bin of each cell; one more than a feature's last bin if the value is missing
+    values, lows, highs : (total,) mean, smallest and largest value of each bin, feature after feature
+    offsets : (p + 1,) where the bins of each feature begin
+    priority : (p,) features by rising skewness. Of equally good splits the first one in this order is taken: it depends
+        on the distribution of the values alone, so neither the order nor the units of the columns matter
+    """
+
+    codes: np.ndarray
+    values: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+    offsets: np.ndarray
+    priority: np.ndarray
+
+    @property
+    def most(self) -> int:
+        """Largest number of bins of a feature."""
+        return int(np.diff(self.offsets).max(initial=0))
+
+
+class Kernels(NamedTuple):
+    """Kernels that are not all boxes of one width per feature.
+
+    Attributes
+    ----------
+    kinds : (p,) which row of the tables `edges` and `cdfs` is the shape of each feature's kernel, 0 the box
+    cells : (n, p) half-width of each cell, read for the features with `by_cell` (p,)
+    """
+
+    kinds: np.ndarray
+    edges: np.ndarray
+    cdfs: np.ndarray
+    cells: np.ndarray
+    by_cell: np.ndarray
+
+
+class Targets(NamedTuple):
+    """What is learned: weights (n,); and, where there are no labels, targets (n, q) and their sums of squares (n,)."""
+
+    weights: np.ndarray
+    matrix: np.ndarray
+    squares: np.ndarray
+
+
+class Rules(NamedTuple):
+    """When to stop growing; `n_draw` is the number of features that a node looks at."""
+
+    max_depth: int
+    min_mass: float
+    min_gain: float
+    n_draw: int
+    cutoff: float
+    is_class: bool
+
+
+class Pile(NamedTuple):
+    """The state of growing.
+
+    Attributes
+    ----------
+    state : (4,) number of nodes done, height of the stack, length of the pile, and after how many nodes to return
+    stop : (1,) not 0 if growing is to be given up
+    lines, sums : the finished nodes, see `NodeTable`
+    stack : (capacity, 4) for each node to do where its rows begin, parent, side, depth
+    seeds : (capacity,) and intervals : (capacity, 2, p), which go with the stack
+    rows, shares : (capacity,) rows and shares of the nodes to do, one after the other
+    """
+
+    state: np.ndarray
+    stop: np.ndarray
+    lines: np.ndarray
+    sums: np.ndarray
+    stack: np.ndarray
+    seeds: np.ndarray
+    intervals: np.ndarray
+    rows: np.ndarray
+    shares: np.ndarray
+
+
+class Desk(NamedTuple):
+    """Scratch space for the points of one node, in any search.
+
+    Attributes
+    ----------
+    points : (m, 1 + q) mass, and mass times target; (m, 1) if there are labels
+    labels : (m,) their classes; (0,) if there are none
+    left_rows, left_shares : (m,) the left child's;  order : (p,) features in the order of the search
+    numbers, totals : (q,) number and mass of each class that the node has, or sums of targets
+    """
+
+    points: np.ndarray
+    labels: np.ndarray
+    left_rows: np.ndarray
+    left_shares: np.ndarray
+    order: np.ndarray
+    numbers: np.ndarray
+    totals: np.ndarray
+
+
+class Search(NamedTuple):
+    """Scratch space of the search over all thresholds, all tables and sets empty.
+
+    Attributes
+    ----------
+    tables : (p or 1, n_bins + 1, 1 + q) for the bins of every feature, or of one
+    words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5)
+    stop : as in `Pile`
+    """
+
+    tables: np.ndarray
+    words: np.ndarray
+    groups: np.ndarray
+    atoms: np.ndarray
+    lines: np.ndarray
+    stop: np.ndarray
+
+
+class RandomSearch(NamedTuple):
+    """Scratch space of the search of extra trees: codes (m,), shares by bin (n_bins + 1,) and by point (m,)."""
+
+    codes: np.ndarray
+    bin_shares: np.ndarray
+    shares: np.ndarray
+
+
+class NodePoints(NamedTuple):
+    """The points of one node.
+
+    Attributes
+    ----------
+    rows : from `begin` on `size` rows;  points : as in `Desk`
+    order : (p,) features in the order of the search; the first `n_draw` are looked at, and more if those cannot be
+        split
+    """
+
+    rows: np.ndarray
+    begin: int
+    size: int
+    points: np.ndarray
+    order: np.ndarray
+    n_draw: int
+
+
+class Goal(NamedTuple):
+    """What a split is measured by.
+
+    Attributes
+    ----------
+    total, base : mass of the node and its merit unsplit;  min_mass : smallest mass of a child
+    tie : merits closer than this are equal; the split nearer to halves wins, then the first
+    n_outputs : number of targets, or of different labels in the node
+    """
+
+    total: float
+    base: float
+    min_mass: float
+    tie: float
+    n_outputs: int
