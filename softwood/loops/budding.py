@@ -86,52 +86,56 @@ def respond(points, i, tree, scratch):
 
 
 @compiled
-def add_budding_gradient(rows, i, weight, link, tree, scratch, gradient):
-    """Add the gradient of the loss of row `i`, times `weight`, by gates, values and buds of the living nodes.
+def add_budding_gradient(rows, order, begin, end, link, tree, scratch, gradient):
+    """Add the gradient of a batch's mean loss by gates, values and buds of the living nodes.
 
-    A node that sleeps gets the derivative of its bud from its sleeping gate and the values of its sleeping children.
+    The batch is ``order[begin:end]``. A node that sleeps gets the derivative of its bud from its sleeping gate and the
+    values of its sleeping children.
     """
-    points, targets, _ = rows
+    points, targets, weights = rows
     gates, values, buds, awake, living = tree
     sides, outputs, errors = scratch
     by_gates, by_values, by_buds = gradient
     d = points.shape[1]
     q = values.shape[1]
     n_inner = gates.shape[0]
-    respond(points, i, tree, scratch)
-    for o in range(q):
-        errors[0, o] = outputs[0, o]
-    fill_errors(targets, i, link, errors[0])
-    for k in range(living.shape[0]):
-        node = living[k]
-        bud = buds[node] if node < n_inner and awake[node] else 0.0
+    for place in range(begin, end):
+        i = order[place]
+        weight = weights[i] / (end - begin)
+        respond(points, i, tree, scratch)
         for o in range(q):
-            by_values[node, o] += weight * errors[node, o] * (1.0 - bud)
-        if node >= n_inner:
-            continue
-        left = 2 * node + 1
-        right = 2 * node + 2
-        side = sides[node]
-        if not awake[node]:
-            side = sigmoid(gate_input(points, i, gates, node))
+            errors[0, o] = outputs[0, o]
+        fill_errors(targets, i, link, errors[0])
+        for k in range(living.shape[0]):
+            node = living[k]
+            bud = buds[node] if node < n_inner and awake[node] else 0.0
             for o in range(q):
-                outputs[left, o] = values[left, o]
-                outputs[right, o] = values[right, o]
-        slope = 0.0
-        by_bud = 0.0
-        for o in range(q):
-            below = side * outputs[left, o] + (1.0 - side) * outputs[right, o]
-            by_bud += errors[node, o] * (below - values[node, o])
-            slope += errors[node, o] * (outputs[left, o] - outputs[right, o])
-        by_buds[node] += weight * by_bud
-        if awake[node]:
-            amount = weight * bud * slope * side * (1.0 - side)
-            for j in range(d):
-                by_gates[node, j] += amount * points[i, j]
-            by_gates[node, d] += amount
+                by_values[node, o] += weight * errors[node, o] * (1.0 - bud)
+            if node >= n_inner:
+                continue
+            left = 2 * node + 1
+            right = 2 * node + 2
+            side = sides[node]
+            if not awake[node]:
+                side = sigmoid(gate_input(points, i, gates, node))
+                for o in range(q):
+                    outputs[left, o] = values[left, o]
+                    outputs[right, o] = values[right, o]
+            slope = 0.0
+            by_bud = 0.0
             for o in range(q):
-                errors[left, o] = errors[node, o] * bud * side
-                errors[right, o] = errors[node, o] * bud * (1.0 - side)
+                below = side * outputs[left, o] + (1.0 - side) * outputs[right, o]
+                by_bud += errors[node, o] * (below - values[node, o])
+                slope += errors[node, o] * (outputs[left, o] - outputs[right, o])
+            by_buds[node] += weight * by_bud
+            if awake[node]:
+                amount = weight * bud * slope * side * (1.0 - side)
+                for j in range(d):
+                    by_gates[node, j] += amount * points[i, j]
+                by_gates[node, d] += amount
+                for o in range(q):
+                    errors[left, o] = errors[node, o] * bud * side
+                    errors[right, o] = errors[node, o] * bud * (1.0 - side)
 
 
 @compiled
@@ -141,7 +145,6 @@ def budding_pass(rows, order, batch, link, tree, rate, bud_rate, split_cost, scr
     Buds are kept in [0, 1]; a bud that leaves 0 wakes its node, but not before the next pass. The gradient is 0 before
     and after.
     """
-    weights = rows.weights
     gates, values, buds, awake, living = tree
     by_gates, by_values, by_buds = gradient
     gate_moments, value_moments, steps = adam
@@ -150,9 +153,7 @@ def budding_pass(rows, order, batch, link, tree, rate, bud_rate, split_cost, scr
     n_inner = gates.shape[0]
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
-        for k in range(begin, end):
-            i = order[k]
-            add_budding_gradient(rows, i, weights[i] / (end - begin), link, tree, scratch, gradient)
+        add_budding_gradient(rows, order, begin, end, link, tree, scratch, gradient)
         for k in range(living.shape[0]):
             node = living[k]
             steps[0, node] += 1

@@ -79,24 +79,31 @@ def posteriors(points, likelihoods, gates, n_gates, steepness, shares, out):
 
 @compiled
 def add_posterior_gradient(
-    points, likelihoods, i, weight, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
-):
-    """Add the gradient of the negative log likelihood of row `i` by the gates from `first_gate` on, times `weight`."""
+    rows, order, begin, end, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
+):  # fmt: skip
+    """Add the gradient of a batch's mean negative log likelihood by the gates from `first_gate` on.
+
+    The batch is ``order[begin:end]``.
+    """
+    points, likelihoods, weights = rows
     d = points.shape[1]
-    leaf_shares(points, i, gates, n_gates, steepness, shares)
-    norm = 0.0
-    for leaf in range(n_gates + 1):
-        belongs[n_gates + leaf] = shares[n_gates + leaf] * likelihoods[i, leaf]
-        norm += belongs[n_gates + leaf]
-    norm = max(norm, 1e-300)
-    for node in range(n_gates - 1, -1, -1):
-        belongs[node] = belongs[2 * node + 1] + belongs[2 * node + 2]
-    for node in range(first_gate, n_gates):
-        side = shares[2 * node + 1] / shares[node] if shares[node] > 1e-300 else 0.5
-        amount = -weight * steepness * (belongs[2 * node + 1] * (1.0 - side) - belongs[2 * node + 2] * side) / norm
-        for j in range(d):
-            by_gates[node, j] += amount * points[i, j]
-        by_gates[node, d] += amount
+    for k in range(begin, end):
+        i = order[k]
+        weight = weights[i] / (end - begin)
+        leaf_shares(points, i, gates, n_gates, steepness, shares)
+        norm = 0.0
+        for leaf in range(n_gates + 1):
+            belongs[n_gates + leaf] = shares[n_gates + leaf] * likelihoods[i, leaf]
+            norm += belongs[n_gates + leaf]
+        norm = max(norm, 1e-300)
+        for node in range(n_gates - 1, -1, -1):
+            belongs[node] = belongs[2 * node + 1] + belongs[2 * node + 2]
+        for node in range(first_gate, n_gates):
+            side = shares[2 * node + 1] / shares[node] if shares[node] > 1e-300 else 0.5
+            amount = -weight * steepness * (belongs[2 * node + 1] * (1.0 - side) - belongs[2 * node + 2] * side) / norm
+            for j in range(d):
+                by_gates[node, j] += amount * points[i, j]
+            by_gates[node, d] += amount
 
 
 @compiled
@@ -104,18 +111,14 @@ def maximise_pass(
     rows, order, batch, gates, n_gates, first_gate, steepness, rate, n_steps, shares, belongs, descent
 ):  # fmt: skip
     """One pass of Adam over the gates from `first_gate` on, in batches; returns the number of steps done so far."""
-    points, likelihoods, weights = rows
     by_gates, first, second = descent
     none = np.int64(0)  # a plain 0 would be a type of its own, and compile `adam_line` again
     n = order.shape[0]
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
-        for k in range(begin, end):
-            i = order[k]
-            add_posterior_gradient(
-                points, likelihoods, i, weights[i] / (end - begin), gates, n_gates, first_gate, steepness, shares,
-                belongs, by_gates,
-            )  # fmt: skip
+        add_posterior_gradient(
+            rows, order, begin, end, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
+        )  # fmt: skip
         n_steps += 1
         for node in range(first_gate, n_gates):
             adam_line(gates[node], by_gates[node], first[node], second[node], n_steps, rate, none, 0.0, 0.0)

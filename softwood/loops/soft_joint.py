@@ -187,37 +187,42 @@ def node_sums(rows, tree, scratch, mass, sums, squares):
 
 
 @compiled(reassociate=True)
-def add_gradient(rows, i, weight, link, tree, least, scratch, by_gates, by_values):
-    """Add the derivatives of the loss of row `i`, times `weight`, by all gates and by the values of leaves."""
-    points, targets, _ = rows
+def add_gradient(rows, order, begin, end, link, tree, least, scratch, by_gates, by_values):
+    """Add the derivatives of the mean loss of a batch, ``order[begin:end]``, by all gates and the values of leaves."""
+    points, targets, weights = rows
     left, right, gates, values = tree
     shares, sides, outputs, error = scratch
     d = points.shape[1]
     q = values.shape[1]
-    share_row(points, i, left, right, gates, least, shares, sides)
-    for node in range(left.shape[0] - 1, -1, -1):
-        for o in range(q):
+    for k in range(begin, end):
+        i = order[k]
+        weight = weights[i] / (end - begin)
+        share_row(points, i, left, right, gates, least, shares, sides)
+        for node in range(left.shape[0] - 1, -1, -1):
             if left[node] >= 0:
-                below = sides[node] * outputs[left[node], o] + (1.0 - sides[node]) * outputs[right[node], o]
+                one, other, side = left[node], right[node], sides[node]
+                for o in range(q):
+                    outputs[node, o] = side * outputs[one, o] + (1.0 - side) * outputs[other, o]
             else:
-                below = values[node, o]
-            outputs[node, o] = below
-    for o in range(q):
-        error[o] = outputs[0, o]
-    fill_errors(targets, i, link, error)
-    for node in range(left.shape[0]):
-        part = weight * shares[node]
-        if left[node] < 0:
-            for o in range(q):
-                by_values[node, o] += part * error[o]
-        elif shares[node] >= least:
-            slope = 0.0
-            for o in range(q):
-                slope += error[o] * (outputs[left[node], o] - outputs[right[node], o])
-            amount = part * slope * sides[node] * (1.0 - sides[node])
-            for j in range(d):
-                by_gates[node, j] += amount * points[i, j]
-            by_gates[node, d] += amount
+                for o in range(q):
+                    outputs[node, o] = values[node, o]
+        for o in range(q):
+            error[o] = outputs[0, o]
+        fill_errors(targets, i, link, error)
+        for node in range(left.shape[0]):
+            part = weight * shares[node]
+            if left[node] < 0:
+                for o in range(q):
+                    by_values[node, o] += part * error[o]
+            elif shares[node] >= least:
+                one, other, side = left[node], right[node], sides[node]
+                slope = 0.0
+                for o in range(q):
+                    slope += error[o] * (outputs[one, o] - outputs[other, o])
+                amount = part * slope * side * (1.0 - side)
+                for j in range(d):
+                    by_gates[node, j] += amount * points[i, j]
+                by_gates[node, d] += amount
 
 
 @compiled
@@ -233,23 +238,19 @@ def refine_pass(rows, order, batch, link, tree, rate, l1, l2, n_steps, scratch, 
     -------
     number of steps done so far
     """
-    points, _, weights = rows
     left, _, gates, values = tree
     by_gates, by_values, gate_moments, value_moments = descent
     n = order.shape[0]
     none = np.int64(0)  # a plain 0 would be a type of its own, and compile `adam_line` again
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
-        for k in range(begin, end):
-            i = order[k]
-            weight = weights[i] / (end - begin)
-            add_gradient(rows, i, weight, link, tree, LEAST_SHARE, scratch, by_gates, by_values)
+        add_gradient(rows, order, begin, end, link, tree, LEAST_SHARE, scratch, by_gates, by_values)
         n_steps += 1
         for node in range(left.shape[0]):
             if left[node] >= 0:
                 adam_line(
                     gates[node], by_gates[node], gate_moments[0, node], gate_moments[1, node], n_steps, rate,
-                    points.shape[1], l1, l2,
+                    rows.points.shape[1], l1, l2,
                 )  # fmt: skip
             else:
                 adam_line(

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from softwood.loops import budding as loop
-from softwood.loops.soft_split import IDENTITY
+from softwood.loops.soft_split import IDENTITY, Rows
 from tests.reference.one_stage import Budding
-from tests.reference.soft import LINKS, adam, loss, random_targets
+from tests.reference.soft import LINKS, adam, loss, random_targets, sigmoid
 
 links = pytest.mark.parametrize(("link", "q"), LINKS)
 seeds = pytest.mark.parametrize("seed", range(5))
@@ -16,28 +16,38 @@ seeds = pytest.mark.parametrize("seed", range(5))
 
 def rows(seed, link, q, n=4, d=2):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(1, 4, size=n).astype(float)
+    return Rows(rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(1, 4, size=n).astype(float))
+
+
+def nodes(tree):
+    living, awake = tree.alive()
+    return loop.Nodes(tree.gates, tree.values, tree.buds, awake, living)
 
 
 def scratch(tree):
-    """Sides and outputs; what is not filled is not a number."""
-    return np.full(len(tree.gates), np.nan), np.full_like(tree.values, np.nan)
+    """What is not filled is not a number."""
+    sides, outputs = np.full(len(tree.gates), np.nan), np.full_like(tree.values, np.nan)
+    return loop.Scratch(sides, outputs, outputs.copy())
 
 
 def empty_gradient(tree):
-    return np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros_like(tree.buds)
+    return loop.Gradient(np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros_like(tree.buds))
+
+
+BATCH = np.array([3, 1, 0, 2]), 1, 4
 
 
 def gradient(tree, data, link):
-    living, awake = tree.alive()
-    points, targets, weights = data
+    """That of the batch."""
     found = empty_gradient(tree)
-    for i, weight in enumerate(weights):
-        loop.add_budding_gradient(
-            points, targets, i, weight, link, tree.gates, tree.values, tree.buds, awake, living, *scratch(tree),
-            np.full_like(tree.values, np.nan), *found,
-        )  # fmt: skip
+    loop.add_budding_gradient(data, *BATCH, link, nodes(tree), scratch(tree), found)
     return found
+
+
+def expected_gradient(tree, data, link):
+    order, begin, end = BATCH
+    batch = [column[order[begin:end]] for column in data]
+    return [part / (end - begin) for part in tree.gradient(*batch, link)]
 
 
 @pytest.mark.tiny
@@ -45,11 +55,24 @@ def gradient(tree, data, link):
 @pytest.mark.parametrize("depth", [1, 3])
 def test_outputs_are_those_of_the_recursion(seed, depth):
     tree = Budding.random(seed, depth)
-    living, awake = tree.alive()
     points, _, _ = rows(seed, IDENTITY, 2)
     out = np.empty((4, 2))
-    loop.budding_outputs(points, tree.gates, tree.values, tree.buds, awake, living, *scratch(tree), out)
+    loop.budding_outputs(points, nodes(tree), scratch(tree), out)
     assert out == pytest.approx(np.array([tree.response(x) for x in points]))
+
+
+@pytest.mark.tiny
+@seeds
+def test_every_living_node_responds_and_no_other(seed):
+    tree, (points, _, _) = Budding.random(seed), rows(seed, IDENTITY, 2)
+    living, awake = tree.alive()
+    for i, x in enumerate(points):
+        sides, outputs, _ = work = scratch(tree)
+        loop.respond(points, i, nodes(tree), work)
+        assert outputs[living] == pytest.approx(np.array([tree.response(x, node) for node in living]))
+        assert np.isnan(np.delete(outputs, living, axis=0)).all()
+        assert sides[awake] == pytest.approx(sigmoid(tree.gates[awake, :-1] @ x + tree.gates[awake, -1]))
+        assert np.isnan(sides[~awake]).all()
 
 
 @pytest.mark.tiny
@@ -58,7 +81,7 @@ def test_outputs_are_those_of_the_recursion(seed, depth):
 def test_the_gradient_is_that_of_small_steps(link, q, seed):
     """Also by the buds of sleeping nodes, which are 0 and whose children sleep."""
     tree, data = Budding.random(seed, depth=2, q=q), rows(seed, link, q)
-    found, expected = gradient(tree, data, link), tree.gradient(*data, link)
+    found, expected = gradient(tree, data, link), expected_gradient(tree, data, link)
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, abs=1e-7)
 
@@ -72,7 +95,7 @@ def test_sleeping_nodes_tell_what_a_bud_would_bring(link, q):
     assert living.tolist() == [0, 1, 2, 5, 6]
     assert awake.tolist() == [True, False, True]
     by_gates, by_values, by_buds = gradient(tree, data, link)
-    assert by_buds[1] == pytest.approx(tree.gradient(*data, link)[2][1], abs=1e-7)
+    assert by_buds[1] == pytest.approx(expected_gradient(tree, data, link)[2][1], abs=1e-7)
     assert abs(by_buds[1]) > 1e-6
     assert not by_gates[1].any()
     assert not by_values[[3, 4]].any()
@@ -84,18 +107,17 @@ class Pass:
         self.gates, self.values, self.buds = tree.gates.copy(), tree.values.copy(), tree.buds.copy()
         self.living, self.awake = tree.alive()
         self.steps = np.zeros((2, len(tree.values)), np.int64)
-        self.work = (
-            *scratch(tree), np.empty_like(tree.values), *empty_gradient(tree), np.zeros((2, *tree.gates.shape)),
-            np.zeros((2, *tree.values.shape)),
-        )  # fmt: skip
+        self.gradient = empty_gradient(tree)
+        self.adam = loop.Adam(np.zeros((2, *tree.gates.shape)), np.zeros((2, *tree.values.shape)), self.steps)
 
     def now(self):
         return Budding(self.gates, self.values, self.buds)
 
     def run(self, *, batch=2, rate=0.05, bud_learning_rate=0.1, cost=0.0):
+        tree = loop.Nodes(self.gates, self.values, self.buds, self.awake, self.living)
         loop.budding_pass(
-            *self.data, np.arange(len(self.data[0])), batch, self.link, self.gates, self.values, self.buds, self.awake,
-            self.living, rate, bud_learning_rate, cost, self.steps, *self.work,
+            self.data, np.arange(len(self.data.points)), batch, self.link, tree, rate, bud_learning_rate, cost,
+            scratch(self.tree), self.gradient, self.adam,
         )  # fmt: skip
         return self
 
@@ -114,7 +136,7 @@ def test_one_batch_is_one_step(link, q, seed):
     assert run.values[alive] == pytest.approx(adam(tree.values, [by_values], 0.05)[alive], abs=1e-4)
     expected = np.clip(tree.buds - 0.1 * (by_buds + 0.01), 0.0, 1.0)
     assert run.buds[inner] == pytest.approx(expected[inner], abs=1e-8)
-    assert all(not part.any() for part in run.work[3:6])
+    assert all(not part.any() for part in run.gradient)
 
 
 @pytest.mark.tiny

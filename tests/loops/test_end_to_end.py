@@ -28,6 +28,33 @@ def nodes(gates):
     return np.full(2 * len(gates) + 1, np.nan)
 
 
+def gradient(rows, order, gates, n_gates, first_gate, steepness):
+    """That of the rows of `order` but the first, which is not in the batch."""
+    found = np.zeros_like(gates)
+    loop.add_posterior_gradient(
+        loop.Rows(*rows), order, 1, len(order), gates, n_gates, first_gate, steepness, nodes(gates), nodes(gates), found
+    )
+    return found
+
+
+def expected_gradient(rows, order, gates, steepness):
+    points, likelihoods, weights = (column[order[1:]] for column in rows)
+    return -slope(lambda g: log_likelihood(g, points, likelihoods, weights, steepness), gates) / len(points)
+
+
+@pytest.mark.tiny
+@seeds
+@depths
+def test_shares_of_the_nodes(seed, depth):
+    points, gates, _, _ = case(seed, depth)
+    for i, x in enumerate(points):
+        shares = nodes(gates)
+        loop.leaf_shares(points, i, gates, len(gates), 2.0, shares)
+        assert shares[len(gates) :] == pytest.approx(leaf_shares(gates, x, 2.0))
+        for node in range(len(gates)):
+            assert shares[2 * node + 1] + shares[2 * node + 2] == pytest.approx(shares[node])
+
+
 @pytest.mark.tiny
 @seeds
 @depths
@@ -49,14 +76,14 @@ def test_posteriors_add_up_to_one(seed, depth, steepness):
 
 @pytest.mark.tiny
 def test_nothing_is_divided_by_zero():
-    points, gates, likelihoods, _ = case(0)
+    points, gates, likelihoods, weights = case(0)
     out = np.empty_like(likelihoods)
     loop.posteriors(points, np.zeros_like(likelihoods), gates, 3, 1.0, nodes(gates), out)
     assert not out.any()
-    gradient = np.zeros_like(gates)
     gates[0, -1] = 1e4  # nobody comes to the right
-    loop.add_posterior_gradient(points, likelihoods, 0, 1.0, gates, 3, 0, 20.0, nodes(gates), nodes(gates), gradient)
-    assert np.isfinite(gradient).all()
+    found = gradient((points, likelihoods, weights), np.arange(6), gates, 3, 0, 20.0)
+    assert np.isfinite(found).all()
+    assert found.any()
 
 
 @pytest.mark.tiny
@@ -65,16 +92,12 @@ def test_nothing_is_divided_by_zero():
 @pytest.mark.parametrize("steepness", [1.0, 3.0])
 def test_the_gradient_is_that_of_small_steps(seed, depth, steepness):
     points, gates, likelihoods, weights = case(seed, depth)
-    expected = -slope(lambda g: log_likelihood(g, points, likelihoods, weights, steepness), gates)
+    rows, order = (points, likelihoods, weights), np.array([4, 1, 0, 2])
+    expected = expected_gradient(rows, order, gates, steepness)
     for first_gate in (0, len(gates) // 2):
-        gradient = np.zeros_like(gates)
-        for i, weight in enumerate(weights):
-            loop.add_posterior_gradient(
-                points, likelihoods, i, weight, gates, len(gates), first_gate, steepness, nodes(gates), nodes(gates),
-                gradient,
-            )  # fmt: skip
-        assert gradient[first_gate:] == pytest.approx(expected[first_gate:], abs=1e-7)
-        assert not gradient[:first_gate].any()
+        found = gradient(rows, order, gates, len(gates), first_gate, steepness)
+        assert found[first_gate:] == pytest.approx(expected[first_gate:], abs=1e-7)
+        assert not found[:first_gate].any()
 
 
 @pytest.mark.tiny
@@ -82,15 +105,10 @@ def test_the_gradient_is_that_of_small_steps(seed, depth, steepness):
 def test_the_upper_gates_of_a_deeper_tree(seed):
     """While a tree is grown only the first levels are in use."""
     points, gates, likelihoods, weights = case(seed, depth=3)
-    upper = likelihoods[:, :4]
-    gradient, shares = np.zeros_like(gates), np.full(7, np.nan)
-    for i, weight in enumerate(weights):
-        loop.add_posterior_gradient(
-            points, upper, i, weight, gates, 3, 0, 1.0, shares, np.full(7, np.nan), gradient
-        )  # fmt: skip
-    expected = -slope(lambda g: log_likelihood(g, points, upper, weights, 1.0), gates[:3])
-    assert gradient[:3] == pytest.approx(expected, abs=1e-7)
-    assert not gradient[3:].any()
+    rows = points, likelihoods[:, :4].copy(), weights
+    found = gradient(rows, np.arange(6), gates, 3, 0, 1.0)
+    assert found[:3] == pytest.approx(expected_gradient(rows, np.arange(6), gates[:3], 1.0), abs=1e-7)
+    assert not found[3:].any()
 
 
 @pytest.mark.tiny
@@ -99,19 +117,14 @@ def test_the_upper_gates_of_a_deeper_tree(seed):
 def test_one_batch_is_one_step_of_adam(seed, first_gate):
     points, gates, likelihoods, weights = case(seed)
     expected = -slope(lambda g: log_likelihood(g, points, likelihoods, weights, 2.0), gates) / 6
-    found, moments = gates.copy(), np.zeros((3, *gates.shape))
-    n_steps = loop.maximise_pass(
-        points, likelihoods, weights, np.arange(6), 6, found, 3, first_gate, 2.0, 0.1, np.int64(0), nodes(gates),
-        nodes(gates), *moments,
-    )  # fmt: skip
+    rows, found, descent = loop.Rows(points, likelihoods, weights), gates.copy(), loop.Descent(*np.zeros((3, 3, 3)))
+    work = nodes(gates), nodes(gates), descent
+    n_steps = loop.maximise_pass(rows, np.arange(6), 6, found, 3, first_gate, 2.0, 0.1, np.int64(0), *work)
     assert n_steps == 1
     assert found[first_gate:] == pytest.approx(adam(gates, [expected], 0.1)[first_gate:], abs=1e-4)
     assert np.array_equal(found[:first_gate], gates[:first_gate])
-    assert not moments[0].any()
-    again = loop.maximise_pass(
-        points, likelihoods, weights, np.arange(6), 4, found, 3, first_gate, 2.0, 0.1, n_steps, nodes(gates),
-        nodes(gates), *moments,
-    )  # fmt: skip
+    assert not descent.by_gates.any()
+    again = loop.maximise_pass(rows, np.arange(6), 4, found, 3, first_gate, 2.0, 0.1, n_steps, *work)
     assert again == 3
 
 
@@ -179,20 +192,17 @@ def test_steps_of_the_leaves_never_lower_the_likelihood(seed, build, prior, monk
 @pytest.mark.parametrize("build", [class_model, real_model])
 def test_growing_and_annealing_raise_the_likelihood(build):
     model = build(0)
-    seen = []
 
-    def after():
+    def now():
         belongs, likelihoods = np.empty((40, 4)), np.ones((40, 4))
         for _ in range(2):
             loop.posteriors(model.rows.points, likelihoods, model.gates, 3, 1.0, np.empty(7), belongs)
             likelihoods = model.likelihoods(belongs)
-        seen.append(goal(model, belongs))
-        return len(seen) == 15
+        return goal(model, belongs)
 
     before = model.gates.copy()
-    model.run(1, 0, np.ones(3), 0.05)
+    assert len(list(model.passes(1, 0, np.ones(3), 0.05))) == 3
     assert np.any(model.gates[0] != before[0])
     assert np.array_equal(model.gates[1:], before[1:])
-    model.run(3, 0, np.ones(50), 0.05, after)
-    assert len(seen) == 15  # `after` ends it
+    seen = [now() for _ in model.passes(3, 0, np.ones(15), 0.05)]
     assert seen[-1] > seen[0]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.loops import one_stage as loop
+from softwood.loops.soft_split import Rows
 from tests.reference.one_stage import Staged, noise, other
 from tests.reference.soft import adam, sigmoid, slope
 
@@ -18,36 +19,104 @@ cases = st.builds(
 )  # fmt: skip
 
 
-def arrays(tree):
-    """What most loops take: gates, shape, number of inner nodes, mass and sums by `refresh`, prior."""
+def rows_of(tree):
+    return Rows(tree.points, tree.targets, tree.weights)
+
+
+def nodes(tree):
+    """The tree as the loops take it, with mass and sums by `refresh`."""
     n_nodes = 2 * tree.n_inner + 1
     bottom, mass, sums = np.full(len(tree.points), -1), np.ones(n_nodes), np.ones((n_nodes, tree.targets.shape[1]))
-    loop.refresh(tree.points, tree.targets, tree.weights, tree.gates, tree.n_inner, bottom, mass, sums)
-    return tree.gates, tree.shape, tree.n_inner, mass, sums, tree.prior
+    loop.refresh(rows_of(tree), tree.gates, bottom, mass, sums)
+    return loop.Nodes(tree.gates, tree.shape, mass, sums, tree.prior)
 
 
 def scratch(tree):
-    """Path, inputs, values and one value."""
+    """What is not filled is not a number."""
     depth, q = int(np.log2(tree.n_inner + 1)), tree.targets.shape[1]
-    return np.empty(depth, np.int64), np.empty(depth), np.empty((depth + 1, q)), np.empty(q)
+    return loop.Scratch(
+        np.full(depth, -1), np.full(depth, np.nan), np.full((depth + 1, q), np.nan), np.full(q, np.nan)
+    )  # fmt: skip
 
 
-def gate_gradient(tree, i, weight=1.0, seed=None):
+def batch_of(tree):
+    """An order of the rows, and where a batch in it begins and ends."""
+    n = len(tree.points)
+    return np.arange(n)[::-1].copy(), n // 3, n - n // 4
+
+
+def gate_gradient(tree, seed=0):
+    """By the batch: gradient, gates on the paths, and sum of the losses."""
     gradient, touched = np.zeros_like(tree.gates), np.zeros(tree.n_inner, dtype=bool)
     found = loop.add_gate_gradient(
-        tree.points, tree.targets, i, weight, *arrays(tree), np.uint64(seed or 0), seed is not None, *scratch(tree),
-        gradient, touched,
-    )  # fmt: skip
+        rows_of(tree), *batch_of(tree), nodes(tree), np.uint64(seed), scratch(tree), gradient, touched
+    )
     return gradient, touched, found
 
 
-def shape_gradient(tree, i, weight=1.0):
-    path, _, values, spare = scratch(tree)
+def expected_gate_gradient(tree, seed=0):
+    order, begin, end = batch_of(tree)
+    gradient, total = np.zeros_like(tree.gates), 0.0
+    for k in range(begin, end):
+        i = order[k]
+        part, loss = tree.gate_gradient(tree.points[i], tree.targets[i], other(seed, k + 2) if seed else None)
+        gradient += tree.weights[i] * part / (end - begin)
+        total += tree.weights[i] * loss
+    return gradient, total
+
+
+def shape_gradient(tree):
     out = np.zeros(tree.n_inner)
-    loop.add_architecture_gradient(
-        tree.points, tree.targets, i, weight, *arrays(tree), path, values, spare, out
-    )  # fmt: skip
+    loop.add_architecture_gradient(rows_of(tree), *batch_of(tree), nodes(tree), scratch(tree), out)
     return out
+
+
+def expected_shape_gradient(tree):
+    order, begin, end = batch_of(tree)
+    parts = [tree.weights[i] * tree.shape_gradient(tree.points[i], tree.targets[i]) for i in order[begin:end]]
+    return sum(parts) / (end - begin)
+
+
+# ------------------------------------------------------------------ paths
+
+
+@pytest.mark.tiny
+@given(cases)
+def test_gates_and_paths_of_signs(tree):
+    for i, x in enumerate(tree.points):
+        for node in range(tree.n_inner):
+            assert loop.gate_input(tree.points, i, tree.gates, node) == pytest.approx(tree.z(node, x))
+        assert loop.find_bottom(tree.points, i, tree.gates) == tree.path(x)[-1]
+
+
+@pytest.mark.tiny
+@given(cases)
+def test_a_row_is_added_to_all_nodes_of_its_path(tree):
+    n_nodes, q = 2 * tree.n_inner + 1, tree.targets.shape[1]
+    mass, sums = np.ones(n_nodes), np.ones((n_nodes, q))
+    expected = np.ones(n_nodes), np.ones((n_nodes, q))
+    for i, x in enumerate(tree.points):
+        path = tree.path(x)
+        loop._add_path(i, path[-1], -1.5, tree.targets, mass, sums)
+        expected[0][path] += -1.5
+        expected[1][path] += -1.5 * tree.targets[i]
+    assert mass == pytest.approx(expected[0])
+    assert sums == pytest.approx(expected[1])
+
+
+@pytest.mark.tiny
+@given(cases, st.integers(0, 2**60))
+def test_a_path_from_a_node_ends_with_the_value_of_its_leaf(tree, seed):
+    gates, alive, mass, sums, prior = nodes(tree)
+    values = tree.values()
+    for i, x in enumerate(tree.points):
+        for start in (0, min(2, tree.n_inner)):
+            value = values[start].copy()
+            leaf = loop.follow(
+                tree.points, i, np.int64(start), gates, alive, mass, sums, prior, np.uint64(seed), value
+            )  # fmt: skip
+            assert leaf == tree.leaf(x, start, seed)
+            assert value == pytest.approx(values[leaf])
 
 
 # ------------------------------------------------------------------ values in closed form
@@ -58,7 +127,7 @@ def shape_gradient(tree, i, weight=1.0):
 def test_sums_are_those_of_the_rows_that_pass(tree):
     n_nodes = 2 * tree.n_inner + 1
     bottom, mass, sums = np.full(len(tree.points), -1), np.ones(n_nodes), np.ones((n_nodes, tree.targets.shape[1]))
-    loop.refresh(tree.points, tree.targets, tree.weights, tree.gates, tree.n_inner, bottom, mass, sums)
+    loop.refresh(rows_of(tree), tree.gates, bottom, mass, sums)
     expected = tree.sums()
     assert mass == pytest.approx(expected[0])
     assert sums == pytest.approx(expected[1])
@@ -69,7 +138,7 @@ def test_sums_are_those_of_the_rows_that_pass(tree):
 @given(cases)
 def test_leaves_and_values(tree):
     leaves, out = np.empty(len(tree.points), np.int64), np.empty_like(tree.targets)
-    loop.leaves_and_values(tree.points, *arrays(tree), leaves, out)
+    loop.leaves_and_values(tree.points, nodes(tree), leaves, out)
     assert np.array_equal(leaves, [tree.leaf(x) for x in tree.points])
     assert out == pytest.approx(tree.values()[leaves])
 
@@ -106,20 +175,19 @@ def test_what_rounding_leaves_of_a_node_does_not_count():
 @pytest.mark.tiny
 @given(cases, st.integers(1, 2**60))
 def test_the_gradient_goes_straight_through_the_sampled_path(tree, seed):
-    for i in range(min(len(tree.points), 4)):
-        expected, loss = tree.gate_gradient(tree.points[i], tree.targets[i], seed)
-        gradient, touched, found = gate_gradient(tree, i, 2.5, seed)
-        assert gradient == pytest.approx(2.5 * expected, abs=1e-12)
-        assert found == pytest.approx(loss)
-        assert touched[0]
-        assert not gradient[~touched].any()
+    expected, loss = expected_gate_gradient(tree, seed)
+    gradient, touched, found = gate_gradient(tree, seed)
+    assert gradient == pytest.approx(expected, abs=1e-12)
+    assert found == pytest.approx(loss)
+    assert touched[0]
+    assert not gradient[~touched].any()
 
 
 @pytest.mark.tiny
 @given(cases)
 def test_the_gradient_along_the_signs(tree):
-    expected, loss = tree.gate_gradient(tree.points[0], tree.targets[0])
-    gradient, _, found = gate_gradient(tree, 0)
+    expected, loss = expected_gate_gradient(tree)
+    gradient, _, found = gate_gradient(tree)
     assert gradient == pytest.approx(expected, abs=1e-12)
     assert found == pytest.approx(loss)
 
@@ -131,20 +199,19 @@ def one_gate(z, low, high, y):
         weights=np.ones(1), prior=1e-12,
     )  # fmt: skip
     mass, sums = np.array([2.0, 1.0, 1.0]), np.array([[low + high], [high], [low]])
-    return tree, mass, sums
+    return tree, loop.Nodes(tree.gates, tree.shape, mass, sums, tree.prior)
 
 
 def sampled_gradients(z, low, high, y, n):
     """Derivative by the bias and the loss, for `n` samples."""
-    tree, mass, sums = one_gate(z, low, high, y)
+    tree, gate = one_gate(z, low, high, y)
     found, losses = np.empty(n), np.empty(n)
     work, touched = scratch(tree), np.zeros(1, dtype=bool)
     for k in range(n):
         gradient = np.zeros((1, 2))
         losses[k] = loop.add_gate_gradient(
-            tree.points, tree.targets, 0, 1.0, tree.gates, tree.shape, 1, mass, sums, tree.prior, other(7, k), True,
-            *work, gradient, touched,
-        )  # fmt: skip
+            rows_of(tree), np.zeros(1, np.int64), 0, 1, gate, other(7, k), work, gradient, touched
+        )
         found[k] = gradient[0, 1]
     return found, losses
 
@@ -197,9 +264,7 @@ def test_noise_is_logistic():
 @pytest.mark.tiny
 @given(cases)
 def test_the_gradient_of_the_shape_is_that_of_small_steps(tree):
-    for i in range(min(len(tree.points), 3)):
-        expected = tree.shape_gradient(tree.points[i], tree.targets[i])
-        assert shape_gradient(tree, i, 1.5) == pytest.approx(1.5 * expected, abs=1e-8)
+    assert shape_gradient(tree) == pytest.approx(expected_shape_gradient(tree), abs=1e-8)
 
 
 @pytest.mark.tiny
@@ -207,8 +272,8 @@ def test_the_gradient_of_the_shape_is_that_of_small_steps(tree):
 def test_the_gradient_of_the_shape_with_a_pruned_root(seed):
     tree = Staged.random(seed)
     tree.shape[0] = False
-    expected = tree.shape_gradient(tree.points[0], tree.targets[0])
-    assert shape_gradient(tree, 0) == pytest.approx(expected, abs=1e-8)
+    expected = expected_shape_gradient(tree)
+    assert shape_gradient(tree) == pytest.approx(expected, abs=1e-8)
     assert not expected[1:].any()
 
 
@@ -228,6 +293,9 @@ def test_sampled_shapes():
         loop.discretise(loop.GUMBEL, gamma, other(5, k), shapes[k])
     assert shapes.mean(axis=0) == pytest.approx([1.0, 0.5, 0.2, 1.0, 0.0, 0.9], abs=0.06)
     assert np.abs(np.corrcoef(shapes[:, [1, 2, 5]].T) - np.eye(3)).max() < 0.15
+    for node, chance in ((1, 0.5), (2, 0.2), (5, 0.9)):
+        odds = np.log(chance / (1 - chance))
+        assert shapes[:20, node].tolist() == [odds + noise(other(other(5, k), node)) > 0 for k in range(20)]
 
 
 # ------------------------------------------------------------------ passes
@@ -238,28 +306,30 @@ class Pass:
 
     def __init__(self, tree, validation=None, mode=loop.PROXIMAL, gamma=None):
         self.tree, self.mode = tree, mode
-        self.validation = validation or (tree.points, tree.targets, tree.weights)
+        self.validation = rows_of(validation or tree)
         self.gates, self.n_inner = tree.gates.copy(), tree.n_inner
         self.gamma = np.ones(self.n_inner) if gamma is None else np.array(gamma, dtype=float)
         self.shape = np.ones(self.n_inner, dtype=bool)
         self.bottom = np.full(len(tree.points), -1)
         self.mass, self.sums = np.zeros(2 * self.n_inner + 1), np.zeros((2 * self.n_inner + 1, tree.targets.shape[1]))
-        self.work = (
+        self.descent = loop.Descent(
             np.zeros_like(self.gates), np.zeros_like(self.gates), np.zeros(self.n_inner, np.int64),
             np.zeros_like(self.gates), np.zeros(self.n_inner, dtype=bool), np.zeros(self.n_inner),
         )  # fmt: skip
 
+    def nodes(self):
+        return loop.Nodes(self.gates, self.shape, self.mass, self.sums, self.tree.prior)
+
     def refresh(self):
-        data = self.tree.points, self.tree.targets, self.tree.weights
-        loop.refresh(*data, self.gates, self.n_inner, self.bottom, self.mass, self.sums)
+        loop.refresh(rows_of(self.tree), self.gates, self.bottom, self.mass, self.sums)
         return self
 
     def run(self, *, batch=4, rate=0.1, l1=0.0, l2=0.0, gamma_rate=0.0, cost=0.0, seed=1):
-        n, m = len(self.tree.points), len(self.validation[0])
+        n, m = len(self.tree.points), len(self.validation.points)
         self.loss = loop.train_pass(
-            self.tree.points, self.tree.targets, self.tree.weights, np.arange(n), *self.validation, np.arange(m), batch,
-            self.mode, self.gates, self.gamma, self.shape, self.n_inner, self.bottom, self.mass, self.sums,
-            self.tree.prior, rate, l1, l2, gamma_rate, cost, np.uint64(seed), *self.work, *scratch(self.tree),
+            rows_of(self.tree), np.arange(n), self.validation, np.arange(m), self.mode, self.nodes(), self.gamma,
+            self.bottom, loop.Pace(batch, rate, l1, l2, gamma_rate, cost), np.uint64(seed), scratch(self.tree),
+            self.descent,
         )  # fmt: skip
         return self
 
@@ -309,7 +379,7 @@ def test_one_batch_is_one_step_of_adam_for_the_gates_on_the_paths(seed, l1, l2):
     step = 0.1 / (np.abs(gradient[:, :-1]) + 1e-8)
     drawn = np.sign(w[:, :-1]) * np.maximum(np.abs(w[:, :-1]) - l1 * step, 0.0)
     w[:, :-1] = drawn / (1 + l2 * step)
-    first, second, steps, left_over, marks, _ = run.work
+    first, second, steps, left_over, marks, _ = run.descent
     touched = steps == 1
     assert touched[0]
     assert not gradient[~touched].any()
@@ -328,7 +398,7 @@ def test_one_batch_is_one_step_of_adam_for_the_gates_on_the_paths(seed, l1, l2):
 def test_a_step_on_the_architecture(seed, mode):
     tree, rows = Staged.random(seed, n=5), Staged.random(seed + 100, n=5)
     gamma = np.where(tree.shape, 0.9, 0.3)
-    run = Pass(tree, (rows.points, rows.targets, rows.weights), mode, gamma)
+    run = Pass(tree, rows, mode, gamma)
     run.run(batch=5, rate=0.0, gamma_rate=0.01, cost=0.07)
     judges = tree if mode == loop.JOINT else rows
     gradients = [tree.shape_gradient(x, y) for x, y in zip(judges.points, judges.targets, strict=True)]
@@ -337,14 +407,14 @@ def test_a_step_on_the_architecture(seed, mode):
     expected[0] = gamma[0]
     assert run.gamma == pytest.approx(expected, abs=1e-9)
     assert np.array_equal(run.shape, tree.shape)
-    assert not run.work[-1][1:].any()
+    assert not run.descent.by_architecture[1:].any()
 
 
 @pytest.mark.tiny
 def test_fewer_validation_rows_go_round():
     tree, rows = Staged.random(0, n=7), Staged.random(5, n=3)
     gamma = np.where(tree.shape, 0.9, 0.3)
-    run = Pass(tree, (rows.points, rows.targets, rows.weights), gamma=gamma)
+    run = Pass(tree, rows, gamma=gamma)
     run.run(batch=7, rate=0.0, gamma_rate=0.01)
     gradient = np.array([tree.shape_gradient(x, y) for x, y in zip(rows.points, rows.targets, strict=True)])
     visits = rows.weights * [3, 2, 2]
@@ -413,9 +483,7 @@ def test_passes_lower_the_loss():
     def loss():
         run.refresh()
         leaves, out = np.empty(40, np.int64), np.empty((40, 1))
-        loop.leaves_and_values(
-            tree.points, run.gates, run.shape, 3, run.mass, run.sums, tree.prior, leaves, out
-        )  # fmt: skip
+        loop.leaves_and_values(tree.points, run.nodes(), leaves, out)
         return np.mean((out - tree.targets) ** 2)
 
     before = loss()
