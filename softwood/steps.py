@@ -59,6 +59,7 @@ class Steps:
         self._lock = threading.RLock()
         self._start = self._printed = time.monotonic()
         self._n_ended = max((line["iteration"] for line in self.history if line["stage"] == name), default=0)
+        self._last = None if n_steps is None else self._n_ended + n_steps
 
     def begin(self) -> Step:
         """Begin a step."""
@@ -104,9 +105,9 @@ class Steps:
     def _print(self, line: dict[str, Any]) -> None:
         verbose = 0 if self._estimator is None else self._estimator.verbose
         now = time.monotonic()
-        is_last = self._n_ended == self.n_steps
+        is_last = self._n_ended == self._last
         if verbose > 1 or (verbose == 1 and (is_last or now - self._printed >= _PAUSE)):
-            of = "" if self.n_steps is None else f" of {self.n_steps}"
+            of = "" if self._last is None else f" of {self._last}"
             parts = [f"{self.unit} {self._n_ended}{of}", *(_in_words(*item) for item in line.items())]
             print(f"[{type(self._estimator).__name__}] {', '.join(parts)}, {now - self._start:.1f} s", flush=True)
             self._printed = now

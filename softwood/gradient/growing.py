@@ -181,8 +181,8 @@ def grow_soft_tree(
     def mean_loss(rows: LearningSet, outputs: np.ndarray) -> float:
         return loop.mean_loss(rows.targets, rows.weights, link, outputs)
 
-    loss = mean_loss(validation, validation_outputs)
-    steps.note(train_loss=mean_loss(train, outputs), validation_loss=loss, n_leaves=1)
+    train_loss, loss = mean_loss(train, outputs), mean_loss(validation, validation_outputs)
+    steps.note(train_loss=train_loss, validation_loss=loss, n_leaves=1)
     pending = deque([_Leaf(0, 0, np.ones(len(train)), np.ones(len(validation)))])
     while pending:
         if rules.max_leaf_nodes is not None and tree.n_leaves >= rules.max_leaf_nodes:
@@ -191,7 +191,10 @@ def grow_soft_tree(
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             continue
         step = steps.begin()
-        line: dict[str, Any] = {"node": leaf.node, "depth": leaf.depth, "kept": False}
+        line = {
+            "node": leaf.node, "depth": leaf.depth, "kept": False, "train_loss": train_loss, "validation_loss": loss,
+            "validation_loss_before": loss,
+        }  # fmt: skip
         value = tree.values[leaf.node]
         rest = outputs - leaf.path[:, None] * value
         validation_rest = validation_outputs - leaf.validation_path[:, None] * value
@@ -200,13 +203,14 @@ def grow_soft_tree(
             shares, now = grower.read(train, rest, leaf.path, run)
             validation_shares, trial = grower.read(validation, validation_rest, leaf.validation_path, run)
             after = mean_loss(validation, trial)
+            is_kept = after < loss * (1.0 - rules.min_gain)
             line |= {
-                "kept": after < loss * (1.0 - rules.min_gain), "learning_rate": run.learning_rate,
-                "train_loss": mean_loss(train, now), "validation_loss": after, "validation_loss_before": loss,
+                "kept": is_kept, "learning_rate": run.learning_rate, "train_loss": mean_loss(train, now),
+                "validation_loss": after,
             }  # fmt: skip
-            if line["kept"]:
+            if is_kept:
                 left, right = tree.split(leaf.node, run.gate, run.values)
-                outputs, validation_outputs, loss = now, trial, after
+                outputs, validation_outputs, train_loss, loss = now, trial, line["train_loss"], after
                 sides = (left, shares, validation_shares), (right, 1.0 - shares, 1.0 - validation_shares)
                 below = [
                     _Leaf(node, leaf.depth + 1, leaf.path * share, leaf.validation_path * validation_share)

@@ -174,6 +174,8 @@ class ValidatedTree(GradientModel):
 
     validation_fraction: float = parameter(0.25, check_number, low=0.0, open_low=True, high=0.9)
 
+    history_: list[dict[str, Any]] = field(init=False)
+
     @with_callbacks
     def fit(
         self,
@@ -205,6 +207,11 @@ class ValidatedTree(GradientModel):
             )
             self._train(fit, data, rules)
         return self
+
+    @property
+    def n_iter_(self) -> int:
+        """Number of steps of the training, of all stages together; see ``history_``."""
+        return sum({line["stage"]: line["iteration"] for line in self.history_}.values())
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         """Train by `rules`, the checked parameters, and keep the results, also of an interrupted training."""

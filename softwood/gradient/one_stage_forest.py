@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -70,7 +72,7 @@ class _OneStageForest(GradientModel):
             return {"history_": list(steps.history), "forest_": SoftForest.mean(trees)}
 
         work = (delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees))
-        found = iter(self._parallel()(work))
+        found = self._in_parallel(work)
         try:
             for _ in range(n_trees):
                 step = steps.begin()
@@ -81,13 +83,17 @@ class _OneStageForest(GradientModel):
         finally:
             if trees:
                 self.__dict__.update(results())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # joblib warns of trees that nobody waits for any more
+                found.close()
 
-    def _parallel(self) -> Parallel:
-        """Workers that hand over the trees in their order, each as soon as it is there: an interrupt keeps these."""
+    def _in_parallel(self, work: Iterable[Any]) -> Generator[Any, None, None]:
+        """Results in their order, each as soon as it is there: an interrupt keeps these."""
         try:
-            return Parallel(n_jobs=self.n_jobs, return_as="generator")
+            parallel = Parallel(n_jobs=self.n_jobs, return_as="generator")
         except ValueError:  # some backends of joblib's can only hand over all of them at the end
-            return Parallel(n_jobs=self.n_jobs)
+            parallel = Parallel(n_jobs=self.n_jobs)
+        yield from parallel(work)
 
     def _rules(self) -> StageRules:
         """Checked parameters of the trees."""

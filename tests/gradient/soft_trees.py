@@ -34,3 +34,13 @@ def assert_same_tree(one, other):
     for field in fields(one):
         if field.name != "shapes":
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), err_msg=field.name)
+
+
+def lines_of(model, stage):
+    """The lines of the history of one stage, without that of the state before it."""
+    return [line for line in model.history_ if line["stage"] == stage and line["iteration"] > 0]
+
+
+def refine_losses(model):
+    """Validation losses before, and after each joint pass."""
+    return [line["validation_loss"] for line in model.history_ if line["stage"] == "refine"]

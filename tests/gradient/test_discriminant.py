@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from softwood import Gate, LinearDiscriminantTreeClassifier, export_text
 from softwood.gradient import discriminant
 from softwood.gradient.data import LearningSet
+from softwood.steps import Steps
 from tests.gradient.soft_trees import assert_same_tree
 from tests.reference import discriminant as slow
 
@@ -250,7 +251,8 @@ def test_every_subtree_that_stays_is_worth_it():
     points, labels = rng.normal(size=(80, 2)), rng.integers(0, 3, size=80)
     targets = (labels[:, None] == np.arange(3)).astype(float)
     train, validation = (LearningSet(points[part], targets[part], np.ones(40)) for part in (slice(40), slice(40, 80)))
-    root = discriminant._grow(train, validation, np.inf, 1.0)
+    root = discriminant._Node.of(train, validation)
+    discriminant._grow(root, train, validation, LinearDiscriminantTreeClassifier(), Steps())
 
     def n_errors(node, as_leaf):
         if as_leaf or not node.children:
@@ -325,6 +327,7 @@ WRONG = {
     "categorical_features": ["all", [5]],
     "handle_unknown": ["ignore", None, True],
     "class_weight": ["heavy", 3],
+    "verbose": [-1, 0.5, None],
 }
 
 

@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
 
-from softwood.gradient import growing
+from softwood.gradient import growing, refining
 from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, leaf_values, lone_root
-from softwood.gradient.refining import OLD_VALUE_ROWS, RefineRules, refine, refit_values
+from softwood.gradient.refining import OLD_VALUE_ROWS, refine, refit_values
 from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from softwood.steps import Steps
 from tests.reference.soft import Tree, loss, predict
 
 LINKS = {"reals": IDENTITY, "two classes": LOGISTIC, "three classes": SOFTMAX}
@@ -27,10 +28,37 @@ def rows(link, n=60, seed=0):
     return LearningSet(points, targets, weights / weights.mean())
 
 
+class Watched(Steps):
+    """Steps that call a function after each, when the next one begins."""
+
+    def __init__(self, watch):
+        super().__init__()
+        self.watch = watch
+
+    def begin(self):
+        if len(self.history) > 1:
+            self.watch()
+        return super().begin()
+
+
 def grow(link, *, progress=None, n=60, **rules):
+    """A tree, with a line of its history for each trial."""
     rules = SoftRules(**{"max_iter": 8, "min_gain": 0.0, "max_leaf_nodes": 7, **rules})
     train, validation = rows(link, n), rows(link, n, seed=1)
-    return grow_soft_tree(train, validation, link, rules, 0, tree=lone_root(train, link), progress=progress)
+    tree = lone_root(train, link)
+    steps = Steps() if progress is None else Watched(lambda: progress(tree))
+    grow_soft_tree(train, validation, link, rules, 0, tree=tree, steps=steps)
+    if progress is not None:
+        progress(tree)
+    tree.history = steps.history[1:]
+    return tree
+
+
+def refined(tree, link, **rules):
+    """Validation losses before, and after each joint pass."""
+    steps = Steps()
+    refine(tree, rows(link), rows(link, seed=1), link, SoftRules(**rules), 0, steps)
+    return [line["validation_loss"] for line in steps.history]
 
 
 def mean_loss(tree, data, link):
@@ -107,7 +135,7 @@ def test_history_tells_the_losses_of_the_tree(link, growth):
         assert trial["validation_loss_before"] == pytest.approx(before)
         assert trial["kept"] == (trial["validation_loss"] < trial["validation_loss_before"])
         if trial["kept"]:
-            assert trial["training_loss"] == pytest.approx(on_training)
+            assert trial["train_loss"] == pytest.approx(on_training)
             assert trial["validation_loss"] == pytest.approx(on_validation)
             before = on_validation
     kept = [trial["validation_loss"] for trial in tree.history if trial["kept"]]
@@ -245,7 +273,7 @@ def test_descents_that_diverge_do_not_count():
     tree = grow(IDENTITY, learning_rate=1e12, max_iter=25, max_leaf_nodes=3)
     assert len(tree.left) > 1
     assert all(np.isfinite(array).all() for array in tree.arrays())
-    assert tree.history[0]["step"] < 1e3
+    assert tree.history[0]["learning_rate"] < 1e3
 
 
 @pytest.mark.parametrize("link", [LOGISTIC, SOFTMAX])
@@ -259,17 +287,20 @@ def test_steps_that_are_too_long_leave_finite_trees(link):
     assert len(grow(link, learning_rate=30.0).left) > 1
 
 
-def test_each_descent_has_half_the_step():
-    steps = {trial["step"] for trial in grow(SOFTMAX, max_leaf_nodes=None, n_learning_rates=5).history}
-    assert steps <= {2.0**-k for k in range(5)}
-    assert len(steps) > 1
-    assert {trial["step"] for trial in grow(SOFTMAX, n_learning_rates=1).history} == {1.0}
+def test_each_descent_has_half_the_learning_rate():
+    def rates(**rules):
+        trials = grow(SOFTMAX, **rules).history
+        return {trial["learning_rate"] for trial in trials if "learning_rate" in trial}  # not of leaves without rows
+
+    assert rates(max_leaf_nodes=None, n_learning_rates=5) <= {2.0**-k for k in range(5)}
+    assert len(rates(max_leaf_nodes=None, n_learning_rates=5)) > 1
+    assert rates(n_learning_rates=1) == {1.0}
 
 
 @links
 def test_training_rows_may_select(link):
     one, other = (grow(link, select=select, max_leaf_nodes=2) for select in ("training", "validation"))
-    assert one.history[0]["training_loss"] <= other.history[0]["training_loss"]
+    assert one.history[0]["train_loss"] <= other.history[0]["train_loss"]
     assert one.history[0]["validation_loss"] >= other.history[0]["validation_loss"]
     assert one.history[0]["kept"]
     whole = grow(link, select="training")
@@ -327,13 +358,9 @@ def test_refining_keeps_the_best_pass(link):
     tree = grow(link, max_iter=2, max_leaf_nodes=4)
     before = mean_loss(tree, rows(link, seed=1), link)
     arrays = tree.arrays()
-    told = []
-    losses = refine(
-        tree, rows(link), rows(link, seed=1), link, RefineRules(max_iter=12, rate=0.05), 0,
-        lambda epoch, loss: told.append((epoch, loss)),
-    )  # fmt: skip
+    losses = refined(tree, link, refine_max_iter=12, refine_learning_rate=0.05)
     assert losses[0] == pytest.approx(before)
-    assert told == list(enumerate(losses[1:], start=1))
+    assert len(losses) == 13
     assert mean_loss(tree, rows(link, seed=1), link) == pytest.approx(min(losses))
     assert min(losses) < before
     assert np.array_equal(tree.arrays()[0], arrays[0])
@@ -345,10 +372,11 @@ def test_refining_keeps_the_best_pass(link):
 @pytest.mark.tiny
 @links
 @pytest.mark.parametrize("rate", [100.0, 1e300])
-def test_refining_changes_nothing_if_no_pass_is_better(link, rate):
+def test_refining_changes_nothing_if_no_pass_is_better(link, rate, monkeypatch):
+    monkeypatch.setattr(refining, "N_ITER_NO_CHANGE", 3)
     tree = grow(link, max_leaf_nodes=4)
     before = tree.arrays()
-    losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=rate, n_iter_no_change=3), 0)
+    losses = refined(tree, link, refine_learning_rate=rate)
     assert not min(losses[1:]) < losses[0]
     assert len(losses) <= 1 + 3 * 3  # three times no better for three passes, with smaller and smaller rates
     for a, b in zip(before, tree.arrays(), strict=True):
@@ -358,9 +386,9 @@ def test_refining_changes_nothing_if_no_pass_is_better(link, rate):
 @pytest.mark.tiny
 @links
 def test_gates_that_penalties_make_constant_are_not_splits(link):
-    assert len(grow(link, l1=100.0).left) == 1
-    tree = grow(link, l1=0.01)
-    losses = refine(tree, rows(link), rows(link, seed=1), link, RefineRules(rate=0.1, max_iter=5, l1=100.0), 0)
+    assert len(grow(link, l1_regularization=100.0).left) == 1
+    tree = grow(link, l1_regularization=0.01)
+    losses = refined(tree, link, refine_learning_rate=0.1, refine_max_iter=5, l1_regularization=100.0)
     left, _, gates, _ = tree.arrays()
     for node in np.flatnonzero(left >= 0):
         children = tree.left[node], tree.right[node]
@@ -420,4 +448,4 @@ def test_refitted_values_are_those_of_least_squares(most):
 @pytest.mark.tiny
 def test_a_lone_root_is_not_refined():
     root = lone_root(rows(IDENTITY), IDENTITY)
-    assert refine(root, rows(IDENTITY), rows(IDENTITY), IDENTITY, RefineRules(), 0) == []
+    assert refined(root, IDENTITY) == []

@@ -368,31 +368,30 @@ def test_text(model_class):
 # ------------------------------------------------------------------ telling, and interrupts
 
 
-@one_stage_both
+@every
 def test_progress_is_told_when_asked(model_class, capsys):
     X, y = problem(model_class)
     model = small(model_class, verbose=2).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    for line, told in zip(lines, model.history_, strict=True):
-        assert line.startswith(f"[{model_class.__name__}] pass {told['epoch']}, {told['n_splits']} splits, ")
-        assert f"validation loss {told['validation_loss']:.5f}, " in line
+    for line, step in zip(lines, [line for line in model.history_ if line["iteration"] > 0], strict=True):
+        number = f"level {step['iteration']} of 3" if step["stage"] == "levels" else f"pass {step['iteration']} of 10"
+        assert line.startswith(f"[{model_class.__name__}] {number}, train loss {step['train_loss']:.5g}, ")
+        assert f"validation loss {step['validation_loss']:.5g}, {step['n_leaves']} leaves, " in line
     small(model_class).fit(X, y)
     assert capsys.readouterr().out == ""
     small(model_class, verbose=1).fit(X, y)
     assert len(capsys.readouterr().out.splitlines()) < len(lines)
 
 
-@pytest.mark.parametrize("model_class", BUDDING)
-def test_progress_of_budding_trees(model_class, capsys):
+@one_stage_both
+def test_progress_of_a_warm_start(model_class, capsys):
     X, y = problem(model_class)
-    model = small(model_class, verbose=2).fit(X, y)
-    expected = [
-        f"[{model_class.__name__}] pass {line['epoch']}, validation loss {line['validation_loss']:.5f}"
-        for line in model.history_
-    ]
-    assert capsys.readouterr().out.splitlines() == expected
-    small(model_class, verbose=1).fit(X, y)
-    assert capsys.readouterr().out.splitlines() == expected[::10]
+    model = small(model_class, warm_start=True, max_iter=2, verbose=2).fit(X, y)
+    capsys.readouterr()
+    model.fit(X, y)
+    assert [line.split(", ")[0].split("] ")[1] for line in capsys.readouterr().out.splitlines()] == [
+        "pass 3 of 4", "pass 4 of 4",
+    ]  # fmt: skip
 
 
 def stop_after(monkeypatch, module, name, after):
@@ -471,7 +470,7 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     monkeypatch.undo()
-    assert len(model.history_) == after
+    assert len(model.history_) == after + 1
     assert np.isfinite(answer(model, X)).all()
     if after:
         assert_same_tree(model.tree_, small(model_class, max_iter=after).fit(X, y).tree_)
@@ -494,7 +493,7 @@ def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(mode
     monkeypatch.undo()
     assert_same_tree(model.tree_, expected.tree_)
     assert 0 < model.get_depth() <= n_levels
-    assert model.history_ == []
+    assert [line["iteration"] for line in model.history_] == list(range(1, n_levels + 1))
     assert model.tree_.mass[0] == pytest.approx(len(X))
     assert np.isfinite(answer(model, X)).all()
     whole = small(model_class).fit(X, y)
@@ -517,7 +516,7 @@ def test_an_interrupt_of_an_end_to_end_tree_leaves_the_best_pass_so_far(model_cl
     expected = small(model_class, learning_rate=0.1).fit(X, y)
     assert_same_tree(model.tree_, expected.tree_)
     assert model.history_ == expected.history_
-    assert len(model.history_) == after + 1
+    assert len(validation_losses(model)) == after + 1
 
 
 @pytest.mark.parametrize("model_class", END_TO_END)

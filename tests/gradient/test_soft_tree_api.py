@@ -14,7 +14,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softwood import SoftTreeClassifier, SoftTreeRegressor, export_text
 from softwood.gradient import growing, refining
-from tests.gradient.soft_trees import BOTH, answer, assert_same_tree, problem, small
+from tests.gradient.callbacks import Recorder
+from tests.gradient.soft_trees import BOTH, answer, assert_same_tree, lines_of, problem, refine_losses, small
 
 both = pytest.mark.parametrize("model_class", BOTH)
 
@@ -108,7 +109,7 @@ def test_every_parameter_has_an_effect(model_class, name):
 def test_parameters_of_the_joint_pass_have_an_effect(model_class, name, value):
     X, y = problem(model_class, n=200, n_classes=2)
     before, after = (small(model_class, refine=True, max_iter=1, **given).fit(X, y) for given in ({}, {name: value}))
-    assert before.refine_losses_ != after.refine_losses_
+    assert refine_losses(before) != refine_losses(after)
 
 
 @both
@@ -263,7 +264,7 @@ def test_copies(model_class):
     np.testing.assert_array_equal(answer(again, X_gone), answer(model, X_gone))
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
-    for attribute in ("tree_", "history_", "refine_losses_"):
+    for attribute in ("tree_", "history_"):
         assert not hasattr(fresh, attribute)
     for call in (fresh.predict, fresh.apply, fresh.memberships, fresh.harden):
         with pytest.raises(NotFittedError):
@@ -274,7 +275,7 @@ def test_copies(model_class):
 def test_in_pipelines_and_searches():
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), small(SoftTreeClassifier))
-    search = GridSearchCV(pipeline, {"softtreeclassifier__start": ["hard", "random"]}, cv=3).fit(X, y)
+    search = GridSearchCV(pipeline, {"softtreeclassifier__init": ["hard", "random"]}, cv=3).fit(X, y)
     assert search.best_score_ > 0.9
 
 
@@ -300,24 +301,20 @@ def test_text_shows_probabilities():
 
 
 @both
-def test_progress_is_told_when_asked(model_class, capsys, monkeypatch):
+def test_progress_is_told_when_asked(model_class, capsys):
     X, y = problem(model_class)
-    name = model_class.__name__
     model = small(model_class, verbose=2, refine=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    n_trials, n_passes = len(model.history_), len(model.refine_losses_) - 1
-    assert len(lines) == n_trials + n_passes
-    for line, trial in zip(lines, model.history_, strict=False):
-        did = "kept" if trial["kept"] else "given up"
-        assert line.startswith(f"[{name}] ")
-        assert f"split of node {trial['node']} {did}, validation loss {trial['validation_loss']:.5f}, " in line
-    assert lines[n_trials] == f"[{name}] joint pass 1, validation loss {model.refine_losses_[1]:.5f}"
+    told = [*lines_of(model, "grow"), *lines_of(model, "refine")]
+    for line, step in zip(lines, told, strict=True):
+        number = f"trial {step['iteration']}" if step["stage"] == "grow" else f"pass {step['iteration']} of 200"
+        assert line.startswith(f"[{model_class.__name__}] {number}, ")
+        assert f"validation loss {step['validation_loss']:.5g}, " in line
+        assert f", {step['n_leaves']} leaves, " in line
     small(model_class, refine=True).fit(X, y)
     assert capsys.readouterr().out == ""
     small(model_class, verbose=1, refine=True).fit(X, y)
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) < len(lines)
-    assert all("joint pass" in line or " leaves, " in line for line in told)
+    assert len(capsys.readouterr().out.splitlines()) < len(lines)
 
 
 def interrupted(model, X, y):
@@ -331,18 +328,11 @@ def interrupted(model, X, y):
 def test_an_interrupt_leaves_the_splits_kept_so_far(model_class, after):
     X, y = problem(model_class)
     model = small(model_class)
-    seen = []
-
-    def tell(tree):
-        if len(tree.history) == after:
-            seen.append(tree.n_leaves)
-            raise KeyboardInterrupt
-
-    model._tell_growth = lambda: tell
+    model.set_callbacks(Recorder(after, error=KeyboardInterrupt))
     interrupted(model, X, y)
-    assert model.get_n_leaves() == seen[0]
-    assert len(model.history_) == after
-    assert model.history_ == small(model_class).fit(X, y).history_[:after]
+    assert len(lines_of(model, "grow")) == after
+    assert model.get_n_leaves() == model.history_[-1]["n_leaves"]
+    assert model.history_ == small(model_class).fit(X, y).history_[: after + 1]
     assert np.isfinite(answer(model, X)).all()
     again = pickle.loads(pickle.dumps(model.tree_))
     assert_same_tree(again, model.tree_)
@@ -360,7 +350,7 @@ def test_an_interrupt_within_a_descent(model_class, monkeypatch):
 
     monkeypatch.setattr(growing._Grower, "train_split", stop)
     model = interrupted(small(model_class), X, y)
-    assert model.get_n_leaves() == 1 + sum(trial["kept"] for trial in model.history_)
+    assert model.get_n_leaves() == 1 + sum(trial["kept"] for trial in lines_of(model, "grow"))
     assert np.isfinite(answer(model, X)).all()
     monkeypatch.undo()
     np.testing.assert_array_equal(

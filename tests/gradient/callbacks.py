@@ -1,0 +1,48 @@
+"""Callbacks of scikit-learn's that remember the steps of a fit, and can end it."""
+
+
+class Recorder:
+    """Remember the steps as (stage, unit, number).
+
+    After `stop_after` steps of `stage`, or of any stage, it asks to stop; or it raises `error`.
+    """
+
+    def __init__(self, stop_after=None, *, stage=None, error=None):
+        self.stop_after, self.stage, self.error = stop_after, stage, error
+        self.steps, self.stages = [], []
+        self.n_begun = self.n_ended = 0
+
+    def setup(self, estimator, context):
+        pass
+
+    def teardown(self, estimator, context):
+        pass
+
+    def on_fit_task_begin(self, estimator, context):
+        self.n_begun += 1
+
+    def on_fit_task_end(self, estimator, context):
+        self.n_ended += 1
+        if context.parent is None:
+            return False
+        if context.max_subtasks != 0:
+            self.stages.append(context.task_name)
+            return False
+        self.steps.append((context.parent.task_name, context.task_name, context.task_id))
+        n = sum(self.stage in (None, stage) for stage, _, _ in self.steps)
+        if n == self.stop_after and self.error is not None:
+            raise self.error
+        return n == self.stop_after
+
+
+class Snapshots(Recorder):
+    """Remember also the estimator as it would be if the fit ended with each step."""
+
+    def __init__(self, *arguments, **named):
+        super().__init__(*arguments, **named)
+        self.models = []
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if context.max_subtasks == 0:
+            self.models.append(fitted_estimator)
+        return super().on_fit_task_end(estimator, context)

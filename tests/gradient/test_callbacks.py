@@ -1,0 +1,174 @@
+"""Steps of gradient-trained trees as scikit-learn's callbacks, ``history_`` and ``n_iter_`` tell them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import parallel_config
+from sklearn.base import is_classifier
+from sklearn.callback import ScoringMonitor
+
+import softwood
+from tests.gradient.callbacks import Recorder, Snapshots
+from tests.gradient.soft_trees import assert_same_tree
+from tests.gradient.staged_trees import problem
+
+QUICK = {
+    "BuddingTree": {"max_depth": 3, "max_iter": 6},
+    "EndToEndTree": {"max_depth": 2, "level_max_iter": 2, "max_iter": 5, "learning_rate": 0.1},
+    "LinearDiscriminantTree": {},
+    "OneStageForest": {"n_estimators": 4, "max_depth": 2, "tree_parameters": {"max_iter": 3}},
+    "OneStageTree": {"max_depth": 3, "max_iter": 6},
+    "SoftTree": {"max_leaf_nodes": 4, "max_iter": 5, "refine_max_iter": 5},
+}
+KINDS = ("Classifier", "Regressor")
+STAGES = {"EndToEndTree": ["levels", "anneal"], "SoftTree": ["grow", "refine"]}
+UNITS = {"grow": "trial", "refine": "pass", "levels": "level", "anneal": "pass"}
+NAMES = [name for name in softwood.__all__ if name.endswith(KINDS) and name.startswith(tuple(QUICK))]
+every = pytest.mark.parametrize("name", NAMES)
+in_stages = pytest.mark.parametrize("name", [name for name in NAMES if name.startswith(tuple(STAGES))])
+
+
+def family(name):
+    return name.removesuffix("Classifier").removesuffix("Regressor")
+
+
+def quick(name, *callbacks, **parameters):
+    model = getattr(softwood, name)(**{**QUICK[family(name)], "random_state": 0, **parameters})
+    return model.set_callbacks(*callbacks)
+
+
+def table(name):
+    return problem(getattr(softwood, name), n=120)
+
+
+def finished(model):
+    """The tree, or the trees, of a model."""
+    return list(model.forest_) if hasattr(model, "forest_") else [model.tree_]
+
+
+def assert_same_model(one, other):
+    for a, b in zip(finished(one), finished(other), strict=True):
+        assert_same_tree(a, b)
+
+
+def steps_of(model):
+    """The lines of the history that are steps, not states before them."""
+    return [line for line in model.history_ if line["iteration"] > 0]
+
+
+@every
+def test_a_callback_sees_every_step(name):
+    seen = Recorder()
+    model = quick(name, seen).fit(*table(name))
+    assert [stage for stage, _, _ in seen.steps] == [line["stage"] for line in steps_of(model)]
+    assert [number + 1 for _, _, number in seen.steps] == [line["iteration"] for line in steps_of(model)]
+    assert len(seen.steps) > 2
+    assert seen.n_begun == seen.n_ended == 1 + len(seen.stages) + len(seen.steps)
+    assert seen.stages == STAGES.get(family(name), [])
+    units = {"OneStageForest": "tree", "LinearDiscriminantTree": "node"}
+    assert {unit for stage, unit, _ in seen.steps if stage == "fit"} <= {units.get(family(name), "pass")}
+    assert all(unit == UNITS[stage] for stage, unit, _ in seen.steps if stage != "fit")
+
+
+@every
+def test_callbacks_do_not_change_the_model(name):
+    X, y = table(name)
+    assert_same_model(quick(name, Snapshots()).fit(X, y), quick(name).fit(X, y))
+
+
+@every
+def test_every_step_can_be_scored(name):
+    X, y = table(name)
+    monitor = ScoringMonitor(scoring="accuracy" if is_classifier(quick(name)) else "r2")
+    model = quick(name, monitor).fit(X, y)
+    scores = [line for line in monitor.get_logs().data if line["task_name"] != "fit"]
+    assert len(scores) == len(steps_of(model))
+    column = "accuracy" if is_classifier(model) else "r2"
+    assert all(np.isfinite(line[column]) for line in scores)
+    last = max(scores, key=lambda line: line["task_id_path"])
+    assert last[column] == pytest.approx(model.score(X, y))
+
+
+@every
+def test_a_snapshot_is_what_the_fit_would_leave_if_it_ended_there(name):
+    X, y = table(name)
+    seen = Snapshots()
+    whole = quick(name, seen).fit(X, y)
+    assert_same_model(seen.models[-1], whole)
+    assert seen.models[-1].history_ == whole.history_
+    for n in (1, 2, len(seen.models) - 1):
+        stopped = quick(name, Recorder(n)).fit(X, y)
+        assert_same_model(stopped, seen.models[n - 1])
+        assert stopped.history_ == seen.models[n - 1].history_
+
+
+@every
+def test_a_callback_can_stop_the_training(name):
+    X, y = table(name)
+    whole = quick(name).fit(X, y)
+    seen = Recorder(2)
+    model = quick(name, seen).fit(X, y)
+    assert len(seen.steps) == len(steps_of(model)) == 2
+    assert model.history_ == whole.history_[: len(model.history_)]
+    assert seen.n_begun == seen.n_ended
+    assert np.isfinite(model.predict_proba(X) if is_classifier(model) else model.predict(X)).all()
+    assert_same_model(model.set_callbacks().fit(X, y), whole)  # and it can be fitted again
+
+
+@in_stages
+def test_a_stop_in_the_second_stage(name):
+    X, y = table(name)
+    first, second = STAGES[family(name)]
+    seen = Recorder(2, stage=second)
+    model = quick(name, seen).fit(X, y)
+    assert seen.stages == [first, second]
+    assert [line["iteration"] for line in model.history_ if line["stage"] == second] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("OneStageForest")])
+@pytest.mark.parametrize(("n_jobs", "backend"), [(2, "threading"), (2, "loky")])
+def test_workers_and_a_stop(name, n_jobs, backend):
+    X, y = table(name)
+    with parallel_config(backend=backend):
+        whole = quick(name, Snapshots(), n_jobs=n_jobs).fit(X, y)
+        stopped = quick(name, Recorder(2), n_jobs=n_jobs).fit(X, y)
+    assert_same_model(whole, quick(name).fit(X, y))
+    assert whole.history_ == quick(name).fit(X, y).history_
+    assert len(stopped.forest_) == 2
+    assert_same_model(stopped, quick(name, n_estimators=2).fit(X, y))
+
+
+@every
+def test_history_has_one_schema(name):
+    X, y = table(name)
+    model = quick(name).fit(X, y)
+    lines = pd.DataFrame(model.history_)
+    assert list(lines)[:2] == ["stage", "iteration"]
+    assert {"n_leaves"} <= set(lines)
+    assert lines["n_leaves"].notna().all()
+    if family(name) != "LinearDiscriminantTree":
+        assert lines["validation_loss"].notna().all()
+        assert "train_loss" in lines
+    assert not {"epoch", "training_loss", "n_splits", "step"} & set(lines)
+    assert lines["stage"].unique().tolist() == STAGES.get(family(name), ["fit"])
+    for _, part in lines.groupby("stage"):
+        assert part["iteration"].diff().dropna().eq(1).all()
+        assert part["iteration"].iloc[0] in (0, 1)
+    if hasattr(model, "tree_"):
+        assert model.n_iter_ == len(steps_of(model))
+
+
+@every
+def test_nothing_is_learned_before_the_fit(name):
+    for attribute in ("history_", "n_iter_", "tree_", "forest_"):
+        assert not hasattr(quick(name), attribute)
+
+
+def test_an_interrupted_discriminant_tree_keeps_its_splits():
+    name = "LinearDiscriminantTreeClassifier"
+    X, y = table(name)
+    model = quick(name, Recorder(3, error=KeyboardInterrupt), prune=False)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert_same_model(model, quick(name, Recorder(3), prune=False).fit(X, y))
+    assert model.get_n_leaves() == model.history_[-1]["n_leaves"] > 1
