@@ -5,6 +5,7 @@ A step is a round of boosting, a tree of a forest, a pass over the rows: whateve
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -150,7 +151,11 @@ class Best(Generic[State]):
         self._reference, self._since = float("inf"), 0
 
     def offer(self, loss: float, state: Callable[[], State]) -> bool:
-        """Keep the state if its loss is the smallest, or if there is none yet; returns whether it was kept."""
+        """Keep the state if its loss is the smallest, or if there is none yet; returns whether it was kept.
+
+        A loss of nan counts as infinite.
+        """
+        loss = float("inf") if math.isnan(loss) else loss
         is_first = not hasattr(self, "state")
         is_better = loss < self.loss or is_first
         if is_better:
