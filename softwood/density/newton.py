@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from softwood.density.binning import Bins
 from softwood.forest import SoftForest
 from softwood.loops import boost as loop
+from softwood.loops.boost_search import LEAF, Rules, SearchSpace
+from softwood.loops.groups import Bins
 from softwood.loops.grow import BLOCK
 from softwood.tree import SoftTree, children_of
 
@@ -48,9 +49,10 @@ class NewtonTree:
 
     Attributes
     ----------
-    nodes : (n_nodes, 10) columns as in `softwood.loops.boost`
+    nodes : (n_nodes,) of the type `softwood.loops.boost.NODE`
     widths : (p,) half-widths it was grown with
-    leaves : (n_leaves, 12) the leaves;  rows, shares : the rows of the leaves, one after the other, and memberships
+    leaves : (n_leaves,) of the type `softwood.loops.boost_search.LEAF`
+    rows, shares : the rows of the leaves, one after the other, and memberships
     """
 
     nodes: np.ndarray
@@ -65,8 +67,8 @@ class NewtonTree:
 
     def members(self, leaf: int) -> tuple[np.ndarray, np.ndarray | float]:
         """Rows of a leaf, and their memberships."""
-        begin, size = int(self.leaves[leaf, loop.BEGIN]), int(self.leaves[leaf, loop.SIZE])
-        part = slice(begin, begin + size)
+        begin = self.leaves["begin"][leaf]
+        part = slice(begin, begin + self.leaves["size"][leaf])
         return self.rows[part], 1.0 if self.shares is None else self.shares[part]
 
 
@@ -79,19 +81,36 @@ class NewtonGrower:
         n, p = bins.codes.shape
         most = bins.most
         room = 32 if limits.max_leaves is None else limits.max_leaves
-        self.leaves = np.zeros((room, 12))
-        self.splits = np.zeros((room, 6))
-        self.bounds = np.zeros((room, 2, p))
-        self.nodes = np.zeros((2 * room, loop.NODE_COLUMNS))
-        self.tables = np.zeros((min(room, 32) + 1, p, most + 1, 3))
-        self.rows = np.zeros(2 * n, dtype=np.uint32)
+        self.pile = loop.Pile(
+            state=np.zeros(5, np.int64),
+            free=np.zeros(0, np.int64),
+            leaves=np.zeros(room, LEAF),
+            splits=np.zeros((room, 6)),
+            bounds=np.zeros((room, 2, p)),
+            nodes=np.zeros(2 * room, loop.NODE),
+            rows=np.zeros(2 * n, dtype=np.uint32),
+            left_rows=np.zeros(n, dtype=np.uint32),
+        )
+        self.space = SearchSpace(
+            tables=np.zeros((min(room, 32) + 1, p, most + 1, 3)),
+            found=np.zeros((2, p, 6)),
+            block=np.zeros((self.n_threads, BLOCK, 3)),
+            lines=np.zeros((self.n_threads, most + 1, 4)),
+            totals=np.zeros((self.n_threads, 2, 3)),
+        )
         self.shares: np.ndarray | None = None
-        self.left_rows = np.zeros(n, dtype=np.uint32)
         self.left_shares: np.ndarray | None = None
-        self.scratch = (
-            np.zeros((2, p, 6)), np.zeros((self.n_threads, BLOCK, 3)), np.zeros((self.n_threads, most + 1, 4)),
-            np.zeros((self.n_threads, 2, 3)),
-        )  # fmt: skip
+        no_limit = np.iinfo(np.int64).max
+        self.rules = Rules(
+            max_leaves=no_limit if limits.max_leaves is None else limits.max_leaves,
+            max_depth=no_limit if limits.max_depth is None else limits.max_depth,
+            min_mass=limits.min_mass,
+            min_hessian=_MIN_HESSIAN,
+            min_gain=limits.min_gain,
+            l2=limits.l2,
+            cutoff=limits.cutoff,
+            best_first=limits.max_leaves is not None,
+        )
 
     def grow(
         self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, widths: np.ndarray
@@ -104,50 +123,41 @@ class NewtonGrower:
         rows : rows to grow it on; None: all
         features : features to look at;  widths : (p,) half-widths of the kernels
         """
-        bins = self.bins
-        m = len(bins.codes) if rows is None else len(rows)
+        pile = self.pile
+        m = len(self.bins.codes) if rows is None else len(rows)
         is_soft = bool(np.any(widths > 0))
-        self.rows[:m] = np.arange(m) if rows is None else rows
+        pile.rows[:m] = np.arange(m) if rows is None else rows
         if is_soft and self.shares is None:
-            self.shares, self.left_shares = np.zeros(len(self.rows)), np.zeros(len(self.left_rows))
+            self.shares, self.left_shares = np.zeros(len(pile.rows)), np.zeros(len(pile.left_rows))
         if is_soft:
             assert self.shares is not None
             self.shares[:m] = 1.0
-        free = np.arange(len(self.tables) - 1, -1, -1)
-        state = np.array([1, 1, m, 0, len(free)], dtype=np.int64)
-        self.leaves[0] = [0, m, 0, 0, 0, 0, 0, -np.inf, np.inf, 0, -np.inf, -1]
-        self.bounds[0] = [[-np.inf], [np.inf]]
+        free = np.arange(len(self.space.tables) - 1, -1, -1)
+        self.pile = pile = pile._replace(free=free)
+        pile.state[:] = 1, 1, m, 0, len(free)
+        root = pile.leaves[:1]
+        root["begin"], root["size"], root["line"], root["depth"], root["feature"] = 0, m, 0, 0, -1
+        root["lowest"], root["highest"] = -np.inf, np.inf
+        pile.bounds[0] = [[-np.inf], [np.inf]]
         while True:
-            self._run(rows_sums, features, widths, state, free, is_soft)
-            if not self._make_room(state):
+            self._run(rows_sums, features, widths, is_soft)
+            if not self._make_room():
                 break
-            if len(free) < len(self.tables):
-                more = np.arange(len(self.tables) - 1, len(free) - 1, -1)
-                free = np.concatenate([free[: state[4]], more, np.zeros(len(free) - state[4], dtype=np.int64)])
-                state[4] += len(more)
-        n_nodes, n_leaves, length = (int(number) for number in state[:3])
+        pile = self.pile
+        n_nodes, n_leaves, length = (int(number) for number in pile.state[:3])
         return NewtonTree(
-            self.nodes[:n_nodes].copy(),
+            pile.nodes[:n_nodes].copy(),
             widths,
-            self.leaves[:n_leaves],
-            self.rows[:length],
+            pile.leaves[:n_leaves],
+            pile.rows[:length],
             self.shares[:length] if is_soft and self.shares is not None else None,
         )
 
-    def _run(
-        self, rows_sums: np.ndarray, features: np.ndarray, widths: np.ndarray, state: np.ndarray, free: np.ndarray,
-        is_soft: bool,
-    ) -> None:  # fmt: skip
-        bins, limits = self.bins, self.limits
-        no_limit = np.iinfo(np.int64).max
+    def _run(self, rows_sums: np.ndarray, features: np.ndarray, widths: np.ndarray, is_soft: bool) -> None:
         n_threads = self.n_threads if self.n_threads > 1 and len(features) > 1 else None
         arguments = (
-            bins.codes, rows_sums, bins.values, bins.lows, bins.highs, bins.offsets, widths, features,
-            limits.directions, n_threads, no_limit if limits.max_leaves is None else limits.max_leaves,
-            no_limit if limits.max_depth is None else limits.max_depth, limits.min_mass, _MIN_HESSIAN, limits.min_gain,
-            limits.l2, limits.cutoff, limits.max_leaves is not None, state, free, self.leaves, self.splits, self.bounds,
-            self.nodes, self.tables, self.rows, self.shares if is_soft else None, self.left_rows,
-            self.left_shares if is_soft else None, *self.scratch,
+            self.bins, widths, rows_sums, features, self.limits.directions, n_threads, self.rules, self.pile,
+            self.shares if is_soft else None, self.left_shares if is_soft else None, self.space,
         )  # fmt: skip
         if n_threads is None:
             loop.grow_boosted(*arguments)
@@ -160,28 +170,29 @@ class NewtonGrower:
             finally:
                 numba.set_num_threads(usual)
 
-    def _make_room(self, state: np.ndarray) -> bool:
+    def _make_room(self) -> bool:
         """Lengthen what was too short for the next split; False if the tree is finished."""
-        n_nodes, n_leaves, length, _, n_free = (int(number) for number in state)
-        limits = self.limits
-        if limits.max_leaves is not None and n_leaves >= limits.max_leaves:
+        pile, rules = self.pile, self.rules
+        n_nodes, n_leaves, length, _, n_free = (int(number) for number in pile.state)
+        leaf = loop.next_leaf(pile.leaves, n_leaves, rules.best_first)
+        if n_leaves >= rules.max_leaves or leaf < 0:
             return False
-        is_open = self.leaves[:n_leaves, loop.BEST_FEATURE] >= 0
-        if not is_open.any():
-            return False
-        gains = np.where(is_open, self.leaves[:n_leaves, loop.BEST_GAIN], -np.inf)
-        last = len(gains) - 1 - int(np.argmax(is_open[::-1]))
-        leaf = int(np.argmax(gains)) if limits.max_leaves is not None else last
-        size = int(self.leaves[leaf, loop.SIZE])
-        if n_leaves == len(self.leaves):
-            self.leaves, self.splits, self.bounds = (_longer(a) for a in (self.leaves, self.splits, self.bounds))
-        if n_nodes + 2 > len(self.nodes):
-            self.nodes = _longer(self.nodes)
-        if length + size > len(self.rows):
-            self.rows = _longer(self.rows)
+        longer: dict[str, np.ndarray] = {}
+        if n_leaves == len(pile.leaves):
+            longer |= {name: _longer(getattr(pile, name)) for name in ("leaves", "splits", "bounds")}
+        if n_nodes + 2 > len(pile.nodes):
+            longer["nodes"] = _longer(pile.nodes)
+        if length + pile.leaves["size"][leaf] > len(pile.rows):
+            longer["rows"] = _longer(pile.rows)
             self.shares = None if self.shares is None else _longer(self.shares)
         if n_free == 0:
-            self.tables = _longer(self.tables)
+            n_before = len(self.space.tables)
+            self.space = self.space._replace(tables=_longer(self.space.tables))
+            n_after = len(self.space.tables)
+            longer["free"] = np.zeros(n_after, np.int64)
+            longer["free"][: n_after - n_before] = np.arange(n_after - 1, n_before - 1, -1)
+            pile.state[4] = n_after - n_before
+        self.pile = pile._replace(**longer)
         return True
 
 
@@ -213,24 +224,24 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     sizes = [len(tree.nodes) for tree in trees]
     starts = np.cumsum([0, *sizes[:-1]])
     nodes = np.concatenate([tree.nodes for tree in trees])
-    parent, feature = nodes[:, loop.NODE_PARENT].astype(np.int32), nodes[:, loop.NODE_FEATURE].astype(np.int32)
-    left, right = children_of(parent, nodes[:, loop.NODE_SIDE], np.repeat(starts, sizes))
+    parent, feature = nodes["parent"], nodes["feature"]
+    left, right = children_of(parent, nodes["side"], np.repeat(starts, sizes))
     is_inner = feature >= 0
-    width = np.concatenate([tree.widths[tree.nodes[:, loop.NODE_FEATURE].astype(np.int64)] for tree in trees])
+    width = np.concatenate([tree.widths[tree.nodes["feature"]] for tree in trees])
     # Loss that is left, up to a number that is the same for all nodes of a tree: differences are gains.
-    h, g, w = (nodes[:, column] for column in (loop.NODE_H, loop.NODE_G, loop.NODE_W))
+    h, g, w = nodes["h"], nodes["g"], nodes["w"]
     gained = g * g / h / w
     most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
     return {
         "children_left": left,
         "children_right": right,
         "parent": parent,
-        "depth": nodes[:, loop.NODE_DEPTH],
+        "depth": nodes["depth"],
         "feature": feature,
-        "threshold": nodes[:, loop.NODE_THRESHOLD],
-        "missing_left": np.where(is_inner, nodes[:, loop.NODE_MISSING], 0.5),
+        "threshold": nodes["threshold"],
+        "missing_left": np.where(is_inner, nodes["missing_left"], 0.5),
         "width": np.where(is_inner, width, 0.0),
-        "value": nodes[:, loop.NODE_VALUE],
+        "value": nodes["value"],
         "mass": w,
         "impurity": most - gained,
     }

@@ -10,7 +10,6 @@ import numpy as np
 
 from softwood.density.binning import Bins
 from softwood.density.newton import NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
-from softwood.loops import boost as loop
 from softwood.losses import Loss
 from softwood.steps import Best, Steps
 from softwood.tree import SoftTree
@@ -148,7 +147,7 @@ def boost(
             tree = grower.grow(rows_sums, rows, features, widths * rules.decay**number)
             if not loss.has_exact_leaves:
                 _refit_leaves(tree, loss, data, raw[:, score], rules.limits.directions)
-            values = tree.nodes[:, loop.NODE_VALUE]
+            values = tree.nodes["value"]
             np.clip(values, -loss.max_step, loss.max_step, out=values)
             values *= rules.learning_rate
             _add_tree(tree, rules, rows, data.matrix, updated, score)
@@ -188,7 +187,7 @@ def _refit_leaves(
     for leaf in range(len(tree.leaves)):
         rows, shares = tree.members(leaf)
         value = loss.leaf_value(data.y[rows] - raw[rows], data.weights[rows] * shares)
-        tree.nodes[int(tree.leaves[leaf, loop.LINE]), loop.NODE_VALUE] = value
+        tree.nodes["value"][tree.leaves["line"][leaf]] = value
     if directions is not None:
         _keep_directions(tree.nodes, directions)
 
@@ -196,9 +195,9 @@ def _refit_leaves(
 def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
     """Limit the leaves' values as growing limits Newton steps: the sides of a constrained split stay on their side."""
     n = len(nodes)
-    parent, side, feature = (nodes[:, c].astype(int) for c in (loop.NODE_PARENT, loop.NODE_SIDE, loop.NODE_FEATURE))
-    mass = np.where(feature < 0, nodes[:, loop.NODE_W], 0.0)
-    total = mass * nodes[:, loop.NODE_VALUE]
+    parent, side, feature = nodes["parent"], nodes["side"], nodes["feature"]
+    mass = np.where(feature < 0, nodes["w"], 0.0)
+    total = mass * nodes["value"]
     children = np.zeros((n, 2), dtype=int)
     for line in range(n - 1, 0, -1):  # children come after their parents
         mass[parent[line]] += mass[line]
@@ -213,7 +212,7 @@ def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
             middle = np.clip(mean[below], low[node], high[node]).mean()
             lower, upper = below if direction > 0 else below[::-1]
             high[lower] = low[upper] = middle
-    nodes[:, loop.NODE_VALUE] = np.clip(nodes[:, loop.NODE_VALUE], low, high)
+    nodes["value"] = np.clip(nodes["value"], low, high)
 
 
 def _add_tree(

@@ -4,23 +4,13 @@ Binning, adding up histograms, choosing a split and dividing the rows are separa
 a split are in `softwood.loops.boost_search`, which also says what the arguments are that recur here.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.boost_search import (
-    BEGIN,
-    BEST_FEATURE,
-    BEST_GAIN,
-    DEPTH,
-    HIGHEST,
-    LINE,
-    LOWEST,
     MISSING_LEFT,
-    SIZE,
-    SLOT,
-    SUM_G,
-    SUM_H,
-    SUM_W,
     THRESHOLD,
     choose_split,
     leaf_value,
@@ -30,26 +20,65 @@ from softwood.loops.boost_search import (
 from softwood.loops.kernel import box_share
 from softwood.loops.scan import SLACK
 
-# Columns of the node table.
-NODE_PARENT, NODE_SIDE, NODE_DEPTH, NODE_FEATURE, NODE_THRESHOLD, NODE_MISSING, NODE_H, NODE_G, NODE_W, NODE_VALUE = (
-    range(10)
+# A line of the node table.
+NODE = np.dtype(
+    [
+        ("parent", np.int32),
+        ("side", np.int32),  # 0: left child
+        ("depth", np.int32),
+        ("feature", np.int32),  # -1: a leaf
+        ("threshold", np.float64),
+        ("missing_left", np.float64),
+        ("h", np.float64),  # sums: hessian, gradient, weight
+        ("g", np.float64),
+        ("w", np.float64),
+        ("value", np.float64),
+    ]
 )
-NODE_COLUMNS = 10
 # Cells of a search that are worth waking other threads for.
 WORTH_THREADS = 1 << 15
 
 
+class Pile(NamedTuple):
+    """The state of growing.
+
+    Attributes
+    ----------
+    state : (5,) number of nodes, of leaves, length of the pile, whether the root has been searched, free slots
+    free : numbers of the free slots of the histograms
+    leaves : (capacity,) the leaves;  splits : (capacity, 6) the best split of each open one, columns as of `found`
+    bounds : (capacity, 2, p) their intervals;  nodes : (capacity,) of type `NODE`
+    rows : (capacity,) rows of the leaves, one after the other;  left_rows : (n,) scratch space
+    """
+
+    state: np.ndarray
+    free: np.ndarray
+    leaves: np.ndarray
+    splits: np.ndarray
+    bounds: np.ndarray
+    nodes: np.ndarray
+    rows: np.ndarray
+    left_rows: np.ndarray
+
+
 @compiled
-def divide_rows(
-    codes, rows, shares, begin, m, feature, threshold, missing_left, values, offset, n_bins, width, lo, hi, cutoff,
-    left_rows, left_shares,
-):  # fmt: skip
+def divide_rows(bins, widths, rows, shares, begin, m, split, interval, cutoff, left_rows, left_shares):
     """The left child's rows and shares to `left_rows` and `left_shares`; the right child's in place of the node's.
+
+    Parameters
+    ----------
+    split : feature, threshold, and share of points without a value that goes left
+    interval : the node's lower and upper end on the feature
 
     Returns
     -------
     number of rows on the left and on the right
     """
+    feature, threshold, missing_left = split
+    lo, hi = interval
+    codes, values, width = bins.codes, bins.values, widths[feature]
+    offset = bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
     n_left = np.int64(0)
     n_right = np.int64(0)
     for k in range(m):
@@ -99,13 +128,11 @@ def place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_sha
 @compiled
 def set_sums(leaves, leaf, rows, shares, rows_sums):
     """Add up the sums of a leaf's rows: exactly, not by what the search found."""
-    for o in range(3):
-        leaves[leaf, SUM_H + o] = 0.0
-    begin = int(leaves[leaf, BEGIN])
+    begin = leaves[leaf]["begin"]
     h = 0.0
     g = 0.0
     w = 0.0
-    for k in range(int(leaves[leaf, SIZE])):
+    for k in range(leaves[leaf]["size"]):
         i = rows[begin + k]
         u = 1.0
         if shares is not None:
@@ -113,9 +140,9 @@ def set_sums(leaves, leaf, rows, shares, rows_sums):
         h += u * rows_sums[i, 0]
         g += u * rows_sums[i, 1]
         w += u * rows_sums[i, 2]
-    leaves[leaf, SUM_H] = h
-    leaves[leaf, SUM_G] = g
-    leaves[leaf, SUM_W] = w
+    leaves[leaf]["h"] = h
+    leaves[leaf]["g"] = g
+    leaves[leaf]["w"] = w
 
 
 @compiled
@@ -123,9 +150,7 @@ def next_leaf(leaves, n_leaves, best_first):
     """The open leaf to split next: that with the largest gain, or the last one; -1 if there is none."""
     best = -1
     for leaf in range(n_leaves):
-        if leaves[leaf, BEST_FEATURE] >= 0 and (
-            best < 0 or not best_first or leaves[leaf, BEST_GAIN] > leaves[best, BEST_GAIN]
-        ):
+        if leaves[leaf]["feature"] >= 0 and (best < 0 or not best_first or leaves[leaf]["gain"] > leaves[best]["gain"]):
             best = leaf
     return best
 
@@ -133,67 +158,64 @@ def next_leaf(leaves, n_leaves, best_first):
 @compiled
 def write_line(nodes, leaves, leaf, parent, side, l2):
     """Enter a leaf in the node table."""
-    line = int(leaves[leaf, LINE])
-    nodes[line, NODE_PARENT] = parent
-    nodes[line, NODE_SIDE] = side
-    nodes[line, NODE_DEPTH] = leaves[leaf, DEPTH]
-    nodes[line, NODE_FEATURE] = -1.0
-    nodes[line, NODE_THRESHOLD] = np.nan
-    nodes[line, NODE_MISSING] = np.nan
-    nodes[line, NODE_H] = leaves[leaf, SUM_H]
-    nodes[line, NODE_G] = leaves[leaf, SUM_G]
-    nodes[line, NODE_W] = leaves[leaf, SUM_W]
-    nodes[line, NODE_VALUE] = leaf_value(
-        leaves[leaf, SUM_G], leaves[leaf, SUM_H], l2, leaves[leaf, LOWEST], leaves[leaf, HIGHEST]
+    line = leaves[leaf]["line"]
+    nodes[line]["parent"] = parent
+    nodes[line]["side"] = side
+    nodes[line]["depth"] = leaves[leaf]["depth"]
+    nodes[line]["feature"] = -1
+    nodes[line]["threshold"] = np.nan
+    nodes[line]["missing_left"] = np.nan
+    nodes[line]["h"] = leaves[leaf]["h"]
+    nodes[line]["g"] = leaves[leaf]["g"]
+    nodes[line]["w"] = leaves[leaf]["w"]
+    nodes[line]["value"] = leaf_value(
+        leaves[leaf]["g"], leaves[leaf]["h"], l2, leaves[leaf]["lowest"], leaves[leaf]["highest"]
     )  # fmt: skip
 
 
 @compiled
 def limit_children(leaves, leaf, other, direction, l2):
     """Limits of the values of two children, `leaf` the left one: on a constrained feature both stay on their side."""
-    leaves[other, LOWEST] = leaves[leaf, LOWEST]
-    leaves[other, HIGHEST] = leaves[leaf, HIGHEST]
+    low, high = leaves[leaf]["lowest"], leaves[leaf]["highest"]
+    leaves[other]["lowest"] = low
+    leaves[other]["highest"] = high
     if direction != 0:
-        low, high = leaves[leaf, LOWEST], leaves[leaf, HIGHEST]
         middle = 0.5 * (
-            leaf_value(leaves[leaf, SUM_G], leaves[leaf, SUM_H], l2, low, high)
-            + leaf_value(leaves[other, SUM_G], leaves[other, SUM_H], l2, low, high)
+            leaf_value(leaves[leaf]["g"], leaves[leaf]["h"], l2, low, high)
+            + leaf_value(leaves[other]["g"], leaves[other]["h"], l2, low, high)
         )
         if direction > 0:
-            leaves[leaf, HIGHEST] = middle
-            leaves[other, LOWEST] = middle
+            leaves[leaf]["highest"] = middle
+            leaves[other]["lowest"] = middle
         else:
-            leaves[leaf, LOWEST] = middle
-            leaves[other, HIGHEST] = middle
+            leaves[leaf]["lowest"] = middle
+            leaves[other]["highest"] = middle
 
 
 @compiled
 def free_slot(leaves, leaf, free, state):
     """Give back the table of a leaf that will not be split."""
-    free[state[4]] = np.int64(leaves[leaf, SLOT])
+    free[state[4]] = leaves[leaf]["slot"]
     state[4] += 1
 
 
 @compiled
-def split_leaf(
-    leaf, codes, rows_sums, values, offsets, widths, directions, l2, cutoff, state, leaves, splits, bounds, nodes, rows,
-    shares, left_rows, left_shares,
-):  # fmt: skip
+def split_leaf(leaf, bins, widths, rows_sums, pile, shares, left_shares, directions, rules):
     """Split an open leaf: it becomes the left child, the right child is a new leaf.
 
     Returns
     -------
     the child with fewer rows and the other one; -1 twice if a side would have no rows, which rounding may do
     """
-    begin = int(leaves[leaf, BEGIN])
-    j = int(leaves[leaf, BEST_FEATURE])
-    threshold = splits[leaf, THRESHOLD]
+    state, _, leaves, splits, bounds, nodes, rows, left_rows = pile
+    begin = leaves[leaf]["begin"]
+    j = leaves[leaf]["feature"]
+    threshold, missing_left = splits[leaf, THRESHOLD], splits[leaf, MISSING_LEFT]
     n_left, n_right = divide_rows(
-        codes, rows, shares, begin, int(leaves[leaf, SIZE]), j, threshold, splits[leaf, MISSING_LEFT], values,
-        offsets[j], offsets[j + 1] - offsets[j], widths[j], bounds[leaf, 0, j], bounds[leaf, 1, j], cutoff, left_rows,
-        left_shares,
+        bins, widths, rows, shares, begin, leaves[leaf]["size"], (j, threshold, missing_left),
+        (bounds[leaf, 0, j], bounds[leaf, 1, j]), rules.cutoff, left_rows, left_shares,
     )  # fmt: skip
-    leaves[leaf, BEST_FEATURE] = -1
+    leaves[leaf]["feature"] = -1
     end = state[2]
     if n_left > 0 or n_right > 0:
         place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares)
@@ -202,33 +224,35 @@ def split_leaf(
     state[2] = end + min(n_left, n_right)
     other = state[1]
     state[1] += 1
-    line = int(leaves[leaf, LINE])
-    nodes[line, NODE_FEATURE] = j
-    nodes[line, NODE_THRESHOLD] = threshold
-    nodes[line, NODE_MISSING] = splits[leaf, MISSING_LEFT]
-    leaves[other, BEST_FEATURE] = -1
-    leaves[leaf, SIZE] = n_left
-    leaves[other, SIZE] = n_right
-    leaves[leaf, BEGIN] = end if n_left <= n_right else begin
-    leaves[other, BEGIN] = begin if n_left <= n_right else end
-    leaves[leaf, DEPTH] += 1
-    leaves[other, DEPTH] = leaves[leaf, DEPTH]
-    leaves[leaf, LINE] = state[0]
-    leaves[other, LINE] = state[0] + 1
+    line = leaves[leaf]["line"]
+    nodes[line]["feature"] = j
+    nodes[line]["threshold"] = threshold
+    nodes[line]["missing_left"] = missing_left
+    depth = leaves[leaf]["depth"] + 1
+    for side in range(2):
+        child = leaf if side == 0 else other
+        is_left = side == 0
+        leaves[child]["size"] = n_left if is_left else n_right
+        leaves[child]["begin"] = end if is_left == (n_left <= n_right) else begin
+        leaves[child]["depth"] = depth
+        leaves[child]["line"] = state[0] + side
+        leaves[child]["feature"] = -1
+        set_sums(leaves, child, rows, shares, rows_sums)
     state[0] += 2
-    set_sums(leaves, leaf, rows, shares, rows_sums)
-    set_sums(leaves, other, rows, shares, rows_sums)
-    limit_children(leaves, leaf, other, 0 if directions is None else directions[j], l2)
+    direction = np.int64(0)
+    if directions is not None:
+        direction = np.int64(directions[j])
+    limit_children(leaves, leaf, other, direction, rules.l2)
     for k in range(bounds.shape[2]):
         bounds[other, 0, k] = bounds[leaf, 0, k]
         bounds[other, 1, k] = bounds[leaf, 1, k]
     bounds[leaf, 1, j] = threshold
     bounds[other, 0, j] = threshold
-    write_line(nodes, leaves, leaf, line, 0, l2)
-    write_line(nodes, leaves, other, line, 1, l2)
+    for side in range(2):
+        write_line(nodes, leaves, leaf if side == 0 else other, line, side, rules.l2)
     small = leaf if n_left <= n_right else other
     large = other if n_left <= n_right else leaf
-    leaves[large, SLOT] = leaves[leaf, SLOT]  # the parent's table goes to the larger child
+    leaves[large]["slot"] = leaves[leaf]["slot"]  # the parent's table goes to the larger child
     return small, large
 
 
@@ -237,46 +261,39 @@ def is_splittable(leaves, leaf, max_depth, min_mass):
     """Whether a split of this leaf may be looked for; -1 is no leaf."""
     if leaf < 0:
         return False
-    return leaves[leaf, DEPTH] < max_depth and leaves[leaf, SUM_W] >= 2.0 * min_mass * SLACK
+    return leaves[leaf]["depth"] < max_depth and leaves[leaf]["w"] >= 2.0 * min_mass * SLACK
 
 
 @compiled
-def grow_boosted(
-    codes, rows_sums, values, lows, highs, offsets, widths, features, directions, n_blocks, max_leaves, max_depth,
-    min_mass, min_hessian, min_gain, l2, cutoff, best_first, state, free, leaves, splits, bounds, nodes, tables, rows,
-    shares, left_rows, left_shares, found, block, lines, totals,
-):  # fmt: skip
+def grow_boosted(bins, widths, rows_sums, features, directions, n_blocks, rules, pile, shares, left_shares, space):
     """Go on growing until there is no split left, or an array is too short; the caller then makes it longer.
 
     Parameters
     ----------
     features : list of the features to look at;  directions : (p,) monotonic constraints, or None
     n_blocks : threads to divide the features among; None: one, and no code for several is compiled
-    state : (5,) number of nodes, of leaves, length of the pile, whether the root has been searched, free slots
-    free : numbers of the free slots of `tables`;  best_first : whether the leaf with the largest gain goes first
-    splits : (n_leaves, 6) best split of each open leaf, columns as `found`
-    tables : (n_slots, p, n_bins + 1, 3) histograms of the open leaves, by slot
-    found : (2, n_features, 6), block, lines, totals : scratch space, the last three for each block
+    shares, left_shares : memberships that go with `pile.rows` and `pile.left_rows`, or None
     """
+    state, free, leaves, splits, _, nodes, rows, _ = pile
+    max_leaves, max_depth, min_mass, _, min_gain, l2, _, best_first = rules
+    tables, found, _, _, _ = space
+    root, none, one = np.int64(0), np.int64(-1), np.int64(1)  # plain numbers would be types of their own
     while True:
-        small = np.int64(0)
-        large = np.int64(-1)
-        if state[3] == 0:  # the root
+        small = root
+        large = none
+        if state[3] == 0:
             state[3] = 1
-            set_sums(leaves, 0, rows, shares, rows_sums)
-            write_line(nodes, leaves, 0, -1, 0, l2)
-            leaves[0, BEST_FEATURE] = -1
+            set_sums(leaves, root, rows, shares, rows_sums)
+            write_line(nodes, leaves, root, none, root, l2)
+            leaves[root]["feature"] = -1
         else:
             leaf = next_leaf(leaves, state[1], best_first)
             if leaf < 0 or state[1] >= max_leaves:
                 return
             too_short = state[1] == leaves.shape[0] or state[0] + 2 > nodes.shape[0] or state[4] == 0
-            if too_short or state[2] + int(leaves[leaf, SIZE]) > rows.shape[0]:
+            if too_short or state[2] + leaves[leaf]["size"] > rows.shape[0]:
                 return
-            small, large = split_leaf(
-                leaf, codes, rows_sums, values, offsets, widths, directions, l2, cutoff, state, leaves, splits, bounds,
-                nodes, rows, shares, left_rows, left_shares,
-            )  # fmt: skip
+            small, large = split_leaf(leaf, bins, widths, rows_sums, pile, shares, left_shares, directions, rules)
             if small < 0:
                 free_slot(leaves, leaf, free, state)
                 continue
@@ -289,31 +306,27 @@ def grow_boosted(
                 free_slot(leaves, large, free, state)
             continue
         state[4] -= 1
-        leaves[small, SLOT] = free[state[4]]
-        sibling = large if may_large else np.int64(-1)
+        leaves[small]["slot"] = free[state[4]]
+        sibling = large if may_large else none
         in_threads = False
         if n_blocks is not None:
-            in_threads = (leaves[small, SIZE] + 2 * tables.shape[2]) * features.shape[0] > WORTH_THREADS
+            in_threads = (leaves[small]["size"] + 2 * tables.shape[2]) * features.shape[0] > WORTH_THREADS
         if not in_threads:
             search_block(
-                np.int64(0), features.shape[0], features, codes, rows, shares, rows_sums, leaves, small, sibling,
-                tables, bounds, values, lows, highs, offsets, widths, directions, min_mass, min_hessian, l2, found,
-                block[0], lines[0], totals[0],
-            )  # fmt: skip
+                (root, one), bins, widths, rows_sums, pile, shares, small, sibling, features, directions, rules, space
+            )
         if n_blocks is not None:  # noqa: SIM102 (compiled code drops the outer branch if there is one block)
             if in_threads:
                 search_parallel(
-                    n_blocks, features, codes, rows, shares, rows_sums, leaves, small, sibling, tables, bounds,
-                    values, lows, highs, offsets, widths, directions, min_mass, min_hessian, l2, found, block, lines,
-                    totals,
-                )  # fmt: skip
+                    n_blocks, bins, widths, rows_sums, pile, shares, small, sibling, features, directions, rules, space
+                )
         if may_small:
             choose_split(leaves, small, found[0], features, l2, min_gain, splits)
         if may_large:
             choose_split(leaves, large, found[1], features, l2, min_gain, splits)
-        if leaves[small, BEST_FEATURE] < 0:
+        if leaves[small]["feature"] < 0:
             free_slot(leaves, small, free, state)
-        if large >= 0 and leaves[large, BEST_FEATURE] < 0:
+        if large >= 0 and leaves[large]["feature"] < 0:
             free_slot(leaves, large, free, state)
 
 
@@ -321,9 +334,9 @@ def grow_boosted(
 def add_leaf_values(leaves, n_leaves, rows, shares, nodes, raw, column):
     """Add to the raw scores of the training rows what the leaves they are in predict, by membership."""
     for leaf in range(n_leaves):
-        value = nodes[int(leaves[leaf, LINE]), NODE_VALUE]
-        begin = int(leaves[leaf, BEGIN])
-        for k in range(int(leaves[leaf, SIZE])):
+        value = nodes[leaves[leaf]["line"]]["value"]
+        begin = leaves[leaf]["begin"]
+        for k in range(leaves[leaf]["size"]):
             if shares is None:
                 raw[rows[begin + k], column] += value
             if shares is not None:

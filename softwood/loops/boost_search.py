@@ -6,15 +6,18 @@ of all. `softwood.loops.boost` grows trees by this search.
 
 Arguments that recur
 --------------------
-codes : (n, p) bin of every cell; the bin after a feature's last one means missing
+bins, widths : the binned features, see `softwood.loops.groups`, and half-widths of their kernels
 rows_sums : (n, 3) hessian, gradient and weight of each row
 rows, shares : the pile: rows of the nodes, one after the other, and their memberships; shares is None if no kernel has
     a width, and the code for it is then not compiled
 table : (p, n_bins + 1, 3) sums of the rows of a node by feature and bin, the last line for missing values
-values, lows, highs, offsets, widths : bins and half-widths of the features, as in `softwood.loops.grow`
-leaves : (n_leaves, 12) the open leaves, columns below;  bounds : (n_leaves, 2, p) their intervals
+leaves : (n_leaves,) the open leaves, of type `LEAF`;  bounds : (n_leaves, 2, p) their intervals
+rules : see `Rules`
+limits : lowest and highest value that a leaf may have, and the direction of the feature (1: rising, -1: falling, 0: any)
 found : (n_features, 6) best split of a node on each feature, columns below
 """
+
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -25,14 +28,59 @@ from softwood.loops.scan import SLACK, THIN, middle_of
 
 # Columns of `found`.
 GAIN, THRESHOLD, LEFT_H, LEFT_G, LEFT_W, MISSING_LEFT = range(6)
-# Columns of `leaves`: where the rows are, the line in the node table, sums, limits of the value, and the best split.
-BEGIN, SIZE, LINE, DEPTH, SUM_H, SUM_G, SUM_W, LOWEST, HIGHEST, SLOT, BEST_GAIN, BEST_FEATURE = range(12)
+# A leaf while the tree grows.
+LEAF = np.dtype(
+    [
+        ("begin", np.int64),  # where its rows are
+        ("size", np.int64),
+        ("line", np.int64),  # in the node table
+        ("depth", np.int64),
+        ("slot", np.int64),  # of its histogram
+        ("feature", np.int64),  # of its best split; -1: none
+        ("gain", np.float64),
+        ("h", np.float64),  # sums of its rows: hessian, gradient, weight
+        ("g", np.float64),
+        ("w", np.float64),
+        ("lowest", np.float64),  # limits of its value
+        ("highest", np.float64),
+    ]
+)
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
 TIE = 1e-12
 # The largest number: a threshold must be finite.
 LARGEST = np.finfo(np.float64).max
+
+
+class Rules(NamedTuple):
+    """When to stop, and how to regularise; see `softwood.density.newton.NewtonLimits`."""
+
+    max_leaves: int
+    max_depth: int
+    min_mass: float
+    min_hessian: float
+    min_gain: float
+    l2: float
+    cutoff: float
+    best_first: bool
+
+
+class SearchSpace(NamedTuple):
+    """Scratch space of the search; all but the first two for each block of features.
+
+    Attributes
+    ----------
+    tables : (n_slots, p, n_bins + 1, 3) histograms of the open leaves, by slot
+    found : (2, n_features, 6) best splits of a leaf and its sibling
+    block : (n_blocks, BLOCK, 3);  lines : (n_blocks, n_bins + 1, 4);  totals : (n_blocks, 2, 3)
+    """
+
+    tables: np.ndarray
+    found: np.ndarray
+    block: np.ndarray
+    lines: np.ndarray
+    totals: np.ndarray
 
 
 @compiled
@@ -49,8 +97,9 @@ def score(g, h, l2, lowest, highest):
 
 
 @compiled
-def split_score(left_h, left_g, h, g, l2, lowest, highest, direction):
-    """Score of both sides together; -inf if they break the direction (1: rising, -1: falling, 0: any)."""
+def split_score(left_h, left_g, h, g, l2, limits):
+    """Score of both sides together; -inf if they break the direction."""
+    lowest, highest, direction = limits
     right_h = h - left_h
     right_g = g - left_g
     if direction == 0 and lowest == -np.inf and highest == np.inf:
@@ -93,14 +142,12 @@ def subtract_histogram(table, part, j):
 
 
 @compiled
-def scan_crisp(
-    table, j, values, lows, highs, offset, n_bins, start, total, min_mass, min_hessian, l2, lowest, highest, direction,
-    out, line,
-):  # fmt: skip
+def scan_crisp(table, j, lows, highs, offset, n_bins, start, total, rules, limits, out, line):
     """Best threshold between bins, better than what is in line `line` of `out`; start : left sums to begin with.
 
     total : sums of the node;  start : (3,) sums of the missing values if they go left, else 0
     """
+    min_mass, min_hessian, l2 = rules.min_mass, rules.min_hessian, rules.l2
     empty = EMPTY * total[2]
     least = min_mass * SLACK
     left_h = start[0]
@@ -112,7 +159,7 @@ def scan_crisp(
             continue
         enough = left_w >= least and total[2] - left_w >= least
         if before >= 0 and enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
-            s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
+            s = split_score(left_h, left_g, total[0], total[1], l2, limits)
             if s - TIE * abs(s) > out[line, 0]:
                 out[line, 0] = s
                 out[line, 1] = middle_of(highs[offset + before], lows[offset + c])
@@ -126,11 +173,16 @@ def scan_crisp(
 
 
 @compiled
-def scan_boxes(
-    table, j, values, offset, n_bins, lo, hi, width, start, total, min_mass, min_hessian, l2, lowest, highest,
-    direction, lines, out, line,
-):  # fmt: skip
-    """As `scan_crisp`, where the mass of every bin is spread by a box: sums are linear between its edges."""
+def scan_boxes(table, j, values, span, interval, width, sums, rules, limits, lines, out, line):
+    """As `scan_crisp`, where the mass of every bin is spread by a box: sums are linear between its edges.
+
+    span : where the bins of the feature begin, and their number
+    sums : those of the node, and those to begin with, as `total` and `start` of `scan_crisp`
+    """
+    offset, n_bins = span
+    lo, hi = interval
+    total, start = sums
+    min_mass, min_hessian, l2 = rules.min_mass, rules.min_hessian, rules.l2
     empty = EMPTY * total[2]
     n = 0
     for c in range(n_bins):
@@ -162,7 +214,7 @@ def scan_boxes(
         has_values = ended > 0 or t > lines[0, 0]  # missing values alone are not for this scan
         enough = has_values and left_w >= least and total[2] - left_w >= least
         if enough and t > lo and t < hi and left_h >= min_hessian and total[0] - left_h >= min_hessian:
-            s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
+            s = split_score(left_h, left_g, total[0], total[1], l2, limits)
             if s - TIE * abs(s) > out[line, 0]:
                 out[line, 0] = s
                 out[line, 1] = middle_of(t, t_next) if begun == ended else t
@@ -192,20 +244,18 @@ def scan_boxes(
 
 
 @compiled
-def scan_missing(
-    table, j, n_bins, above, total, min_mass, min_hessian, l2, lowest, highest, direction, out, line
-):  # fmt: skip
+def scan_missing(table, j, n_bins, above, total, rules, limits, out, line):
     """As `scan_crisp`, of one split: all values to the left, missing ones to the right.
 
     above : a threshold that no value of the node is above
     """
-    least = min_mass * SLACK
+    min_hessian, least = rules.min_hessian, rules.min_mass * SLACK
     left_h = total[0] - table[j, n_bins, 0]
     left_g = total[1] - table[j, n_bins, 1]
     left_w = total[2] - table[j, n_bins, 2]
     enough = left_w > EMPTY * total[2] and left_w >= least and total[2] - left_w >= least
     if enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
-        s = split_score(left_h, left_g, total[0], total[1], l2, lowest, highest, direction)
+        s = split_score(left_h, left_g, total[0], total[1], rules.l2, limits)
         if s - TIE * abs(s) > out[line, 0]:
             out[line, 0] = s
             out[line, 1] = above
@@ -215,14 +265,18 @@ def scan_missing(
 
 
 @compiled
-def search_feature(
-    table, j, values, lows, highs, offsets, widths, interval, total, min_mass, min_hessian, l2, lowest, highest,
-    direction, lines, start, out, line,
-):  # fmt: skip
+def search_feature(table, j, bins, widths, bounds, totals, rules, limits, lines, out, line):
     """Best split on one feature, in line `line` of `out`; missing values go to the side where they do better, or alone.
 
     Without missing values, those of later points will go to the side with the larger weight.
+
+    Parameters
+    ----------
+    bounds : (2, p) the leaf's interval on each feature
+    totals : (2, 3) sums of the leaf, and scratch space
     """
+    values, lows, highs, offsets = bins.values, bins.lows, bins.highs, bins.offsets
+    total, start = totals[0], totals[1]
     n_bins = offsets[j + 1] - offsets[j]
     out[line, GAIN] = -np.inf
     has_missing = table[j, n_bins, 2] > EMPTY * total[2]
@@ -232,14 +286,11 @@ def search_feature(
         before = out[line, GAIN]
         if widths[j] > 0.0:
             scan_boxes(
-                table, j, values, offsets[j], n_bins, interval[0, j], interval[1, j], widths[j], start, total,
-                min_mass, min_hessian, l2, lowest, highest, direction, lines, out, line,
+                table, j, values, (offsets[j], n_bins), (bounds[0, j], bounds[1, j]), widths[j], (total, start), rules,
+                limits, lines, out, line,
             )  # fmt: skip
         else:
-            scan_crisp(
-                table, j, values, lows, highs, offsets[j], n_bins, start, total, min_mass, min_hessian, l2, lowest,
-                highest, direction, out, line,
-            )  # fmt: skip
+            scan_crisp(table, j, lows, highs, offsets[j], n_bins, start, total, rules, limits, out, line)
         if out[line, GAIN] > before:
             out[line, MISSING_LEFT] = side
     if not has_missing:
@@ -248,65 +299,65 @@ def search_feature(
         # Known values go left, those of later points that are a little larger too.
         first = offsets[j]
         last = offsets[j + 1] - 1
-        above = min(highs[last] + (highs[last] - lows[first]) + widths[j], interval[1, j], LARGEST)
+        above = min(highs[last] + (highs[last] - lows[first]) + widths[j], bounds[1, j], LARGEST)
         before = out[line, GAIN]
-        scan_missing(
-            table, j, n_bins, above, total, min_mass, min_hessian, l2, lowest, highest, direction, out, line,
-        )  # fmt: skip
+        scan_missing(table, j, n_bins, above, total, rules, limits, out, line)
         if out[line, GAIN] > before:
             out[line, MISSING_LEFT] = 0.0
 
 
 @compiled
 def search_block(
-    f0, f1, features, codes, rows, shares, rows_sums, leaves, small, large, tables, bounds, values, lows, highs,
-    offsets, widths, directions, min_mass, min_hessian, l2, found, block, lines, totals,
+    part, bins, widths, rows_sums, pile, shares, small, large, features, directions, rules, space
 ):  # fmt: skip
-    """Histograms and best splits on the features `f0` to `f1` of the list, for a leaf and its sibling.
+    """Histograms and best splits on a part of the features, for a leaf and its sibling.
 
     The leaf `small` is added up row by row; `large`, if it is not -1, has its parent's table, from which that of
-    `small` is taken. found : (2, n_features, 6); block, lines, totals : scratch space of this block
+    `small` is taken. part : number of the part, and of all parts
     """
-    slot = int(leaves[small, SLOT])
+    b, n_blocks = part
+    leaves, rows, bounds = pile.leaves, pile.rows, pile.bounds
+    tables, found = space.tables, space.found
+    lines, totals = space.lines[b], space.totals[b]
+    f0 = features.shape[0] * b // n_blocks
+    f1 = features.shape[0] * (b + 1) // n_blocks
+    slot = leaves[small]["slot"]
     for f in range(f0, f1):
         j = features[f]
         for c in range(tables.shape[2]):
             for o in range(3):
                 tables[slot, j, c, o] = 0.0
     add_histograms(
-        codes, rows, int(leaves[small, BEGIN]), int(leaves[small, SIZE]), shares, rows_sums, features, f0, f1,
-        tables[slot], block,
+        bins.codes, rows, leaves[small]["begin"], leaves[small]["size"], shares, rows_sums, features, f0, f1,
+        tables[slot], space.block[b],
     )  # fmt: skip
     for side in range(2):
         leaf = small if side == 0 else large
         if leaf < 0:
             break
-        for o in range(3):
-            totals[0, o] = leaves[leaf, SUM_H + o]
-        own = int(leaves[leaf, SLOT])
+        totals[0, 0] = leaves[leaf]["h"]
+        totals[0, 1] = leaves[leaf]["g"]
+        totals[0, 2] = leaves[leaf]["w"]
+        own = leaves[leaf]["slot"]
         for f in range(f0, f1):
             j = features[f]
             if side == 1:
                 subtract_histogram(tables[own], tables[slot], j)
-            direction = 0 if directions is None else directions[j]
-            search_feature(
-                tables[own], j, values, lows, highs, offsets, widths, bounds[leaf], totals[0], min_mass, min_hessian,
-                l2, leaves[leaf, LOWEST], leaves[leaf, HIGHEST], direction, lines, totals[1], found[side], f,
-            )  # fmt: skip
+            direction = np.int64(0)
+            if directions is not None:
+                direction = np.int64(directions[j])
+            limits = leaves[leaf]["lowest"], leaves[leaf]["highest"], direction
+            search_feature(tables[own], j, bins, widths, bounds[leaf], totals, rules, limits, lines, found[side], f)
 
 
 def _search_parallel(
-    n_blocks, features, codes, rows, shares, rows_sums, leaves, small, large, tables, bounds, values, lows, highs,
-    offsets, widths, directions, min_mass, min_hessian, l2, found, block, lines, totals,
+    n_blocks, bins, widths, rows_sums, pile, shares, small, large, features, directions, rules, space
 ):  # fmt: skip
     """`search_block` for all features, a block of them for each thread."""
-    p = features.shape[0]
     for b in numba.prange(n_blocks):
         search_block(
-            p * b // n_blocks, p * (b + 1) // n_blocks, features, codes, rows, shares, rows_sums, leaves, small, large,
-            tables, bounds, values, lows, highs, offsets, widths, directions, min_mass, min_hessian, l2, found,
-            block[b], lines[b], totals[b],
-        )  # fmt: skip
+            (b, n_blocks), bins, widths, rows_sums, pile, shares, small, large, features, directions, rules, space
+        )
 
 
 search_parallel = compiled(_search_parallel, parallel=True)
@@ -315,17 +366,15 @@ search_parallel = compiled(_search_parallel, parallel=True)
 @compiled
 def choose_split(leaves, leaf, found, features, l2, min_gain, splits):
     """Enter the best split of a leaf over its features, the first of equals; a gain of 0 or less is none."""
-    leaves[leaf, BEST_FEATURE] = -1
-    leaves[leaf, BEST_GAIN] = -np.inf
-    base = score(
-        leaves[leaf, SUM_G], leaves[leaf, SUM_H], l2, leaves[leaf, LOWEST], leaves[leaf, HIGHEST]
-    )  # fmt: skip
+    leaves[leaf]["feature"] = -1
+    leaves[leaf]["gain"] = -np.inf
+    base = score(leaves[leaf]["g"], leaves[leaf]["h"], l2, leaves[leaf]["lowest"], leaves[leaf]["highest"])
     best = -np.inf
     for f in range(features.shape[0]):
         s = found[f, GAIN]
         if s - base > min_gain + TIE * abs(base) and s - TIE * abs(s) > best:
             best = s
-            leaves[leaf, BEST_GAIN] = s - base
-            leaves[leaf, BEST_FEATURE] = features[f]
+            leaves[leaf]["gain"] = s - base
+            leaves[leaf]["feature"] = features[f]
             for c in range(found.shape[1]):
                 splits[leaf, c] = found[f, c]

@@ -12,18 +12,15 @@ PATIENCE = 10.0
 
 
 @compiled
-def support_of(bins, kernels, feature, node, width, interval, node_codes):
+def support_of(codes, values, offset, n_bins, kernels, feature, node, width, interval, node_codes):
     """Part of the axis that holds mass of the node's points, and their codes copied to `node_codes`.
 
     Returns
     -------
     its two ends, and whether a value is missing; the second is not above the first if there is nothing to divide
     """
-    codes, values = bins.codes, bins.values
     rows, begin, m = node.rows, node.begin, node.size
     lo, hi = interval
-    offset = bins.offsets[feature]
-    n_bins = bins.offsets[feature + 1] - offset
     for k in range(m):
         node_codes[k] = codes[rows[begin + k], feature]
     low = node_codes[0]
@@ -85,13 +82,13 @@ def settle_crisp(threshold, values, lows, highs, offset, n_bins):
 
 
 @compiled(reassociate=True)
-def left_sums_of_boxes(bins, feature, points, labels, m, threshold, width, interval, node_codes, table, left):
+def left_sums_of_boxes(
+    values, offset, n_bins, points, labels, m, threshold, width, interval, node_codes, table, left
+):  # fmt: skip
     """Add up the left parts of the points, in `left` (1 + q,), for boxes of one width and values that are all known.
 
     With many points the shares of the bins are computed first, in `table` (n_bins + 1,), and looked up.
     """
-    values, offset = bins.values, bins.offsets[feature]
-    n_bins = bins.offsets[feature + 1] - offset
     lo, hi = interval
     for o in range(left.shape[0]):
         left[o] = 0.0
@@ -190,7 +187,7 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
     totals : (>= q,) sums of targets of the node, or the masses of its labels
     random, work : scratch space; the latter is (>= 1 + q,)
     """
-    values, lows, highs, offsets = bins.values, bins.lows, bins.highs, bins.offsets
+    codes, values, lows, highs, offsets, _ = bins
     m, points, order, n_draw = node.size, node.points, node.order, node.n_draw
     total, base, min_mass, tie, n_outputs = goal
     node_codes, table, shares = random
@@ -208,7 +205,9 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
         j = order[f]
         n_bins = offsets[j + 1] - offsets[j]
         interval = intervals[0, j], intervals[1, j]
-        start, stop, has_missing = support_of(bins, kernels, j, node, widths[j], interval, node_codes)
+        start, stop, has_missing = support_of(
+            codes, values, offsets[j], n_bins, kernels, j, node, widths[j], interval, node_codes
+        )
         if not stop > start:
             continue
         n_tried += 1
@@ -228,7 +227,9 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
                 share_missing(points, m, shares)
             left_sums(points, labels, m, shares, work)
         else:
-            left_sums_of_boxes(bins, j, points, labels, m, threshold, widths[j], interval, node_codes, table, work)
+            left_sums_of_boxes(
+                values, offsets[j], n_bins, points, labels, m, threshold, widths[j], interval, node_codes, table, work
+            )
         left_mass = work[0]
         if left_mass < least or total - left_mass < least:
             continue
