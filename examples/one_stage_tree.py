@@ -16,6 +16,6 @@ print(f"one-stage tree: {model.score(X_test, y_test):.3f} with {model.get_n_leav
 print(f"CART of the same depth: {cart.score(X_test, y_test):.3f} with {cart.get_n_leaves()} leaves")
 print(f"ten bagged one-stage trees: {forest.score(X_test, y_test):.3f}")
 
-# A complete tree of depth 6 has 63 splits. A row of the table for each pass.
+# A complete tree of depth 6 has 64 leaves. The history has a line for each pass.
 for line in model.history_[::10]:
-    print(f"pass {line['epoch']}: validation loss {line['validation_loss']:.3f}, {line['n_splits']} splits")
+    print(f"pass {line['iteration']}: validation loss {line['validation_loss']:.3f}, {line['n_leaves']} leaves")

@@ -15,8 +15,8 @@ print(f"soft tree, {model.tree_.n_nodes} nodes: {model.score(X_test, y_test):.3f
 print(f"CART, {cart.tree_.node_count} nodes: {cart.score(X_test, y_test):.3f}")
 
 # With a penalty on the weights most of them are 0, and the gates can be read.
-sparse = SoftTreeClassifier(l1=0.01, random_state=0).fit(X, y)
-print(f"with l1=0.01: {sparse.score(X_test, y_test):.3f}")
+sparse = SoftTreeClassifier(l1_regularization=0.01, random_state=0).fit(X, y)
+print(f"with l1_regularization=0.01: {sparse.score(X_test, y_test):.3f}")
 print(export_text(sparse))
 
 # Every row on one path only: what does it cost?

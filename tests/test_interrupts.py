@@ -9,6 +9,7 @@ import pytest
 from softwood import KernelForestClassifier, KernelTreeClassifier
 from softwood.density import growing
 from softwood.interrupts import Stopped, interruptible, new_stop
+from tests.callbacks import Recorder
 from tests.every_estimator import table
 
 
@@ -94,8 +95,8 @@ def test_an_interrupted_forest_keeps_its_trees_and_leaves_no_thread_at_work(n_jo
     X = np.column_stack([X] * 5)
     monkeypatch.setattr(growing, "_LONG", 1)
     begun = threading.Event()
-    model = KernelForestClassifier(500, bandwidth=0.2, kernel=kernel, n_jobs=n_jobs, verbose=1, random_state=0)
-    monkeypatch.setattr(model, "_progress", lambda n_before: lambda n_new: n_new >= 4 and begun.set())
+    model = KernelForestClassifier(500, bandwidth=0.2, kernel=kernel, n_jobs=n_jobs, random_state=0)
+    model.set_callbacks(Recorder(4, then=begun.set))
     thread = interrupt_when(begun)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -8,7 +8,7 @@ from sklearn.base import is_classifier
 from sklearn.callback import ScoringMonitor
 
 import softwood
-from tests.gradient.callbacks import Recorder, Snapshots
+from tests.callbacks import Recorder, Snapshots, interrupt
 from tests.gradient.soft_trees import assert_same_tree
 from tests.gradient.staged_trees import problem
 
@@ -167,7 +167,7 @@ def test_nothing_is_learned_before_the_fit(name):
 def test_an_interrupted_discriminant_tree_keeps_its_splits():
     name = "LinearDiscriminantTreeClassifier"
     X, y = table(name)
-    model = quick(name, Recorder(3, error=KeyboardInterrupt), prune=False)
+    model = quick(name, Recorder(3, then=interrupt), prune=False)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert_same_model(model, quick(name, Recorder(3), prune=False).fit(X, y))

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softwood import SoftTreeClassifier, SoftTreeRegressor, export_text
 from softwood.gradient import growing, refining
-from tests.gradient.callbacks import Recorder
+from tests.callbacks import Recorder, interrupt
 from tests.gradient.soft_trees import BOTH, answer, assert_same_tree, lines_of, problem, refine_losses, small
 
 both = pytest.mark.parametrize("model_class", BOTH)
@@ -328,7 +328,7 @@ def interrupted(model, X, y):
 def test_an_interrupt_leaves_the_splits_kept_so_far(model_class, after):
     X, y = problem(model_class)
     model = small(model_class)
-    model.set_callbacks(Recorder(after, error=KeyboardInterrupt))
+    model.set_callbacks(Recorder(after, then=interrupt))
     interrupted(model, X, y)
     assert len(lines_of(model, "grow")) == after
     assert model.get_n_leaves() == model.history_[-1]["n_leaves"]

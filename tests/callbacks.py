@@ -4,11 +4,11 @@
 class Recorder:
     """Remember the steps as (stage, unit, number).
 
-    After `stop_after` steps of `stage`, or of any stage, it asks to stop; or it raises `error`.
+    After `stop_after` steps of `stage`, or of any stage, it asks to stop; or it calls `then` instead.
     """
 
-    def __init__(self, stop_after=None, *, stage=None, error=None):
-        self.stop_after, self.stage, self.error = stop_after, stage, error
+    def __init__(self, stop_after=None, *, stage=None, then=None):
+        self.stop_after, self.stage, self.then = stop_after, stage, then
         self.steps, self.stages = [], []
         self.n_begun = self.n_ended = 0
 
@@ -30,9 +30,7 @@ class Recorder:
             return False
         self.steps.append((context.parent.task_name, context.task_name, context.task_id))
         n = sum(self.stage in (None, stage) for stage, _, _ in self.steps)
-        if n == self.stop_after and self.error is not None:
-            raise self.error
-        return n == self.stop_after
+        return n == self.stop_after and (self.then is None or bool(self.then()))
 
 
 class Snapshots(Recorder):
@@ -46,3 +44,8 @@ class Snapshots(Recorder):
         if context.max_subtasks == 0:
             self.models.append(fitted_estimator)
         return super().on_fit_task_end(estimator, context)
+
+
+def interrupt():
+    """As the user does."""
+    raise KeyboardInterrupt
