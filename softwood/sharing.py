@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
+    from softwood.loops.predict import Items
     from softwood.tree import NodeArrays, SoftTree
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
@@ -82,13 +83,14 @@ def add_raw(
         add_crisp_trees(rows, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.value, part)
 
     def kernel(rows: np.ndarray, part: np.ndarray) -> None:
-        from softwood.loops.predict import add_kernel_trees
+        from softwood.loops.predict import KernelTrees, add_kernel_trees
 
-        scratch = kernel_scratch(int(np.diff(offsets)[trees].max()))
-        add_kernel_trees(
-            rows, trees, offsets, output, _BATCH, nodes._tests, nodes._ends, nodes.threshold, nodes.width,
-            nodes.kernel, nodes.shapes.edges, nodes.shapes.cdfs, nodes.cutoff, *scratch, nodes.value, part,
+        arrays = KernelTrees(
+            nodes._tests, nodes._ends, nodes.threshold, nodes.width, nodes.kernel, nodes.shapes.edges,
+            nodes.shapes.cdfs, float(nodes.cutoff),
         )  # fmt: skip
+        scratch = kernel_scratch(int(np.diff(offsets)[trees].max()))
+        add_kernel_trees(rows, trees, offsets, output, _BATCH, arrays, scratch, nodes.value, part)
 
     if widths is not None or nodes.weights is not None:
         walk(X, out)
@@ -165,10 +167,12 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     return X, tree, None if nodes.weights is None else nodes.weights[part], widths, scratch
 
 
-def kernel_scratch(n_nodes: int) -> tuple[np.ndarray, ...]:
+def kernel_scratch(n_nodes: int) -> Items:
     """Scratch space of `softwood.loops.predict.add_kernel_trees` for trees of up to `n_nodes` nodes."""
+    from softwood.loops.predict import Items
+
     capacity = max(2 * n_nodes, 64 * _BATCH)  # one row has room in any case
-    return (
+    return Items(
         np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
         np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),
     )  # fmt: skip

@@ -13,7 +13,7 @@ rows, shares : the pile: rows of the nodes, one after the other, and their membe
 table : (p, n_bins + 1, 3) sums of the rows of a node by feature and bin, the last line for missing values
 leaves : (n_leaves,) the open leaves, of type `LEAF`;  bounds : (n_leaves, 2, p) their intervals
 rules : see `Rules`
-limits : lowest and highest value that a leaf may have, and the direction of the feature (1: rising, -1: falling, 0: any)
+limits : lowest and highest value of a leaf, and the direction of the feature (1: rising, -1: falling, 0: any)
 found : (n_features, 6) best split of a node on each feature, columns below
 """
 

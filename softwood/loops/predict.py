@@ -5,6 +5,8 @@ point goes cannot be predicted, and a wrong guess of the processor costs more th
 `softwood.loops.walk` has the loops for everything else.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from softwood.loops._compile import compiled
@@ -12,6 +14,45 @@ from softwood.loops.kernel import kernel_cdf
 
 STEPS = 4  # that an item makes before it is looked at
 LANES = 8  # rows that go down together: the processor waits for memory once for all of them
+
+
+class KernelTrees(NamedTuple):
+    """Trees of kernel gates, their nodes numbered through.
+
+    Attributes
+    ----------
+    tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
+    ends : (n_nodes, 2) values up to which a point goes left as a whole, and from which on right; -inf and inf at leaves
+    thresholds, widths, kernels : (n_nodes,);  edges, cdfs : the tables of the kernel shapes
+    """
+
+    tests: np.ndarray
+    ends: np.ndarray
+    thresholds: np.ndarray
+    widths: np.ndarray
+    kernels: np.ndarray
+    edges: np.ndarray
+    cdfs: np.ndarray
+    cutoff: float
+
+
+class Items(NamedTuple):
+    """Scratch space for parts of rows on their way down.
+
+    Attributes
+    ----------
+    items : (capacity, 3) node, row, and last link of each item;  shares : (capacity,)
+    links : (2 * capacity, 2) a fork that an item has passed, as its feature and the link before it
+    link_ends : (2 * capacity, 2) the distribution values between which the item's part of the kernel lies since then
+    active, events : (capacity,) items that are on their way, or at a gate that may divide them
+    """
+
+    items: np.ndarray
+    shares: np.ndarray
+    links: np.ndarray
+    link_ends: np.ndarray
+    active: np.ndarray
+    events: np.ndarray
 
 
 @compiled
@@ -82,10 +123,7 @@ def _add_link(links, link_ends, at, feature, before, lower, upper):
 
 
 @compiled
-def share_out(
-    points, begin, end, root, tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items, shares, links,
-    link_ends, active, events,
-):  # fmt: skip
+def share_out(points, begin, end, root, trees, scratch):
     """Share out the rows `begin` to `end` at once among the leaves of a tree of kernel gates.
 
     An item is a part of a row on its way down. In each round every item makes a step, without branches; those that
@@ -93,19 +131,14 @@ def share_out(
 
     Parameters
     ----------
-    tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
-    ends : (n_nodes, 2) values up to which a point goes left as a whole, and from which on right; -inf and inf at leaves
-    thresholds, widths, kernels : (n_nodes,)
-    root : node to start from
-    items : (capacity, 3) node, row, and last link of each item;  shares : (capacity,)
-    links : (2 * capacity, 2) scratch space: a fork that an item has passed, as its feature and the link before it
-    link_ends : (2 * capacity, 2) the distribution values between which the item's part of the kernel lies since then
-    active, events : (capacity,) scratch space
+    root : node to start from;  trees : `KernelTrees`;  scratch : `Items`
 
     Returns
     -------
     number of items, now at their leaves; -1 if the scratch space was not enough, and fewer rows must be taken
     """
+    tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff = trees
+    items, shares, links, link_ends, active, events = scratch
     none = np.uint32(0xFFFFFFFF)
     only_box = edges.shape[0] == 1
     n_items = np.uint64(end - begin)
@@ -174,29 +207,24 @@ def share_out(
 
 
 @compiled
-def add_kernel_trees(
-    points, trees, offsets, output, batch, tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items,
-    shares, links, link_ends, active, events, value, out,
-):  # fmt: skip
+def add_kernel_trees(points, numbers, offsets, output, batch, trees, scratch, value, out):
     """Add shares of leaves times their values, for trees of kernel gates one after the other.
 
     Parameters
     ----------
-    trees : numbers of the trees to add;  offsets : (n_trees + 1,) root of each
+    numbers : of the trees to add;  offsets : (n_trees + 1,) root of each
     output : (n_trees,) first column of `out` that a tree's values go to
     batch : rows to begin with at once; fewer where the scratch space is too small
-    The others are as in `share_out`; nodes are numbered through all trees.
+    trees : `KernelTrees`;  scratch : `Items`
     """
-    for t in trees:
+    items, shares = scratch.items, scratch.shares
+    for t in numbers:
         first = output[t]
         size = np.int64(batch)
         begin = np.int64(0)
         while begin < points.shape[0]:
             end = min(begin + size, points.shape[0])
-            n = share_out(
-                points, begin, end, offsets[t], tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff, items,
-                shares, links, link_ends, active, events,
-            )  # fmt: skip
+            n = share_out(points, begin, end, offsets[t], trees, scratch)
             if n < 0:
                 size = max(size >> 1, np.int64(1))
                 continue
@@ -209,11 +237,11 @@ def add_kernel_trees(
 
 
 @compiled
-def add_crisp_trees(points, trees, offsets, output, tests, thresholds, value, out):
+def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, value, out):
     """Add the values of the leaves that each row reaches, for trees of crisp tests; arguments as above."""
     n = points.shape[0]
     node = np.empty(LANES, np.uint32)
-    for t in trees:
+    for t in numbers:
         first = output[t]
         for begin in range(0, n, LANES):
             lanes = np.uint64(min(LANES, n - begin))

@@ -61,44 +61,6 @@ class Scratch(NamedTuple):
 
 
 @compiled
-def node_share(
-    points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges, cdfs,
-    cells, bounds,
-):  # fmt: skip
-    """Share of row `i` that goes left at `node`, and for kernel gates the mass at or below the threshold (else nan)."""
-    j = feature[node]
-    if gate[node] == KERNEL:
-        x = points[i, j]
-        if np.isnan(x):
-            return missing_left[node], np.nan
-        h = width[node]
-        if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
-            if not np.isnan(cells[i, j]):
-                h = cells[i, j]
-        shape = kernel[node]
-        mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
-        if mass >= bounds[1, j]:
-            return 1.0, mass
-        if mass <= bounds[0, j]:
-            return 0.0, mass
-        return (mass - bounds[0, j]) / (bounds[1, j] - bounds[0, j]), mass
-    if weights is not None:
-        z = bias[node]
-        for k in range(points.shape[1]):
-            if weights[node, k] != 0.0:
-                z += weights[node, k] * points[i, k]
-        passes = False
-        if gate[node] == BLEND:
-            x = points[i, j]
-            z = np.nan if np.isnan(x) else z
-            passes = x <= threshold[node]
-        if np.isnan(z):
-            return missing_left[node], np.nan
-        return oblique_share(gate[node], z, width[node], blend[node], passes), np.nan
-    return np.nan, np.nan
-
-
-@compiled
 def visit(points, i, tree, weights, cells, scratch):
     """List the nodes that row `i` reaches, parents before children, with its share in each.
 
@@ -110,17 +72,39 @@ def visit(points, i, tree, weights, cells, scratch):
     bounds, frames, frame_nodes, nodes, shares = scratch
     n = 0
     height = 0
-    node = np.int64(0)  # a plain 0 would be a type of its own, and compile `node_share` again
+    node = np.int64(0)
     share = 1.0
     while True:
         nodes[n] = node
         shares[n] = share
         n += 1
         if left[node] >= 0:
-            part, mass = node_share(
-                points, i, node, gate, feature, threshold, missing_left, width, blend, bias, weights, kernel, edges,
-                cdfs, cells, bounds,
-            )  # fmt: skip
+            # The share that goes left, and for kernel gates the mass at or below the threshold.
+            j = feature[node]
+            part = missing_left[node]
+            mass = np.nan
+            if gate[node] == KERNEL:
+                x = points[i, j]
+                if not np.isnan(x):
+                    h = width[node]
+                    if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
+                        if not np.isnan(cells[i, j]):
+                            h = cells[i, j]
+                    shape = kernel[node]
+                    mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
+                    lower, upper = bounds[0, j], bounds[1, j]
+                    part = 1.0 if mass >= upper else 0.0 if mass <= lower else (mass - lower) / (upper - lower)
+            elif weights is not None:
+                z = bias[node]
+                for k in range(points.shape[1]):
+                    if weights[node, k] != 0.0:
+                        z += weights[node, k] * points[i, k]
+                passes = False
+                if gate[node] == BLEND:
+                    z = np.nan if np.isnan(points[i, j]) else z
+                    passes = points[i, j] <= threshold[node]
+                if not np.isnan(z):
+                    part = oblique_share(gate[node], z, width[node], blend[node], passes)
             if part >= 1.0:
                 node = left[node]
                 continue
@@ -130,7 +114,6 @@ def visit(points, i, tree, weights, cells, scratch):
             share_left = share * part
             share_right = share - share_left
             # A fork: remember what to do later. Bounds change on kernel gates only, which have a mass.
-            j = feature[node]
             soft = not np.isnan(mass)
             goes_left = share_left >= cutoff
             is_whole = not goes_left or share_right < cutoff
