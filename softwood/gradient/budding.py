@@ -142,44 +142,51 @@ class _BuddingTree(ValidatedTree):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
-    """Budding tree for classes: a soft tree whose nodes may be partly leaves.
+    """Budding tree for classification: a soft tree whose nodes can be partly leaves.
 
-    The response of a node is ``(1 - b) v + b (g left + (1 - g) right)`` with a bud ``b`` in [0, 1] that is trained with
-    all else on the training rows, at a price. A node whose bud leaves 0 gets children. All paths are visited when
-    predicting. Inputs are standardised inside; a missing value counts as the column's mean.
+    The response of a node is ``(1 - b) v + b (g left + (1 - g) right)``, with a value ``v``, a sigmoid gate ``g`` and a
+    bud ``b`` in [0, 1]. Buds are trained on the training rows together with gates and values, and have a cost. A node
+    gets children when its bud becomes positive. Prediction visits all paths. Inputs are standardised internally. A
+    missing value counts as the mean of its column.
 
     Parameters
     ----------
     max_depth : int, default=6
     learning_rate : float, default=0.01
-        Of Adam, for gates and values.
+        Learning rate of Adam for gates and values.
     bud_learning_rate : float, default=0.5
-        Step of the buds.
+        Learning rate of the buds.
     split_cost : float, default=0.001
-        Price of a bud, in loss.
+        Cost of a bud, added to the loss.
     batch_size : int, default=32
     max_iter : int, default=200
+        Maximum number of passes over the rows.
     n_iter_no_change : int, default=15
-        Passes without a smaller validation loss that end the training.
+        Training ends after this many passes without a smaller validation loss.
     validation_fraction : float, default=0.25
-        Part of the rows that says when to stop, unless `fit` is given rows for it.
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories.
+        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes.
     random_state : int or RandomState, default=None
-        Validation part, first gates, order of rows.
+        Determines the validation rows, the initial gates and the order of the rows.
     verbose : int, default=0
+        1 prints progress about once a second, 2 after every pass.
 
     Attributes
     ----------
     tree_ : SoftTree
-        The finished tree. A node that is partly a leaf is there as a gate without weights above its gate.
+        The fitted tree. A node that is partly a leaf appears as two gates, the upper one without weights.
     history_ : list of dicts
-        For each pass: losses of training and validation rows, number of splits.
+        A line for each pass: ``stage`` ("fit"), ``iteration``, ``train_loss``, ``validation_loss`` and ``n_leaves``,
+        where a node that is partly a leaf counts as split. Iteration 0 is the initial tree.
+    n_iter_ : int
+        Number of passes.
     columns_ : Columns
+        How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
     """
@@ -187,7 +194,7 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BuddingTreeRegressor(RegressorBase, _BuddingTree):
-    """Budding tree for real targets, with the squared error; the target may be a matrix.
+    """Budding tree for regression, with the squared error; `y` may have several columns.
 
     Parameters are those of `BuddingTreeClassifier` without `class_weight`. Attributes are the same, with ``n_outputs_``
     in place of ``classes_``.

@@ -55,33 +55,43 @@ class _Node:
 class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     """Linear discriminant tree: crisp oblique splits, pruned after growth.
 
-    The classes at a node are divided in two groups, and Fisher's linear discriminant separates these: ``w @ x + b > 0``
-    goes left. With more than two classes the groups begin with the two classes whose means are farthest apart; then
-    single classes change sides as long as that makes the split purer. After growth a subtree is cut where a leaf
-    makes no more errors on validation rows. Missing values and categories are as in `SoftTreeClassifier`.
+    The classes at a node are divided into two groups, and Fisher's linear discriminant separates the groups: rows with
+    ``w @ x + b > 0`` go left. With more than two classes, the groups are built around the two classes whose means are
+    farthest apart; then single classes are moved to the other group as long as this makes the split purer. After
+    growth, a subtree is replaced by a leaf if that makes no more errors on the validation rows. Missing values and
+    categories are treated as in `SoftTreeClassifier`.
 
     Parameters
     ----------
     validation_fraction : float, default=0.25
-        Part of the rows for pruning, unless `fit` is given rows for it.
+        Fraction of the rows set aside for pruning, unless validation rows are passed to `fit`.
     prune : bool, default=True
+        Whether to prune.
     max_depth : int, default=None
     min_mass : float, default=1.0
         Smallest mass of a leaf, in rows of average weight.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories.
+        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes.
     random_state : int or RandomState, default=None
-        Validation part.
+        Determines the validation rows.
+    verbose : int, default=0
+        1 prints progress about once a second, 2 after every node.
 
     Attributes
     ----------
     tree_ : SoftTree
-        The finished tree; its values are class probabilities.
+        The fitted tree; its values are class probabilities.
+    history_ : list of dicts
+        A line for each node that was tried: ``stage`` ("fit"), ``iteration``, ``depth``, whether its split was
+        ``kept``, and ``n_leaves`` of the tree before pruning.
+    n_iter_ : int
+        Number of nodes that were tried.
     columns_ : Columns
+        How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
 

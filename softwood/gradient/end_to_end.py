@@ -147,45 +147,53 @@ def _dividing(bottom: np.ndarray, n_gates: int) -> np.ndarray:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
-    """End-to-end tree for classes: trained as a probabilistic tree, read as a crisp one.
+    """End-to-end tree for classification: trained as a probabilistic tree, used as a crisp one.
 
-    Expectation: to what part each row belongs to each leaf, given its class. Maximisation: class shares of leaves in
-    closed form, gates by gradient. The tree grows level by level, the gates of a new level first alone; then all gates
-    are trained together while they get steeper, and the pass is kept whose crisp tree is best on validation rows.
-    Inputs are standardised inside; a missing value counts as the column's mean.
+    Training alternates two steps. Expectation: the probability of each leaf, given a row and its class. Maximisation:
+    the class probabilities of the leaves in closed form, and the gates by gradient steps. The tree grows level by
+    level, and at first only the gates of the new level are trained. Then all gates are trained together while they
+    become steeper, and the pass whose crisp tree has the smallest validation loss is kept. Inputs are standardised
+    internally. A missing value counts as the mean of its column.
 
     Parameters
     ----------
     max_depth : int, default=6
     learning_rate : float, default=0.01
-        Of Adam, for the gates.
+        Learning rate of Adam for the gates.
     level_max_iter : int, default=10
-        Passes for each new level.
+        Number of passes for each new level.
     max_iter : int, default=60
-        Passes of all gates together.
+        Maximum number of passes over all gates together.
     steepness : float, default=20.0
-        Factor of the gates in the last of these passes; it is 1 in the first.
+        Factor that multiplies the gates in the last of these passes. It grows from 1 in the first.
     n_iter_no_change : int, default=15
-        Passes without a smaller validation loss that end the training.
+        Training ends after this many passes without a smaller validation loss.
     prior : float, default=1.0
-        The value of a node is the mean of its rows and of so many rows with its parent's value.
+        The value of a node is the mean of its rows and of this many rows with the value of its parent.
     validation_fraction : float, default=0.25
-        Part of the rows that chooses the pass, unless `fit` is given rows for it.
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories.
+        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes.
     random_state : int or RandomState, default=None
-        Validation part, first gates, order of rows.
+        Determines the validation rows, the initial gates and the order of the rows.
+    verbose : int, default=0
+        1 prints progress about once a second, 2 after every level and pass.
 
     Attributes
     ----------
     tree_ : SoftTree
     history_ : list of dicts
-        Validation loss of the crisp tree after each of the last passes.
+        A line for each step. ``stage`` is "levels" for new levels and "anneal" for passes over all gates;
+        ``iteration`` counts within the stage, 0 being the state before "anneal". Then ``train_loss``,
+        ``validation_loss`` and ``n_leaves`` of the crisp tree.
+    n_iter_ : int
+        Number of training steps, over all stages.
     columns_ : Columns
+        How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
     """
@@ -193,7 +201,7 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EndToEndTreeRegressor(RegressorBase, _EndToEndTree):
-    """End-to-end tree for real targets, normal at each leaf; the target may be a matrix.
+    """End-to-end tree for regression, with a normal distribution at each leaf; `y` may have several columns.
 
     Parameters are those of `EndToEndTreeClassifier` without `class_weight`. Attributes are the same, with
     ``n_outputs_`` in place of ``classes_``.

@@ -135,63 +135,71 @@ def finish_staged(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
-    """One-stage tree for classes: oblique gates, values and shape of a crisp tree in one optimisation.
+    """One-stage tree for classification: a crisp oblique tree, built and pruned in one optimisation.
 
-    All nodes of a complete tree can be split. Training rows follow paths that are sampled by the gates, and the
-    gradient goes straight through the sampling; values of nodes are means of the rows that pass them; and a number for
-    each node, trained on validation rows by proximal steps, says whether it is split or a leaf. A node that was pruned
-    can bud again. What validates, is kept and returned is the discrete tree. At the end splits that do not help the
-    validation rows are dropped, gates are trained on all rows for five passes more, and values are taken from all rows.
-    Inputs are standardised inside; a missing value counts as the column's mean, a category is a column of 0 and 1.
+    Every node of a complete tree can be split. Training rows follow paths that are sampled by the gates, and gradients
+    pass straight through the sampling. The value of a node is the mean of the rows that reach it. Each node has a
+    number in [0, 1], trained on validation rows by proximal steps, that decides whether it is split or a leaf; a pruned
+    node can be split again later. Validation losses and predictions are those of the resulting discrete tree.
+
+    After training, splits that do not lower the validation loss are removed. Unless validation rows are passed to
+    `fit`, the gates are then trained on all rows for five more passes. Inputs are standardised internally. A missing
+    value counts as the mean of its column. A category is encoded as a column of zeros and ones.
 
     Parameters
     ----------
     architecture : "proximal", "joint" or "gumbel", default="proximal"
-        How the shape is found: by proximal steps on validation rows; on the training rows with all else, and no
-        validation rows; or sampled, on validation rows.
+        How the shape is trained. "proximal": by proximal steps on validation rows; "joint": together with the gates on
+        the training rows, without validation rows; "gumbel": sampled, on validation rows.
     max_depth : int, default=6
     init : "fitted" or "random", default="fitted"
-        First gates: at each node a linear fit or a test of one column, whichever divides better; or random numbers, as
-        in the paper.
+        Initial gates: at each node the better of a linear fit and a test of one column; or random numbers, as in the
+        paper.
     learning_rate : float, default=0.01
-        Of Adam, for the gates.
+        Learning rate of Adam for the gates.
     batch_size : int, default=32
     max_iter : int, default=200
+        Maximum number of passes over the rows.
     n_iter_no_change : int, default=15
-        Passes without a smaller validation loss that end the training.
+        Training ends after this many passes without a smaller validation loss.
     warm_up : int, default=3
-        Passes before the shape is trained: gates that know nothing would prune everything.
+        Number of passes before the shape is trained: untrained gates would be pruned.
     architecture_learning_rate : float, default=0.5
-        Step of the shape.
+        Learning rate of the shape.
     split_cost : float, default=0.001
-        Price of a split in the loss that trains the shape, the halved squared error of class shares or of the target
-        in standard deviations.
+        Cost of a split in the loss that trains the shape. The loss is half the squared error of class probabilities, or
+        of targets in standard deviations.
     prior : float, default=5.0
-        The value of a node is the mean of its rows and of so many rows with its parent's value.
+        The value of a node is the mean of its rows and of this many rows with the value of its parent.
     l1_regularization, l2_regularization : float, default=0.0
-        Penalties on the weights of gates.
+        Penalties on the weights of the gates.
     validation_fraction : float, default=0.25
-        Part of the rows that trains the shape, unless `fit` is given rows for it.
+        Fraction of the rows set aside to train the shape, unless validation rows are passed to `fit`.
     warm_start : bool, default=False
-        Begin with the tree of the last fit.
+        Continue from the tree of the previous fit.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories.
+        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes.
     random_state : int or RandomState, default=None
-        Validation part, order of rows, sampled paths.
+        Determines the validation rows, the order of the rows and the sampled paths.
     verbose : int, default=0
-        1 prints the progress about once a second, 2 after each pass.
+        1 prints progress about once a second, 2 after every pass.
 
     Attributes
     ----------
     tree_ : SoftTree
-        The finished tree, of living nodes only.
+        The fitted tree, without nodes that were pruned.
     history_ : list of dicts
-        For each pass: losses of training and validation rows, number of splits.
+        A line for each pass: ``stage`` ("fit"), ``iteration``, ``train_loss``, ``validation_loss`` and ``n_leaves`` of
+        the discrete tree. Iteration 0 is the initial tree. A warm start continues the list, and first repeats the last
+        iteration as it is on the new rows.
+    n_iter_ : int
+        Number of passes.
     columns_ : Columns
+        How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
 
@@ -208,7 +216,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneStageTreeRegressor(RegressorBase, _OneStageTree):
-    """One-stage tree for real targets, with the squared error; the target may be a matrix.
+    """One-stage tree for regression, with the squared error; `y` may have several columns.
 
     Parameters are those of `OneStageTreeClassifier` without `class_weight`. Attributes are the same, with
     ``n_outputs_`` in place of ``classes_``.

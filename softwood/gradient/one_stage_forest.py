@@ -31,7 +31,7 @@ class _OneStageForest(GradientModel):
     """What classifier and regressor share."""
 
     n_estimators: int = field(default=20, kw_only=False)
-    max_depth: int = 6
+    max_depth: int = StageRules.max_depth
     tree_parameters: dict[str, Any] | None = None
     n_jobs: int | None = None
 
@@ -155,32 +155,40 @@ def _train_one(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneStageForestClassifier(ClassifierBase, _OneStageForest):
-    """Bagged one-stage trees for classes; their class probabilities are averaged.
+    """Bagged one-stage trees for classification; their class probabilities are averaged.
+
+    Each tree is trained on a bootstrap sample of the rows. The rows that are not in the sample are its validation rows.
 
     Parameters
     ----------
     n_estimators : int, default=20
+        Number of trees.
     max_depth : int, default=6
     tree_parameters : dict, default=None
-        Parameters of the trees by name, as in `OneStageTreeClassifier`.
+        Further parameters of the trees, by name; see `OneStageTreeClassifier`.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories.
+        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes.
     n_jobs : int, default=None
-        Trees at the same time, by joblib; the forest does not depend on it.
+        Number of trees trained in parallel, by joblib. It does not change the forest.
     random_state : int or RandomState, default=None
+        Determines the samples, the initial gates and the order of the rows.
     verbose : int, default=0
-        That of `joblib.Parallel`.
+        1 prints progress about once a second, 2 after every tree.
 
     Attributes
     ----------
     forest_ : SoftForest
     estimators_ : list of OneStageTreeClassifier
-        The trees as estimators of their own, without ``history_``.
+        The trees as fitted estimators, without ``history_``.
+    history_ : list of dicts
+        A line for each tree: ``stage`` ("fit"), ``iteration``, ``train_loss`` and ``validation_loss`` of its own rows,
+        and ``n_leaves``.
     columns_ : Columns
+        How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
 
@@ -199,7 +207,7 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneStageForestRegressor(RegressorBase, _OneStageForest):
-    """Bagged one-stage trees for real targets; their predictions are averaged.
+    """Bagged one-stage trees for regression; their predictions are averaged.
 
     Parameters are those of `OneStageForestClassifier` without `class_weight`. Attributes are the same, with
     ``n_outputs_`` in place of ``classes_``.

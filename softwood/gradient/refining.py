@@ -54,14 +54,11 @@ def refine(
     descent = loop.Descent(np.zeros_like(gates), np.zeros_like(values), *moments)
     rng = np.random.default_rng([seed, 2])
 
-    def validation_loss() -> float:
-        return loop.tree_loss(validation.arrays, link, nodes, scratch)
-
     steps = Steps() if steps is None else steps
     best: Best[tuple[list[np.ndarray], list[np.ndarray]]] = Best(N_ITER_NO_CHANGE)
 
     def measure() -> dict[str, Any]:
-        loss = validation_loss()
+        loss = loop.tree_loss(validation.arrays, link, nodes, scratch)
         best.offer(loss, lambda: (list(gates.copy()), list(values.copy())))
         tree.gates, tree.values = best.state
         return {"validation_loss": loss, "n_leaves": tree.n_leaves}
@@ -92,9 +89,9 @@ def refine(
 
 
 def refit_values(tree: GrownTree, rows: LearningSet) -> None:
-    """Make the values of the leaves those with the smallest squared error over `rows`, near to what they are.
+    """Fit the values of the leaves to `rows` by least squares, with a penalty on their change.
 
-    Given the gates, outputs are linear in the values. Rows that validated may have a say in the end.
+    With fixed gates, the outputs are linear in the values. Validation rows may be among the rows.
     """
     nodes = tree.arrays()
     values, leaves = nodes.values, np.flatnonzero(nodes.left < 0)

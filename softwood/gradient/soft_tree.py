@@ -53,16 +53,16 @@ class _SoftTree(SoftRules, ValidatedTree):
             self.__dict__.update(results(tree))
 
     def harden(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> Self:
-        """A copy that reads the tree crisply: every row follows one path, by the signs of the gates.
+        """A fitted copy with crisp gates: every row follows a single path, given by the signs of the gates.
 
         Parameters
         ----------
-        X, y, sample_weight : rows to measure on what that costs
+        X, y, sample_weight : rows on which the loss of accuracy is measured
 
         Returns
         -------
-        fitted copy; with rows given it has ``hardening_``: the ``score`` of both, ``soft`` and ``crisp``, and the
-        ``loss``, soft less crisp
+        The copy. If rows are given, its ``hardening_`` has the scores of both trees, ``soft`` and ``crisp``, and the
+        ``loss``, which is soft minus crisp.
         """
         _ = self._finished
         if (X is None) != (y is None):
@@ -77,71 +77,80 @@ class _SoftTree(SoftRules, ValidatedTree):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftTreeClassifier(ClassifierBase, _SoftTree):
-    """Soft decision tree for classes: gates ``sigmoid(w @ x + b)``, all paths with their probabilities.
+    """Soft decision tree for classification.
 
-    The tree grows leaf by leaf. A leaf's gate and the values of its two new leaves are trained by online gradient
-    descent while the rest of the tree is frozen; the split stays if it lowers the loss of validation rows. Inputs are
-    standardised inside; the finished ``tree_`` has gates in the units of the columns. The outputs of the tree pass a
-    softmax. A missing value counts as the column's mean, a category is a column of 0 and 1.
+    Each gate ``sigmoid(w @ x + b)`` sends a row to both children, with probabilities; the outputs of all leaves are
+    averaged with these and pass a softmax. The tree grows leaf by leaf: the gate of a leaf and the values of its two
+    new leaves are trained by online gradient descent while the rest of the tree is frozen. The split is kept if it
+    lowers the loss on validation rows.
+
+    Inputs are standardised internally; the gates of ``tree_`` are in the units of the columns. A missing value counts
+    as the mean of its column. A category is encoded as a column of zeros and ones.
 
     Parameters
     ----------
     init : "hard", "paper" or "random", default="hard"
-        First gate of a split: centred on the best axis-aligned test; with the paper's bias of 1, whatever the threshold
-        is; or small random numbers.
+        Initial gate of a split. "hard": centred on the best axis-aligned test; "paper": the same test, with a bias of 1
+        whatever its threshold; "random": small random numbers.
     init_slope : float, default=1.0
-        Steepness of the first gate, per standard deviation.
-    step : float, default=1.0
-        Length of the first step of the first descent; each of the next descents begins with half of it.
+        Steepness of the initial gate, per standard deviation.
+    learning_rate : float, default=1.0
+        Initial step length of the first descent; every further descent begins with half the one before.
     n_learning_rates : int, default=6
-        Descents for a split, of which the best is kept. Two in a row that are no better end the search.
+        Maximum number of descents for a split, of which the best is kept. Two in a row without a better result end
+        the search.
     learning_rate_decay : float, default=0.9
-        Factor by which steps get shorter in a pass over the rows.
+        Factor by which the step length shrinks in one pass over the rows.
     max_iter : int, default=25
-        Passes of a descent.
+        Maximum number of passes in a descent.
     n_iter_no_change : int, default=5
-        Passes without a better loss that end a descent.
+        A descent ends after this many passes without a smaller loss.
     select : "validation" or "training", default="validation"
-        The rows whose loss chooses among descents and passes. The paper chooses by training rows.
+        Rows whose loss selects the best pass and the best descent. The paper uses the training rows.
     validation_fraction : float, default=0.2
-        Part of the rows that decides which splits stay, unless `fit` is given rows for it.
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
     growth : "breadth" or "depth", default="breadth"
-        Order of splits: level by level, or left subtree first, as in the paper.
+        Order in which leaves are split: level by level, or the left subtree first, as in the paper.
     max_depth : int, default=None
     max_leaf_nodes : int, default=None
-        Growth ends when there are so many leaves.
+        Growth ends when the tree has this many leaves.
     min_gain : float, default=0.01
-        A split stays if it lowers the validation loss by more than this part. The paper has 0, and larger trees.
+        A split is kept if it lowers the validation loss by more than this fraction. The paper uses 0, which gives
+        larger trees.
     l1_regularization, l2_regularization : float, default=0.0
-        Penalties on the weights of gates (not on biases), in units of standardised inputs; `l1` makes many of them 0.
+        Penalties on the weights of the gates, not on the biases, for standardised inputs. `l1_regularization` sets many
+        weights to 0.
     refine : bool, default=True
-        After growth train all gates and values together, with Adam, as long as the validation loss falls; then, for
-        real targets, fit the values to all rows, unless `fit` is given rows to validate on. Not in the paper.
+        After growth, train all gates and values together with Adam while the validation loss falls. For real targets,
+        the values are then fitted to all rows, unless validation rows are passed to `fit`. Not in the paper.
     refine_max_iter : int, default=200
-        Most passes of `refine`.
+        Maximum number of passes of `refine`.
     refine_learning_rate : float, default=0.01
-        First learning rate of `refine`; it gets smaller when no pass is better any more.
+        Initial learning rate of `refine`. It is reduced when the validation loss stops falling.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
+        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes.
     random_state : int or RandomState, default=None
-        Validation part and order of rows.
+        Determines the validation rows, the order of the rows and random gates.
     verbose : int, default=0
-        1 prints the progress about once a second, 2 after each trial.
+        1 prints progress about once a second, 2 after every step.
 
     Attributes
     ----------
     tree_ : SoftTree
-        The finished tree; its values are logarithms of probabilities up to a constant (``tree_.link`` is "softmax").
+        The fitted tree. Its values are log probabilities up to a constant (``tree_.link`` is "softmax").
     history_ : list of dicts
-        Every split that was tried: node, depth, step, losses, whether it was kept.
-    refine_losses_ : list of float
-        Validation loss before and after each joint pass.
+        A line for each step. ``stage`` is "grow" for splits that were tried and "refine" for joint passes;
+        ``iteration`` counts within the stage, 0 being the state before it. Then ``train_loss`` (of splits),
+        ``validation_loss`` and ``n_leaves``; for splits also ``node``, ``depth``, ``learning_rate`` of the best
+        descent, ``validation_loss_before`` and ``kept``.
+    n_iter_ : int
+        Number of training steps, over all stages.
     columns_ : Columns
-        How the table became a matrix.
+        How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array
     classes_ : (n_classes,) array
 
@@ -158,7 +167,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftTreeRegressor(RegressorBase, _SoftTree):
-    """Soft decision tree for real targets, with the squared error; the target may be a matrix.
+    """Soft decision tree for regression, with the squared error; `y` may have several columns.
 
     Parameters are those of `SoftTreeClassifier` without `class_weight`. Attributes are the same, with ``n_outputs_``
     in place of ``classes_``; the values of the tree are in the units of the target.
