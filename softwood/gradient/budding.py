@@ -126,8 +126,7 @@ class _BuddingTree(ValidatedTree):
             return {**line, "n_leaves": int(buds.awake.sum()) + 1}
 
         def results() -> dict[str, Any]:
-            tree = finish(best.state, data.train, data.mass, data.link, data.scaling, data.targets)
-            return {"history_": list(steps.history), "tree_": tree}
+            return {"history_": list(steps.history), "tree_": finish(best.state, data)}
 
         steps.note(**measure())
         try:

@@ -13,7 +13,9 @@ from scipy.spatial.distance import cdist
 from softwood.base import ClassifierBase, Fit
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet
+from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.model import Training, ValidatedTree
+from softwood.loops.soft_joint import Nodes
 from softwood.parameters import check_flag, check_integer, check_number, parameter
 from softwood.steps import Steps
 from softwood.tree import SoftTree
@@ -374,25 +376,13 @@ def _finish(root: _Node, train: LearningSet, data: Training) -> SoftTree:
     number = {id(node): k for k, node in enumerate(nodes)}
     d = train.points.shape[1]
     gates = np.array([np.zeros(d + 1) if node.gate is None else node.gate for node in nodes])
-    weights, bias = data.scaling.fold_back(gates)
-    inner = np.array([bool(node.children) for node in nodes])
-    mass = np.array([node.sums.sum() for node in nodes])
     left, right = (
         np.array([number[id(node.children[side])] if node.children else -1 for node in nodes]) for side in (0, 1)
     )
-    missing_left = np.full(len(nodes), 0.5)
-    missing_left[inner] = mass[left[inner]] / mass[inner]
-    return SoftTree.from_nodes(
-        children_left=left,
-        children_right=right,
-        value=np.array([node.sums / node.sums.sum() for node in nodes]),
-        n_features=d,
-        gate=np.where(inner, Gate.OBLIQUE, Gate.LEAF),
-        weights=weights,
-        bias=np.where(inner, bias, 0.0),
-        missing_left=missing_left,
-        mass=mass * (data.mass / train.weights.sum()),
-        impurity=np.array([_impurity(node.sums) for node in nodes]),
-        center=data.scaling.center,
-        scale=data.scaling.spread,
+    mass = np.array([node.sums.sum() for node in nodes])
+    values = np.array([node.sums / node.sums.sum() for node in nodes])
+    impurity = np.array([_impurity(node.sums) for node in nodes])
+    mass_unit = data.mass / train.weights.sum()
+    return to_soft_tree(
+        Nodes(left, right, gates, values), mass, mass_unit, impurity, Gate.OBLIQUE, data.scaling, data.targets
     )

@@ -7,39 +7,53 @@ import numpy as np
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.growing import GrownTree
+from softwood.gradient.model import Training
 from softwood.gradient.refining import scratch_of
 from softwood.loops.soft_joint import Nodes, node_sums
 from softwood.loops.soft_split import IDENTITY, LOGISTIC
 from softwood.targets import RealTargets
 from softwood.tree import SoftTree
 
-__all__ = ["finish"]
+__all__ = ["finish", "to_soft_tree"]
 
 
-def finish(
-    tree: GrownTree, rows: LearningSet, total_mass: float, link: int, scaling: Scaling, targets: object
+def finish(tree: GrownTree, data: Training) -> SoftTree:
+    """The `SoftTree` of a tree of sigmoid gates; masses and impurities are those of the training rows."""
+    nodes = tree.arrays()
+    mass, impurity = _mass_and_impurity(data.train, nodes)
+    impurity = np.maximum(impurity.sum(axis=1), 0.0)
+    if data.link == LOGISTIC:
+        nodes = nodes._replace(values=np.column_stack([-0.5 * nodes.values, 0.5 * nodes.values]))
+        impurity = 2.0 * impurity  # of both classes: p (1 - p) + (1 - p) p
+    mass_unit = data.mass / data.train.weights.sum()
+    link = "identity" if data.link == IDENTITY else "softmax"
+    return to_soft_tree(nodes, mass, mass_unit, impurity, Gate.SIGMOID, data.scaling, data.targets, link)
+
+
+def to_soft_tree(
+    nodes: Nodes,
+    mass: np.ndarray,
+    mass_unit: float,
+    impurity: np.ndarray,
+    gate: Gate,
+    scaling: Scaling,
+    targets: object,
+    link: str = "identity",
 ) -> SoftTree:
-    """The finished tree.
+    """The `SoftTree`, in the user's units, of nodes in standardised units.
 
     Parameters
     ----------
-    rows : those whose mass and impurity the nodes tell
-    total_mass : their weight as the user counts it
+    mass, impurity : (n_nodes,);  mass_unit : what a mass of 1 is to the user
+    gate : kind of the gates
     targets : the `ClassTargets` or `RealTargets`, for the units of the values
     """
-    nodes = tree.arrays()
     left, right, gates, values = nodes
     weights, bias = scaling.fold_back(gates)
-    mass, impurity = _mass_and_impurity(rows, nodes)
-    impurity = np.maximum(impurity.sum(axis=1), 0.0)
+    inner = left >= 0
     if isinstance(targets, RealTargets):
         values = targets.mean + targets.scale * values
         impurity = impurity * targets.square_scale / values.shape[1]
-    elif link == LOGISTIC:
-        values = np.column_stack([-0.5 * values, 0.5 * values])
-        impurity = 2.0 * impurity  # of both classes: p (1 - p) + (1 - p) p
-    inner = left >= 0
-    bias[~inner] = 0.0
     missing_left = np.full(len(left), 0.5)
     missing_left[inner] = mass[left[inner]] / np.maximum(mass[inner], np.finfo(float).tiny)
     return SoftTree.from_nodes(
@@ -47,13 +61,13 @@ def finish(
         children_right=right,
         value=values,
         n_features=weights.shape[1],
-        gate=np.where(inner, Gate.SIGMOID, Gate.LEAF),
+        gate=np.where(inner, gate, Gate.LEAF),
         weights=weights,
-        bias=bias,
+        bias=np.where(inner, bias, 0.0),
         missing_left=missing_left,
-        mass=mass * (total_mass / rows.weights.sum()),
+        mass=mass * mass_unit,
         impurity=impurity,
-        link="identity" if link == IDENTITY else "softmax",
+        link=link,
         center=scaling.center,
         scale=scaling.spread,
     )

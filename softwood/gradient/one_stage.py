@@ -10,9 +10,11 @@ import numpy as np
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet, Scaling
+from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
 from softwood.loops.one_stage import step_value
+from softwood.loops.soft_joint import Nodes
 from softwood.parameters import check_flag, parameter
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
@@ -42,14 +44,16 @@ class _OneStageTree(StageRules, ValidatedTree):
                 if not data.is_given:
                     settle(tree, everything, rules, data.seed)
 
-        def results(tree: StagedTree) -> dict[str, Any]:
+        def results(unpruned: StagedTree, tree: StagedTree) -> dict[str, Any]:
             finished = finish_staged(tree, everything, data.total_mass, data.scaling, data.targets, rules.prior)
-            return {"_staged_": tree, "history_": list(steps.history), "tree_": finished}
+            # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
+            before = unpruned, data.scaling
+            return {"_unpruned_": before, "_staged_": tree, "history_": list(steps.history), "tree_": finished}
 
-        def snapshot(tree: StagedTree) -> dict[str, Any]:
-            tree = tree.copy()
+        def snapshot(best: StagedTree) -> dict[str, Any]:
+            tree = best.copy()
             end(tree)
-            return results(tree)
+            return results(best, tree)
 
         finished = tree
         try:
@@ -57,9 +61,7 @@ class _OneStageTree(StageRules, ValidatedTree):
             finished = tree.copy()
             end(finished)
         finally:
-            # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
-            self._unpruned_ = tree, data.scaling
-            self.__dict__.update(results(finished))
+            self.__dict__.update(results(tree, finished))
 
     def _continued(self, earlier: dict[str, Any], data: Training, rules: Self) -> StagedTree | None:
         """The tree of the last fit in the units of this one; None without a warm start, or if its shape differs."""
@@ -95,7 +97,6 @@ def finish_staged(
     is_split = np.isin(kept, splits)
     gates = np.zeros((len(kept), tree.gates.shape[1]))
     gates[is_split] = tree.gates[splits]
-    weights, bias = scaling.fold_back(gates)
     left = np.array([number[2 * node + 1] if is_split[k] else -1 for k, node in enumerate(kept)])
     right = np.array([number[2 * node + 2] if is_split[k] else -1 for k, node in enumerate(kept)])
     values = np.empty((len(kept), tree.sums.shape[1]))
@@ -112,25 +113,9 @@ def finish_staged(
     mass = np.maximum(tree.mass[kept], 0.0)
     total = np.maximum(mass, np.finfo(float).tiny)
     impurity = np.maximum(squares[kept] / total - ((tree.sums[kept] / total[:, None]) ** 2).sum(axis=1), 0.0)
-    if isinstance(targets, RealTargets):
-        values = targets.mean + targets.scale * values
-        impurity = impurity * targets.square_scale / values.shape[1]
-    missing_left = np.full(len(kept), 0.5)
-    missing_left[is_split] = mass[left[is_split]] / total[is_split]
-    return SoftTree.from_nodes(
-        children_left=left,
-        children_right=right,
-        value=values,
-        n_features=weights.shape[1],
-        gate=np.where(is_split, Gate.OBLIQUE, Gate.LEAF),
-        weights=weights,
-        bias=np.where(is_split, bias, 0.0),
-        missing_left=missing_left,
-        mass=mass * (total_mass / rows.weights.sum()),
-        impurity=impurity,
-        center=scaling.center,
-        scale=scaling.spread,
-    )
+    mass_unit = total_mass / rows.weights.sum()
+    nodes = Nodes(left, right, gates, values)
+    return to_soft_tree(nodes, mass, mass_unit, impurity, Gate.OBLIQUE, scaling, targets)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

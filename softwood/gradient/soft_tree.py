@@ -31,8 +31,7 @@ class _SoftTree(SoftRules, ValidatedTree):
         refits = data.link == IDENTITY and not data.is_given
 
         def results(tree: GrownTree) -> dict[str, Any]:
-            finished = finish(tree, data.train, data.mass, data.link, data.scaling, data.targets)
-            return {"history_": list(stages.history), "tree_": finished}
+            return {"history_": list(stages.history), "tree_": finish(tree, data)}
 
         def refined() -> dict[str, Any]:
             twin = copy.copy(tree)
