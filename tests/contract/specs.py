@@ -317,6 +317,7 @@ SPECS += both(
     "SoftTree",
     small={"max_leaf_nodes": 4, "max_iter": 8, "refine_max_iter": 3},
     long={"max_iter": 25},
+    n_rows=400,
     wrong={
         "init": NAME,
         "init_slope": POSITIVE,
@@ -345,7 +346,7 @@ SPECS += both(
         "learning_rate_decay": 0.3,
         "max_iter": 1,
         # random gates have losses that go up and down
-        "n_iter_no_change": change(1, seen="history_", max_iter=25, learning_rate_decay=1.0, init="random"),
+        "n_iter_no_change": change(1, max_iter=25, learning_rate_decay=1.0, init="random", max_leaf_nodes=8),
         "select": "training",
         "validation_fraction": 0.6,
         "growth": change("depth", max_leaf_nodes=8),
