@@ -6,7 +6,7 @@ points, targets, weights, rest, path : the fields of `Rows` and of `Near`
 gate : (d + 1,) weights and, last, the bias;  values : (2, q) of the left and of the right leaf
 link : IDENTITY, LOGISTIC (two classes, one output) or SOFTMAX: what the root's output passes
 
-What is called once for a pass takes tuples, and takes them apart at its top; what is called for each node plain arrays.
+What is called for a pass takes tuples, and takes them apart at its top; what is called for a row plain arrays.
 """
 
 from typing import NamedTuple
