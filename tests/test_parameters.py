@@ -1,9 +1,20 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 import softwood
 from softwood import KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor
-from softwood.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.parameters import (
+    check_choice,
+    check_count,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    checked,
+    parameter,
+    parameter_error,
+)
 
 
 class Owner:
@@ -69,6 +80,26 @@ def test_numbers_of_jobs():
     for value in (0, "x", 1.5, True, [1], np.nan):
         with pytest.raises(ValueError, match=r"'n_jobs' parameter of Owner must be an int other than 0, or None. Got"):
             check_n_jobs(Owner(), value)
+
+
+@dataclass(kw_only=True)
+class Model:
+    rate: float = parameter(0.5, check_number, low=0.0)
+    size: int = parameter(3, check_count)
+    other: object = None
+
+
+@pytest.mark.tiny
+def test_fields_with_checks():
+    assert (Model().rate, Model().size, Model.rate) == (0.5, 3, 0.5)
+    model = Model(rate=1, size=np.int32(4), other="as it is")
+    twin = checked(model)
+    assert (twin.rate, twin.size, twin.other) == (1.0, 4, "as it is")
+    assert (type(twin.rate), type(twin.size)) == (float, int)
+    assert (type(model.rate), type(model.size)) == (int, np.int32)  # nothing is changed
+    for name, value in (("rate", -1.0), ("size", 0), ("size", 2.0)):
+        with pytest.raises(ValueError, match=f"'{name}' parameter of Model must be .* Got {value}"):
+            checked(Model(**{name: value}))
 
 
 WITH_JOBS = [
