@@ -1,13 +1,42 @@
-"""Small parts of the growth loop; the whole is compared with the slow search in `tests/density/test_growing.py`."""
+"""The growth loop and its parts, against slow twins; whole trees of estimators in `tests/density/test_growing.py`."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softwood.density.binning import bin_features
 from softwood.loops import grow as loop
+from softwood.loops.groups import (
+    NODE,
+    Bins,
+    Desk,
+    Goal,
+    Kernels,
+    NodePoints,
+    NodeTable,
+    Pile,
+    RandomSearch,
+    Rules,
+    Search,
+    Targets,
+)
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from tests.reference.gains import impurity
+from softwood.tree import KernelShapes, SoftTree, children_of
+from tests.loops.strategies import CRITERION_NAMES
+from tests.reference import random_search as slow_random
+from tests.reference.gains import impurity, merit
+from tests.reference.growing import check_splits, intervals
+from tests.reference.kernels import BOX, LATE, STAIRS, left_share, table
+from tests.reference.records import assert_same_records
+from tests.reference.search import Axis, best_gain_of
+from tests.reference.sharing import node_shares
+
+SEEDS = range(6)
+
+# ------------------------------------------------------------------ drawing features
 
 
 @pytest.mark.tiny
@@ -25,6 +54,14 @@ def test_draws_depend_on_the_seed_alone_and_are_fair():
 
 
 @pytest.mark.tiny
+@given(st.integers(0, 2**64 - 1), st.permutations(range(6)), st.integers(1, 6))
+def test_draws_are_those_of_the_slow_twin(seed, priority, n_draw):
+    order = np.empty(6, dtype=np.int64)
+    loop.draw_features(order, np.array(priority), np.uint64(seed), n_draw)
+    assert order.tolist() == slow_random.draw_features(priority, seed, n_draw)
+
+
+@pytest.mark.tiny
 def test_all_features_in_order_if_all_are_wanted():
     order = np.empty(4, dtype=np.int64)
     loop.draw_features(order, np.arange(len(order)), np.uint64(9), 4)
@@ -37,6 +74,22 @@ def test_seeds_of_the_nodes_of_a_tree_are_all_different():
     for level in range(8):
         seeds += [np.uint64(loop.next_seed(s, k)) for s in seeds[2**level - 1 :] for k in range(2)]
     assert len(set(map(int, seeds))) == len(seeds)
+
+
+# ------------------------------------------------------------------ the points of a node
+
+
+def new_desk(m, p, q, labelled):
+    """Scratch space for the points of a node, filled with nonsense."""
+    return Desk(
+        points=np.full((m, 1 if labelled else 1 + q), np.nan),
+        labels=np.full(m if labelled else 0, 77, dtype=np.int32),
+        left_rows=np.full(m, 77, dtype=np.uint32),
+        left_shares=np.full(m, np.nan),
+        order=np.full(p, 77),
+        numbers=np.full(q, 77, dtype=np.int32),
+        totals=np.full(q, np.nan),
+    )
 
 
 @pytest.mark.tiny
@@ -57,37 +110,37 @@ def test_points_of_a_node_and_its_impurity(criterion, number, n_classes):
     m = 7  # from place 2 on
     at = rows[2:]
     masses = shares[2:] * weights[at]
-    labels, targets, squares, node_labels = None, None, None, None
+    labels, targets = None, Targets(weights, np.empty((0, 0)), np.empty(0))
     if n_classes:
         truth = rng.integers(n_classes, size=12).astype(np.int32)
         Y = np.eye(n_classes)[truth]
-        if n_classes > 2:
-            labels, node_labels = truth, np.empty(m, dtype=np.int32)
-            stored = Y
-        else:
-            stored = targets = Y[:, 1:].copy()
+        stored = Y if n_classes > 2 else Y[:, 1:].copy()
+        labels = truth if n_classes > 2 else None
     else:
-        Y = stored = targets = rng.normal(size=(12, 2))
-    if targets is not None:
-        squares = (targets**2).sum(axis=1)
+        Y = stored = rng.normal(size=(12, 2))
+    if labels is None:
+        targets = Targets(weights, stored, (stored**2).sum(axis=1))
     q = stored.shape[1]
-    points = np.empty((m, 1 if labels is not None else 1 + q))
-    nodes = np.full((2, loop.SUMS + q), np.nan)
-    loop.weigh(rows, 2, shares, m, weights, targets, labels, squares, points, node_labels, nodes, 1)
-    assert points[:, 0] == pytest.approx(masses)
-    assert nodes[1, loop.MASS] == pytest.approx(masses.sum())
-    assert nodes[1, loop.SUMS :] == pytest.approx(masses @ stored[at])
+    desk = new_desk(m, 1, q, labels is not None)
+    lines, sums = np.zeros(2, NODE), np.full((2, q), np.nan)
+    loop.weigh(rows, 2, shares, m, labels, targets, desk, lines, sums, 1)
+    assert desk.points[:, 0] == pytest.approx(masses)
+    assert lines[1]["mass"] == pytest.approx(masses.sum())
+    assert sums[1] == pytest.approx(masses @ stored[at])
+    assert lines[0]["mass"] == 0.0
+    assert np.isnan(sums[0]).all()
     if labels is not None:
-        assert np.array_equal(node_labels, labels[at])
+        assert np.array_equal(desk.labels, labels[at])
     else:
-        assert points[:, 1:] == pytest.approx(masses[:, None] * stored[at])
-    merit, impure = loop.merit_and_impurity(nodes, 1, number, n_classes > 0)
+        assert desk.points[:, 1:] == pytest.approx(masses[:, None] * stored[at])
+        assert lines[1]["square"] == pytest.approx(masses @ (stored[at] ** 2).sum(axis=1))
+    found, impure = loop.merit_and_impurity(lines, sums, 1, number, n_classes > 0)
     factor = 0.5 if (criterion, n_classes) == ("gini", 2) else 1.0  # of two classes one is stored
     assert impure == pytest.approx(factor * masses.sum() * impurity(masses, Y[at], criterion))
     if criterion != "entropy":
-        assert merit == pytest.approx(((masses @ stored[at]) ** 2).sum() / masses.sum())
+        assert found == pytest.approx(((masses @ stored[at]) ** 2).sum() / masses.sum())
     else:
-        assert merit == pytest.approx(-impure)
+        assert found == pytest.approx(-impure)
 
 
 @pytest.mark.tiny
@@ -95,16 +148,377 @@ def test_points_of_a_node_and_its_impurity(criterion, number, n_classes):
 def test_labels_of_a_node_are_numbered_without_gaps(labels):
     present = sorted(set(labels))
     masses = [labels.count(o) / 4 for o in range(5)]
-    line = np.array([[0.0] * loop.SUMS + masses])
-    renumbered, numbers, totals = np.array(labels, np.int32), np.empty(5, np.int32), np.full(5, np.nan)
-    assert loop.number_labels(line, 0, renumbered, len(labels), numbers, totals) == len(present)
-    assert [present[k] for k in renumbered] == labels
-    assert totals[: len(present)].tolist() == [masses[o] for o in present]
+    desk = new_desk(len(labels), 1, 5, True)
+    desk.labels[:] = labels
+    given_labels = np.empty(0, np.int32)  # whether there are any is all that matters
+    assert loop.number_labels(np.array([[9.0] * 5, masses]), 1, len(labels), given_labels, desk) == len(present)
+    assert [present[k] for k in desk.labels] == labels
+    assert desk.totals[: len(present)].tolist() == [masses[o] for o in present]
 
 
 @pytest.mark.tiny
 def test_sums_of_targets_are_taken_as_they_are():
-    line = np.array([[0.0] * loop.SUMS + [2.0, 0.0, -1.0]])
-    totals = np.empty(3)
-    assert loop.number_labels(line, 0, None, 0, np.empty(3, np.int32), totals) == 3
-    assert totals.tolist() == [2.0, 0.0, -1.0]
+    desk = new_desk(1, 1, 3, False)
+    assert loop.number_labels(np.array([[2.0, 0.0, -1.0]]), 0, 0, None, desk) == 3
+    assert desk.totals.tolist() == [2.0, 0.0, -1.0]
+
+
+@pytest.mark.tiny
+def test_ties_are_a_trifle():
+    assert loop.tie_of(-3.0, 2.0, 5.0) == pytest.approx(1e-10 * 2.0 + 1e-14 * 8.0, rel=1e-12)
+
+
+# ------------------------------------------------------------------ problems
+
+
+@dataclass
+class Problem:
+    """Rows as the loops take them, and as the twins do."""
+
+    X: np.ndarray
+    bins: Bins
+    widths: np.ndarray
+    shapes: list
+    cells: np.ndarray | None
+    weights: np.ndarray
+    labels: np.ndarray | None
+    stored: np.ndarray  # (n, q) targets, or classes as columns of 0 and 1
+    criterion: int | None
+
+    @property
+    def q(self):
+        return self.stored.shape[1]
+
+    @property
+    def kernels(self):
+        """As the loops take them: the box is the first shape, and the second feature's cells have their own widths."""
+        if self.cells is None:
+            return None
+        shapes = KernelShapes.of([table(shape) for shape in (BOX, STAIRS, LATE)])
+        kinds = np.array([(BOX, STAIRS, LATE).index(shape) for shape in self.shapes])
+        return Kernels(kinds, shapes.edges, shapes.cdfs, self.cells, np.array([False, True, False, False]))
+
+    @property
+    def cell_widths(self):
+        """(n, p) half-width of every cell."""
+        out = np.tile(self.widths, (len(self.X), 1))
+        if self.cells is not None:
+            out[:, 1] = self.cells[:, 1]
+        return out
+
+    @property
+    def targets(self):
+        matrix = np.empty((0, 0)) if self.labels is not None else self.stored
+        return Targets(self.weights, matrix, (matrix**2).sum(axis=1))
+
+    def scratch(self, m, at_once=True, random=False):
+        """Scratch space: of the points, of the search and of extra trees' search, of which one is None, and work."""
+        most, p, q = self.bins.most, self.X.shape[1], self.q
+        desk = new_desk(m, p, q, self.labels is not None)
+        if random:
+            space = RandomSearch(np.empty(m, self.bins.codes.dtype), np.full(most + 1, np.nan), np.full(m, np.nan))
+            return desk, None, space, np.full(1 + q, np.nan)
+        search = Search(
+            tables=np.zeros((p if at_once else 1, most + 1, 1 + q)),
+            words=np.zeros((most >> 6) + 1, np.uint64),
+            groups=np.zeros(1, np.uint64),
+            atoms=np.full((most, 3 + q), np.nan),
+            lines=np.full((most + 1, 5), np.nan),
+            stop=np.zeros(1, np.uint8),
+        )
+        is_single = q == 1 and self.criterion == SQUARED
+        return desk, search, None, None if is_single else np.full((4, q), np.nan)
+
+    def axis(self, rows, masses, j, lo, hi):
+        """The points of a node along one feature, None if there are none."""
+        x, sums = self.X[rows, j], masses[:, None] * self.stored[rows]
+        if np.isnan(x).all():
+            return None
+        return Axis(x, self.cell_widths[rows, j], masses, sums, lo, hi, self.shapes[j])
+
+
+KINDS = {
+    "one target": (1, False, SQUARED),
+    "targets": (2, False, SQUARED),
+    "one of two classes": (1, False, BINARY_ENTROPY),
+    "labels": (3, True, SQUARED),
+    "labels, entropy": (3, True, ENTROPY),
+}
+
+
+def problem(seed, kind, general, *, n=14, missing=0.15):
+    """Four features: a crisp one with ties, two soft ones, and one with a single value; some cells missing."""
+    q, labelled, criterion = KINDS[kind]
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(4, size=n) / 2.0, rng.normal(size=(n, 2)), np.full(n, 3.0)])
+    X[rng.random(X.shape) < missing] = np.nan
+    labels = rng.integers(q, size=n).astype(np.int32) if labelled else None
+    if labelled:
+        stored = np.eye(q)[labels]
+    else:
+        stored = rng.random((n, q)) if criterion == BINARY_ENTROPY else rng.normal(size=(n, q))
+    cells = rng.choice([0.0, 0.2, 0.9], size=X.shape) if general else None
+    return Problem(
+        X, bin_features(X, None, None), np.array([0.0, 1.0 if general else 0.3, 0.6, 0.0]),
+        [BOX, STAIRS, LATE, BOX] if general else [BOX] * 4, cells, rng.random(n) + 0.5, labels, stored, criterion,
+    )  # fmt: skip
+
+
+# ------------------------------------------------------------------ the search at one node
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("at_once", [False, True])
+def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once):
+    n_found = 0
+    for seed in SEEDS:
+        given, rng = problem(seed, kind, general), np.random.default_rng(seed)
+        rows = np.append([0, 0], rng.permutation(14)[:11]).astype(np.uint32)  # those of the node from place 2 on
+        at, shares = rows[2:], np.append([9.0, 9.0], rng.random(11) + 0.2)
+        masses = shares[2:] * given.weights[at]
+        # ends that leave a part of every kernel inside
+        ends = np.array([[-np.inf] * 4, [np.inf] * 4])
+        ends[:, 2] = np.nanmin(given.X[at, 2]) - 0.1, np.nanmax(given.X[at, 2]) + 0.4
+        desk, search, _, work = given.scratch(11, at_once)
+        lines, sums = np.zeros(1, NODE), np.zeros((1, given.q))
+        loop.weigh(rows, 2, shares, 11, given.labels, given.targets, desk, lines, sums, 0)
+        base, impure = loop.merit_and_impurity(lines, sums, 0, given.criterion, given.labels is not None)
+        n_outputs = loop.number_labels(sums, 0, 11, given.labels, desk)
+        min_mass, n_draw = 0.4, 1 + seed % 4
+        order, tie = rng.permutation(4), loop.tie_of(base, impure, masses.sum())
+        feature, threshold, left, gain = loop.search_node(
+            given.bins, given.widths, given.kernels, NodePoints(rows, 2, 11, desk.points, order, n_draw),
+            None if given.labels is None else desk.labels, ends,
+            Goal(masses.sum(), base, min_mass, tie, n_outputs), given.criterion, search, work,
+        )  # fmt: skip
+        name = CRITERION_NAMES[given.criterion]
+        axes = [given.axis(at, masses, j, *ends[:, j]) for j in range(4)]
+        best = best_gain_of(axes, order, n_draw, name, min_mass, base, tie)
+        assert (feature >= 0) == np.isfinite(best)
+        assert not search.tables.any(), "left empty for the next node"
+        if feature < 0:
+            continue
+        n_found += 1
+        assert gain >= best - 1e-9 * masses.sum()
+        assert axes[feature].merit(threshold, name) - base == pytest.approx(gain, abs=1e-9 * masses.sum())
+        assert axes[feature].left(threshold)[0] == pytest.approx(left, rel=1e-9)
+        assert min(left, masses.sum() - left) >= min_mass * (1 - 1e-9)
+        assert ends[0, feature] < threshold < ends[1, feature]
+        if best_gain_of(axes, order[:n_draw], n_draw, name, min_mass, base, tie) > -np.inf:
+            assert feature in order[:n_draw]
+    assert n_found >= 4
+
+
+@pytest.mark.tiny
+def test_a_stopped_search_finds_nothing():
+    given = problem(0, "one target", general=False)
+    rows, shares = np.arange(14, dtype=np.uint32), np.ones(14)
+    desk, search, _, work = given.scratch(14)
+    lines, sums = np.zeros(1, NODE), np.zeros((1, 1))
+    loop.weigh(rows, 0, shares, 14, None, given.targets, desk, lines, sums, 0)
+    node = NodePoints(rows, 0, 14, desk.points, np.arange(4), 4)
+    ends = np.array([[-np.inf] * 4, [np.inf] * 4])
+    goal = Goal(lines[0]["mass"], -np.inf, 0.1, 1e-12, 1)
+    search.stop[0] = 1
+    assert loop.search_node(given.bins, given.widths, None, node, None, ends, goal, SQUARED, search, work)[0] == -1
+
+
+# ------------------------------------------------------------------ dividing a node
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("feature", [0, 1, 2])
+@pytest.mark.parametrize("cutoff", [0.0, 0.05, 0.3])
+def test_points_are_divided_by_their_kernels(general, feature, cutoff):
+    for seed in SEEDS:
+        given, rng = problem(seed, "one target", general), np.random.default_rng(seed)
+        before = rng.permutation(14)[:11]
+        rows, shares = np.append([77, 77], before).astype(np.uint32), np.append([7.0, 7.0], rng.random(11) + 0.3)
+        u = shares[2:].copy()
+        x, width = given.X[before, feature], given.cell_widths[before, feature]
+        lo, hi = (np.nanmin(x) - 0.1, np.nanmax(x) + 0.05) if seed % 2 else (-np.inf, np.inf)
+        threshold = np.nanmedian(x) + 0.07 * rng.random()
+        left_rows, left_shares = np.zeros(11, np.uint32), np.zeros(11)
+        n_left, n_right = loop.divide(
+            given.bins, given.widths, given.kernels, rows, shares, 2, 11, (feature, threshold, 0.4), (lo, hi), cutoff,
+            left_rows, left_shares,
+        )  # fmt: skip
+        known = ~np.isnan(x)
+        part = np.full(11, 0.4)
+        part[known] = left_share(threshold, x[known], width[known], lo, hi, given.shapes[feature])
+        left = np.where(u * part < cutoff, 0.0, u * part)
+        left = np.where(u - left < cutoff, u, left)
+        for kept, own_rows, own_shares in (
+            (left, left_rows[:n_left], left_shares[:n_left]),
+            (u - left, rows[2 : 2 + n_right], shares[2 : 2 + n_right]),
+        ):
+            assert own_rows.tolist() == before[kept > 0].tolist(), "in their order"
+            assert own_shares == pytest.approx(kept[kept > 0], rel=1e-9)
+        assert rows[:2].tolist() == [77, 77]
+        assert shares[:2].tolist() == [7.0, 7.0]
+
+
+# ------------------------------------------------------------------ whole trees
+
+# Each is code of its own, and takes a while to compile.
+TREES = [("one target", False), ("targets", True), ("labels", True), ("labels, entropy", False)]
+EXTRA_TREES = [("one target", False), ("labels", True)]
+
+
+def longer(array):
+    return np.concatenate([array, np.full_like(array, 7)])
+
+
+def run(given, rules, *, seed=0, room=64, budget=1000, random=False):
+    """Grow by the loop, `budget` nodes at a time; what is too short is made longer. The nodes, and how many calls."""
+    n, p = given.X.shape
+    pile = Pile(
+        state=np.array([0, 1, n, 0]),
+        stop=np.zeros(1, np.uint8),
+        lines=np.zeros(room, NODE),
+        sums=np.full((room, given.q), np.nan),
+        stack=np.full((room, 4), 77),
+        seeds=np.zeros(room, np.uint64),
+        intervals=np.full((room, 2, p), np.nan),
+        rows=np.arange(n + room, dtype=np.uint32),
+        shares=np.ones(n + room),
+    )
+    pile.stack[0], pile.seeds[0], pile.intervals[0] = (0, -1, 0, 0), seed, [[-np.inf] * p, [np.inf] * p]
+    scratch = given.scratch(n, random=random)
+    n_calls = 0
+    while pile.state[1] > 0:
+        n_calls += 1
+        done = pile.state[0]
+        pile.state[3] = done + budget
+        loop.grow(
+            given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
+        )
+        assert pile.state[0] <= done + budget
+        if pile.state[0] == done:
+            pile = Pile(*pile[:2], *map(longer, pile[2:]))
+    return NodeTable(pile.lines[: pile.state[0]], pile.sums[: pile.state[0]]), n_calls
+
+
+def tree_of(given, nodes, cutoff):
+    """The nodes as a tree."""
+    lines = nodes.lines
+    left, right = children_of(lines["parent"], lines["side"])
+    kinds = [0, 0, 0, 0] if given.kernels is None else given.kernels.kinds
+    return SoftTree.from_nodes(
+        children_left=left, children_right=right, parent=lines["parent"], depth=lines["depth"],
+        feature=lines["feature"], threshold=lines["threshold"], mass=lines["mass"],
+        missing_left=np.where(left >= 0, lines["missing_left"], 0.5),
+        width=np.where(left >= 0, given.widths[lines["feature"]], 0.0),
+        kernel=np.where(left >= 0, np.array(kinds)[lines["feature"]], 0), value=nodes.sums / lines["mass"][:, None],
+        impurity=np.zeros(len(lines)), n_features=4, cutoff=cutoff,
+        shapes=KernelShapes.of([table(shape) for shape in (BOX, STAIRS, LATE)]),
+    )  # fmt: skip
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general"), TREES)
+def test_no_split_of_a_tree_is_better_than_the_one_found(kind, general):
+    for seed in SEEDS:
+        given = problem(seed, kind, general, missing=0.1)
+        rules = Rules(max_depth=3, min_mass=0.8, min_gain=0.0, n_draw=4, cutoff=0.0, is_class=given.labels is not None)
+        nodes, n_calls = run(given, rules)
+        assert n_calls == 1
+        criterion = {SQUARED: "gini" if given.labels is not None else "squared_error", ENTROPY: "entropy"}
+        n_splits = check_splits(
+            tree_of(given, nodes, 0.0), given.X, given.stored, given.weights, given.cell_widths, given.shapes,
+            criterion=criterion[given.criterion], min_mass=0.8, max_depth=3,
+        )  # fmt: skip
+        assert n_splits >= 2
+        squares = given.weights @ (given.stored**2).sum(axis=1)
+        assert nodes.lines["square"][0] == pytest.approx(0.0 if given.labels is not None else squares)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("kind", "general", "random"), [(*each, False) for each in TREES] + [(*each, True) for each in EXTRA_TREES]
+)
+def test_growth_goes_on_where_arrays_were_too_short_or_nodes_enough(kind, general, random):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules = Rules(max_depth=9, min_mass=0.5, min_gain=0.0, n_draw=2, cutoff=0.01, is_class=given.labels is not None)
+        expected, n_calls = run(given, rules, seed=seed, room=400, random=random)
+        assert n_calls == 1
+        assert len(expected.lines) > 5
+        for options in ({"room": 1}, {"room": 400, "budget": 1}):
+            found, n_calls = run(given, rules, seed=seed, random=random, **options)
+            assert n_calls > 4
+            assert_same_records(found.lines, expected.lines)
+            np.testing.assert_array_equal(found.sums, expected.sums)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general"), EXTRA_TREES)
+def test_extra_trees_are_those_of_the_slow_twin(kind, general):
+    """Node by node: the features drawn by the seed of the path, and the best of one random threshold for each."""
+    n_splits = 0
+    for seed in SEEDS:
+        given = problem(seed, kind, general, missing=0.1)
+        is_class = given.labels is not None
+        rules = Rules(max_depth=3, min_mass=0.8, min_gain=0.0, n_draw=2, cutoff=0.0, is_class=is_class)
+        nodes, _ = run(given, rules, seed=seed, random=True)
+        tree = tree_of(given, nodes, 0.0)
+        table = [BOX, STAIRS, LATE]
+        shares = np.array([node_shares(tree, table, *each) for each in zip(given.X, given.cell_widths, strict=True)])
+        lo, hi = intervals(tree)
+        seeds = {0: seed}
+        for node in range(tree.n_nodes):
+            if node:
+                above = int(tree.parent[node])
+                seeds[node] = slow_random.next_seed(seeds[above], int(nodes.lines["side"][node]))
+            at = np.flatnonzero(shares[:, node] > 1e-12)
+            masses, stored = (given.weights * shares[:, node])[at], given.stored[at]
+            assert tree.mass[node] == pytest.approx(masses.sum(), rel=1e-9)
+            spread = masses.sum() * impurity(masses, stored, "gini" if is_class else "squared_error")
+            if tree.depth[node] == 3 or masses.sum() < 1.6 or spread < 1e-9:
+                assert tree.feature[node] == -1
+                continue
+            places = [np.unique(x[~np.isnan(x)]) for x in given.X.T]
+            columns = [
+                slow_random.Column(
+                    given.X[at, j],
+                    given.cell_widths[at, j],
+                    given.shapes[j],
+                    *[places[j]] * 3,
+                    lo[node, j],
+                    hi[node, j],
+                    is_crisp=given.widths[j] == 0,
+                    has_own_widths=general and j == 1,
+                )
+                for j in range(4)
+            ]
+            order = slow_random.draw_features(given.bins.priority.tolist(), seeds[node], 2)
+            base = merit(masses.sum(), masses @ stored, 1.0, np.zeros(given.q), "squared")
+            found = slow_random.search(columns, masses, stored, order, 2, seeds[node], 0.8, 1e-10, base, "squared")
+            assert tree.feature[node] == found[0]
+            if found[0] >= 0:
+                n_splits += 1
+                assert tree.threshold[node] == pytest.approx(found[1], rel=1e-9)
+                assert tree.missing_left[node] == pytest.approx(found[2] / masses.sum(), rel=1e-9)
+    assert n_splits > 10
+
+
+@pytest.mark.tiny
+def test_limits_of_growth():
+    given = problem(0, "one target", general=False, n=40)
+    rules = Rules(max_depth=50, min_mass=0.5, min_gain=0.0, n_draw=4, cutoff=0.0, is_class=False)
+    lines = run(given, rules, room=400)[0].lines
+    assert lines["depth"].max() > 3
+    left, right = children_of(lines["parent"], lines["side"])
+    assert run(given, rules._replace(max_depth=2))[0].lines["depth"].max() == 2
+    assert run(given, rules._replace(min_mass=3.0))[0].lines["mass"].min() >= 3.0 * (1 - 1e-9)
+    nodes = run(given, rules, room=400)[0]
+    merits = nodes.sums[:, 0] ** 2 / lines["mass"]
+    inner = left >= 0
+    gains = (merits[left] + merits[right] - merits)[inner]
+    assert len(run(given, rules._replace(min_gain=gains[0] * (1 + 1e-6)))[0].lines) == 1
+    assert len(run(given, rules._replace(min_gain=gains[0] * (1 - 1e-6)))[0].lines) >= 3
+    for name in ("threshold", "missing_left"):
+        np.testing.assert_array_equal(np.isnan(lines[name]), ~inner)

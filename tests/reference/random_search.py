@@ -23,6 +23,20 @@ def to_unit(seed):
     return (seed >> 11) / 2**53
 
 
+def draw_features(priority, seed, n_draw):
+    """The features as they are, or shuffled if fewer than all are wanted: each place is drawn from what is left."""
+    rest, out = list(priority), []
+    if n_draw >= len(rest):
+        return rest
+    for k in range(len(rest) - 1):
+        seed = next_seed(seed, k)
+        place = seed % len(rest)
+        out.append(rest[place])
+        rest[place] = rest[0]  # the first of the rest takes the place of the drawn one
+        rest = rest[1:]
+    return out + rest
+
+
 def settle(threshold, means, lows, highs):
     """A crisp threshold moved out of the bin that it cuts, to the side on which it leaves the bin's mean."""
     below = [k for k in range(len(means)) if means[k] <= threshold]

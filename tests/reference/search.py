@@ -94,3 +94,25 @@ class Axis:
                 if value > best:
                     best, best_t = value, t
         return best, best_t
+
+
+def best_gain_of(axes, order, n_draw, criterion, min_mass, base, tie):
+    """Largest gain over the features in `order`: of the first `n_draw`, or of the first after them that has one.
+
+    A gain of 0 counts on a feature without kernels; -inf if there is none.
+
+    Parameters
+    ----------
+    axes : an `Axis` for each feature, None if it has no values;  base : merit of the node unsplit
+    tie : gains closer than this are equal
+    """
+    best = -np.inf
+    for place, j in enumerate(order):
+        if place >= n_draw and best > -np.inf:
+            break
+        if axes[j] is not None:
+            gain = axes[j].best(criterion, min_mass)[0] - base
+            is_crisp = not np.any(axes[j].widths)
+            if gain > tie or (is_crisp and gain >= -tie):
+                best = max(best, gain)
+    return best
