@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops.atoms import add_points, mark_points, take_atoms
+from softwood.loops.atoms import _lowest_bit, add_points, mark_points, take_atoms
 
 
 def run(codes, n_bins, points, labels, q, *, sparse, values):
@@ -73,3 +73,22 @@ def test_all_values_missing():
     codes = np.full(3, 5)
     found = run(codes, 5, np.ones((3, 2)), None, 1, sparse=True, values=np.arange(9.0))
     assert len(found) == 0
+
+
+@pytest.mark.tiny
+@given(st.integers(1, 2**64 - 1) | st.integers(0, 63).map(lambda k: 2**k))
+def test_lowest_bit(word):
+    assert _lowest_bit(np.uint64(word)) == next(k for k in range(64) if word >> k & 1)
+
+
+@pytest.mark.tiny
+@given(st.lists(st.integers(0, 9000), min_size=1, max_size=30))
+def test_marks_are_the_bits_of_the_occupied_bins(codes):
+    rows = np.arange(len(codes) + 2, dtype=np.uint32)[::-1].copy()
+    matrix = np.full((len(codes) + 2, 2), 5, dtype=np.uint32)
+    matrix[rows[2:], 1] = codes
+    words, groups = np.zeros(141, dtype=np.uint64), np.zeros(3, dtype=np.uint64)
+    mark_points(matrix, 1, rows, 2, len(codes), words, groups)
+    occupied = {k for k in range(9001) if int(words[k // 64]) >> k % 64 & 1}
+    assert occupied == set(codes)
+    assert {k for k in range(141) if int(groups[k // 64]) >> k % 64 & 1} == {code // 64 for code in codes}

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops.kernel import kernel_cdf, kernel_density, kernel_share
-from tests.reference.kernels import SHAPES, cdf, density, left_share, table
+from softwood.loops.kernel import box_share, kernel_cdf, kernel_density, kernel_share
+from tests.reference.kernels import SHAPES, cdf, density, interval_mass, left_share, table
 
 places = st.integers(-24, 24).map(lambda k: k / 8) | st.floats(-3, 3)
 widths = st.sampled_from([0.0, 1e-3, 0.25, 1.0, 7.0])
@@ -60,3 +60,22 @@ def test_share_within_an_interval(ends, x, width, shape):
         share = kernel_share(t, x, width, edges, values, lower, upper)
         assert 0.0 <= share <= 1.0
         assert share == pytest.approx(left_share(t, x, width, lo, hi, shape), abs=1e-6)
+
+
+@pytest.mark.tiny
+@given(ends=st.lists(places, min_size=3, max_size=3, unique=True), x=places, width=widths, is_open=st.booleans())
+def test_share_of_a_box(ends, x, width, is_open):
+    lo, t, hi = sorted(ends)
+    lo, hi = (-np.inf, np.inf) if is_open else (lo, hi)
+    if interval_mass(x, width, lo, hi) > 1e-9:
+        share = box_share(t, x, width, lo, hi)
+        assert 0.0 <= share <= 1.0
+        assert share == pytest.approx(left_share(t, x, width, lo, hi), abs=1e-6)
+
+
+@pytest.mark.tiny
+def test_a_crisp_box_is_left_of_its_own_place():
+    assert box_share(1.0, 1.0, 0.0, -np.inf, np.inf) == 1.0
+    assert box_share(np.nextafter(1.0, 0), 1.0, 0.0, -np.inf, np.inf) == 0.0
+    assert box_share(0.25, 0.0, 1.0, -np.inf, np.inf) == 0.625
+    assert box_share(0.25, 0.0, 1.0, 0.0, 0.5) == 0.5

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,12 @@ from softwood.loops.scan import (
     BINARY_ENTROPY,
     ENTROPY,
     SQUARED,
+    THIN,
+    _advance,
+    _place_lines,
+    _scan_steps,
+    _scan_steps_single,
+    _x_log_x,
     merit_of,
     middle_of,
     scan_box,
@@ -14,23 +22,24 @@ from softwood.loops.scan import (
 )
 from tests.loops.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit
-from tests.reference.kernels import BOX
+from tests.reference.kernels import BOX, left_share
 
+NO_ENDS = (-np.inf, np.inf)
 half_widths = st.sampled_from([0.0, 0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
 
 
 def run_single(node):
     n = len(node.x)
     return scan_box_single(
-        node.atoms(), n, node.x, node.x, node.lo, node.hi, node.widths[0], node.min_mass, node.tie, np.empty((n + 1, 6))
+        node.atoms(), n, node.x, node.x, node.lo, node.hi, node.widths[0], node.min_mass, node.tie, np.empty((n + 1, 5))
     )
 
 
 def run_box(node):
     n = len(node.x)
     return scan_box(
-        node.atoms(), n, node.x, node.x, node.lo, node.hi, node.widths[0], node.min_mass, node.tie, node.criterion,
-        node.sums.shape[1], np.empty((n + 1, 6)), np.empty((4, node.sums.shape[1] + 1)),
+        node.atoms(), n, node.x, node.x, (node.lo, node.hi), node.widths[0], node.min_mass, node.tie, node.criterion,
+        node.sums.shape[1], np.empty((n + 1, 5)), np.empty((4, node.sums.shape[1] + 1)),
     )  # fmt: skip
 
 
@@ -57,6 +66,68 @@ def test_kernels_of_which_hardly_anything_is_in_the_node(node, parts):
     check(node, BOX, run_box(node), precision=3e-6)
 
 
+crisp = {"widths": st.just(0.0)}
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1], criteria=[SQUARED], **crisp))
+def test_single_output_scan_of_steps(node):
+    totals = node.masses.sum(), node.sums.sum()
+    found = _scan_steps_single(node.atoms(), len(node.x), node.x, node.x, *totals, node.min_mass, node.tie)
+    check(node, BOX, found)
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1, 2, 3], criteria=[SQUARED, ENTROPY, BINARY_ENTROPY], **crisp))
+def test_scan_of_steps(node):
+    q = node.sums.shape[1]
+    work = np.zeros((4, q))
+    work[0] = node.sums.sum(axis=0)
+    found = _scan_steps(
+        node.atoms(), len(node.x), node.x, node.x, node.masses.sum(), work[0], node.min_mass, node.tie, node.criterion,
+        work,
+    )  # fmt: skip
+    check(node, BOX, found)
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths.filter(bool)), st.data())
+def test_lines_describe_the_share(node, data):
+    """Where the share of each atom begins to rise, where it ends, and how fast it rises."""
+    parts = data.draw(st.tuples(*[st.sampled_from([0.0, 1e-8, 4e-7, 3e-6, 1e-4])] * 2))
+    h = node.widths[0]
+    with_slivers(node, h, parts)
+    n = len(node.x)
+    lines = np.full((n + 2, 5), 7.0)
+    _place_lines(node.atoms(), n, node.lo, node.hi, h, lines)
+    assert lines[n, 0] == np.inf
+    assert np.all(lines[:, 3:] == 7.0)
+    for x, (start, end, rate, *_) in zip(node.x, lines[:n], strict=True):
+        assert start == max(x - h, node.lo)
+        assert end == min(x + h, node.hi)
+        if end - start <= 2 * THIN * h:
+            assert rate == 0.0, "a step"
+            continue
+        for t in np.linspace(start, end, 4):
+            expected = left_share(t, x, h, node.lo, node.hi)
+            assert (t - start) * rate == pytest.approx(expected, abs=1e-12 + 1e-15 / (end - start))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("q", [1, 2, 5])
+@pytest.mark.parametrize("jump", [0.0, 1.0])
+def test_left_sums_move_on_by_their_slopes(q, jump):
+    rng = np.random.default_rng(q)
+    left, slope, totals = rng.normal(size=(3, q))
+    atoms = rng.normal(size=(4, 3 + q))
+    sums = left + 0.3 * slope + jump * atoms[2, 3:]
+    slopes = slope - 1.5 * atoms[2, 3:]
+    squares = _advance(left, slope, totals, 0.3, atoms, 2, -1.5, jump)
+    assert left == pytest.approx(sums, rel=1e-12)
+    assert slope == pytest.approx(slopes, rel=1e-12)
+    assert squares == pytest.approx(((sums**2).sum(), ((totals - sums) ** 2).sum()), rel=1e-12)
+
+
 @given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths))
 def test_both_scans_agree(node):
     single, several = run_single(node), run_box(node)
@@ -67,18 +138,18 @@ def test_both_scans_agree(node):
 def test_threshold_is_in_the_middle_of_a_gap():
     atoms = np.array([[0.0, 0, 1.0, 0.0], [4.0, 1, 1.0, 1.0]])
     for h in (0.0, 0.5):
-        arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.0, 1e-12)
-        assert scan_box_single(*arguments, np.empty((3, 6))) == (1.0, 2.0, 1.0)
-        assert scan_box(*arguments, SQUARED, 1, np.empty((3, 6)), np.empty((4, 1))) == (1.0, 2.0, 1.0)
+        data, arguments = (atoms, 2, atoms[:, 0], atoms[:, 0]), (h, 1.0, 1e-12)
+        assert scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5))) == (1.0, 2.0, 1.0)
+        assert scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), np.empty((4, 1))) == (1.0, 2.0, 1.0)
 
 
 @pytest.mark.tiny
 def test_crisp_threshold_is_between_the_points_of_the_bins():
     atoms = np.array([[0.0, 0, 1.0, 0.0], [4.0, 1, 1.0, 1.0]])
     lows, highs = np.array([-1.0, 3.0]), np.array([1.0, 5.0])
-    arguments = (atoms, 2, lows, highs, -np.inf, np.inf, 0.0, 1.0, 1e-12)
-    assert scan_box_single(*arguments, np.empty((3, 6)))[1] == 2.0
-    assert scan_box(*arguments, ENTROPY, 1, np.empty((3, 6)), np.empty((4, 1)))[1] == 2.0
+    data, arguments = (atoms, 2, lows, highs), (0.0, 1.0, 1e-12)
+    assert scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5)))[1] == 2.0
+    assert scan_box(*data, NO_ENDS, *arguments, ENTROPY, 1, np.empty((3, 5)), np.empty((4, 1)))[1] == 2.0
 
 
 @pytest.mark.tiny
@@ -86,10 +157,10 @@ def test_of_equally_good_splits_the_one_nearer_to_halves_wins():
     # all targets are 0, so no split has any merit
     atoms = np.array([[0.0, 0, 1, 0], [1.0, 1, 1, 0], [2.0, 2, 2, 0], [3.0, 3, 1, 0], [4.0, 4, 1, 0]])
     for h in (0.0, 0.25):
-        arguments = (atoms, 5, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.0, 1e-12)
+        data, arguments = (atoms, 5, atoms[:, 0], atoms[:, 0]), (h, 1.0, 1e-12)
         for _, threshold, left in (
-            scan_box_single(*arguments, np.empty((6, 6))),
-            scan_box(*arguments, SQUARED, 1, np.empty((6, 6)), np.empty((4, 1))),
+            scan_box_single(*data, *NO_ENDS, *arguments, np.empty((6, 5))),
+            scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((6, 5)), np.empty((4, 1))),
         ):
             assert left in (2.0, 4.0)
             assert threshold in (1.5, 2.5)
@@ -99,10 +170,10 @@ def test_of_equally_good_splits_the_one_nearer_to_halves_wins():
 def test_minimum_mass_moves_the_threshold_to_where_a_side_has_just_that():
     # one heavy kernel around each point; the best split would leave 1 on the left
     atoms = np.array([[0.0, 0, 1.0, 0.0], [1.0, 1, 9.0, 9.0]])
-    arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, 0.5, 2.0, 1e-12)
+    data, arguments = (atoms, 2, atoms[:, 0], atoms[:, 0]), (0.5, 2.0, 1e-12)
     for _, threshold, left in (
-        scan_box_single(*arguments, np.empty((3, 6))),
-        scan_box(*arguments, SQUARED, 1, np.empty((3, 6)), np.empty((4, 1))),
+        scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5))),
+        scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), np.empty((4, 1))),
     ):
         assert left == pytest.approx(2.0)
         assert threshold == pytest.approx(0.5 + 1 / 9)
@@ -112,9 +183,9 @@ def test_minimum_mass_moves_the_threshold_to_where_a_side_has_just_that():
 def test_no_admissible_threshold():
     atoms = np.array([[0.0, 0, 1.0, 0.0], [1.0, 1, 1.0, 1.0]])
     for h in (0.0, 1.0):
-        arguments = (atoms, 2, atoms[:, 0], atoms[:, 0], -np.inf, np.inf, h, 1.5, 1e-12)
-        assert scan_box_single(*arguments, np.empty((3, 6)))[0] == -np.inf
-        assert scan_box(*arguments, SQUARED, 1, np.empty((3, 6)), np.empty((4, 1)))[0] == -np.inf
+        data, arguments = (atoms, 2, atoms[:, 0], atoms[:, 0]), (h, 1.5, 1e-12)
+        assert scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5)))[0] == -np.inf
+        assert scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), np.empty((4, 1)))[0] == -np.inf
 
 
 @pytest.mark.tiny
@@ -127,6 +198,13 @@ def test_merit(number, name):
         totals, left = totals[:1], left[:1]
     expected = merit(2.5, left, 2.5, totals - left, name)
     assert merit_of(2.5, left, 5.0, totals, number) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.tiny
+@given(st.floats(0, 1e3))
+def test_x_log_x(x):
+    assert _x_log_x(x) == pytest.approx(0.0 if x == 0 else x * math.log(x), rel=1e-14)
+    assert _x_log_x(-x) == 0.0, "what rounding leaves of an empty side"
 
 
 @pytest.mark.tiny
@@ -155,11 +233,11 @@ def test_sums_do_not_drift_over_many_points(h, cut, offset):
     x, masses = x[inside], masses[inside]
     y = (x > 1.3 + offset) * 1.0 + rng.normal(size=len(x))
     atoms = np.column_stack([x, np.arange(len(x)), masses, masses * y])
-    lines = np.empty((len(x) + 1, 6))
+    lines = np.empty((len(x) + 1, 5))
     total, total_sum = masses.sum(), masses @ y
     for found in (
         scan_box_single(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, lines),
-        scan_box(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, SQUARED, 1, lines, np.empty((4, 1))),
+        scan_box(atoms, len(x), x, x, (lo, hi), h, 1.0, 0.0, SQUARED, 1, lines, np.empty((4, 1))),
     ):
         best, threshold, left = found
         if h == 0:

@@ -1,17 +1,38 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softwood.loops.groups import Bins, Goal, Kernels, NodePoints
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, scan_box
-from softwood.loops.scan_general import place_knots, rising_order, scan_atoms, scan_cells, scan_points
-from tests.loops.strategies import check, nodes, with_slivers
+from softwood.loops.scan_general import (
+    _add,
+    _begin,
+    _merit_ahead,
+    place_knots,
+    rising_order,
+    scan_atoms,
+    scan_cells,
+    scan_general,
+    scan_points,
+)
+from softwood.tree import KernelShapes
+from tests.loops.strategies import CRITERION_NAMES, check, nodes, with_slivers
+from tests.reference.gains import merit
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
 from tests.reference.search import Axis
 
 CRITERIA = [SQUARED, ENTROPY, BINARY_ENTROPY]
+NO_ENDS = (-np.inf, np.inf)
 half_widths = st.sampled_from([0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
 with_crisp = st.sampled_from([0.0, 0.0, 0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
+
+
+def whole(n):
+    """Bounds of kernels that are in the node as a whole, (2, n)."""
+    return np.repeat([[0.0], [1.0]], n, axis=1)
 
 
 @st.composite
@@ -27,23 +48,46 @@ def shape_and_node(draw, *, widths, unique):
     return shape, node
 
 
+def goal_of(min_mass, n_outputs, tie=1e-12):
+    """The mass and the merit of the node unsplit are not read by scans."""
+    return Goal(np.nan, np.nan, min_mass, tie, n_outputs)
+
+
+def node_goal(node):
+    return goal_of(node.min_mass, node.sums.shape[1], node.tie)
+
+
 def run_atoms(node, shape):
     return scan_atoms(
-        node.atoms(), len(node.x), node.widths[0], *table(shape), node.lo, node.hi, node.min_mass, node.tie,
-        node.criterion, node.sums.shape[1],
-    )  # fmt: skip
+        node.atoms(), len(node.x), node.widths[0], table(shape), (node.lo, node.hi), node_goal(node), node.criterion
+    )
 
 
-def run_points(node, shape, lower=None, upper=None, labels=None):
-    if lower is None:
-        pairs = list(zip(node.x, node.widths, strict=True))
-        lower = np.array([cdf(node.lo, x, w, shape) for x, w in pairs])
-        upper = np.array([cdf(node.hi, x, w, shape) for x, w in pairs])
+def bounds_of(node, shape):
+    """Distribution values at the ends of the interval, (2, m)."""
+    return np.array([[cdf(end, *each, shape) for each in zip(node.x, node.widths, strict=True)]
+                     for end in (node.lo, node.hi)])  # fmt: skip
+
+
+def run_points(node, shape, bounds=None, labels=None):
+    bounds = bounds_of(node, shape) if bounds is None else bounds
     points = np.column_stack([node.masses, node.sums]) if labels is None else node.masses[:, None].copy()
     return scan_points(
-        node.x, node.widths, lower, upper, points, labels, len(node.x), *table(shape), node.lo, node.hi, node.min_mass,
-        node.tie, node.criterion, node.sums.shape[1],
-    )  # fmt: skip
+        node.x, node.widths, bounds, points, labels, table(shape), (node.lo, node.hi), node_goal(node), node.criterion
+    )
+
+
+def run_events(node, shape, order):
+    """By `scan_general` itself, with the breakpoints in any order."""
+    edges, values = table(shape)
+    events = [np.full(len(node.x) * (len(edges) + 1) + 1, np.nan) for _ in range(2)]
+    events.append(np.full(len(events[0]), 10**6))
+    at = np.int64(0)
+    for a, (x, width, lower, upper) in enumerate(zip(node.x, node.widths, *bounds_of(node, shape), strict=True)):
+        at = place_knots(x, width, edges, values, lower, upper, a, *events, at)
+    shuffled = tuple(np.concatenate([each[:at][order(at)], each[at:]]) for each in events)
+    interval = node.lo, node.hi
+    return scan_general(shuffled, at, node.atoms(), len(node.x), interval, node_goal(node), node.criterion)
 
 
 @pytest.mark.tiny
@@ -58,6 +102,13 @@ def test_one_kernel_for_all_atoms(case):
 def test_a_width_for_each_point(case):
     shape, node = case
     check(node, shape, run_points(node, shape))
+
+
+@pytest.mark.tiny
+@given(shape_and_node(widths=with_crisp, unique=False), st.integers(0, 99))
+def test_breakpoints_in_any_order(case, seed):
+    shape, node = case
+    check(node, shape, run_events(node, shape, lambda n: np.random.default_rng(seed).permutation(n)))
 
 
 @pytest.mark.tiny
@@ -88,7 +139,7 @@ def test_bounds_for_each_point(case, data):
     node.lo, node.hi = -np.inf, np.inf
     ends = [sorted(data.draw(st.lists(st.integers(0, 8), min_size=2, max_size=2, unique=True))) for _ in node.x]
     lower, upper = np.array(ends).T / 8
-    found = run_points(node, shape, lower, upper)
+    found = run_points(node, shape, np.array([lower, upper]))
     axis = Axis(node.x, node.widths, node.masses, node.sums, shape=shape, lower=lower, upper=upper)
     check(node, shape, found, axis)
 
@@ -101,10 +152,9 @@ def test_labels_in_place_of_targets(criterion):
     labels = rng.integers(3, size=12).astype(np.int32)
     x[4] = np.nan
     one_hot = masses[:, None] * np.eye(3)[labels]
-    zeros, ones = np.zeros(12), np.ones(12)
-    rest = (12, *table(STAIRS), -np.inf, np.inf, 0.5, 1e-12, criterion, 3)
-    by_label = scan_points(x, widths, zeros, ones, masses[:, None].copy(), labels, *rest)
-    by_target = scan_points(x, widths, zeros, ones, np.column_stack([masses, one_hot]), None, *rest)
+    rest = (table(STAIRS), NO_ENDS, goal_of(0.5, 3), criterion)
+    by_label = scan_points(x, widths, whole(12), masses[:, None].copy(), labels, *rest)
+    by_target = scan_points(x, widths, whole(12), np.column_stack([masses, one_hot]), None, *rest)
     assert by_label == by_target
     assert np.isfinite(by_label[0])
 
@@ -119,17 +169,19 @@ def test_cells_of_a_binned_feature():
     rows = np.array([99, 5, 4, 2, 0, 3], dtype=np.uint32)
     points = np.column_stack([np.ones(5), [0.0, 1.0, 0.0, 1.0, 1.0]])
     lo, hi = -0.8, 1.9
-    found = scan_cells(
-        codes, 1, rows, 1, points, None, 5, values, 3, 3, cells, *table(LATE), lo, hi, 0.5, 1e-12, SQUARED, 1
-    )
+    bins = Bins(codes, values, values, values, np.array([0, 3, 6]), np.arange(2))
+    shapes = KernelShapes.of([table(BOX), table(LATE)])
+    kernels = Kernels(np.array([0, 1]), shapes.edges, shapes.cdfs, cells, np.array([False, True]))
+    node = NodePoints(rows, 1, 5, points, np.arange(2), 2)
+    found = scan_cells(bins, kernels, 1, node, None, (lo, hi), goal_of(0.5, 1), SQUARED)
     x = np.array([-1.0, 2.0, np.nan, 2.0, 0.5])
     widths = cells[rows[1:], 1]
-    lower, upper = (np.array([cdf(end, a, w, LATE) for a, w in zip(x, widths, strict=True)]) for end in (lo, hi))
+    bounds = np.array([[cdf(end, a, w, LATE) for a, w in zip(x, widths, strict=True)] for end in (lo, hi)])
     axis = Axis(x, widths, points[:, 0], points[:, 1:], lo, hi, LATE)
     best, _ = axis.best("squared", 0.5)
     assert found[0] >= best - 1e-9
     assert axis.merit(found[1], "squared") == pytest.approx(found[0])
-    assert found == scan_points(x, widths, lower, upper, points, None, 5, *table(LATE), lo, hi, 0.5, 1e-12, SQUARED, 1)
+    assert found == scan_points(x, widths, bounds, points, None, table(LATE), (lo, hi), goal_of(0.5, 1), SQUARED)
 
 
 @pytest.mark.tiny
@@ -137,10 +189,10 @@ def test_the_box_in_a_longer_table():
     # shapes of one tree are kept in one table, the last edge of the shorter ones repeated
     edges, values = np.array([-1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 1.0])
     atoms = np.array([[0.0, 0, 1.0, 0.0], [0.7, 1, 2.0, 2.0], [1.1, 2, 1.0, 0.0]])
-    lines, work = np.empty((4, 6)), np.empty((4, 1))
-    for lo, hi in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
-        short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], lo, hi, 0.5, 0.1, 1e-12, SQUARED, 1, lines, work)
-        long = scan_atoms(atoms, 3, 0.5, edges, values, lo, hi, 0.1, 1e-12, SQUARED, 1)
+    lines, work = np.empty((4, 5)), np.empty((4, 1))
+    for interval in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
+        short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], interval, 0.5, 0.1, 1e-12, SQUARED, 1, lines, work)
+        long = scan_atoms(atoms, 3, 0.5, (edges, values), interval, goal_of(0.1, 1), SQUARED)
         assert long == pytest.approx(short, rel=1e-12)
 
 
@@ -189,6 +241,40 @@ def test_a_crisp_point_and_a_thin_slice_are_steps():
     assert np.isnan(rates[1])
 
 
+@pytest.mark.tiny
+@given(st.lists(st.floats(-1e3, 1e3).map(lambda x: x**7), max_size=20))
+def test_sums_with_what_rounding_loses(numbers):
+    total, rest = 0.0, 0.0
+    for x in numbers:
+        total, rest = _add(total, rest, x)
+    exact, size = sum(map(Fraction, numbers)), sum(map(abs, numbers))
+    assert abs(Fraction(total) + Fraction(rest) - exact) <= Fraction(1e-30) * len(numbers) * Fraction(size)
+    assert _add(1e16, 0.0, 1.5) == (1e16 + 2.0, -0.5)
+    assert _add(1.5, 0.0, 1e16) == (1e16 + 2.0, -0.5)
+
+
+@pytest.mark.tiny
+def test_a_scan_begins_with_nothing_on_the_left():
+    atoms = np.random.default_rng(0).normal(size=(5, 6))
+    totals, left, slope = np.full((3, 3), 7.0)
+    assert _begin(atoms, 4, totals, left, slope) == pytest.approx(atoms[:4, 2].sum())
+    assert totals == pytest.approx(atoms[:4, 3:].sum(axis=0))
+    assert not left.any()
+    assert not slope.any()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_merit_of_a_threshold_further_on(criterion):
+    q = 1 if criterion == BINARY_ENTROPY else 2
+    totals, left, slope, rest = np.array([[3.0, 2.0], [0.5, 0.25], [1.0, 0.5], [0.25, 0.125]])[:, :q]
+    work = np.array([totals, left, slope, np.full(q, np.nan)])
+    ahead = left + 0.4 * (slope + rest)
+    expected = merit(1.5, ahead, 3.5, totals - ahead, CRITERION_NAMES[criterion])
+    assert _merit_ahead(0.4, 1.5, 5.0, work, rest, criterion) == pytest.approx(expected, rel=1e-12)
+    assert work[:3].tolist() == [totals.tolist(), left.tolist(), slope.tolist()]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_steep_slopes_of_narrow_kernels_leave_nothing_behind(seed):
     # widths in proportion to the reading, over 15 orders of magnitude
@@ -198,10 +284,10 @@ def test_steep_slopes_of_narrow_kernels_leave_nothing_behind(seed):
     h = 0.9 * x
     y = rng.normal(size=n)
     edges, values = table(STAIRS)
+    points = np.column_stack([np.ones(n), y])
     best, threshold, left = scan_points(
-        x, h, np.zeros(n), np.ones(n), np.column_stack([np.ones(n), y]), None, n, edges, values, -np.inf, np.inf, 1.0,
-        0.0, SQUARED, 1,
-    )  # fmt: skip
+        x, h, whole(n), points, None, (edges, values), NO_ENDS, goal_of(1.0, 1, 0.0), SQUARED
+    )
     share = np.interp((threshold - x) / h, edges, values)
     mass, s = share.sum(), share @ y
     assert left == pytest.approx(mass, rel=1e-9)
@@ -223,7 +309,7 @@ def test_sums_do_not_drift_over_many_points(widths):
     points = np.column_stack([masses, masses * y])
     edges, values = table(STAIRS)
     best, threshold, left = scan_points(
-        x, h, np.zeros(n), np.ones(n), points, None, n, edges, values, -np.inf, np.inf, 1.0, 0.0, SQUARED, 1
+        x, h, whole(n), points, None, (edges, values), NO_ENDS, goal_of(1.0, 1, 0.0), SQUARED
     )
     z = (threshold - x) / np.where(h > 0, h, 1.0)
     share = np.where(h > 0, np.interp(z, edges, values), x <= threshold)

@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from softwood.loops.groups import Bins, Goal, Kernels, NodePoints, RandomSearch
 from softwood.loops.grow import tie_of
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
@@ -106,9 +107,14 @@ class Node:
 
     @property
     def bins(self):
-        """Means, smallest and largest values of all bins, and where those of each feature begin."""
+        """As the loops take them; those of all features one after the other."""
         arrays = [np.concatenate([getattr(c, name) for c in self.columns]) for name in ("means", "lows", "highs")]
-        return *arrays, np.cumsum([0] + [len(c.means) for c in self.columns])
+        offsets = np.cumsum([0] + [len(c.means) for c in self.columns])
+        return Bins(self.codes, *arrays, offsets, np.arange(len(self.columns)))
+
+    @property
+    def node_points(self):
+        return NodePoints(self.rows, self.begin, len(self.masses), self.points, self.order, self.n_draw)
 
     @property
     def widths(self):
@@ -120,9 +126,9 @@ class Node:
     def kernels(self):
         """As the loops take them; None if all are boxes of one width."""
         if self.kinds is None:
-            return (None,) * 5
+            return None
         shapes = KernelShapes.of([table(shape) for shape in self.shapes])
-        return self.kinds, shapes.edges, shapes.cdfs, self.cells, self.by_cell
+        return Kernels(self.kinds, shapes.edges, shapes.cdfs, self.cells, self.by_cell)
 
     @property
     def base(self):
@@ -139,15 +145,15 @@ class Node:
         return tie_of(self.base, impure, self.masses.sum())
 
     def search(self):
-        means, lows, highs, offsets = self.bins
         q, m = self.targets.shape[1], len(self.masses)
+        bins, total = self.bins, self.masses.sum()
         intervals = np.array([[c.lo for c in self.columns], [c.hi for c in self.columns]])
-        most = int(np.diff(offsets).max())
         return search_random(
-            self.codes, self.rows, self.begin, self.points, self.labels, m, self.n_draw, self.order,
-            np.uint64(self.seed), means, lows, highs, offsets, self.widths, *self.kernels, intervals,
-            self.masses.sum(), self.masses @ self.targets, self.min_mass, self.tie, self.base, self.criterion,
-            np.empty(m, self.codes.dtype), np.full(most + 1, np.nan), np.full(m, np.nan), np.full(1 + q, np.nan),
+            bins, self.widths, self.kernels, self.node_points, self.labels, intervals,
+            Goal(total, self.base, self.min_mass, self.tie, q), self.criterion, np.uint64(self.seed),
+            np.append(self.masses @ self.targets, np.nan),
+            RandomSearch(np.empty(m, self.codes.dtype), np.full(bins.most + 1, np.nan), np.full(m, np.nan)),
+            np.full(2 + q, np.nan),
         )  # fmt: skip
 
     def slow_search(self):
@@ -436,16 +442,15 @@ def test_the_best_of_the_drawn_features_is_taken():
 @given(nodes(general=True, labelled=False), st.booleans())
 def test_support_and_shares(node, is_wide):
     """The codes may be bytes, or wider."""
-    means, _, _, offsets = node.bins
     m = len(node.masses)
     node.codes = node.codes.astype(np.uint32) if is_wide else node.codes
-    kinds, edges, cdfs, cells, by_cell = node.kernels
+    bins, kernels, own, widths = node.bins, node.kernels, node.node_points, node.widths
     for j, column in enumerate(node.columns):
-        n_bins = len(column.means)
+        interval = column.lo, column.hi
         node_codes = np.empty(m, node.codes.dtype)
         start, stop, has_missing = support_of(
-            node.codes, j, node.rows, node.begin, m, means, offsets[j], n_bins, node.widths[j], kinds, edges, cells,
-            by_cell, column.lo, column.hi, node_codes,
+            bins.codes, bins.values, bins.offsets[j], len(column.means), kernels, j, own, widths[j], interval,
+            node_codes,
         )  # fmt: skip
         np.testing.assert_array_equal(node_codes, node.codes[node.rows[node.begin :], j])
         assert has_missing == np.isnan(column.x).any()
@@ -455,10 +460,7 @@ def test_support_and_shares(node, is_wide):
         assert (start, stop) == pytest.approx(column.support(), rel=1e-14, abs=1e-14)
         threshold = 0.3 * start + 0.7 * stop
         shares = np.empty(m)
-        left_shares(
-            node.rows, node.begin, m, threshold, means, offsets[j], n_bins, node.widths[j], j, kinds, edges, cdfs,
-            cells, by_cell, column.lo, column.hi, node_codes, shares,
-        )  # fmt: skip
+        left_shares(bins, kernels, j, own, threshold, widths[j], interval, node_codes, shares)
         np.testing.assert_array_equal(np.isnan(shares), np.isnan(column.x))
         share_missing(node.points, m, shares)
         assert shares == pytest.approx(column.shares(threshold, node.masses), abs=1e-9)
@@ -491,7 +493,7 @@ def test_sums_of_the_left_parts(labelled, q, n_bins, width):
     assert left == pytest.approx(expected)
     left[:] = np.nan
     left_sums_of_boxes(
-        points, given_labels, m, threshold, values, offset, n_bins, width, lo, hi, codes, np.full(n_bins + 1, np.nan),
+        values, offset, n_bins, points, given_labels, m, threshold, width, (lo, hi), codes, np.full(n_bins + 1, np.nan),
         left,
     )  # fmt: skip
     assert left == pytest.approx(expected)
