@@ -84,50 +84,11 @@ def crisp_leaves_fast(points, tests, thresholds, out):
 
 
 @compiled
-def _make_steps(points, tests, ends, items, active, n_active, events):
-    """Let every active item make some steps; sort out those at a gate that may divide them, and drop those at a leaf.
-
-    Returns
-    -------
-    number of items that are still on their way, and at such a gate
-    """
-    one = np.uint32(1)
-    n_left = np.uint64(0)
-    n_events = np.uint64(0)
-    for k in range(n_active):
-        item = active[k]
-        at = items[item, 0]
-        i = items[item, 1]
-        stays = False
-        for _ in range(STEPS):
-            x = points[i, tests[at, 0]]
-            is_right = x > ends[at, 0]
-            stays = is_right & (x < ends[at, 1])
-            below = tests[at, one + np.uint32(is_right)]
-            at = at if stays else below
-        items[item, 0] = at
-        is_leaf = tests[at, 1] == at
-        events[n_events] = item
-        n_events += np.uint64(stays & (not is_leaf))
-        active[n_left] = item
-        n_left += np.uint64(not stays)
-    return n_left, n_events
-
-
-@compiled
-def _add_link(links, link_ends, at, feature, before, lower, upper):
-    links[at, 0] = feature
-    links[at, 1] = before
-    link_ends[at, 0] = lower
-    link_ends[at, 1] = upper
-
-
-@compiled
 def share_out(points, begin, end, root, trees, scratch):
     """Share out the rows `begin` to `end` at once among the leaves of a tree of kernel gates.
 
-    An item is a part of a row on its way down. In each round every item makes a step, without branches; those that
-    arrive at a leaf, or at a gate that may divide them, are then seen to one by one.
+    An item is a part of a row on its way down. In each round every item makes a few steps, without branches. Items at a
+    leaf are then done; those at a gate that may divide them are seen to one by one.
 
     Parameters
     ----------
@@ -140,6 +101,7 @@ def share_out(points, begin, end, root, trees, scratch):
     tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff = trees
     items, shares, links, link_ends, active, events = scratch
     none = np.uint32(0xFFFFFFFF)
+    one = np.uint32(1)
     only_box = edges.shape[0] == 1
     n_items = np.uint64(end - begin)
     n_links = np.uint64(0)
@@ -154,7 +116,26 @@ def share_out(points, begin, end, root, trees, scratch):
     while n_active > 0:
         if n_items + n_active > capacity or n_links + 2 * n_active > 2 * capacity:
             return np.int64(-1)
-        n_active, n_events = _make_steps(points, tests, ends, items, active, n_active, events)
+        n_moving = n_active
+        n_active = np.uint64(0)
+        n_events = np.uint64(0)
+        for k in range(n_moving):
+            item = active[k]
+            at = items[item, 0]
+            i = items[item, 1]
+            stays = False
+            for _ in range(STEPS):
+                x = points[i, tests[at, 0]]
+                is_right = x > ends[at, 0]
+                stays = is_right & (x < ends[at, 1])
+                below = tests[at, one + np.uint32(is_right)]
+                at = at if stays else below
+            items[item, 0] = at
+            is_leaf = tests[at, 1] == at
+            events[n_events] = item
+            n_events += np.uint64(stays & (not is_leaf))
+            active[n_active] = item
+            n_active += np.uint64(not stays)
         for k in range(n_events):
             item = events[k]
             at = items[item, 0]
@@ -188,7 +169,10 @@ def share_out(points, begin, end, root, trees, scratch):
                     items[n_items, 1] = i
                     items[n_items, 2] = n_links
                     shares[n_items] = right
-                    _add_link(links, link_ends, n_links, j, before, mass, upper)
+                    links[n_links, 0] = j
+                    links[n_links, 1] = before
+                    link_ends[n_links, 0] = mass
+                    link_ends[n_links, 1] = upper
                     n_links += np.uint64(1)
                     active[n_active] = n_items
                     n_active += np.uint64(1)
@@ -197,9 +181,10 @@ def share_out(points, begin, end, root, trees, scratch):
                 goes_left = left >= cutoff
                 items[item, 0] = tests[at, 1 if goes_left else 2]
                 items[item, 2] = n_links
-                lower = lower if goes_left else mass
-                upper = mass if goes_left else upper
-                _add_link(links, link_ends, n_links, j, before, lower, upper)
+                links[n_links, 0] = j
+                links[n_links, 1] = before
+                link_ends[n_links, 0] = lower if goes_left else mass
+                link_ends[n_links, 1] = mass if goes_left else upper
                 n_links += np.uint64(1)
             active[n_active] = item
             n_active += np.uint64(1)

@@ -26,7 +26,8 @@ EVEN = 1e-9
 
 
 @compiled
-def _x_log_x(x):
+def x_log_x(x):
+    """``x log x``, and its limit at 0."""
     return x * np.log(x) if x > 0.0 else 0.0
 
 
@@ -35,13 +36,13 @@ def merit_of(left_mass, left, total_mass, totals, criterion):
     """Merit of a split with these left sums; what the scan maximises."""
     right_mass = total_mass - left_mass
     if criterion is not None:
-        merit = -_x_log_x(left_mass) - _x_log_x(right_mass)
+        merit = -x_log_x(left_mass) - x_log_x(right_mass)
         for k in range(totals.shape[0]):
             s = min(max(left[k], 0.0), totals[k])
-            merit += _x_log_x(s) + _x_log_x(totals[k] - s)
+            merit += x_log_x(s) + x_log_x(totals[k] - s)
         if criterion == BINARY_ENTROPY:
             s = min(max(left[0], 0.0), left_mass)
-            merit += _x_log_x(left_mass - s) + _x_log_x(right_mass - (totals[0] - s))
+            merit += x_log_x(left_mass - s) + x_log_x(right_mass - (totals[0] - s))
         return merit
     squares_left = 0.0
     squares_right = 0.0
@@ -59,32 +60,7 @@ def middle_of(low, high):
 
 
 @compiled
-def _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
-    """`scan_box_single` for half-width 0: CART's scan."""
-    least = min_mass * SLACK
-    most = total - least
-    best = -np.inf
-    best_t = np.nan
-    best_mass = 0.0
-    left = 0.0
-    left_sum = 0.0
-    for a in range(n - 1):
-        left += atoms[a, 2]
-        left_sum += atoms[a, 3]
-        right = total - left
-        right_sum = total_sum - left_sum
-        up = left_sum * left_sum * right + right_sum * right_sum * left
-        if up > (best - tie) * (left * right) and left >= least and left <= most:
-            merit = up / (left * right)
-            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total) - EVEN * total:
-                best = max(best, merit)
-                best_mass = left
-                best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
-    return best, best_t, best_mass
-
-
-@compiled
-def _place_lines(atoms, n, lo, hi, h, lines):
+def place_lines(atoms, n, lo, hi, h, lines):
     """Where each atom's share begins and ends to rise within the interval, and at what rate (0: at once, a step)."""
     for k in range(n):
         start = atoms[k, 0] - h
@@ -125,19 +101,31 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
         total_sum += atoms[k, 3]
         lines[k, 3] = total
         lines[k, 4] = total_sum
-    if h <= 0.0:
-        return _scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie)
-    _place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least
-    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
-    begun = 0
-    ended = 0
     left = 0.0
     left_sum = 0.0
+    if h <= 0.0:  # CART's scan
+        for a in range(n - 1):
+            left += atoms[a, 2]
+            left_sum += atoms[a, 3]
+            right = total - left
+            right_sum = total_sum - left_sum
+            up = left_sum * left_sum * right + right_sum * right_sum * left
+            if up > (best - tie) * (left * right) and left >= least and left <= most:
+                merit = up / (left * right)
+                if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total) - EVEN * total:
+                    best = max(best, merit)
+                    best_mass = left
+                    best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
+        return best, best_t, best_mass
+    place_lines(atoms, n, lo, hi, h, lines)
+    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
+    begun = 0
+    ended = 0
     slope = 0.0
     slope_sum = 0.0
     t = lines[0, 0]
@@ -261,7 +249,7 @@ def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_out
             totals[o] += atoms[a, 3 + o]
     if h <= 0.0:
         return _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, work)
-    _place_lines(atoms, n, lo, hi, h, lines)
+    place_lines(atoms, n, lo, hi, h, lines)
     least = min_mass * SLACK
     most = total - least
     margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
