@@ -24,64 +24,74 @@ __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
 class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     """Gradient boosting of histogram kernel trees, for classes.
 
-    Each round adds a tree (with more than two classes, one for each) that is a second-order step down the log loss. Its
-    training points are spread by boxes and its predictions averaged over them, which regularises: the function that is
-    learned is continuous wherever the bandwidth is above 0.
+    Each round adds a tree (with more than two classes, one tree per class) that is a second-order step on the log
+    loss. Every training point is spread out by a box, and predictions are averaged over a box around the point. This
+    regularises the model: the learned function is continuous wherever the bandwidth is above 0.
 
     Parameters
     ----------
     loss : "log_loss", default="log_loss"
+        The loss to minimise.
     learning_rate : float, default=0.1
-        Factor of each tree's values.
+        Factor on the leaf values of each tree. Smaller values need more rounds.
     max_iter : int, default=100
         Largest number of rounds.
     bandwidth : float, sequence, dict, "auto", "silverman" or "loo", default="auto"
-        Half-width of the boxes, in standard deviations of the columns: a number for all columns, one per column, or a
-        dict by column (others 0); ``0`` is conventional boosting. ``"auto"`` chooses one number for all columns, 0
-        among them, by held-out loss at a bounded cost; ``"silverman"`` and ``"loo"`` are rules for each column.
+        Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits;
+        0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
+        (columns that it leaves out get 0), or a rule. "auto" chooses one number of standard deviations for all columns,
+        possibly 0, by held-out loss at a bounded cost. "silverman" and "loo" are rules for each column, as in
+        `KernelTreeClassifier`.
     bandwidth_decay : float in (0, 1], default=1.0
-        Factor of the bandwidth from one round to the next: below 1, first rounds learn the rough shape, later ones
-        what is sharp.
+        Factor on the bandwidth after each round. Below 1, the first rounds learn smooth structure and later rounds
+        learn sharper details.
     prediction_kernel, prediction_bandwidth, bandwidth_unit
         As in `KernelTreeClassifier`.
     measurement_error : dict or array, default=None
-        Known errors of columns, one number for each, as in `KernelTreeClassifier`.
+        Known measurement errors of columns, one number per column, as in `KernelTreeClassifier`.
     max_leaf_nodes : int or None, default=31
-        Leaves of a tree, grown best first; None for no limit.
+        Largest number of leaves of a tree. Trees grow best first. None means no limit.
     max_depth : int, default=None
+        Largest depth of a tree. None means no limit.
     min_mass : float, default=20.0
-        Smallest weight, by membership, of a leaf.
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees.
     min_gain : float, default=0.0
-        Smallest gain of a split: twice the decrease of the loss's second-order approximation.
+        A node is split only if the gain is larger than this. The gain is twice the decrease of the second-order
+        approximation of the loss.
     l2_regularization : float, default=0.0
-        Added to the sum of second derivatives in every leaf.
+        Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values; 0 means no
+        regularisation.
     subsample : float in (0, 1], default=1.0
-        Part of the rows drawn for each round, without replacement.
+        Fraction of the rows drawn without replacement for each round.
     max_features : int, float, "sqrt", "log2" or None, default=1.0
-        Columns drawn for each tree.
+        Number of columns drawn for each tree; a float is a fraction of all columns. None uses all.
     monotonic_cst : dict by column, or one of -1, 0, 1 for each, default=None
-        Whether the prediction must fall or rise with a column; for two classes, the probability of the second.
+        Monotonic constraints: 1 if the prediction must not decrease in a column, -1 if it must not increase, 0 for no
+        constraint. They apply to the probability of the second class and are not available for more than two classes.
     max_bins : int, default=255
+        Largest number of bins per column.
     cutoff : float, default=1e-4
-        A share of a point smaller than this goes to the larger side of its fork; a sum of trees needs it less exactly
-        than a single tree.
+        If a gate would send less than this share of the whole point to one side, that part goes to the other side.
+        Larger values are faster and less exact.
     categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     early_stopping : bool or "auto", default="auto"
-        Set a part of the rows aside as validation rows, stop when their loss falls no more, and keep the rounds up to
-        the best one. "auto" does so above 10 000 rows. Validation rows can also be given to `fit`.
+        If True, set some of the rows aside as validation rows, stop when their loss no longer falls, and keep the
+        rounds up to the best one. "auto" does so above 10 000 rows. You can also pass validation rows to `fit`.
     validation_fraction : float, default=0.1
-        Part of the rows that is set aside.
+        Fraction of the rows that early stopping sets aside as validation rows.
     n_iter_no_change : int, default=10
-        Rounds without progress before it stops.
+        Stop after this many rounds in a row in which the validation loss does not fall by more than `tol`.
     tol : float, default=1e-7
-        A fall of the loss that counts as progress.
+        Smallest decrease of the validation loss that counts as an improvement.
     class_weight : dict or "balanced", default=None
+        Weights of the classes. "balanced" gives all classes the same total weight.
     n_jobs : int, default=None
-        Threads; the model does not depend on it.
+        Number of threads. The model does not depend on it.
     random_state : int or RandomState, default=None
+        Controls the validation rows, the choice of the bandwidth, and the rows and columns drawn for each tree.
     verbose : int, default=0
-        1 prints the progress about once a second, 2 after every round.
+        If 1, print progress about once per second; if 2 or more, print every step.
 
     Attributes
     ----------
@@ -90,15 +100,18 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     n_iter_ : int
         Number of rounds kept.
     bandwidth_ : float
-        The chosen scale, if it was chosen.
+        The chosen bandwidth in standard deviations, if `bandwidth` is "auto".
     bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table in the first round, in its own units.
+        Half-width of each column of the encoded table in the first round, in the column's own units.
     train_score_, validation_score_ : (n_rounds + 1,) arrays
-        Minus the loss before the first round and after each, of training rows (20 000 of them, if there are more) and
-        of validation rows; the latter is empty if there are none.
+        Negative loss on the training rows (on a sample of 20 000, if there are more) and on the validation rows, before
+        the first round and after each round. ``validation_score_`` is empty if there are no validation rows.
+    history_ : list of dicts
+        One line per step, with keys such as ``stage``, ``iteration``, ``train_loss`` and ``validation_loss``.
     feature_importances_ : (n_features_in,) array
-        Part of each column in the gain of all splits.
+        Gain of the splits on each column, normalised to a sum of 1.
     classes_ : (n_classes,) array
+        The class labels.
 
     Examples
     --------
@@ -161,15 +174,15 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
 class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     """Gradient boosting of histogram kernel trees, for real targets.
 
-    As `KernelBoostingClassifier`, with other losses.
+    Like `KernelBoostingClassifier`, but with losses for real targets.
 
     Parameters
     ----------
     loss : "squared_error", "absolute_error", "quantile" or "poisson", default="squared_error"
-        What is made small. "absolute_error" learns the median, "quantile" the quantile `quantile`, "poisson" the mean
-        of counts or other targets of at least 0, through its logarithm.
+        The loss to minimise. "absolute_error" estimates the median, "quantile" the quantile given by `quantile`, and
+        "poisson" the mean of counts or other non-negative targets, with a log link.
     quantile : float in (0, 1), default=None
-        With ``loss="quantile"``.
+        The quantile to estimate. Required if ``loss="quantile"``.
     learning_rate, max_iter, ..., verbose
         As in `KernelBoostingClassifier`.
 

@@ -34,12 +34,12 @@ __all__ = ["KernelBoosting"]
 
 # Scales that "auto" compares, in standard deviations.
 AUTO_GRID = (0.0, 0.05, 0.15, 0.4)
-# "auto" compares so many rounds with steps as long as all rounds have together, on three folds up to so many rows, and
-# on one part of at most so many above.
+# "auto" runs at most AUTO_ROUNDS rounds, with a larger learning rate to make up for the rounds left out: on three folds
+# up to AUTO_FOLD_ROWS different rows, and with more rows on one part of at most AUTO_ROWS training rows.
 AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 30, 1000, 8000
-# With more rows early_stopping="auto" stops early, as in scikit-learn.
+# early_stopping="auto" stops early above this number of rows, as in scikit-learn.
 STOP_FROM = 10_000
-# The loss of the training rows is noted for so many of them, drawn by content.
+# The training loss is computed on at most this many different rows, drawn by content.
 SCORED_ROWS = 20_000
 
 
@@ -81,19 +81,21 @@ class KernelBoosting(KernelModel):
         y_val: Any = None,
         sample_weight_val: Any = None,
     ) -> Self:
-        """Boost.
+        """Fit the model.
 
-        An interrupt leaves the rounds that are finished as a working model.
+        After an interrupt, the rounds that are finished make up a working model.
 
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
             Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets; a classifier also takes a matrix of class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        y : (n_rows,) labels or targets
+            A classifier also takes a matrix of class probabilities.
+        sample_weight : (n_rows,) weights
+            A weight of 2 has the same effect as repeating the row.
         X_val, y_val, sample_weight_val : validation rows
-            Their loss is noted in ``validation_score_``, and stops the training unless ``early_stopping=False``; they
-            take the place of a part of `X`.
+            If given, no rows of `X` are set aside. The loss of the validation rows is stored in ``validation_score_``,
+            and stops the training early unless ``early_stopping=False``.
         """
         with self._fitting(X, y, sample_weight) as fit:
             self._boost(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)
@@ -108,7 +110,7 @@ class KernelBoosting(KernelModel):
         loss, learned = self._loss_and_targets(targets, y, rows)
         loss.check_targets(learned)
         validation = self._read_validation(X_val, y_val, sample_weight_val, targets)
-        unit = unit_of(learned)  # losses, and limits of gains, are those of the targets in this unit
+        unit = unit_of(learned)  # losses and gains are those of the targets in this unit
         learned = learned if unit == 1.0 else learned / unit
         if validation is not None and unit != 1.0:
             validation = replace(validation, y=validation.y / unit)
@@ -117,7 +119,7 @@ class KernelBoosting(KernelModel):
         is_given = validation is not None
         if not is_given:
             is_held_out = self._held_out_rows(train, seed)
-            if is_held_out is not None:  # they have no part in bins and bandwidths
+            if is_held_out is not None:  # bins and bandwidths must not depend on them
                 kept = np.flatnonzero(~is_held_out)
                 train, validation = _rows_of(train, ~is_held_out), _rows_of(train, is_held_out)
                 targets, rows = targets.take(kept), rows[kept]
@@ -158,7 +160,7 @@ class KernelBoosting(KernelModel):
     def _read_validation(
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
     ) -> BoostingData | None:
-        """Rows that the user gave to validate on; None if there are none."""
+        """The validation rows passed to `fit`; None if there are none."""
         rows = self._read_validation_rows(X, y, sample_weight)
         if rows is None:
             return None
@@ -202,7 +204,7 @@ class KernelBoosting(KernelModel):
         )
 
     def _rules_for(self, rules: BoostingRules, data: TrainingData, loss: Loss) -> BoostingRules:
-        """The rules with what depends on the columns."""
+        """The rules, completed by those that depend on the columns."""
         directions = self._directions()
         if directions is not None and loss.n_scores > 1:
             raise parameter_error(self, "monotonic_cst", "None with more than two classes", self.monotonic_cst)
@@ -234,7 +236,7 @@ class KernelBoosting(KernelModel):
         return columns.spread(per_input).astype(np.int64) if per_input.any() else None
 
     def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
-        """The loss, and the targets of the rows that are left as it takes them."""
+        """The loss, and the targets of the kept rows in the form that the loss takes."""
         raise NotImplementedError
 
     @property
@@ -247,7 +249,7 @@ class KernelBoosting(KernelModel):
     # Parts of the rows
 
     def _held_out_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
-        """Which rows are set aside to validate on, drawn by content, (n,) bool; None if there are none."""
+        """Mask of the rows set aside as validation rows, drawn by content, (n,) bool; None if there are none."""
         is_auto = isinstance(self.early_stopping, str)
         n_groups = int(data.group.max()) + 1
         if not (len(data.matrix) > STOP_FROM if is_auto else self.early_stopping):
@@ -266,7 +268,7 @@ class KernelBoosting(KernelModel):
     def _choose_scale(
         self, train: BoostingData, data: TrainingData, loss: Loss, rules: BoostingRules, seed: int, steps: Steps
     ) -> float:
-        """Scale with the smallest held-out loss, each with its best number of rounds."""
+        """Bandwidth with the smallest held-out loss; each is compared at its best number of rounds."""
         parts = _auto_parts(train, seed)
         if not parts:
             return 0.0
@@ -293,7 +295,7 @@ class KernelBoosting(KernelModel):
     # The finished model
 
     def _results(self, result: Boosted, rules: BoostingRules, data: TrainingData, unit: float) -> dict[str, Any]:
-        """What the rounds so far make of the estimator."""
+        """Attributes of the estimator fitted with the rounds so far."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
         n_trees = n_rounds * self._loss_.n_scores
         output = np.array(result.output[:n_trees])
@@ -333,7 +335,7 @@ class KernelBoosting(KernelModel):
 
 
 def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:
-    """The rules with the kernel that the trees will be read with, if it is not the one they are grown with."""
+    """The rules with the prediction kernel, if it differs from the kernel that trees are grown with."""
     if reading.is_as_grown:
         return rules
 
@@ -345,13 +347,13 @@ def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) ->
 
 
 def _rows_of(data: BoostingData, chosen: np.ndarray) -> BoostingData:
-    """Some of the rows, their groups numbered without gaps."""
+    """The chosen rows, with their groups numbered without gaps."""
     group = np.unique(data.group[chosen], return_inverse=True)[1]
     return BoostingData(data.matrix[chosen], data.y[chosen], data.weights[chosen], group)
 
 
 def _auto_parts(data: BoostingData, seed: int) -> list[tuple[BoostingData, BoostingData]]:
-    """Rows to learn from and rows held out, divided by content: three folds, or one part of many rows."""
+    """Training and held-out rows, divided by content: three folds, or one part if there are many rows."""
     n_groups = int(data.group.max()) + 1
     if n_groups < 3:
         return []

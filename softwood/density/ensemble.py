@@ -49,7 +49,7 @@ class KernelForest(SearchedKernelModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
         """Grow the trees.
 
-        An interrupt leaves the trees that are finished as a working forest.
+        After an interrupt, the trees that are finished make up a working forest.
 
         Parameters
         ----------
@@ -57,9 +57,11 @@ class KernelForest(SearchedKernelModel):
             Text and category columns of frames are categories; missing values are allowed everywhere.
         y : (n_rows,) labels or targets
             A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
-            where given. A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        sample_weight : (n_rows,) weights
+            A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
         """
         with self._fitting(X, y, sample_weight) as fit:
             self._grow(fit, X, y, sample_weight, measurement_error)
@@ -91,7 +93,7 @@ class KernelForest(SearchedKernelModel):
         numbers = range(n_before + len(grown), self.n_estimators)
 
         def forest_of(tables: list[NodeTable], *, consume: bool = False) -> dict[str, Any]:
-            """The earlier and these trees put together, as attributes of the fitted forest."""
+            """Attributes of a forest fitted with the earlier trees and the trees in `tables`."""
             forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume) if tables else None
             if earlier is not None:
                 forest = earlier if forest is None else earlier.with_trees_of(forest)
@@ -143,11 +145,11 @@ class KernelForest(SearchedKernelModel):
 
     @property
     def _balances_draws(self) -> bool:
-        """Whether class weights are found anew for each tree."""
+        """Whether class weights are computed separately for each tree."""
         return False
 
     def _n_draws(self, weights: np.ndarray) -> int:
-        """Rows to draw for each tree: as many as there are, where a whole weight is that many rows."""
+        """Number of rows to draw for each tree; whole-number weights count as repeated rows."""
         is_whole = np.all(weights == np.floor(weights)) and weights.sum() < 2**53
         n = int(weights.sum()) if is_whole else len(weights)
         wanted = self.max_samples
@@ -162,7 +164,7 @@ class KernelForest(SearchedKernelModel):
         return max(1, round(n * float(wanted)))
 
     def _earlier_trees(self, before: dict[str, Any], n_features: int) -> SoftForest | None:
-        """Trees to go on from, with `warm_start`."""
+        """Trees of the previous fit, with `warm_start`."""
         trees = before.get("_grown_")
         if trees is None:
             return None
@@ -182,7 +184,7 @@ class KernelForest(SearchedKernelModel):
     def _choose_widths(
         self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray, stages: Steps
     ) -> list[NodeTable]:
-        """Set ``bandwidths_``, and ``bandwidth_`` if it is chosen; returns nodes of trees grown on the way."""
+        """Set ``bandwidths_``, and ``bandwidth_`` if held-out loss decides; return the trees already grown for it."""
         widths = self._given_widths(data)
         trees: list[NodeTable] = []
         if widths is None:
@@ -244,7 +246,7 @@ class KernelForest(SearchedKernelModel):
 
     @property
     def estimators_(self) -> list[Any]:
-        """The trees as fitted estimators of their own; ``forest_`` holds the same in flat arrays."""
+        """The trees as separate fitted estimators; ``forest_`` holds the same trees in flat arrays."""
         shared = self._tree_class().get_params()
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
         parameters |= {"cv": 10, "verbose": 0, "class_weight": None} if "class_weight" in shared else {}

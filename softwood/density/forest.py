@@ -26,63 +26,72 @@ __all__ = [
 class KernelForestClassifier(ClassifierBase, KernelForest):
     """Random forest of kernel density decision trees, for classes.
 
-    Trees are grown on bootstrap samples with a few features drawn at each node, and their probabilities averaged. Every
-    training point is spread by a kernel, and predictions are averaged over a kernel around the point.
+    Each tree is grown on a bootstrap sample, and each split considers a few randomly drawn features. The forest
+    predicts the mean of the trees' probabilities. Every training point is spread out by a kernel, and predictions are
+    averaged over a kernel around the point.
 
     Parameters
     ----------
     n_estimators : int, default=100
         Number of trees.
     bandwidth : float, sequence, dict, "auto", "oob", "cv", "silverman" or "loo", default="auto"
-        Half-width of the kernels, in standard deviations of the columns: a number for all columns, one per column, or
-        a dict by column (others 0); ``0`` is the conventional forest. ``"auto"`` and ``"oob"`` choose one number for
-        all columns by the loss of the trees on rows they have not seen, ``"auto"`` with some of the trees and at a
-        bounded cost, ``"oob"`` with all of them; ``"cv"`` by `cv` folds. ``"silverman"`` and ``"loo"`` are rules for
-        each column.
+        Half-width of the kernels, in units of `bandwidth_unit`. Larger values give smoother predictions and slower
+        fits; 0 gives a conventional forest. Either one number for all columns, one number per column, a dict by
+        column (columns that it leaves out get 0), or a rule:
+
+        - "auto" and "oob" choose one number of standard deviations for all columns by the loss of the trees on their
+          out-of-bag rows. "auto" uses some of the trees and has a bounded cost, "oob" uses all of them.
+        - "cv" chooses this number by cross-validation with `cv` folds.
+        - "silverman" and "loo" are rules for each column, as in `KernelTreeClassifier`.
     kernel, prediction_kernel, prediction_bandwidth, bandwidth_unit, measurement_error
         As in `KernelTreeClassifier`.
     criterion : "gini" or "entropy", default="gini"
+        Impurity that the splits reduce.
     splitter, max_bins, max_depth, min_mass, min_gain, max_leaf_nodes
-        Limits and search of each tree, as in `KernelTreeClassifier`.
+        Search and limits of each tree, as in `KernelTreeClassifier`.
     max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        Features to draw for each node's search.
+        Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
     bootstrap : bool, default=True
-        Whether each tree gets rows drawn with replacement, or all rows.
+        If True, grow each tree on rows drawn with replacement; if False, on all rows.
     max_samples : int or float, default=None
-        Rows to draw for each tree, as a number or a part; None draws as many as there are.
+        Number of rows to draw for each tree; a float is a fraction of all rows. None draws as many rows as there are.
     oob_score : bool or callable, default=False
-        Predict each row by the trees that have not seen it, and score that; a callable takes (truth, prediction).
+        If True, predict each row with the trees that were not grown on it, and compute the score of these predictions.
+        A callable is called with (truth, prediction) to compute the score.
     class_weight : dict, "balanced" or "balanced_subsample", default=None
-        Weights of classes, "balanced_subsample" found anew in the rows of each tree.
+        Weights of the classes. "balanced" gives all classes the same total weight; "balanced_subsample" does this
+        separately in the rows of each tree.
     ccp_alpha, cutoff, categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds of ``bandwidth="cv"``.
+        Folds for ``bandwidth="cv"``.
     warm_start : bool, default=False
-        Keep the trees of the last `fit` and add others up to `n_estimators`.
+        If True, `fit` keeps the trees of the previous fit and adds trees until there are `n_estimators`.
     n_jobs : int, default=None
-        Workers for growing and predicting, through joblib: threads, or what `joblib.parallel_config` says. The forest
-        does not depend on it.
+        Number of joblib workers for growing and predicting: threads, unless `joblib.parallel_config` sets another
+        backend. The forest does not depend on it.
     random_state : int or RandomState, default=None
-        Rows and features drawn, and the choice of the bandwidth.
+        Controls the rows and features drawn, and the choice of the bandwidth.
     verbose : int, default=0
-        1 prints the progress about once a second, 2 after every tree.
+        If 1, print progress about once per second; if 2 or more, print every step.
 
     Attributes
     ----------
     forest_ : SoftForest
         The finished trees, with the prediction kernel.
     estimators_ : list of KernelTreeClassifier
-        The same trees one by one.
+        The same trees as separate estimators.
     bandwidth_ : float
-        The chosen scale, if it was chosen.
+        The chosen bandwidth in standard deviations, if `bandwidth` is "auto", "oob" or "cv".
     bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table, in its own units.
+        Half-width of each column of the encoded table, in the column's own units.
     feature_importances_ : (n_features_in,) array
+        Decrease of impurity by each column, normalised to a sum of 1.
     oob_score_, oob_decision_function_
-        Score and class probabilities (n_rows, n_classes) out of the bag, with `oob_score`; nan for rows of weight 0 and
-        rows that every tree has seen.
+        Out-of-bag score and class probabilities (n_rows, n_classes), if `oob_score` is set. Probabilities are nan for
+        rows of weight 0 and for rows on which every tree was grown.
     classes_ : (n_classes,) array
+        The class labels.
 
     Examples
     --------
@@ -133,7 +142,8 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
-        measurement_error : known errors of the cells of `X`, as in `fit`
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`, as in `fit`.
 
         Returns
         -------
@@ -153,9 +163,9 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
 class KernelForestRegressor(RegressorBase, KernelForest):
     """Random forest of kernel density decision trees, for real targets.
 
-    As `KernelForestClassifier`, with the squared error and all features at each node by default; the target may be a
-    matrix. Out of the bag, ``oob_prediction_`` takes the place of ``oob_decision_function_`` and ``oob_score_`` is R²;
-    there is no `class_weight`.
+    Like `KernelForestClassifier`, but the splits reduce the squared error, and each node considers all features by
+    default. The target may be a matrix. The out-of-bag predictions are in ``oob_prediction_``, and ``oob_score_`` is
+    R². There is no `class_weight`.
 
     Examples
     --------
@@ -189,11 +199,12 @@ class KernelForestRegressor(RegressorBase, KernelForest):
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
-        measurement_error : known errors of the cells of `X`, as in `fit`
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`, as in `fit`.
 
         Returns
         -------
-        (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix
+        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
         """
         return self._targets(X, measurement_error=measurement_error)
 
@@ -202,9 +213,9 @@ class KernelForestRegressor(RegressorBase, KernelForest):
 class KernelExtraTreesClassifier(KernelForestClassifier):
     """Extremely randomised kernel density decision trees, for classes.
 
-    As `KernelForestClassifier`, but each drawn feature is tried with a single random threshold, uniform over the part
-    of its axis that holds mass of the node; and every tree gets all rows unless `bootstrap` is True. Parameters and
-    attributes are the same.
+    Like `KernelForestClassifier`, but each drawn feature is tried with a single random threshold, drawn uniformly from
+    the range that holds mass of the node, and every tree is grown on all rows unless `bootstrap` is True. Parameters
+    and attributes are the same.
     """
 
     bootstrap: bool = False
@@ -216,9 +227,9 @@ class KernelExtraTreesClassifier(KernelForestClassifier):
 class KernelExtraTreesRegressor(KernelForestRegressor):
     """Extremely randomised kernel density decision trees, for real targets.
 
-    As `KernelForestRegressor`, but each drawn feature is tried with a single random threshold, uniform over the part of
-    its axis that holds mass of the node; and every tree gets all rows unless `bootstrap` is True. Parameters and
-    attributes are the same.
+    Like `KernelForestRegressor`, but each drawn feature is tried with a single random threshold, drawn uniformly from
+    the range that holds mass of the node, and every tree is grown on all rows unless `bootstrap` is True. Parameters
+    and attributes are the same.
     """
 
     bootstrap: bool = False

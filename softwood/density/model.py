@@ -23,7 +23,7 @@ from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["KernelModel", "SearchedKernelModel"]
 
-# A side with less mass than this, or less than this part of all mass, is no side: it may be nothing but rounding.
+# A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
 
 
@@ -53,7 +53,7 @@ class KernelModel(BatchEstimator):
     def _read_training_data(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
-        """As for all estimators; the limits of a leaf's mass are in rows, so the weights must be, too."""
+        """As for all estimators, with weights scaled to numbers of rows, the unit of `min_mass`."""
         matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
         return matrix, targets, as_counts(weights), rows
 
@@ -88,7 +88,7 @@ class KernelModel(BatchEstimator):
 
     @staticmethod
     def _least_mass(min_mass: float, weights: np.ndarray) -> float:
-        """`min_mass`, or what rounding asks for in its place."""
+        """`min_mass`, or a larger value if rounding requires it."""
         return max(min_mass, _NO_MASS, _NO_PART * float(weights.sum()))
 
     def _n_draw(self, p: int) -> int:
@@ -115,7 +115,7 @@ class KernelModel(BatchEstimator):
         measurement_error: Any,
         criterion: str,
     ) -> TrainingData:
-        """The training data, binned; `rows` of the user's `n_rows` are left."""
+        """The binned training data; `rows` are the kept ones of the user's `n_rows` rows."""
         return prepare(
             matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
             self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
@@ -125,14 +125,14 @@ class KernelModel(BatchEstimator):
     def _errors(
         self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
     ) -> Errors:
-        """Errors of the columns (the parameter), and in their place those given for single cells."""
+        """Errors of the columns from the parameter, replaced by those in `given`."""
         return {
             **read_errors(self, self.measurement_error, self.columns_, matrix),
             **read_errors(self, given, self.columns_, matrix, rows, n_rows),
         }
 
     def _given_widths(self, data: TrainingData) -> np.ndarray | None:
-        """Half-width of each column's kernel in its own units, if stated or by rule; None if held-out loss decides."""
+        """Half-width of each column's kernel in the column's units; None if held-out loss decides."""
         if not isinstance(self.bandwidth, str):
             widths = stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
             is_sd = self.bandwidth_unit == "sd"
@@ -144,7 +144,7 @@ class KernelModel(BatchEstimator):
         if isinstance(self.cv, Integral):
             return list(content_folds(data.matrix, int(self.cv), seed))
         number = np.full(int(rows.max()) + 1, -1)
-        number[rows] = np.arange(len(rows))  # the user's splits count the rows of weight 0, too
+        number[rows] = np.arange(len(rows))  # the user's splits also count the rows of weight 0
         labels = None
         if isinstance(data.targets, ClassTargets) and data.targets.labels is not None:
             labels = np.zeros(len(number), dtype=np.int32)
@@ -156,7 +156,7 @@ class KernelModel(BatchEstimator):
     # Kernels for reading the finished model
 
     def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
-        """How points will be read by a model with these bandwidths (p,)."""
+        """Prediction kernels of a model with these bandwidths (p,)."""
         kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
         is_crisp = self.prediction_kernel is None
         same_kernel = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
@@ -180,7 +180,7 @@ class KernelModel(BatchEstimator):
 
     @property
     def _has_node_widths(self) -> bool:
-        """Whether nodes have widths of their own, so that the columns' cannot be put in their place."""
+        """Whether half-widths differ from node to node, so that those of the columns cannot replace them."""
         return False
 
     def _read_points(
@@ -192,7 +192,7 @@ class KernelModel(BatchEstimator):
             **read_errors(self, reading.measurement_error, self.columns_, matrix),
             **read_errors(self, measurement_error, self.columns_, matrix),
         }
-        if measurement_error is not None:  # the tree holds other errors, or none: every column is said anew
+        if measurement_error is not None:  # these may differ from the errors stored in the tree: set every column
             errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
         if reading.has_node_widths and errors:
             raise self._no_errors_with_node_widths()
@@ -201,12 +201,10 @@ class KernelModel(BatchEstimator):
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError
 
-    # Telling
-
     # Steps of a fit
 
     def _n_stages(self) -> int:
-        """The stages of a fit: the choice of the bandwidth, if there is one, and growing."""
+        """Number of stages of a fit: the choice of the bandwidth, if held-out loss decides, and growing."""
         return 2 if isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo") else 1
 
 

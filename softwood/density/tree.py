@@ -1,7 +1,7 @@
 """Kernel density decision trees: the estimators.
 
-Kernel Density Decision Trees (2022): a tree grown on the density that kernels around the training points estimate,
-instead of on the points; and read, if wanted, by averaging over a kernel around the point to predict.
+From "Kernel Density Decision Trees" (2022). The tree is grown on a kernel density estimate of the training points
+instead of on the points themselves. Its prediction can be averaged over a kernel around the point to predict.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ class _KernelTree(SearchedKernelModel):
             Text and category columns of frames are categories; missing values are allowed everywhere.
         y : (n_rows,) labels or targets
             A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
-            where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        sample_weight : (n_rows,) weights
+            A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
         """
         with self._fitting(X, y, sample_weight) as fit:
             self._grow(fit, X, y, sample_weight, measurement_error)
@@ -81,7 +83,9 @@ class _KernelTree(SearchedKernelModel):
         self.tree_ = reading.of(tree, data.errors)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
-        """Effective alphas of weakest-link pruning and the impurity of the leaves at each, as in scikit-learn.
+        """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
+
+        As in scikit-learn's `DecisionTreeClassifier.cost_complexity_pruning_path`.
 
         Returns
         -------
@@ -92,7 +96,7 @@ class _KernelTree(SearchedKernelModel):
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
     def _simplify(self, tree: SoftTree) -> SoftTree:
-        """What is done with the pruned tree before it is handed over."""
+        """Simplify the pruned tree; does nothing unless a subclass overrides it."""
         return tree
 
     # Reading the parameters
@@ -111,7 +115,7 @@ class _KernelTree(SearchedKernelModel):
     def _choose_widths(
         self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray, stages: Steps
     ) -> np.ndarray:
-        """Half-width of each column's kernel, in the units of the column; sets ``bandwidth_`` if it is chosen."""
+        """Half-width of each column's kernel, in the column's units; sets ``bandwidth_`` if held-out loss decides."""
         widths = self._given_widths(data)
         if widths is not None:
             return widths
@@ -154,83 +158,96 @@ class _KernelTree(SearchedKernelModel):
 class KernelTreeClassifier(ClassifierBase, _KernelTree):
     """Kernel density decision tree for classes.
 
-    A conventional tree whose training points are clouds of mass: every point is spread by a kernel, splits are those
-    that a conventional tree would choose on endlessly many points drawn from the estimated density, found exactly; and
-    predictions are averaged over a kernel around the point, so probabilities are smooth.
+    Every training point is spread out by a kernel. The splits are those that a conventional tree would choose on
+    infinitely many points drawn from this density estimate; they are found exactly, without sampling. Predictions are
+    averaged over a kernel around the point, so the probabilities are smooth.
 
     Parameters
     ----------
     bandwidth : float, sequence, dict, "auto", "cv", "silverman" or "loo", default="auto"
-        Half-width of the kernels: how far the mass of a training point reaches. A number for all columns, one per
-        column, or a dict by column (others 0). ``0`` is the conventional tree. ``"auto"`` and ``"cv"`` choose one
-        number of standard deviations for all columns by held-out loss, ``"auto"`` at a bounded cost, ``"cv"`` by `cv`
-        folds; the number is in ``bandwidth_``. ``"silverman"`` is the rule of thumb for each column, ``"loo"`` the
-        leave-one-out likelihood of the target given the column.
+        Half-width of the kernels. Larger values give smoother predictions and slower fits; 0 gives a conventional
+        tree. Either one number for all columns, one number per column, a dict by column (columns that it leaves out
+        get 0), or a rule:
+
+        - "auto" and "cv" choose one number of standard deviations for all columns by held-out loss and store it in
+          ``bandwidth_``. "auto" has a bounded cost, "cv" uses all `cv` folds.
+        - "silverman" applies Silverman's rule of thumb to each column.
+        - "loo" chooses for each column the half-width whose leave-one-out prediction of the target from that column
+          alone is best.
     kernel : "box", "triangle", "gaussian", `Kernel`, or a dict of these by column, default="box"
-        Shape of the kernels. The named ones have the standard deviation of the box of the same half-width.
+        Shape of the kernels. The named kernels have the same standard deviation as a box of the same half-width.
     prediction_kernel : "same", None, or as `kernel`, default="same"
-        Kernel around the points to predict; None reads the tree crisply, as a conventional one.
+        Kernel around each point to predict. If None, each point follows one path, as in a conventional tree.
     prediction_bandwidth : "same", or a number, sequence or dict as `bandwidth`, default="same"
         Half-width of the prediction kernel.
     bandwidth_unit : "sd" or "absolute", default="sd"
-        Whether numbers given as bandwidths are in standard deviations of the columns or in their own units.
+        Unit of bandwidths that are given as numbers: standard deviations of the columns ("sd"), or the columns' own
+        units ("absolute").
     bandwidth_per_node : bool, default=False
-        Estimate the bandwidths anew at every node, from the points there; needs a number, ``"silverman"`` or ``"loo"``.
+        If True, compute the bandwidths again at every node from the points in that node. Requires `bandwidth` to be
+        numbers, "silverman" or "loo".
     measurement_error : dict or array, default=None
-        Known errors of columns, as half-widths in their own units: a dict from columns to numbers, or to functions of
-        the reading; or an array (n_features_in,). They add to the bandwidth as independent errors do, the root of the
-        sum of squares, in fitting and in predicting with a kernel. Errors of single cells go to `fit` and `predict`.
+        Known measurement errors of columns, as half-widths in the columns' own units: a dict from columns to numbers
+        or to functions of the reading, or an array (n_features_in,). Error and bandwidth are combined as the root of
+        the sum of their squares, in fitting and in predicting with a kernel. Pass errors of single cells to `fit` and
+        `predict`.
     criterion : "gini" or "entropy", default="gini"
-        Impurity that splits reduce.
+        Impurity that the splits reduce.
     splitter : "auto", "exact" or "hist", default="auto"
-        Search over all breakpoints, or over those of at most `max_bins` bins per column; "auto" is exact up to 10 000
-        rows.
+        "exact" searches all candidate thresholds; "hist" first puts each column into at most `max_bins` bins. "auto" is
+        "exact" up to 10 000 rows and "hist" above.
     max_bins : int, default=255
-        Bins of the histogram search.
+        Largest number of bins per column in the histogram search.
     max_depth : int, default=None
+        Largest depth of the tree. None means no limit.
     min_mass : float, default=1.0
-        Smallest mass (weight times membership) of a leaf. Without it a kernel tree would grow for ever.
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees.
     min_gain : float, default=0.0
-        Smallest decrease of impurity by a split, weighted by the node's part of the whole mass.
+        A node is split only if this lowers the impurity by at least `min_gain`, where the impurity is weighted by the
+        node's fraction of the total mass.
     max_leaf_nodes : int, default=None
-        Grow the best splits first, until there are so many leaves.
+        If given, grow the tree best first until it has this many leaves. None means no limit.
     max_features : int, float, "sqrt", "log2", default=None
-        Features to draw for each node's search; None takes all.
+        Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
     ccp_alpha : float, default=0.0
-        Cost of a leaf in cost-complexity pruning.
+        Penalty per leaf in cost-complexity pruning. Larger values give smaller trees; 0 means no pruning.
     merge_equal : bool, default=False
-        Merge leaves that are siblings and predict the same class. Crisp decisions stay the same.
+        If True, merge sibling leaves that predict the same class. This changes probabilities, but not the crisp
+        decision (that of ``prediction_kernel=None``).
     cutoff : float, default=1e-6
-        A share of a point smaller than this goes to the larger side of its fork, in fitting and in predicting. It
-        moves at most `cutoff` times the number of nodes that a point visits, so a prediction changes by no more than
-        that times the range of the values.
+        If a gate would send less than this share of the whole point to one side, that part goes to the other side, in
+        fitting and in predicting. Larger values are faster and less exact: a prediction changes by at most `cutoff`
+        times the number of nodes that the point visits times the range of the leaf values.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to be taken as categories; "from_dtype" takes the text and category columns of data frames.
+        Columns to treat as categories. "from_dtype" selects the text and category columns of data frames; None selects
+        no columns.
     handle_unknown : "missing" or "error", default="missing"
-        What a category is at predict time that was not there at fit time: a missing value, or an error.
+        Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     cv : int, splitter or iterable of (train, test), default=10
-        Folds of ``bandwidth="cv"``. Folds by number are drawn by the content of the rows: equal rows stay together.
+        Folds for ``bandwidth="cv"``. With an int, equal rows are always in the same fold.
     class_weight : dict or "balanced", default=None
-        Weights of classes.
+        Weights of the classes. "balanced" gives all classes the same total weight.
     n_jobs : int, default=None
-        Threads for binning and growing; the tree does not depend on it.
+        Number of threads for binning and growing. The tree does not depend on it.
     random_state : int or RandomState, default=None
-        Folds of the bandwidth choice and features drawn for `max_features`.
+        Controls the folds of the bandwidth choice and the features drawn for `max_features`.
     verbose : int, default=0
-        1 prints the progress about once a second, 2 more often.
+        If 1, print progress about once per second; if 2 or more, print every step.
 
     Attributes
     ----------
     tree_ : SoftTree
         The finished tree, with the prediction kernel.
     bandwidth_ : float
-        The chosen scale, with ``bandwidth="auto"`` or ``"cv"``.
+        The chosen bandwidth in standard deviations, if `bandwidth` is "auto" or "cv".
     bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table, in its own units.
+        Half-width of each column of the encoded table, in the column's own units.
     columns_ : Columns
-        How the table became a matrix: names of the encoded columns, categories.
+        Encoding of the table as a matrix: names of the encoded columns, and categories.
     feature_importances_ : (n_features_in,) array
+        Decrease of impurity by each column, normalised to a sum of 1.
     classes_ : (n_classes,) array
+        The class labels.
 
     Examples
     --------
@@ -261,8 +278,9 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
-            where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
 
         Returns
         -------
@@ -279,10 +297,10 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
 class KernelTreeRegressor(RegressorBase, _KernelTree):
     """Kernel density decision tree for real targets.
 
-    As `KernelTreeClassifier`, with the squared error; the target may be a matrix.
+    Like `KernelTreeClassifier`, but the splits reduce the squared error. The target may be a matrix.
 
-    Parameters are those of `KernelTreeClassifier` without `class_weight` and `merge_equal`; the criterion is
-    "squared_error". Attributes are the same, with ``n_outputs_`` (number of targets) in place of ``classes_``.
+    The parameters are those of `KernelTreeClassifier` without `class_weight` and `merge_equal`; `criterion` is
+    "squared_error". The attributes are the same, with ``n_outputs_`` (number of targets) in place of ``classes_``.
 
     Examples
     --------
@@ -304,11 +322,12 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
         Parameters
         ----------
         X : (n_rows, n_features_in) array or data frame
-        measurement_error : known errors of the cells of `X`, in place of those of the parameter of the same name
-            where given A dict from columns to numbers or to arrays (n_rows,), or an array (n_rows, n_features_in).
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
 
         Returns
         -------
-        (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix
+        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
         """
         return self._targets(X, measurement_error=measurement_error)
