@@ -9,10 +9,15 @@ from hypothesis import strategies as st
 
 from softwood.density.binning import bin_features
 from softwood.loops import boost as loop
+from softwood.loops.boost_search import LEAF, SearchSpace
+from softwood.loops.boost_search import Rules as LoopRules
+from softwood.loops.groups import Bins
 from softwood.loops.grow import BLOCK
-from tests.reference.boosting import Column, Rules, grow
+from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
+from tests.reference.records import as_columns, assert_same_records
 
 NO_LIMIT = np.iinfo(np.int64).max
+SUMS = ["h", "g", "w"]
 
 # ------------------------------------------------------------------ sums of a leaf
 
@@ -23,12 +28,12 @@ def test_sums_of_a_leaf(is_soft):
     rng = np.random.default_rng(0)
     sums = rng.normal(size=(20, 3))
     pile, shares = rng.permutation(20).astype(np.uint32), rng.random(20) if is_soft else None
-    leaves = np.zeros((2, 12))
-    leaves[1, [loop.BEGIN, loop.SIZE]] = 3, 11
+    leaves = np.zeros(2, LEAF)
+    leaves[1]["begin"], leaves[1]["size"] = 3, 11
     loop.set_sums(leaves, 1, pile, shares, sums)
     expected = (shares[3:14] if is_soft else np.ones(11)) @ sums[pile[3:14]]
-    np.testing.assert_allclose(leaves[1, loop.SUM_H : loop.SUM_W + 1], expected)
-    assert not leaves[0].any()
+    np.testing.assert_allclose(as_columns(leaves, SUMS)[1], expected)
+    assert leaves[0] == np.zeros(1, LEAF)[0]
 
 
 # ------------------------------------------------------------------ dividing the rows
@@ -56,8 +61,9 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
     before = dict(zip(pile[begin : begin + m], shares[begin : begin + m], strict=True))
     left_rows, left_shares = np.zeros(m, dtype=np.uint32), np.zeros(m)
     n_left, n_right = loop.divide_rows(
-        codes, pile, shares if is_soft else None, begin, m, 1, threshold, missing_left, values, 1, n_bins, width, lo,
-        hi, cutoff, left_rows, left_shares if is_soft else None,
+        Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), np.array([9.0, width]), pile,
+        shares if is_soft else None, begin, m, (1, threshold, missing_left), (lo, hi), cutoff, left_rows,
+        left_shares if is_soft else None,
     )  # fmt: skip
     column = Column(*[np.append(values[1:], np.nan)[codes[:, 1]]] * 3, width)
     part = column.shares(threshold, lo, hi, missing_left)
@@ -91,6 +97,171 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
     assert np.all(shares[untouched] == 7.0)
 
 
+# ------------------------------------------------------------------ the list of leaves
+
+
+@pytest.mark.tiny
+@given(
+    st.lists(st.tuples(st.integers(-1, 3), st.integers(-2, 4)), min_size=1, max_size=8),
+    st.booleans(),
+    st.integers(0, 2),
+)
+def test_the_next_leaf_is_the_best_open_one_or_the_last(given_leaves, best_first, beyond):
+    leaves = np.zeros(len(given_leaves) + beyond, LEAF)
+    leaves["feature"][: len(given_leaves)], leaves["gain"][: len(given_leaves)] = np.transpose(given_leaves)
+    leaves["gain"][len(given_leaves) :] = 99.0  # not in use
+    is_open = [k for k, (feature, _) in enumerate(given_leaves) if feature >= 0]
+    expected = -1
+    if is_open:
+        expected = max(is_open, key=lambda k: given_leaves[k][1]) if best_first else is_open[-1]
+    assert loop.next_leaf(leaves, len(given_leaves), best_first) == expected
+
+
+@pytest.mark.tiny
+def test_lines_of_the_node_table():
+    nodes, leaves = np.zeros(3, loop.NODE), np.zeros(2, LEAF)
+    own = {"line": 2, "depth": 4, "h": 2.0, "g": -3.0, "w": 5.0, "lowest": -1.0, "highest": 1.25}
+    for name, value in own.items():
+        leaves[name][1] = value
+    for l2, highest, value in ((0.0, 1.25, 1.25), (0.0, np.inf, 1.5), (4.0, np.inf, 0.5)):
+        leaves["highest"][1] = highest
+        loop.write_line(nodes, leaves, 1, 7, 1, l2)
+        expected = np.array([(7, 1, 4, -1, np.nan, np.nan, 2.0, -3.0, 5.0, value)], loop.NODE)
+        assert_same_records(nodes[2:], expected)
+    assert_same_records(nodes[:2], np.zeros(2, loop.NODE))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("direction", [-1, 0, 1])
+@pytest.mark.parametrize("l2", [0.0, 2.0])
+@pytest.mark.parametrize("ends", [(-np.inf, np.inf), (-0.2, 0.3)])
+def test_children_stay_on_their_side(direction, l2, ends):
+    sums = np.array([[2.0, 1.0, 3.0], [1.5, -0.5, 1.0]])
+    leaves = np.zeros(4, LEAF)
+    for leaf, own in ((3, sums[0]), (1, sums[1])):
+        leaves["h"][leaf], leaves["g"][leaf], leaves["w"][leaf] = own
+    leaves["lowest"][3], leaves["highest"][3] = ends  # the node's, whose place the left child takes
+    loop.limit_children(leaves, 3, 1, direction, l2)
+    lo, hi = np.full((2, 1), np.inf)
+    left, right = (Leaf(0, 0, shares, -lo, hi, *ends) for shares in np.eye(2))
+    limit(left, right, direction, sums, l2)
+    for leaf, expected in ((3, left), (1, right)):
+        assert leaves["lowest"][leaf] == pytest.approx(expected.lowest)
+        assert leaves["highest"][leaf] == pytest.approx(expected.highest)
+
+
+@pytest.mark.tiny
+def test_a_slot_is_given_back():
+    leaves, free, state = np.zeros(3, LEAF), np.array([4, 1, 9, 9]), np.array([0, 0, 0, 0, 2])
+    leaves["slot"] = 5, 6, 7
+    loop.free_slot(leaves, 2, free, state)
+    assert free.tolist() == [4, 1, 7, 9]
+    assert state.tolist() == [0, 0, 0, 0, 3]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("leaf", "depth", "mass", "expected"),
+    [
+        (1, 2, 4.0, True),
+        (1, 3, 4.0, False),
+        (1, 2, 3.999, False),
+        (1, 2, 4.0 - 1e-10, True),  # ten times 0.1 is less than 1
+        (-1, 2, 4.0, False),
+    ],
+)
+def test_leaves_that_may_be_split(leaf, depth, mass, expected):
+    leaves = np.zeros(2, LEAF)
+    leaves["depth"][1], leaves["w"][1] = depth, mass
+    assert loop.is_splittable(leaves, leaf, 3, 2.0) == expected
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.4])
+@pytest.mark.parametrize("direction", [None, 1, -1])
+@pytest.mark.parametrize("cutoff", [0.0, 0.1, 0.99])
+@pytest.mark.parametrize("missing_left", [0.0, 1.0])
+def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
+    n_divided = 0
+    for seed in range(4):
+        bins, sums = random_problem(seed, n=12, missing=0.2)
+        rng = np.random.default_rng(seed)
+        m, begin, length, widths = 8, 2, 12, np.full(3, width)
+        directions = None if direction is None else np.array([0, direction, 0])
+        rules = Rules(l2=0.5, cutoff=cutoff, directions=directions)
+        at = rng.permutation(12)[:m]
+        u = rng.uniform(0.5, 1.0, size=m) if width else np.ones(m)
+        ends = np.array([[-np.inf] * 3, [np.inf] * 3])
+        ends[:, 1] = np.nanmin(bins.values) - 1.0, np.nanmax(bins.values) + 1.0
+        known = bins.values[bins.offsets[1] + bins.codes[at, 1][bins.codes[at, 1] < np.diff(bins.offsets)[1]]]
+        split = Split(1.0, 1, rng.uniform(known.min(), known.max()), missing_left)
+        # what the loop is given: the leaf is the second of three, its line the last of the table
+        leaves, nodes = longer(np.zeros(0, LEAF), 4), longer(np.zeros(0, loop.NODE), 9)
+        own = {
+            "begin": begin,
+            "size": m,
+            "line": 4,
+            "depth": 3,
+            "slot": 6,
+            "feature": 1,
+            "lowest": -0.4,
+            "highest": 0.6,
+        }
+        for name, value in {**own, "lowest": -0.4, "highest": 0.6}.items():
+            leaves[name][1] = value
+        shares, left_shares = (np.full(30, 7.0), np.zeros(m)) if width else (None, None)
+        pile = loop.Pile(
+            np.array([5, 3, length, 1, 0]), np.zeros(0, np.int64), leaves, np.full((4, 6), np.nan),
+            np.full((4, 2, 3), np.nan), nodes, np.full(30, 77, np.uint32), np.zeros(m, np.uint32),
+        )  # fmt: skip
+        pile.splits[1, [loop.THRESHOLD, loop.MISSING_LEFT]] = split.threshold, missing_left
+        pile.bounds[1], pile.rows[begin : begin + m] = ends, at
+        if width:
+            shares[begin : begin + m] = u
+        small, large = loop.split_leaf(
+            1, bins, widths, sums, pile, shares, left_shares, directions, loop_rules(rules)
+        )  # fmt: skip
+        # and by the twin
+        whole = np.zeros(12)
+        whole[at] = u
+        parent = Leaf(4, 3, whole, *ends, -0.4, 0.6, split)
+        children = divide(parent, columns_of(bins, widths), rules, 5)
+        assert leaves["feature"][1] == -1
+        if children is None:
+            assert (small, large) == (-1, -1)
+            assert pile.state.tolist() == [5, 3, length, 1, 0]
+            assert pile.rows[begin : begin + m].tolist() == at.tolist()
+            continue
+        n_divided += 1
+        limit(*children, rules.direction(1), sums, rules.l2)
+        sizes = [np.count_nonzero(child.shares) for child in children]
+        assert (small, large) == ((1, 3) if sizes[0] <= sizes[1] else (3, 1))
+        assert pile.state.tolist() == [7, 4, length + min(sizes), 1, 0]
+        assert leaves["slot"][large] == 6
+        assert (nodes["feature"][4], nodes["threshold"][4], nodes["missing_left"][4]) == (
+            1,
+            split.threshold,
+            missing_left,
+        )
+        for side, (number, child) in enumerate(zip((1, 3), children, strict=True)):
+            leaf = leaves[number]
+            part = slice(leaf["begin"], leaf["begin"] + leaf["size"])
+            found = np.zeros(12)
+            found[pile.rows[part]] = shares[part] if width else 1.0
+            assert found == pytest.approx(child.shares, abs=1e-12)
+            assert leaf["size"] == sizes[side]
+            assert leaf["begin"] == (length if number == small else begin)
+            assert leaf["feature"] == -1
+            assert pile.bounds[number].tolist() == [child.lo.tolist(), child.hi.tolist()]
+            assert [leaf["lowest"], leaf["highest"]] == pytest.approx([child.lowest, child.highest])
+            totals = child.shares @ sums
+            line = (4, side, 4, -1, np.nan, np.nan, *totals, child.value(totals, rules.l2))
+            assert leaf["line"] == 5 + side
+            assert list(nodes[5 + side]) == pytest.approx(line, nan_ok=True)
+            assert [leaf[name] for name in SUMS] == pytest.approx(totals)
+    assert n_divided == 0 if width and cutoff == 0.99 else n_divided >= 2
+
+
 # ------------------------------------------------------------------ whole trees
 
 
@@ -108,13 +279,37 @@ class Grown:
         """(n_leaves, n)"""
         out = np.zeros((len(self.leaves), n))
         for k, leaf in enumerate(self.leaves):
-            part = slice(int(leaf[loop.BEGIN]), int(leaf[loop.BEGIN] + leaf[loop.SIZE]))
+            part = slice(leaf["begin"], leaf["begin"] + leaf["size"])
             np.add.at(out[k], self.rows[part], 1.0 if self.shares is None else self.shares[part])
         return out
 
 
-def longer(array):
-    return np.concatenate([array, np.full_like(array, 7)])
+def longer(array, by=None):
+    """The array with as much room again, or so many lines more, filled with nonsense."""
+    more = np.zeros((len(array) if by is None else by, *array.shape[1:]), array.dtype)
+    for name in array.dtype.names or [...]:
+        more[name] = 7
+    return np.concatenate([array, more])
+
+
+def loop_rules(rules):
+    """The rules as the loop takes them."""
+    return LoopRules(
+        max_leaves=int(min(rules.max_leaves, NO_LIMIT)),
+        max_depth=int(min(rules.max_depth, NO_LIMIT)),
+        min_mass=rules.min_mass,
+        min_hessian=rules.min_hessian,
+        min_gain=rules.min_gain,
+        l2=rules.l2,
+        cutoff=rules.cutoff,
+        best_first=rules.best_first,
+    )
+
+
+def root_leaf(m):
+    """The first leaf, of `m` rows; its sums are not known yet."""
+    leaf = {"size": m, "feature": -1, "gain": -np.inf, "lowest": -np.inf, "highest": np.inf}
+    return tuple(leaf.get(name, 0) for name in LEAF.names)
 
 
 def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64):
@@ -124,51 +319,51 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64):
     features = np.arange(p) if features is None else features
     is_soft = bool(np.any(widths > 0))
     most = bins.most
-    leaves, splits, bounds = np.full((room, 12), 7.0), np.full((room, 6), 7.0), np.full((room, 2, p), 7.0)
-    nodes, tables = np.full((room, loop.NODE_COLUMNS), 7.0), np.full((room, p, most + 1, 3), 7.0)
-    pile, shares = np.zeros(m + room, dtype=np.uint32), np.ones(m + room) if is_soft else None
-    pile[:m] = np.arange(n) if rows is None else rows
-    left_rows, left_shares = np.zeros(m, dtype=np.uint32), np.zeros(m) if is_soft else None
-    leaves[0] = [0, m, 0, 0, 0, 0, 0, -np.inf, np.inf, 0, -np.inf, -1]
-    bounds[0] = [[-np.inf], [np.inf]]
-    free = np.arange(room)
-    state = np.array([1, 1, m, 0, room])
-    scratch = np.zeros((2, p, 6)), np.zeros((1, BLOCK, 3)), np.zeros((1, most + 1, 4)), np.zeros((1, 2, 3))
+    pile = loop.Pile(
+        state=np.array([1, 1, m, 0, room]),
+        free=np.arange(room),
+        leaves=longer(np.zeros(0, LEAF), room),
+        splits=np.full((room, 6), 7.0),
+        bounds=np.full((room, 2, p), 7.0),
+        nodes=longer(np.zeros(0, loop.NODE), room),
+        rows=np.zeros(m + room, dtype=np.uint32),
+        left_rows=np.zeros(m, dtype=np.uint32),
+    )
+    space = SearchSpace(
+        tables=np.full((room, p, most + 1, 3), 7.0),
+        found=np.zeros((2, p, 6)),
+        block=np.zeros((1, BLOCK, 3)),
+        lines=np.zeros((1, most + 1, 4)),
+        totals=np.zeros((1, 2, 3)),
+    )
+    shares, left_shares = (np.ones(m + room), np.zeros(m)) if is_soft else (None, None)
+    pile.rows[:m] = np.arange(n) if rows is None else rows
+    pile.leaves[0] = root_leaf(m)
+    pile.bounds[0] = [[-np.inf], [np.inf]]
     n_calls = 0
     while True:
         n_calls += 1
         loop.grow_boosted(
-            bins.codes, sums, bins.values, bins.lows, bins.highs, bins.offsets, widths, features, rules.directions,
-            None, min(rules.max_leaves, NO_LIMIT), min(rules.max_depth, NO_LIMIT), rules.min_mass, rules.min_hessian,
-            rules.min_gain, rules.l2, rules.cutoff, rules.best_first, state, free, leaves, splits, bounds, nodes,
-            tables, pile, shares, left_rows, left_shares, *scratch,
-        )  # fmt: skip
-        if state[1] >= rules.max_leaves or np.all(leaves[: state[1], loop.BEST_FEATURE] < 0):
+            bins, widths, sums, features, rules.directions, None, loop_rules(rules), pile, shares, left_shares, space
+        )
+        if pile.state[1] >= rules.max_leaves or np.all(pile.leaves["feature"][: pile.state[1]] < 0):
             break
-        leaves, splits, bounds, nodes, pile = map(longer, (leaves, splits, bounds, nodes, pile))
+        n_tables, n_free = len(space.tables), pile.state[4]
+        more = np.arange(n_tables, 2 * n_tables)
+        free = np.concatenate([pile.free[:n_free], more, np.full(n_tables - n_free, -1)])
+        pile.state[4] += n_tables
+        names = ("leaves", "splits", "bounds", "nodes", "rows")
+        pile = pile._replace(free=free, **{name: longer(getattr(pile, name)) for name in names})
+        space = space._replace(tables=longer(space.tables))
         shares = longer(shares) if is_soft else None
-        more = np.arange(len(tables), 2 * len(tables))
-        free = np.concatenate([free[: state[4]], more, np.full(len(tables) - state[4], -1)])
-        state[4] += len(more)
-        tables = longer(tables)
-    return Grown(nodes[: state[0]], leaves[: state[1]], pile, shares, n_calls)
-
-
-def random_problem(seed, *, n=45, p=3, missing=0.0, max_bins=255, weighted=True):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    X[rng.random((n, p)) < missing] = np.nan
-    bins = bin_features(X, None, max_bins)
-    gradient = 0.5 * np.nan_to_num(X[:, 0]) - (np.nan_to_num(X[:, 1]) > 0.3) + 0.5 * rng.normal(size=n)
-    weight = rng.uniform(0.5, 2.0, size=n) if weighted else np.ones(n)
-    return bins, np.column_stack([weight * rng.uniform(0.2, 1.0, size=n), weight * gradient, weight])
+    return Grown(pile.nodes[: pile.state[0]], pile.leaves[: pile.state[1]], pile.rows, shares, n_calls)
 
 
 def assert_same_tree(found, nodes, shares):
     assert len(found.nodes) == len(nodes)
-    structure = [loop.NODE_PARENT, loop.NODE_SIDE, loop.NODE_DEPTH, loop.NODE_FEATURE, loop.NODE_MISSING]
-    np.testing.assert_array_equal(found.nodes[:, structure], nodes[:, structure])
-    np.testing.assert_allclose(found.nodes, nodes, rtol=1e-9, atol=1e-11)
+    structure = ["parent", "side", "depth", "feature", "missing_left"]
+    np.testing.assert_array_equal(as_columns(found.nodes, structure), as_columns(nodes, structure))
+    np.testing.assert_allclose(as_columns(found.nodes), as_columns(nodes), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(found.memberships(shares.shape[1]), shares, rtol=1e-9, atol=1e-11)
 
 
@@ -219,7 +414,7 @@ def test_the_tree_of_some_rows_and_features(widths):
     rules = Rules(max_leaves=8, min_mass=3.0)
     found = grow_fast(bins, sums, widths, rules, rows, features)
     assert_same_tree(found, *grow(bins, sums, widths, rules, rows, features))
-    assert set(found.nodes[:, loop.NODE_FEATURE]) <= {-1, 0, 2}
+    assert set(found.nodes["feature"]) <= {-1, 0, 2}
     np.testing.assert_allclose(found.memberships(45).sum(axis=0), np.isin(np.arange(45), rows), atol=1e-12)
 
 
@@ -232,7 +427,7 @@ def test_growth_goes_on_where_arrays_were_too_short(widths, best_first):
     at_once, in_parts = (grow_fast(bins, sums, widths, rules, room=room) for room in (400, 1))
     assert at_once.n_calls == 1
     assert in_parts.n_calls > 4
-    np.testing.assert_array_equal(in_parts.nodes, at_once.nodes)
+    assert_same_records(in_parts.nodes, at_once.nodes)
     np.testing.assert_array_equal(in_parts.memberships(45), at_once.memberships(45))
 
 
@@ -245,7 +440,7 @@ def test_columns_without_values_or_without_difference(widths):
     rules = Rules(max_leaves=5, min_mass=2.0)
     found = grow_fast(bins, sums, widths, rules)
     assert_same_tree(found, *grow(bins, sums, widths, rules))
-    assert set(found.nodes[:, loop.NODE_FEATURE]) <= {-1, 1, 2}  # a box of equal values can be cut, to no gain
+    assert set(found.nodes["feature"]) <= {-1, 1, 2}  # a box of equal values can be cut, to no gain
 
 
 @pytest.mark.tiny
@@ -265,8 +460,8 @@ def test_a_minimum_that_rounding_hides(widths):
     bins, sums = random_problem(0, n=40, weighted=False)
     tenth = grow_fast(bins, 0.1 * sums, widths, Rules(max_leaves=8, min_mass=1.0, min_hessian=1e-4))
     whole = grow_fast(bins, sums, widths, Rules(max_leaves=8, min_mass=10.0, min_hessian=1e-3))
-    same = [loop.NODE_FEATURE, loop.NODE_THRESHOLD, loop.NODE_VALUE]
-    np.testing.assert_allclose(tenth.nodes[:, same], whole.nodes[:, same], rtol=1e-9)
+    same = ["feature", "threshold", "value"]
+    np.testing.assert_allclose(as_columns(tenth.nodes, same), as_columns(whole.nodes, same), rtol=1e-9)
 
 
 @pytest.mark.tiny
@@ -276,6 +471,6 @@ def test_leaf_values_are_added_by_membership(widths):
     found = grow_fast(bins, sums, widths, Rules(max_leaves=6, min_mass=3.0))
     raw = np.ones((45, 2))
     loop.add_leaf_values(found.leaves, len(found.leaves), found.rows, found.shares, found.nodes, raw, 1)
-    values = found.nodes[found.leaves[:, loop.LINE].astype(int), loop.NODE_VALUE]
+    values = found.nodes["value"][found.leaves["line"]]
     np.testing.assert_allclose(raw[:, 1], 1.0 + values @ found.memberships(45), rtol=1e-12)
     assert np.all(raw[:, 0] == 1.0)

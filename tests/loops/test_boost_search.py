@@ -7,8 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from softwood.density.newton import _REGION
 from softwood.loops import boost_search as loop
-from tests.reference.boosting import Column, Leaf, Rules, candidates
+from softwood.loops.boost import NODE, Pile
+from softwood.loops.groups import Bins
+from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, random_problem
 
 # ------------------------------------------------------------------ histograms
 
@@ -84,6 +87,25 @@ def test_a_leaf_has_the_best_value_within_its_limits(g, h, l2, ends):
         assert score == pytest.approx(g**2 / (h + l2))
 
 
+@pytest.mark.tiny
+@given(
+    st.tuples(st.floats(0.01, 5), st.floats(-3, 3)),
+    st.tuples(st.floats(0.01, 5), st.floats(-3, 3)),
+    st.sampled_from([0.0, 0.5]),
+    limits,
+    st.sampled_from([-1, 0, 1]),
+)
+def test_the_score_of_a_split_is_that_of_both_sides(left, right, l2, ends, direction):
+    leaf = Leaf(0, 0, np.zeros(0), np.zeros(0), np.zeros(0), *ends)
+    h, g = np.add(left, right)
+    found = loop.split_score(*left, h, g, l2, (*ends, direction))
+    rise = leaf.value(right, l2) - leaf.value(left, l2)
+    if direction * rise < -1e-9:
+        assert found == -np.inf
+    elif direction == 0 or abs(rise) > 1e-9:
+        assert found == pytest.approx(leaf.score(left, l2) + leaf.score(right, l2), rel=1e-9, abs=1e-9)
+
+
 # ------------------------------------------------------------------ best split of a feature
 
 
@@ -110,6 +132,15 @@ class Node:
         """Size of scores, for tolerances."""
         return np.abs(self.sums).sum() + (self.sums[:, 1] ** 2 / np.maximum(self.sums[:, 0], 1e-3)).sum()
 
+    @property
+    def loop_rules(self):
+        rules = self.rules
+        return loop.Rules(9, 9, rules.min_mass, rules.min_hessian, rules.min_gain, rules.l2, rules.cutoff, True)
+
+    @property
+    def loop_limits(self):
+        return (*self.ends, self.rules.direction(0))
+
     def leaf(self):
         lo, hi = np.array([self.lo]), np.array([self.hi])
         return Leaf(0, 0, (self.sums[:, 2] > 0).astype(float), lo, hi, *self.ends)
@@ -135,15 +166,13 @@ class Node:
     def search(self):
         """What the loop finds: score, threshold, left sums and side of missing values."""
         n_bins = len(self.values)
-        offsets = np.array([2, 2 + n_bins])  # the bins of this feature are not the first ones
-        values, lows, highs = (np.concatenate([[99.0, 99.0], a]) for a in (self.values, self.lows, self.highs))
-        out = np.full((3, 6), np.nan)
-        interval = np.array([[self.lo], [self.hi]])
-        rules = self.rules
+        # the bins of this feature are not the first ones
+        places = [np.concatenate([[99.0, 99.0], a]) for a in (self.values, self.lows, self.highs)]
+        bins = Bins(np.empty((0, 1), np.uint8), *places, np.array([2, 2 + n_bins]), np.arange(1))
+        out, totals = np.full((3, 6), np.nan), np.array([self.total, [np.nan] * 3])
         loop.search_feature(
-            self.sums[None].copy(), 0, values, lows, highs, offsets, np.array([self.width]), interval, self.total,
-            rules.min_mass, rules.min_hessian, rules.l2, *self.ends, rules.direction(0), np.empty((n_bins + 1, 4)),
-            np.empty(3), out, 1,
+            self.sums[None].copy(), 0, bins, np.array([self.width]), np.array([[self.lo], [self.hi]]), totals,
+            self.loop_rules, self.loop_limits, np.empty((n_bins + 1, 4)), out, 1,
         )  # fmt: skip
         assert np.isnan(out[[0, 2]]).all()
         return out[1]
@@ -211,6 +240,101 @@ def check(node):
     assert np.isfinite(threshold)
 
 
+def best_of(node, thresholds, side):
+    """Largest score of the admissible splits at these thresholds, missing values left or right; -inf if there is none.
+
+    Twice: by the node's rules, and by rules that are a little stricter, for sums may fall on either side of a limit.
+    """
+    out = []
+    for slack in (1 - 1e-6, 1 + 1e-6):
+        best = -np.inf
+        for t in thresholds:
+            score, left = node.score(t, side)
+            right = node.total - left
+            values = [node.leaf().value(sums, node.rules.l2) for sums in (left, right)]
+            turns = node.rules.direction(0) * (values[1] - values[0]) < (1e-9 if slack > 1 else -1e-9)
+            is_enough = min(left[2], right[2]) >= node.rules.min_mass * slack
+            is_enough &= min(left[0], right[0]) >= node.rules.min_hessian * slack
+            if is_enough and not (turns and node.rules.direction(0)):
+                best = np.nanmax([best, score])
+        out.append(best)
+    return out
+
+
+def check_scan(node, scan, thresholds, side):
+    """A scan writes the best of these thresholds to its line if it is better than what is there, and nothing else.
+
+    Parameters
+    ----------
+    scan : called with sums to begin with, those of the node, and the table to write to
+    """
+    most, least = best_of(node, thresholds, side)
+    begin = node.sums[-1] if side else np.zeros(3)
+    tolerance = 1e-8 * node.scale
+    out = np.full((3, 6), np.nan)
+    out[1, loop.GAIN] = -np.inf
+    scan(begin.copy(), node.total, out)
+    assert np.isnan(out[[0, 2]]).all()
+    assert np.isnan(out[1, loop.MISSING_LEFT])
+    score, threshold, *left, _ = out[1]
+    assert least - tolerance <= score <= most + tolerance
+    if np.isfinite(score):
+        expected, sums = node.score(threshold, side)
+        assert score == pytest.approx(expected, abs=tolerance)
+        assert left == pytest.approx(sums, abs=1e-9 * node.scale)
+    for before, is_written in ((score + 1.0, False), (score - 1.0, np.isfinite(score))):
+        again = out.copy()
+        again[1] = before
+        scan(begin.copy(), node.total, again)
+        np.testing.assert_array_equal(again[1, : loop.MISSING_LEFT], out[1, :-1] if is_written else [before] * 5)
+
+
+def thresholds_of(node):
+    leaf = node.leaf()
+    return node.column().thresholds(leaf.shares > 0, node.lo, node.hi)
+
+
+@pytest.mark.tiny
+@given(nodes(st.just(0.0)), st.sampled_from([0.0, 1.0]))
+def test_the_scan_between_bins(node, side):
+    lows, highs = (np.concatenate([[99.0, 99.0], a]) for a in (node.lows, node.highs))
+
+    def scan(begin, total, out):
+        table = np.stack([np.full_like(node.sums, np.nan), node.sums])  # of the second feature
+        rest = node.loop_rules, node.loop_limits
+        loop.scan_crisp(table, 1, lows, highs, 2, len(node.values), begin, total, *rest, out, 1)
+
+    check_scan(node, scan, thresholds_of(node), side)
+
+
+@pytest.mark.tiny
+@given(nodes(st.sampled_from([0.05, 0.125, 0.25, 0.5, 3.0])), st.sampled_from([0.0, 1.0]))
+def test_the_scan_of_boxes(node, side):
+    values, span = np.concatenate([[99.0, 99.0], node.values]), (2, len(node.values))
+
+    def scan(begin, total, out):
+        table = np.stack([np.full_like(node.sums, np.nan), node.sums])
+        rest = node.loop_rules, node.loop_limits, np.empty((span[1] + 1, 4))
+        loop.scan_boxes(table, 1, values, span, (node.lo, node.hi), node.width, (total, begin), *rest, out, 1)
+
+    check_scan(node, scan, thresholds_of(node), side)
+
+
+@pytest.mark.tiny
+@given(nodes(st.just(0.0)))
+def test_the_split_of_missing_values_from_all_others(node):
+    above = node.column().above(node.hi)
+
+    def scan(_, total, out):
+        table = np.stack([np.full_like(node.sums, np.nan), node.sums])
+        loop.scan_missing(
+            table, 1, len(node.values), above, total, node.loop_rules, node.loop_limits, out, 1
+        )  # fmt: skip
+
+    has_both = node.sums[:-1, 2].any() and node.sums[-1, 2] > 0
+    check_scan(node, scan, [above] if has_both else [], 0.0)
+
+
 @pytest.mark.tiny
 @given(nodes(st.just(0.0)))
 def test_no_split_between_bins_is_better_than_the_one_found(node):
@@ -257,10 +381,123 @@ def test_missing_values_alone():
     assert replace(wide, hi=3.5).search()[1] == 3.5
 
 
+# ------------------------------------------------------------------ both children of a leaf
+
+
+@dataclass
+class Pair:
+    """Two sibling leaves on one pile, as the loop takes them, and as the twin does."""
+
+    bins: Bins
+    widths: np.ndarray
+    sums: np.ndarray
+    pile: Pile
+    shares: np.ndarray | None
+    leaves: list[Leaf]
+    rules: Rules
+    tables: np.ndarray
+
+    def space(self, n_blocks):
+        most, p = self.bins.most, len(self.widths)
+        return loop.SearchSpace(
+            self.tables.copy(), np.full((2, p, 6), 7.0), np.empty((n_blocks, loop.BLOCK, 3)),
+            np.empty((n_blocks, most + 1, 4)), np.empty((n_blocks, 2, 3)),
+        )  # fmt: skip
+
+    def arguments(self, large, features, space):
+        rules = loop.Rules(9, 9, self.rules.min_mass, self.rules.min_hessian, 0.0, self.rules.l2, 0.0, True)
+        return (
+            self.bins, self.widths, self.sums, self.pile, self.shares, 1, large, features, self.rules.directions, rules,
+            space,
+        )  # fmt: skip
+
+    def best(self, leaf, j):
+        """Largest score of a leaf on a feature."""
+        base = leaf.score(leaf.shares @ self.sums, self.rules.l2)
+        tried = candidates(leaf, columns_of(self.bins, self.widths)[j], j, self.sums, self.rules)
+        return max((split.gain + base for split in tried), default=-np.inf)
+
+
+def sibling_leaves(seed, width, directions):
+    """Leaf 1 has fewer rows, and a slot that is not its own yet; leaf 2 has its parent's table."""
+    rng = np.random.default_rng(seed)
+    bins, sums = random_problem(seed, n=40, p=4, missing=0.15)
+    n, p = bins.codes.shape
+    shares = rng.uniform(0.2, 1.0, size=n) if width else None
+    rows = rng.permutation(n).astype(np.uint32)
+    pile = Pile(
+        np.zeros(5, np.int64), np.zeros(0, np.int64), np.zeros(3, loop.LEAF), np.zeros((3, 6)),
+        np.tile([[[-np.inf] * p], [[np.inf] * p]], (3, 1, 1, 1)).reshape(3, 2, p), np.zeros(0, NODE), rows,
+        np.zeros(0, np.uint32),
+    )  # fmt: skip
+    leaves = []
+    for number, begin, size, slot in ((1, 5, 14, 2), (2, 19, 21, 0)):
+        whole = np.zeros(n)
+        whole[rows[begin : begin + size]] = shares[begin : begin + size] if width else 1.0
+        leaf = Leaf(0, 0, whole, np.full(p, -np.inf), np.full(p, np.inf), -0.8, 0.7)
+        values = zip(("h", "g", "w"), whole @ sums, strict=True)
+        own = {"begin": begin, "size": size, "slot": slot, "lowest": -0.8, "highest": 0.7, **dict(values)}
+        for name, value in own.items():
+            pile.leaves[name][number] = value
+        leaves.append(leaf)
+    tables = np.full((3, p, bins.most + 1, 3), 7.0)
+    whole = leaves[0].shares + leaves[1].shares
+    tables[0] = direct_sums(bins.codes, np.arange(n), whole, sums, bins.most)
+    rules = Rules(min_mass=1.5, min_hessian=0.2, l2=0.3, directions=directions)
+    return Pair(bins, np.full(p, width), sums, pile, shares, leaves, rules, tables)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.3])
+@pytest.mark.parametrize("directions", [None, np.array([1, -1, 0, 1])])
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_both_leaves_of_a_split_are_searched(width, directions, n_parts):
+    features = np.array([2, 0, 3])
+    for seed in range(3):
+        pair = sibling_leaves(seed, width, directions)
+        space = pair.space(n_parts)
+        for part in range(n_parts):
+            loop.search_block((part, n_parts), *pair.arguments(2, features, space))
+        for leaf, found, slot in zip(pair.leaves, space.found, (2, 0), strict=True):
+            table = direct_sums(pair.bins.codes, np.arange(40), leaf.shares, pair.sums, pair.bins.most)
+            np.testing.assert_allclose(space.tables[slot][features], table[features], rtol=1e-9, atol=1e-12)
+            assert found[: len(features), loop.GAIN] == pytest.approx([pair.best(leaf, j) for j in features], rel=1e-9)
+            assert np.all(found[len(features) :] == 7.0)
+        assert np.all(space.tables[2, 1] == 7.0), "a feature that is not asked for"
+        np.testing.assert_array_equal(space.tables[:2, 1], pair.tables[:2, 1])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_a_leaf_without_a_sibling_is_searched(width):
+    features = np.array([2, 0, 3])
+    pair = sibling_leaves(0, width, None)
+    space = pair.space(1)
+    loop.search_block((0, 1), *pair.arguments(-1, features, space))
+    expected = [pair.best(pair.leaves[0], j) for j in features]
+    assert space.found[0, :3, loop.GAIN] == pytest.approx(expected, rel=1e-9)
+    assert np.all(space.found[1] == 7.0)
+    np.testing.assert_array_equal(space.tables[:2], pair.tables[:2])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_threads_find_what_one_finds(width):
+    features = np.array([2, 0, 3])
+    pair = sibling_leaves(0, width, None)
+    one, two = pair.space(1), pair.space(2)
+    loop.search_block((0, 1), *pair.arguments(2, features, one))
+    with _REGION:  # two threads must not enter it at once
+        loop.search_parallel(2, *pair.arguments(2, features, two))
+    np.testing.assert_array_equal(two.found, one.found)
+    np.testing.assert_array_equal(two.tables, one.tables)
+
+
 @pytest.mark.tiny
 def test_the_first_of_equal_features_is_chosen():
-    leaves, splits = np.zeros((2, 12)), np.zeros((2, 6))
-    leaves[1, [loop.SUM_H, loop.SUM_G, loop.LOWEST, loop.HIGHEST]] = 2.0, 2.0, -np.inf, np.inf  # score 2
+    leaves, splits = np.zeros(2, loop.LEAF), np.zeros((2, 6))
+    for name, value in {"h": 2.0, "g": 2.0, "lowest": -np.inf, "highest": np.inf}.items():  # score 2
+        leaves[name][1] = value
     found = np.arange(24.0).reshape(4, 6)
     features = np.array([1, 4, 6, 7])
     for scores, min_gain, feature in (
@@ -271,8 +508,8 @@ def test_the_first_of_equal_features_is_chosen():
     ):
         found[:, loop.GAIN] = scores
         loop.choose_split(leaves, 1, found, features, 0.0, min_gain, splits)
-        assert leaves[1, loop.BEST_FEATURE] == feature
+        assert leaves["feature"][1] == feature
         if feature >= 0:
-            assert leaves[1, loop.BEST_GAIN] == pytest.approx(max(scores) - 2.0)
+            assert leaves["gain"][1] == pytest.approx(max(scores) - 2.0)
             np.testing.assert_array_equal(splits[1], found[features == feature][0])
         assert not splits[0].any()

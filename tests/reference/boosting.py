@@ -5,7 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from softwood.loops import boost as loop
+from softwood.density.binning import bin_features
+from softwood.loops.boost import NODE
 from tests.reference.kernels import left_share
 
 
@@ -171,7 +172,7 @@ def grow(bins, sums, widths, rules, rows=None, features=None):
 
     Returns
     -------
-    nodes : (n_nodes, 10) as in `softwood.loops.boost`;  shares : (n_leaves, n) of each row in each leaf
+    nodes : (n_nodes,) of the type `softwood.loops.boost.NODE`;  shares : (n_leaves, n) of each row in each leaf
     """
     n, p = bins.codes.shape
     columns = columns_of(bins, widths)
@@ -183,7 +184,8 @@ def grow(bins, sums, widths, rules, rows=None, features=None):
 
     def enter(leaf, parent, side):
         leaf.totals = leaf.shares @ sums
-        nodes.append([parent, side, leaf.depth, -1, np.nan, np.nan, *leaf.totals, leaf.value(leaf.totals, rules.l2)])
+        line = parent, side, leaf.depth, -1, np.nan, np.nan, *leaf.totals, leaf.value(leaf.totals, rules.l2)
+        nodes.append(dict(zip(NODE.names, line, strict=True)))
 
     def search(leaf):
         heavy = leaf.totals[2] >= 2 * rules.min_mass * (1 - 1e-9)
@@ -204,14 +206,15 @@ def grow(bins, sums, widths, rules, rows=None, features=None):
             leaves[k].split = None
             continue
         split, line = leaves[k].split, leaves[k].line
-        nodes[line][loop.NODE_FEATURE : loop.NODE_MISSING + 1] = [split.feature, split.threshold, split.missing_left]
+        nodes[line] |= {"feature": split.feature, "threshold": split.threshold, "missing_left": split.missing_left}
         limit(*children, rules.direction(split.feature), sums, rules.l2)
         for side, child in enumerate(children):
             enter(child, line, side)
             search(child)
         leaves[k] = children[0]
         leaves.append(children[1])
-    return np.array(nodes), np.array([leaf.shares for leaf in leaves])
+    table = np.array([tuple(line.values()) for line in nodes], dtype=NODE)
+    return table, np.array([leaf.shares for leaf in leaves])
 
 
 def divide(leaf, columns, rules, line):
@@ -242,3 +245,14 @@ def limit(left, right, direction, sums, l2):
         left.highest = right.lowest = middle_value
     elif direction < 0:
         left.lowest = right.highest = middle_value
+
+
+def random_problem(seed, *, n=45, p=3, missing=0.0, max_bins=255, weighted=True):
+    """A binned matrix, and hessian, gradient and weight of its rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X[rng.random((n, p)) < missing] = np.nan
+    bins = bin_features(X, None, max_bins)
+    gradient = 0.5 * np.nan_to_num(X[:, 0]) - (np.nan_to_num(X[:, 1]) > 0.3) + 0.5 * rng.normal(size=n)
+    weight = rng.uniform(0.5, 2.0, size=n) if weighted else np.ones(n)
+    return bins, np.column_stack([weight * rng.uniform(0.2, 1.0, size=n), weight * gradient, weight])
