@@ -1,1 +1,1 @@
-"""Kernel trees: fuzzy trees from kernel density estimation."""
+"""Kernel trees: soft trees from kernel density estimation."""

@@ -1,8 +1,8 @@
-"""Growing the trees of a forest: what each tree is grown from, the trees in parallel, and the rows out of the bag.
+"""Growing the trees of a forest: the rows of each tree, growing in parallel, and out-of-bag predictions.
 
-Everything that is random depends on the seed and the tree's number alone, so the number of workers does not matter. A
-weight means repetition here, too: rows are put in an order that depends on their content, and a whole weight is that
-many places in this order to draw from.
+All random choices depend only on the seed and the number of the tree, so the forest does not depend on the number of
+workers. A row with a whole-number weight is drawn as often as that many equal rows: rows are sorted by their content,
+and each has as many places in this order as its weight.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
 
-# Part of the rows for each tree where trees that will have all rows are compared on rows they have not seen.
+# Without bootstrap, trees that are grown to compare bandwidths get this fraction of the rows.
 _HELD_IN = 0.632
 
 
@@ -41,11 +41,11 @@ class Draws:
 
     Attributes
     ----------
-    weights : (n,) weight of each row, 0 for rows that are no part of this
+    weights : (n,) weight of each row, 0 for rows that are not used
     group : (n,) rows with the same content have the same number
     order : rows that may be drawn, equal ones side by side
     n_draws : number of rows drawn for a tree, with replacement; None: every row is taken once
-    held_in : each tree gets a part of the rows without replacement, for choices by held-out loss
+    held_in : whether each tree gets some of the rows without replacement, to choose a bandwidth by held-out loss
     factors : (n,) class weights; None: 1
     labels : (n,) classes, if class weights are balanced within each draw
     """
@@ -68,7 +68,7 @@ class Draws:
         rng = np.random.default_rng(seed)
         if self.held_in:
             chosen = rng.random(int(self.group.max()) + 1) < _HELD_IN
-            chosen[rng.integers(len(chosen))] = True  # one at least
+            chosen[rng.integers(len(chosen))] = True  # at least one
             return np.where(chosen[self.group], self.weights, 0.0)
         if self.n_draws is None:
             return self.weights
@@ -107,13 +107,13 @@ class Draws:
         return masses
 
     def rest(self, masses: np.ndarray) -> np.ndarray:
-        """Rows that were not drawn, nor any row of the same content."""
+        """Rows that were not drawn and have no equal row that was drawn."""
         drawn = np.zeros(int(self.group.max()) + 1, dtype=bool)
         drawn[self.group[masses > 0]] = True
         return np.flatnonzero(~drawn[self.group] & (self.weights > 0))
 
     def within(self, rows: np.ndarray) -> Draws:
-        """The same with some of the rows only."""
+        """The same draws restricted to some of the rows."""
         weights = np.zeros_like(self.weights)
         weights[rows] = self.weights[rows]
         order = self.order[weights[self.order] > 0]
@@ -124,11 +124,11 @@ class Draws:
 
 
 def draws_of(matrix: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray, seed: int) -> Draws:
-    """Every row once; the order of the rows, which the draws go by, depends on their content and the seed alone."""
+    """Draws that take every row once; the order of the rows depends only on their content and the seed."""
     numbers = row_numbers(matrix, seed)
     order = np.argsort(numbers, kind="stable")
     is_new = np.diff(numbers[order], prepend=-1.0) > 0
-    if not is_new.all():  # equal rows: by their targets, so that equal ones of these are side by side, too
+    if not is_new.all():  # sort equal rows by their targets, so that rows with equal targets are side by side
         labels = targets.labels if isinstance(targets, ClassTargets) else None
         order = np.lexsort((labels, numbers) if labels is not None else (*targets.matrix().T, numbers))
     group = np.empty(len(order), dtype=np.int64)
@@ -153,16 +153,16 @@ def grow_trees(
     steps: Steps | None = None,
     snapshot: Callable[[list[NodeTable]], dict[str, Any]] | None = None,
 ) -> list[NodeTable]:
-    """Nodes of the trees with these numbers, in their order.
+    """Grow the trees with these numbers; returns their nodes in the order of the numbers.
 
-    Workers with a common memory take the next tree when they are done with one; others get the data once, with the
-    numbers of all their trees.
+    Workers that share memory take the next tree whenever they finish one. Other workers get the data once, together
+    with the numbers of all their trees.
 
     Parameters
     ----------
-    grown : list to append to, so that an interrupt leaves the trees so far
-    steps : told of each tree
-    snapshot : attributes of an estimator that has only these trees, in no order
+    grown : list to append the trees to, so that they are kept after an interrupt
+    steps : where each tree is reported
+    snapshot : returns the attributes of an estimator fitted with the given trees, in any order
     """
     grown = [] if grown is None else grown
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(numbers)))
@@ -199,7 +199,7 @@ def grow_trees(
                 for number, table in zip(part, tables, strict=True):
                     end(steps.begin(), number, table)
     finally:
-        stop[0] = 1  # whoever is still at work, after an interrupt
+        stop[0] = 1  # for workers that are still busy after an interrupt
         for number in numbers:
             if number not in done:
                 break
@@ -208,7 +208,7 @@ def grow_trees(
 
 
 def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[NodeTable]:
-    """Some of the trees, in a process of its own."""
+    """Grow some of the trees, in a separate process."""
     space = Workspace()
     problem, draws = problem.writable(), replace(draws, weights=np.array(draws.weights))
     return [_grow_one(problem, limits, draws, seed, number, space) for number in numbers]
@@ -246,13 +246,13 @@ def out_of_bag(
     ----------
     forest : the trees with the numbers 0, 1, ...
     cells : (n, p) half-widths of single cells, or None
-    scaled : brings predictions to the scale that is wanted; None: they are taken as they are
+    scaled : function applied to the predictions of a tree; None: none
 
     Returns
     -------
     means : (n, n_outputs) mean predictions, nan for rows that all trees have seen
     counts : (n,) number of trees for each row
-    variances : (n,) variance of the trees' predictions of a row, all outputs together; nan for fewer than two trees
+    variances : (n,) variance of the trees' predictions for each row, summed over outputs; nan with fewer than two trees
     """
     n = len(matrix)
     squares = np.zeros(n)

@@ -1,7 +1,6 @@
-"""Bandwidths: half-widths of the kernels, given, by rule, or chosen from the data.
+"""Bandwidths: half-widths of the kernels that are given by the user, or set by a rule for each column.
 
-Rules give one half-width per feature; `choose_scale` picks one number for all features, in units of their standard
-deviations, by held-out loss.
+`softwood.density.choosing` chooses one number for all columns by held-out loss.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.ndarray:
-    """Numbers that a user gave, for each column of the matrix: one for all, one per column, or a dict by column."""
+    """The user's numbers for each column of the matrix, given as one for all, one per column, or a dict by column."""
     n = len(columns.categories)
     if isinstance(spec, Mapping):
         per_input = np.zeros(n)
@@ -73,7 +72,7 @@ def _at_least_zero(owner: object, name: str, value: Any) -> float:
 
 
 def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Silverman's rule of thumb for each column, as the half-width of the box with that standard deviation."""
+    """Half-width of each column by Silverman's rule of thumb: that of the box with the rule's standard deviation."""
     total = weights.sum()
     sd = standard_deviations(X, weights)
     out = np.zeros(X.shape[1])
@@ -89,10 +88,10 @@ def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
-    """For each column the half-width whose leave-one-out prediction of the target from that column alone is best.
+    """For each column, the half-width whose leave-one-out prediction of the target from that column alone is best.
 
-    Likelihood of the class with one pseudo-point of prior probability, or squared error. A row of weight 3 is three
-    rows, of which one is left out.
+    Best means the largest likelihood of the classes (with one pseudo-point of prior probability), or the smallest
+    squared error. A row of weight 3 counts as three rows, of which one is left out.
     """
     sd = standard_deviations(X, weights)
     matrix = targets.matrix()
@@ -122,11 +121,10 @@ def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float
 
 
 def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
-    """A random-looking number in [0, 1) for each row that depends on its content and the seed alone, (n,).
+    """A pseudo-random number in [0, 1) for each row that depends only on its content and the seed, (n,).
 
-    Folds and samples drawn by these numbers do not depend on the order of the rows, and equal rows stay together, so a
-    weight means repetition there too. Every cell counts with its place: rows that hold the same values in other columns
-    have other numbers.
+    Folds and samples drawn by these numbers do not depend on the order of the rows. Equal rows stay together, so a
+    weight has the same effect as repeated rows. Rows with the same values in different columns have different numbers.
     """
 
     def mix(z: np.ndarray) -> np.ndarray:
@@ -137,6 +135,6 @@ def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
     chain = np.full(len(X), seed, dtype=np.uint64)
     for j in range(X.shape[1]):
         column = X[:, j] + 0.0  # -0.0 becomes 0.0
-        column[np.isnan(column)] = np.nan  # whatever its sign and payload
+        column[np.isnan(column)] = np.nan  # the same bits for every nan
         chain = mix(chain + np.uint64(0x9E3779B97F4A7C15)) + mix(column.view(np.uint64))
     return (mix(chain) >> np.uint64(11)).astype(np.float64) / 2.0**53

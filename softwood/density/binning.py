@@ -20,7 +20,7 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
     ----------
     X : (n, p) in C order, nan where missing
     weights : (n,) weights of the rows, for quantiles and means; None if they are equal
-    max_bins : at most so many bins for a feature, by quantiles; None: one per distinct value
+    max_bins : largest number of bins per feature, by quantiles; None: one per distinct value
     n_jobs : threads, over features
     """
     n, p = X.shape
@@ -41,8 +41,8 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
 
 
 def _for_all(work: Callable, arguments: list[tuple], n_jobs: int | None) -> list:
-    """Call `work` for each, in threads if there are several: sorting and encoding release the GIL."""
-    if effective_n_jobs(n_jobs) == 1:  # small data must not pay for a pool
+    """Call `work` with each of the `arguments`, in threads if `n_jobs` asks for several."""
+    if effective_n_jobs(n_jobs) == 1:  # starting a pool would slow down small data
         return [work(*each) for each in arguments]
     return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(work)(*each) for each in arguments)
 

@@ -1,15 +1,17 @@
-"""Choosing bandwidths from the data: by rule, or by held-out loss of one scale for all columns.
+"""Choosing bandwidths from the data: by a rule for each column, or by the held-out loss of one scale for all columns.
 
-``"cv"``: k-fold cross-validation of the scale on a logarithmic grid from 0.01 to 1 standard deviations, past 1 as
-long as that is better.
+A scale is a bandwidth in standard deviations of the columns.
 
-``"auto"``, the default: the same on a coarser grid, at a bounded cost. Up to 2 000 rows five folds; with more rows,
-trees are grown on a fifth of them (at least 1 000, at most 20 000) and compared on up to 2 000 others, three times
-below 10 000 rows and once above. Of more than 64 columns, every node looks at 64 that are drawn for it: the trees are
-worse for it, but at the same scales.
+``"cv"``: k-fold cross-validation on a logarithmic grid of scales from 0.01 to 1, and on larger scales as long as the
+loss falls.
 
-All trees are grown from the bins of the whole data. Folds are drawn by the content of the rows, so neither their
-order nor writing a repeated row as a weight makes a difference.
+``"auto"``, the default: cross-validation on a coarser grid, at a bounded cost. Up to 2 000 rows, there are five folds.
+With more rows, trees are grown on a fifth of the rows (at least 1 000, at most 20 000) and compared on up to 2 000
+other rows, three times below 10 000 rows and once above. With more than 64 columns, each node searches 64 columns drawn
+at random; these trees are less accurate, but the same scales are best.
+
+All trees are grown from the bins of the whole data. Folds are drawn by the content of the rows, so they depend neither
+on the order of the rows nor on whether a repeated row is given as a weight.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.2, 0.32, 0.45, 0.65, 1.0])
 CV_GRID = np.geomspace(0.01, 1.0, 9)
 STEP = CV_GRID[1] / CV_GRID[0]
 MAX_SCALE = 5.0
-# Bounds of the cost of "auto" for wide and for long tables.
+# Limits that bound the cost of "auto" for tables with many columns or rows.
 AUTO_COLUMNS, AUTO_ROWS = 64, 20_000
 
 
@@ -53,7 +55,7 @@ def choose_by_cv(
     *,
     crisp: bool = False,
 ) -> float:
-    """Scale with the smallest loss over the held-out rows of all `parts`, the smallest of equals."""
+    """Scale with the smallest loss over the held-out rows of all `parts`; of several such, the smallest scale."""
     if not parts:
         return 0.0
     tried = {scale: _loss(data, limits, scale, parts, seed, steps, crisp) for scale in CV_GRID}
@@ -75,7 +77,7 @@ def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, 
     tried: dict[float, float] = {}
     for scale in AUTO_GRID:
         tried[scale] = _loss(data, limits, scale, parts, seed, steps, crisp)
-        # Losses of large data are smooth, and large bandwidths take long: stop when it only gets worse.
+        # On large data the loss is a smooth function of the scale, and large scales are slow: stop when it rises.
         recent = list(tried.values())[-2:]
         if n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values()):
             break
@@ -83,7 +85,7 @@ def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, 
 
 
 def best_of(tried: dict[float, float]) -> float:
-    """Scale with the smallest loss, the smallest of equals; sums of equal losses may differ by rounding."""
+    """Scale with the smallest loss, up to rounding; of several such, the smallest scale."""
     least = min(tried.values())
     return min(scale for scale, loss in tried.items() if loss <= least * (1.0 + 1e-12))
 
@@ -118,7 +120,7 @@ def _loss(
     steps: Steps,
     crisp: bool,
 ) -> float:
-    """Mean held-out loss of trees with this scale, read as they will be: with their kernels, or crisply."""
+    """Mean held-out loss of trees with this scale, predicted with kernels or, if `crisp`, without."""
     step = steps.begin()
     problem = data.problem(scale * data.deviations)
     total, mass = 0.0, 0.0

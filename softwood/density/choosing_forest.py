@@ -1,8 +1,9 @@
 """Choosing the bandwidth of a forest: one scale for all columns, by the squared error on rows that trees have not seen.
 
-``"oob"``: all trees of the forest for every scale of a grid, compared out of the bag; where there is no bag, each tree
-is grown on a part of the rows for this. ``"auto"``, the default: the same with fewer trees. ``"cv"``: cross-validation.
-Bins are made once for all; the trees grown at the chosen scale are kept wherever they are trees of the final forest.
+``"oob"``: grow all trees of the forest for every scale of a grid, and compare the out-of-bag errors. Without bootstrap,
+each tree is grown on some of the rows for this comparison. ``"auto"``, the default: the same with fewer trees.
+``"cv"``: cross-validation. Columns are binned once. If the trees grown at the chosen scale belong to the final forest,
+they are kept.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ AUTO_TREES = 20
 
 @dataclass(frozen=True)
 class ForestChoice:
-    """What the scales are compared with.
+    """The data and the forest for which the scales are compared.
 
     Attributes
     ----------
@@ -47,7 +48,7 @@ class ForestChoice:
     steps: Steps
 
     def by_oob(self) -> tuple[float, list[NodeTable]]:
-        """Scale with the smallest loss out of the bag, and the forest's trees at that scale, if they are its own."""
+        """Scale with the smallest out-of-bag loss, and the trees of the final forest grown at that scale, if any."""
         is_final = self.draws.has_rest
         draws = self.draws if is_final else replace(self.draws, held_in=True)
         tried: dict[float, float] = {}
@@ -97,8 +98,8 @@ class ForestChoice:
             targets.scaled_predictions,
         )  # fmt: skip
         rows = np.flatnonzero(counts > 1)
-        # The mean of few trees errs by their variance, too, which kernels make smaller: count only what the final
-        # number of trees leaves of it, or large bandwidths would look better than they are.
+        # The error of a mean of few trees includes their variance, which is smaller with large bandwidths. Count only
+        # the variance that the final number of trees will have, or large bandwidths would look better than they are.
         errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
         errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
         return trees, self._loss(step, scale, errors, rows)
@@ -126,7 +127,7 @@ class ForestChoice:
 
 
 def _gets_worse(tried: dict[float, float]) -> bool:
-    """Whether the last two scales were clearly worse than the best: larger ones take longer, and are not tried."""
+    """Whether the last two scales were clearly worse than the best; then larger, slower ones are not tried."""
     return len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values())
 
 

@@ -22,14 +22,14 @@ _NAME = "measurement_error"
 def read_errors(
     owner: object, spec: Any, columns: Columns, X: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
 ) -> Errors:
-    """Check and collect what the user said about errors.
+    """Check the measurement errors given by the user, and collect them by column.
 
     Parameters
     ----------
     spec : None; a dict from columns to numbers, arrays (n_rows,) or functions of the readings; an array
         (n_features_in,), or (n_rows, n_features_in) with one error for each cell
     X : (n, p) the readings, encoded
-    rows, n_rows : (n,) which of the user's rows these are, and how many there were, if some were left out
+    rows, n_rows : (n,) numbers of these rows in the user's table, and its number of rows, if rows were left out
     """
     if spec is None:
         return {}
@@ -91,7 +91,7 @@ def _one_column(
 
 
 def _numbers(given: Any) -> np.ndarray | None:
-    """An array of numbers; None if it is none."""
+    """The given values as an array; None if they are not numbers."""
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -101,12 +101,12 @@ def _numbers(given: Any) -> np.ndarray | None:
 def combine_widths(
     widths: np.ndarray, kernels: list[Kernel], errors: Errors, X: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Bandwidth and measurement error together, as independent errors add up: the root of the sum of squares.
+    """Combine bandwidth and measurement error as independent errors: the root of the sum of their squares.
 
     Returns
     -------
     widths : (p,) half-width of each column, with the errors that are the same for all rows
-    cells : (n, p) half-widths of single cells, nan in the columns where all are the same; None if all are
+    cells : (n, p) half-widths of single cells, nan in columns where all rows have the same; None if all columns do
     """
     combined = np.array([np.hypot(w, e) if np.ndim(e := errors.get(j, 0.0)) == 0 else w for j, w in enumerate(widths)])
     cells = None

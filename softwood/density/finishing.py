@@ -1,4 +1,4 @@
-"""From the table of nodes that the growing loop leaves behind to finished trees."""
+"""From the table of nodes that the growing loop returns to finished trees."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def finish(problem: GrowthProblem, limits: Limits, nodes: NodeTable, node_widths
     Parameters
     ----------
     nodes : the nodes, depth first
-    node_widths : (n_nodes,) half-width of each node's kernel; None: that of its feature
+    node_widths : (n_nodes,) half-width of each node's kernel; None: the half-width of the node's feature
     """
     return SoftTree.from_nodes(**_columns(problem, nodes, node_widths), **_common(problem, limits))
 
@@ -33,7 +33,7 @@ def finish_forest(
 
     Parameters
     ----------
-    consume : whether each table is given up once it is read, so that there are never two copies of all trees
+    consume : whether to drop each table once it is read, so that there are never two copies of all trees
     """
     offsets = np.concatenate([[0], np.cumsum([len(nodes.lines) for nodes in tables])]).astype(np.int64)
     columns: dict[str, np.ndarray] = {}
@@ -100,7 +100,7 @@ def depth_first(nodes: NodeTable) -> tuple[NodeTable, np.ndarray]:
             pending += [right[node], left[node]]
     number = np.empty(n + 1, dtype=np.int64)
     number[order] = np.arange(n)
-    number[n] = -1  # the place that the parent -1 looks up
+    number[n] = -1  # the root's parent is -1, which indexes this last entry
     lines = lines[order]
     lines["parent"] = number[lines["parent"]]
     return NodeTable(lines, nodes.sums[order]), np.array(order)

@@ -1,8 +1,9 @@
 """Growing a kernel tree: from binned data to a `SoftTree`.
 
-Depth first in one compiled loop. With a limit on leaves, best first from Python, with the same search and division of
-a node. With several threads, the top of the tree is grown from Python until there are enough nodes to share out, and
-the loop grows the subtrees; a tree does not depend on the number of threads.
+By default, one compiled loop grows the tree depth first. With `max_leaf_nodes`, Python code grows it best first, with
+the same compiled functions to search and divide a node. With several threads, Python code grows the top of the tree
+until there are enough nodes for all threads, and the compiled loop grows the subtrees. The tree does not depend on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from softwood.tree import SoftTree
 
 __all__ = ["Workspace", "grow_nodes", "grow_tree", "join_tables"]
 
-# Nodes between two looks at the clock.
+# The compiled loop returns to Python after this many nodes, to report progress.
 _BUDGET = 2000
-# From so many cells on (rows times features) a tree is grown in a thread of its own, so that an interrupt is heard.
+# With at least this many cells (rows times features), a tree grows in a separate thread, so that it can be interrupted.
 _LONG = 200_000
-# All features' tables at once up to this size (bytes), so that they stay in a near cache; else one after the other.
+# The tables of all features are filled together up to this size in bytes, and one after the other above.
 _TABLES_AT_ONCE = 1 << 25
-# With several threads: subtrees of at most this part of the rows are handed out.
+# With several threads, a subtree with at most this fraction of the rows is grown by a single thread.
 _HAND_OUT = 1 / 24
 
 
@@ -45,7 +46,7 @@ def grow_tree(
     n_jobs: int | None = None,
     steps: Steps | None = None,
 ) -> SoftTree:
-    """Grow a tree and hand it over with the kernels it was grown with; arguments as in `grow_nodes`."""
+    """Grow a tree; returns it with the kernels it was grown with. Arguments as in `grow_nodes`."""
     return finish(problem, limits, grow_nodes(problem, limits, seed=seed, rows=rows, n_jobs=n_jobs, steps=steps))
 
 
@@ -60,14 +61,14 @@ def grow_nodes(
     steps: Steps | None = None,
     space: Workspace | None = None,
 ) -> NodeTable:
-    """Nodes of a tree depth first.
+    """Grow the nodes of a tree.
 
     Parameters
     ----------
     rows : rows to grow it on; None: all
-    weights : (n,) weights of all rows in place of the problem's own
-    steps : told of every so many nodes; None: nobody is
-    space : memory of earlier trees of the same problem, to be used again
+    weights : (n,) weights of all rows; None: those of the problem
+    steps : where progress is reported; None: nowhere
+    space : memory of earlier trees of the same problem, to be reused
     """
     n, p = problem.bins.codes.shape
     rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
@@ -99,9 +100,9 @@ class _Node:
 
 
 class Workspace:
-    """Arrays that are used again from tree to tree, for fresh memory costs more than it seems to.
+    """Arrays that are reused from tree to tree, because allocating new memory is slow.
 
-    `stop` is the flag that asks the loops to stop; several workspaces may share one.
+    `stop` is the flag that asks the loops to stop; several workspaces may share one flag.
     """
 
     def __init__(self, stop: np.ndarray | None = None) -> None:
@@ -109,19 +110,19 @@ class Workspace:
         self._arrays: dict[str, np.ndarray] = {}
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
-        """The array of this name with at least so many lines, new ones all 0; its content is that of the last use."""
+        """The array of this name with at least ``shape[0]`` lines: a new array of zeros, or the old one as it is."""
         array = self._arrays.get(name)
         if array is None or len(array) < shape[0] or array.shape[1:] != shape[1:] or array.dtype != dtype:
             array = self._arrays[name] = np.zeros(shape, dtype=dtype)
         return array
 
     def keep(self, **arrays: np.ndarray) -> None:
-        """Remember arrays that were made longer."""
+        """Store arrays that were replaced by longer ones."""
         self._arrays.update(arrays)
 
 
 class _Scratch(NamedTuple):
-    """Scratch space of one worker; of the two searches, the one that is not used is None, see `loop.grow`."""
+    """Scratch space of one worker. The space of the search that is not used is None; see `loop.grow`."""
 
     desk: Desk
     search: Search | None
@@ -130,7 +131,7 @@ class _Scratch(NamedTuple):
 
 
 class _Grower:
-    """The compiled loops with their arguments put together."""
+    """The compiled loops together with their arguments."""
 
     def __init__(
         self, problem: GrowthProblem, limits: Limits, weights: np.ndarray, total: float, stop: np.ndarray
@@ -185,7 +186,7 @@ class _Grower:
         return _Scratch(desk, search, None, None if is_single else make("work", (4, q)))
 
     def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> NodeTable:
-        """Finished nodes below and with `root`, depth first."""
+        """The finished nodes of the subtree at `root`, depth first."""
         m = len(root.rows)
         state = np.array([0, 1, m, 0], dtype=np.int64)
         pile = Pile(
@@ -234,7 +235,10 @@ class _Grower:
     def split(
         self, node: _Node, leaf: NodeTable, scratch: _Scratch
     ) -> tuple[float, Callable[[], tuple[_Node, _Node]]] | None:
-        """Gain of the node's best split, entered in its line, and a function that divides the node; None for a leaf."""
+        """Gain of the node's best split, which is written into `leaf`, and a function that divides the node.
+
+        None if the node remains a leaf.
+        """
         rules, (desk, search, random, work), m = self.rules, scratch, len(node.rows)
         mass = leaf.lines["mass"][0]
         base, impure = loop.merit_and_impurity(*leaf, 0, self.criterion, rules.is_class)
@@ -310,7 +314,7 @@ def join_tables(tables: list[NodeTable]) -> NodeTable:
 
 
 def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: Steps | None) -> NodeTable:
-    """Split the leaf with the largest gain, as long as there may be more leaves."""
+    """Split the leaf with the largest gain until there are `max_leaf_nodes` leaves."""
     scratch = grower.scratch(len(root.rows), Workspace())
     done: list[NodeTable] = []
     heap: list[tuple] = []
@@ -342,7 +346,7 @@ def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: S
 
 
 def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> NodeTable:
-    """Grow the top here, and the subtrees below it in threads."""
+    """Grow the top of the tree here, and the subtrees below it in threads."""
     scratch = grower.scratch(len(root.rows), Workspace())
     small = max(256, int(len(root.rows) * _HAND_OUT))
     top: list[NodeTable] = []

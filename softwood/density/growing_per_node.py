@@ -1,9 +1,9 @@
-"""Growing a kernel tree whose bandwidths are estimated anew at every node, from the points of the node.
+"""Growing a kernel tree whose bandwidths are estimated again at every node, from the points of the node.
 
-The kernels of a feature then differ along a path, so the part of a point's kernel that is in a node is not given by
-the node's interval: its two ends, as values of the distribution function, are carried for every point and feature
-(the paper's bound probabilities). This costs n times p numbers per open node; the common case is
-`softwood.density.growing`.
+The kernels of a feature then differ along a path, so the interval of a node does not determine which part of a point's
+kernel is in the node. Instead, the two ends of this part are stored for every point and feature as values of the
+distribution function (the paper's bound probabilities). This needs n times p numbers per open node. The common case is
+in `softwood.density.growing`.
 """
 
 from __future__ import annotations

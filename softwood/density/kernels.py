@@ -25,12 +25,12 @@ class Kernel:
     ----------
     edges : (n_pieces + 1,) rising edges, in units of the half-width (bandwidth); 0 is the measured value
     densities : (n_pieces,) density between neighbouring edges, up to a common factor
-    scale : function of an array of measured values that returns a factor on the half-width at each of them, for
-        uncertainty that depends on the reading; None: the same everywhere
+    scale : function of an array of measured values that returns a factor on the half-width for each value, for errors
+        that depend on the reading; None: the half-width is the same everywhere
 
     Examples
     --------
-    A sensor that never reads too low, and half of whose error is small:
+    A sensor that never reads too low, with an error that is small half of the time:
 
     >>> from softwood import Kernel
     >>> kernel = Kernel(edges=[-1.0, -0.2, 0.0], densities=[0.5, 2.0])
@@ -82,7 +82,7 @@ class Kernel:
 
 
 def _numbers(given: Any) -> np.ndarray:
-    """An array of numbers; nan if it is none."""
+    """The given values as an array; nan if they are not numbers."""
     try:
         return np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
@@ -91,18 +91,18 @@ def _numbers(given: Any) -> np.ndarray:
 
 @cache
 def box() -> Kernel:
-    """The same density from -1 to 1."""
+    """Constant density from -1 to 1."""
     return Kernel([-1.0, 1.0], [0.5])
 
 
 def triangle(n_pieces: int = 7) -> Kernel:
-    """A triangle in steps, as wide in standard deviation as the box."""
+    """A stepwise triangle with the standard deviation of the box."""
     middle = np.linspace(-1, 1, 2 * n_pieces + 1)[1::2]
     return _as_wide_as_box(np.linspace(-1, 1, n_pieces + 1), 1 - np.abs(middle))
 
 
 def gaussian(n_pieces: int = 9, reach: float = 2.5) -> Kernel:
-    """The Gaussian in steps, cut off at `reach` standard deviations, as wide in standard deviation as the box."""
+    """A stepwise Gaussian, cut off at `reach` standard deviations, with the standard deviation of the box."""
     edges = np.linspace(-reach, reach, n_pieces + 1)
     mass = np.diff([0.5 * (1 + erf(e / sqrt(2))) for e in edges])
     return _as_wide_as_box(edges, mass / np.diff(edges))
@@ -123,7 +123,7 @@ def resolve_kernels(
 
     Parameters
     ----------
-    spec : name, `Kernel`, or a dict from the table's columns (names or numbers) to these; other columns have the box
+    spec : name, `Kernel`, or a dict from columns of the table (names or numbers) to these; other columns get the box
     """
     n_inputs = len(columns.categories)
     per_input: list[Kernel] = [box()] * n_inputs

@@ -19,7 +19,7 @@ __all__ = ["NewtonGrower", "NewtonLimits", "NewtonTree", "boosted_forest", "boos
 
 # A parallel region must not be entered by two Python threads at once.
 _REGION = threading.Lock()
-_MIN_HESSIAN = 1e-3  # as in scikit-learn: a side with less says next to nothing about its value
+_MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class NewtonLimits:
     Attributes
     ----------
     max_leaves, max_depth : None for no limit
-    min_mass : smallest weight, by membership, of a leaf
+    min_mass : smallest mass (weight times membership) of a leaf
     l2 : added to the hessian of every leaf
     directions : (p,) -1, 0 or 1 for each feature: falling, any, rising; None for no constraint
     """
@@ -171,7 +171,7 @@ class NewtonGrower:
                 numba.set_num_threads(usual)
 
     def _make_room(self) -> bool:
-        """Lengthen what was too short for the next split; False if the tree is finished."""
+        """Lengthen the arrays that are too short for the next split; returns False if the tree is finished."""
         pile, rules = self.pile, self.rules
         n_nodes, n_leaves, length, _, n_free = (int(number) for number in pile.state)
         leaf = loop.next_leaf(pile.leaves, n_leaves, rules.best_first)
@@ -197,12 +197,12 @@ class NewtonGrower:
 
 
 def _longer(array: np.ndarray) -> np.ndarray:
-    """The array with as much room again."""
+    """The array with room for twice as many entries."""
     return np.concatenate([array, np.zeros_like(array)])
 
 
 def boosted_tree(tree: NewtonTree, cutoff: float) -> SoftTree:
-    """The tree on its own, one output."""
+    """The tree as a `SoftTree` with one output."""
     return SoftTree.from_nodes(**_columns([tree]), n_features=len(tree.widths), cutoff=cutoff)
 
 
@@ -228,7 +228,7 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     left, right = children_of(parent, nodes["side"], np.repeat(starts, sizes))
     is_inner = feature >= 0
     width = np.concatenate([tree.widths[tree.nodes["feature"]] for tree in trees])
-    # Loss that is left, up to a number that is the same for all nodes of a tree: differences are gains.
+    # The remaining loss, up to a constant that is the same for all nodes of a tree; differences are gains.
     h, g, w = nodes["h"], nodes["g"], nodes["w"]
     gained = g * g / h / w
     most = np.repeat(np.maximum.reduceat(gained, starts), sizes)

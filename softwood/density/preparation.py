@@ -1,4 +1,4 @@
-"""Training data of kernel models, read and binned once, however many trees are then grown from it."""
+"""Training data of kernel models, read and binned once for all trees that are grown from it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from softwood.tree import KernelShapes
 
 __all__ = ["EXACT_UP_TO", "TrainingData", "prepare"]
 
-# Rows up to which splitter="auto" searches exactly; with more, a few hundred bins lose nothing and cost less.
+# splitter="auto" is exact up to this number of rows; with more rows, a few hundred bins are as accurate and faster.
 EXACT_UP_TO = 10_000
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a tree is grown from, but for the bandwidths.
+    """What a tree is grown from, except for the bandwidths.
 
     Attributes
     ----------

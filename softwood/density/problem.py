@@ -1,4 +1,4 @@
-"""What a kernel tree is grown from, and when to stop."""
+"""The data that a kernel tree is grown from, and the limits of its growth."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class GrowthProblem:
 
     @property
     def stored_outputs(self) -> int:
-        """Sums that are kept per node: of two classes one is enough."""
+        """Number of sums stored per node; with two classes, one is enough."""
         if isinstance(self.targets, ClassTargets):
             return 1 if len(self.targets.classes) <= 2 else len(self.targets.classes)
         return self.targets.scaled.shape[1]
@@ -87,7 +87,7 @@ class GrowthProblem:
 
     @cached_property
     def target_arrays(self) -> tuple[np.ndarray | None, Targets]:
-        """Labels (n,), and weights and targets, as the compiled loops take them; None, or no targets."""
+        """Labels (n,) or None, and weights and targets (if there are no labels), as the compiled loops take them."""
         if isinstance(self.targets, ClassTargets) and self.targets.labels is not None and self.stored_outputs > 1:
             return self.targets.labels, Targets(self.weights, np.empty((0, 0)), np.empty(0))
         matrix = self.targets.matrix()
@@ -106,9 +106,9 @@ class GrowthProblem:
         return Kernels(self.kinds, self.shapes.edges, self.shapes.cdfs, cells, by_cell)
 
     def writable(self) -> GrowthProblem:
-        """The problem with copies of arrays that are read-only, as those that joblib hands to processes are.
+        """The problem with read-only arrays replaced by copies.
 
-        The compiled loops would have to be compiled again for them.
+        joblib passes read-only arrays to processes, and the loops would have to be compiled again for them.
         """
         names = ("weights", "widths", "kinds", "cells", "by_cell")
         arrays: dict[str, Any] = {name: _own(getattr(self, name)) for name in names}

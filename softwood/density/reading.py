@@ -1,4 +1,4 @@
-"""How a fitted kernel model reads points: settled by `fit`, whatever becomes of the parameters after it."""
+"""The prediction kernels of a fitted model: set by `fit`, and not affected by later changes of parameters."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Reading:
     widths : (p,) half-width of each column's kernel, before measurement errors
     kernels, kinds, shapes : kernel of each column, the number of its shape, and the table of shapes
     measurement_error : errors of the columns, as the user gave them
-    is_crisp : whether points are read without kernels
-    is_as_grown : whether finished trees hold these kernels already
-    has_node_widths : whether every node keeps the width it was grown with
+    is_crisp : whether predictions use no kernels
+    is_as_grown : whether trees are grown with these same kernels
+    has_node_widths : whether every node keeps the half-width it was grown with
     """
 
     widths: np.ndarray
@@ -43,7 +43,7 @@ class Reading:
     has_node_widths: bool
 
     def of(self, finished: Finished, errors: Errors) -> Finished:
-        """The model with the kernels that it will be read with; `errors` are those that it was grown with."""
+        """The tree or forest with the prediction kernels; `errors` are the measurement errors in fitting."""
         if self.is_crisp:
             return finished.crisp()
         if self.is_as_grown:
@@ -56,5 +56,5 @@ class Reading:
         return finished.with_kernel(combined, self.kinds, self.shapes)
 
     def cells(self, errors: Errors, matrix: np.ndarray) -> np.ndarray | None:
-        """Half-widths of single cells (n, p) with these errors; None if columns have one each, or there are none."""
+        """Half-widths of single cells (n, p) with these errors; None if no column has different ones."""
         return combine_widths(self.widths, self.kernels, errors, matrix)[1]

@@ -19,7 +19,7 @@ __all__ = ["Boosted", "BoostingData", "BoostingRules", "boost"]
 
 @dataclass(frozen=True)
 class BoostingData:
-    """Rows to learn from, or to validate on.
+    """Training rows or validation rows.
 
     Attributes
     ----------
@@ -39,11 +39,12 @@ class BoostingRules:
 
     Attributes
     ----------
-    decay : factor of the bandwidth from one round to the next
-    subsample : part of the rows for each round;  n_features : features drawn for each tree
-    n_iter_no_change, tol : stop after so many rounds in which the validation loss falls by no more than `tol`; None:
-        never
-    read : predictions (n,) of a grown tree for rows (n, p), if it will not be read as it was grown
+    decay : factor on the bandwidth after each round
+    subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
+    n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
+        `tol`; None: never
+    read : function that predicts (n,) with a tree for rows (n, p), if trees predict with other kernels than they were
+        grown with
     """
 
     learning_rate: float
@@ -65,7 +66,7 @@ class Boosted:
     ----------
     base : (n_scores,) start value
     trees, output : the trees in their order, and the raw score that each adds to
-    train_losses, validation_losses : loss before the first round and after each; empty if there are no such rows
+    train_losses, validation_losses : loss before the first round and after each round; empty if there are no such rows
     """
 
     base: np.ndarray
@@ -81,7 +82,7 @@ class Boosted:
 
     @property
     def best_round(self) -> int:
-        """Number of rounds with the smallest validation loss, the fewest of equals; all if there is none."""
+        """Number of rounds with the smallest validation loss, the fewest of several such; all without such losses."""
         return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
 
 
@@ -105,10 +106,10 @@ def boost(
     Parameters
     ----------
     widths : (p,) half-widths of the kernels in the first round
-    validation : rows to validate on
-    scored : training rows whose loss is noted after each round; None: none
-    result : where the rounds are put, so that an interrupt leaves those that are done
-    steps : told of each round;  snapshot : attributes of an estimator that has only the rounds so far
+    validation : validation rows
+    scored : training rows whose loss is computed after each round; None: none
+    result : where the rounds are stored, so that they are kept after an interrupt
+    steps : where each round is reported;  snapshot : returns the attributes of an estimator fitted so far
     """
     result = Boosted(loss.start(data.y, data.weights)) if result is None else result
     n, p = data.matrix.shape
@@ -183,7 +184,7 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
 def _refit_leaves(
     tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, directions: np.ndarray | None
 ) -> None:
-    """Give the leaves the values that their loss is smallest with, within monotonic constraints."""
+    """Set the leaf values to those that minimise the loss within the monotonic constraints."""
     for leaf in range(len(tree.leaves)):
         rows, shares = tree.members(leaf)
         value = loss.leaf_value(data.y[rows] - raw[rows], data.weights[rows] * shares)
@@ -193,7 +194,7 @@ def _refit_leaves(
 
 
 def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
-    """Limit the leaves' values as growing limits Newton steps: the sides of a constrained split stay on their side."""
+    """Clip the leaf values so that the two sides of each constrained split stay in order, as in growing."""
     n = len(nodes)
     parent, side, feature = nodes["parent"], nodes["side"], nodes["feature"]
     mass = np.where(feature < 0, nodes["w"], 0.0)
@@ -218,7 +219,7 @@ def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
 def _add_tree(
     tree: NewtonTree, rules: BoostingRules, rows: np.ndarray | None, matrix: np.ndarray, raw: np.ndarray, score: int
 ) -> None:
-    """Add the tree to the raw scores of the training rows, as it will be read."""
+    """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
     if rows is None and rules.read is None:
         tree.add_to(raw, score)
     else:
@@ -226,6 +227,6 @@ def _add_tree(
 
 
 def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
-    """Predictions of the tree as it will be read, (n,)."""
+    """Predictions of the tree with the prediction kernel, (n,)."""
     finished = boosted_tree(tree, rules.limits.cutoff)
     return finished.predict(matrix)[:, 0] if rules.read is None else rules.read(finished, matrix)
