@@ -125,12 +125,15 @@ class Fit:
 
     Attributes
     ----------
-    estimator : what is fitted;  data : ``X``, ``y`` and ``metadata`` as callbacks of scikit-learn's take them
+    estimator : the user's, which stays as it is until the fit has ended
+    worker : a copy of it without results, which is fitted in its place
+    data : ``X``, ``y`` and ``metadata`` as callbacks of scikit-learn's take them
     earlier : results of the last fit, for a warm start
     context : of the callbacks, once steps have begun
     """
 
     estimator: BatchEstimator
+    worker: Any
     data: dict[str, Any]
     earlier: dict[str, Any]
     context: Any = None
@@ -139,20 +142,41 @@ class Fit:
         """The steps of the fit, to be asked for once; arguments as in `Steps`."""
         self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
         self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
-        return Steps(unit, n_steps, estimator=self.estimator, context=self.context, data=self.data, history=history)
+        return Steps(
+            unit, n_steps, estimator=self.estimator, context=self.context, data=self.data, results=self.results,
+            history=history,
+        )  # fmt: skip
+
+    def results(self) -> dict[str, Any]:
+        """What the fit has found so far."""
+        return _results_of(self.worker)
 
     def end(self) -> None:
-        """Tell callbacks that the estimator is fitted."""
+        """Hand the results over to the user's estimator, and tell callbacks that it is fitted."""
         if self.context is not None:
-            self.context.call_on_fit_task_end(estimator=self.estimator, reconstruction_attributes=dict, **self.data)
+            self.context.call_on_fit_task_end(
+                estimator=self.estimator, reconstruction_attributes=self.results, **self.data
+            )
+        self.hand_over()
+
+    def hand_over(self) -> None:
+        """Replace all results of the user's estimator."""
+        for name in _results_of(self.estimator):
+            delattr(self.estimator, name)
+        self.estimator.__dict__.update(self.results())
+
+
+def _results_of(estimator: Any) -> dict[str, Any]:
+    """Results of a fit: the attributes whose name ends in an underscore, hidden ones too."""
+    return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """An estimator that is fitted to a whole table.
 
-    A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`: it calls
-    `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
+    A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
+    it calls `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
     ``forest_``.
     """
 
@@ -163,26 +187,24 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
 
     @contextmanager
     def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:
-        """A fit from its beginning to its end: results of different fits never mix.
+        """A fit from its beginning to its end.
 
-        What an earlier fit has left is put aside. It comes back if this fit ends by an error, or by an interrupt before
-        it has a model of its own. Results are the attributes whose name ends in an underscore, hidden ones too.
+        A copy of the estimator is fitted. Its results replace those of the estimator at the end, all at once; also
+        after an interrupt, if there is a model by then. If the fit fails, the estimator is not touched.
         """
         check_integer(self, "verbose", self.verbose, low=0)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
-        fit = Fit(self, {"X": X, "y": y, "metadata": metadata}, self._put_aside())
+        earlier = _results_of(self)
+        worker = object.__new__(type(self))
+        worker.__dict__.update({name: value for name, value in vars(self).items() if name not in earlier})
+        fit = Fit(self, worker, {"X": X, "y": y, "metadata": metadata}, earlier)
         try:
             yield fit
-            fit.end()
         except BaseException as stop:
-            if isinstance(stop, Exception) or not {"tree_", "forest_"} & set(vars(self)):
-                self._put_aside()
-                self.__dict__.update(fit.earlier)
+            if not isinstance(stop, Exception) and {"tree_", "forest_"} & set(fit.results()):
+                fit.hand_over()
             raise
-
-    def _put_aside(self) -> dict[str, Any]:
-        """Take all results away from the estimator."""
-        return {name: self.__dict__.pop(name) for name in list(vars(self)) if name.endswith("_")}
+        fit.end()
 
     def _read_training_data(
         self, X: Any, y: Any, sample_weight: Any

@@ -32,6 +32,7 @@ class Steps:
     name : of the part of the fit that they belong to
     estimator, context : who is told: the estimator that is fitted, and the context of scikit-learn's callbacks
     data : ``X``, ``y`` and ``metadata`` of the fit, for callbacks
+    results : gives the attributes that the fit has set so far
     history : lines of earlier steps, of a fit that is gone on with
 
     Attributes
@@ -51,12 +52,13 @@ class Steps:
         estimator: Any = None,
         context: Any = None,
         data: dict[str, Any] | None = None,
+        results: Callable[[], dict[str, Any]] = dict,
         history: list[dict[str, Any]] | None = None,
     ) -> None:
         self.unit, self.n_steps, self.name = unit, n_steps, name
         self.history = [] if history is None else history
         self.is_stopped = False
-        self._estimator, self._context, self._data = estimator, context, data or {}
+        self._estimator, self._context, self._data, self._results = estimator, context, data or {}, results
         self._lock = threading.RLock()
         self._start = self._printed = time.monotonic()
         self._n_ended = max((line["iteration"] for line in self.history if line["stage"] == name), default=0)
@@ -71,8 +73,9 @@ class Steps:
         """A step that has steps of its own; they go on with the history, and a stop in them stops this level too."""
         context = self._new_context(name, n_steps)
         steps = Steps(
-            unit, n_steps, name=name, estimator=self._estimator, context=context, data=self._data, history=self.history
-        )
+            unit, n_steps, name=name, estimator=self._estimator, context=context, data=self._data,
+            results=self._results, history=self.history,
+        )  # fmt: skip
         yield steps
         self.is_stopped = self.is_stopped or steps.is_stopped
         self._end(context, None)
@@ -90,8 +93,9 @@ class Steps:
 
     def _end(self, context: Any, snapshot: Callable[[], dict[str, Any]] | None) -> None:
         if context is not None:
+            attributes = None if snapshot is None else lambda: {**self._results(), **snapshot()}
             wants_stop = context.call_on_fit_task_end(
-                estimator=self._estimator, reconstruction_attributes=snapshot, **self._data
+                estimator=self._estimator, reconstruction_attributes=attributes, **self._data
             )
             self.is_stopped = self.is_stopped or wants_stop
 
@@ -125,7 +129,7 @@ class Step:
 
         Parameters
         ----------
-        snapshot : gives the attributes that would make the estimator a fitted one if the fit ended here
+        snapshot : gives the attributes that the fit would add to those it has set if it ended here
         line : what is to be known of the step
         """
         return self._steps._end_step(self._context, snapshot, line)

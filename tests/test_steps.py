@@ -75,18 +75,26 @@ def test_a_fit_that_goes_on_goes_on_counting():
 
 def test_callbacks_hear_of_every_step_with_the_data():
     log, data = [], {"X": 1, "y": 2, "metadata": None}
-    stages = Steps("stage", 1, estimator=SimpleNamespace(verbose=0), context=Context(log), data=data)
+    stages = Steps(
+        "stage", 1, estimator=SimpleNamespace(verbose=0), context=Context(log), data=data,
+        results=lambda: {"columns_": 1, "tree_": 0},
+    )  # fmt: skip
+    asked = []
 
     def snapshot():
-        raise AssertionError("nobody has asked for it")
+        asked.append(True)
+        return {"tree_": 2}
 
     with stages.stage("grow", "trial", 7) as steps:
         steps.begin().end(snapshot, n_leaves=3)
         steps.note(n_leaves=1)  # no step
+    attributes = log[2][2]
     assert log == [
-        ("begin", "grow", 7, data), ("begin", "trial", 0, data), ("end", "trial", snapshot, data),
+        ("begin", "grow", 7, data), ("begin", "trial", 0, data), ("end", "trial", attributes, data),
         ("end", "grow", None, data),
     ]  # fmt: skip
+    assert not asked, "a snapshot is made only for callbacks that want it"
+    assert attributes() == {"columns_": 1, "tree_": 2}
 
 
 @pytest.mark.parametrize(("wants_stop", "in_stage"), [("trial", True), ("grow", False)])

@@ -98,7 +98,7 @@ class KernelBoosting(KernelModel):
             and stops the training early unless ``early_stopping=False``.
         """
         with self._fitting(X, y, sample_weight) as fit:
-            self._boost(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)
+            fit.worker._boost(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)
         return self
 
     def _boost(

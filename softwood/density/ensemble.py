@@ -64,7 +64,7 @@ class KernelForest(SearchedKernelModel):
             (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
         """
         with self._fitting(X, y, sample_weight) as fit:
-            self._grow(fit, X, y, sample_weight, measurement_error)
+            fit.worker._grow(fit, X, y, sample_weight, measurement_error)
         return self
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:

@@ -202,10 +202,10 @@ class ValidatedTree(GradientModel):
         """
         with self._fitting(X, y, sample_weight) as fit:
             rules = checked(self)
-            data = self._read_learning_data(
+            data = fit.worker._read_learning_data(
                 X, y, sample_weight, X_val, y_val, sample_weight_val, rules.validation_fraction
             )
-            self._train(fit, data, rules)
+            fit.worker._train(fit, data, rules)
         return self
 
     @property

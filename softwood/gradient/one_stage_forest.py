@@ -51,7 +51,7 @@ class _OneStageForest(GradientModel):
         sample_weight : (n_rows,) weights; a weight of 2 is the row twice
         """
         with self._fitting(X, y, sample_weight) as fit:
-            self._train(fit, X, y, sample_weight)
+            fit.worker._train(fit, X, y, sample_weight)
         return self
 
     def _train(self, fit: Fit, X: Any, y: Any, sample_weight: Any) -> None:
