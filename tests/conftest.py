@@ -20,7 +20,7 @@ def pytest_configure():
     """
     loops = Path(__file__).parents[1] / "softwood" / "loops"
     newest = max(source.stat().st_mtime for source in loops.glob("*.py"))
-    compiled = list((loops / "__pycache__").glob("*.nb[ci]"))
+    compiled = list(Path(numba.config.CACHE_DIR or loops / "__pycache__").rglob("*.nb[ci]"))
     if any(file.stat().st_mtime < newest for file in compiled):
         for file in compiled:
             file.unlink(missing_ok=True)
