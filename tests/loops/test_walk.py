@@ -1,9 +1,11 @@
-"""Sharing by finished trees, through the methods of `SoftTree` that run the loops."""
+"""Sharing by finished trees: the loops, and the methods of `SoftTree` that run them."""
 
 import numpy as np
 import pytest
 
 from softwood.gates import Gate
+from softwood.loops.walk import gradient_rows, member_rows, predict_rows, visit
+from softwood.sharing import walk_arguments
 from tests.reference.kernels import BOX, SHAPES
 from tests.reference.sharing import gradient, interval_membership, node_shares, prediction
 from tests.reference.trees import ALL_GATES, random_points, random_tree
@@ -20,6 +22,71 @@ SEEDS = range(4)
 
 def points(seed, missing=0.2):
     return random_points(100 + seed, 12, 3, missing)
+
+
+# ------------------------------------------------------------------ the loops
+
+
+def arguments_of(tree, X, seed=None):
+    """Arguments of the loops, and half-widths of single cells if there is a seed for them."""
+    cells = None if seed is None else np.random.default_rng(seed).choice([np.nan, 0.0, 0.5, 2.0], size=X.shape)
+    arguments = walk_arguments(tree, slice(None), X, cells)
+    for array in arguments[-1][1:]:
+        array[...] = 77  # scratch space
+    return arguments, [None] * len(X) if cells is None else cells
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("cutoff", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize("by_cell", [False, True])
+def test_a_visit_lists_the_nodes_with_a_share(kind, seed, cutoff, by_cell):
+    tree, X = random_tree(seed, gates=KINDS[kind], cutoff=cutoff), points(seed)
+    (_, nodes, weights, widths, scratch), cells = arguments_of(tree, X, seed if by_cell else None)
+    for i, x in enumerate(X):
+        n = visit(X, i, nodes, weights, widths, scratch)
+        listed = scratch.nodes[:n].tolist()
+        expected = node_shares(tree, SHAPES, x, cells[i])
+        assert sorted(listed) == np.flatnonzero(expected).tolist()
+        assert scratch.shares[:n] == pytest.approx(expected[listed], abs=1e-12)
+        assert all(k == 0 or tree.parent[node] in listed[:k] for k, node in enumerate(listed)), "parents first"
+        assert scratch.bounds.tolist() == [[0.0] * 3, [1.0] * 3], "as they were"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("by_cell", [False, True])
+def test_loops_over_rows(kind, seed, by_cell):
+    """Predictions, memberships by counting and filling, and gradients, all from the same arguments."""
+    tree, X = random_tree(seed, gates=KINDS[kind]), points(seed, 0.1)
+    arguments, cells = arguments_of(tree, X, seed if by_cell else None)
+    leaf = tree.children_left < 0
+    shares = np.array([node_shares(tree, SHAPES, *each) for each in zip(X, cells, strict=True)])
+    out = np.zeros((len(X), 2))
+    predict_rows(*arguments, tree.value, out)
+    assert out == pytest.approx(shares[:, leaf] @ tree.value[leaf], abs=1e-11)
+
+    indptr = np.zeros(len(X) + 1, np.int64)
+    member_rows(*arguments, indptr, np.empty(0, np.int32), np.empty(0))
+    assert indptr[1:].tolist() == np.count_nonzero(shares, axis=1).tolist()
+    indptr = np.cumsum(indptr)
+    indices, data = np.full(indptr[-1], -1, np.int32), np.zeros(indptr[-1])
+    member_rows(*arguments, indptr, indices, data)
+    found = np.zeros_like(shares)
+    found[np.repeat(np.arange(len(X)), np.diff(indptr)), indices] = data
+    assert found == pytest.approx(shares, abs=1e-12)
+
+    out = np.zeros((len(X), 2, 3))
+    gradient_rows(*arguments, tree.value, tree.parent, out)
+    expected = np.array([gradient(tree, SHAPES, *each) for each in zip(X, cells, strict=True)])
+    smooth = ~np.isnan(expected)
+    assert smooth.mean() > 0.9
+    assert out[smooth] == pytest.approx(expected[smooth], abs=1e-4)
+
+
+# ------------------------------------------------------------------ the methods
 
 
 @pytest.mark.tiny
