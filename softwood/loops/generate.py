@@ -14,6 +14,15 @@ LEVEL_LOW = (0.0, 1.0, 2.0)
 LEVEL_HIGH = (1.0, 3.0, 4.0)
 
 SALARY, COMMISSION, AGE, LEVEL, CAR, ZIP, HOUSE, YEARS, LOAN = range(9)
+# Numbers that may be moved once the class is known: column, both ends and length of its range. Houses have other ends.
+MOVED = (
+    (SALARY, 20000.0, 150000.0, 130000.0),
+    (COMMISSION, 10000.0, 75000.0, 65000.0),
+    (AGE, 20.0, 80.0, 60.0),
+    (HOUSE, 0.0, 0.0, 135000.0),
+    (YEARS, 1.0, 30.0, 29.0),
+    (LOAN, 0.0, 500000.0, 500000.0),
+)
 
 
 # ------------------------------------------------------------------ hyperplane
@@ -151,43 +160,35 @@ def loan_class(function, X, i):
 @compiled
 def draw_application(X, i, seed):
     """Fill row `i` with a random application."""
-    salary = 20000 + 130000 * to_unit(next_seed(seed, 0))
-    X[i, SALARY] = salary
-    X[i, COMMISSION] = 0.0 if salary >= 75000 else 10000 + 75000 * to_unit(next_seed(seed, 1))
-    X[i, AGE] = 20 + np.floor(61 * to_unit(next_seed(seed, 2)))
-    X[i, LEVEL] = np.floor(5 * to_unit(next_seed(seed, 3)))
-    X[i, CAR] = 1 + np.floor(20 * to_unit(next_seed(seed, 4)))
-    zipcode = np.floor(9 * to_unit(next_seed(seed, 5)))
-    X[i, ZIP] = zipcode
-    X[i, HOUSE] = (8 - zipcode) * 100000 * (0.5 + to_unit(next_seed(seed, 6)))
-    X[i, YEARS] = 1 + np.floor(30 * to_unit(next_seed(seed, 7)))
-    X[i, LOAN] = 500000 * to_unit(next_seed(seed, 8))
-
-
-@compiled
-def perturbed(value, low, high, span, unit):
-    """`value` moved by a uniform number from -`span` to `span`, then clipped.
-
-    Below `low` first: for house values `low` is above `high`, and what is not raised to `low` falls to `high`.
-    """
-    value += span * (2 * unit - 1)
-    if value < low:
-        return low
-    return min(value, high)
+    for j in range(9):
+        X[i, j] = to_unit(next_seed(seed, np.int64(j)))
+    X[i, SALARY] = 20000 + 130000 * X[i, SALARY]
+    X[i, COMMISSION] = 0.0 if X[i, SALARY] >= 75000 else 10000 + 75000 * X[i, COMMISSION]
+    X[i, AGE] = 20 + np.floor(61 * X[i, AGE])
+    X[i, LEVEL] = np.floor(5 * X[i, LEVEL])
+    X[i, CAR] = 1 + np.floor(20 * X[i, CAR])
+    X[i, ZIP] = np.floor(9 * X[i, ZIP])
+    X[i, HOUSE] = (8 - X[i, ZIP]) * 100000 * (0.5 + X[i, HOUSE])
+    X[i, YEARS] = 1 + np.floor(30 * X[i, YEARS])
+    X[i, LOAN] = 500000 * X[i, LOAN]
 
 
 @compiled
 def perturb_application(X, i, perturbation, seed):
-    """Move the numbers of row `i` by up to this share of their ranges; its class stays."""
-    p = perturbation
-    X[i, SALARY] = perturbed(X[i, SALARY], 20000.0, 150000.0, 130000 * p, to_unit(next_seed(seed, 9)))
-    if X[i, COMMISSION] > 0:
-        X[i, COMMISSION] = perturbed(X[i, COMMISSION], 10000.0, 75000.0, 65000 * p, to_unit(next_seed(seed, 10)))
-    X[i, AGE] = np.rint(perturbed(X[i, AGE], 20.0, 80.0, 60 * p, to_unit(next_seed(seed, 11))))
-    highest = (9 - X[i, ZIP]) * 100000
-    X[i, HOUSE] = perturbed(X[i, HOUSE], highest, 0.0, 135000 * p, to_unit(next_seed(seed, 12)))
-    X[i, YEARS] = np.rint(perturbed(X[i, YEARS], 1.0, 30.0, 29 * p, to_unit(next_seed(seed, 13))))
-    X[i, LOAN] = perturbed(X[i, LOAN], 0.0, 500000.0, 500000 * p, to_unit(next_seed(seed, 14)))
+    """Move the numbers of row `i` by up to this share of their ranges; its class stays.
+
+    What then is below its range is raised to its lower end first: the lower end of house values is above the upper one,
+    0, to which all falls that is not raised.
+    """
+    for k in range(6):
+        j, low, high, span = MOVED[k]
+        if j == COMMISSION and X[i, j] <= 0:
+            continue
+        if j == HOUSE:
+            low = (9 - X[i, ZIP]) * 100000
+        value = X[i, j] + span * perturbation * (2 * to_unit(next_seed(seed, np.int64(9 + k))) - 1)
+        value = low if value < low else min(value, high)
+        X[i, j] = np.rint(value) if j in (AGE, YEARS) else value
 
 
 @compiled
@@ -205,7 +206,7 @@ def fill_applications(X, y, functions, perturbation, is_balanced, seed, position
         row = position + i
         row_seed = next_seed(seed, row)
         wanted = (row + 1) % 2
-        attempt = 0
+        attempt = np.int64(0)
         while True:
             application_seed = next_seed(row_seed, attempt)
             draw_application(X, i, application_seed)

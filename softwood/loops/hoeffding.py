@@ -1,13 +1,11 @@
 """Hoeffding trees: rows go down one path, leaves keep statistics and split when the best test is surely the best.
 
-Arguments that recur are the arrays of `softwood.loops.stream_layout`, and
+Arguments that recur are the arrays and tuples of `softwood.loops.stream_layout`, and
 
-points : (n, n_features) values, nan where missing
-targets : (n,) number of the class of each row, or its real target
-counts : (capacity, n_classes) class weights of each node, as of regressors (capacity, 1 + n_features) the linear model
-keys : (capacity, n_classes) int64, classes of each node in the order in which they came
-is_category : (n_features,) int64, 0 for numbers; columns of zeros and ones for the categories of the same source have
-    its number, from 1 on
+points : (n, n_features) values, nan where missing; a row is one of these
+labels, targets : (n,) int64 numbers of the classes of the rows; their real targets
+tree : `ClassNodes` or `RealNodes`;  statistics : `Statistics`
+    Loops that Python calls for single rows get both as plain tuples, which numba recognises faster.
 """
 
 import math
@@ -27,7 +25,6 @@ from softwood.loops.observers import (
     log_density,
     observe_class,
     observe_real,
-    see_class,
     take_slot,
     weight_below,
 )
@@ -36,15 +33,6 @@ from softwood.loops.stream_layout import (
     CRITERION,
     DELTA,
     DEPTH,
-    EVENT_BOUND,
-    EVENT_FEATURE,
-    EVENT_KIND,
-    EVENT_MERIT,
-    EVENT_NODE,
-    EVENT_ROWS,
-    EVENT_SECOND,
-    EVENT_SEEN,
-    EVENT_THRESHOLD,
     FADING,
     FEATURE,
     FIRST_KEY,
@@ -71,6 +59,7 @@ from softwood.loops.stream_layout import (
     PLAIN,
     PLAIN_SCORE,
     RATE,
+    REPLACE,
     RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
@@ -79,6 +68,9 @@ from softwood.loops.stream_layout import (
     TAU,
     THRESHOLD,
     WEIGHT,
+    ClassNodes,
+    RealNodes,
+    Statistics,
 )  # fmt: skip
 
 # Numbers beyond this count as it in running means, and differences beyond its root in running variances.
@@ -114,237 +106,202 @@ def find_leaf(row, nodes, numbers):
 
 
 @compiled
-def open_leaf(nodes, numbers, counters, parent, depth):
-    """A new leaf without weight."""
-    node = counters[N_NODES]
-    counters[N_NODES] = node + 1
-    for c in range(nodes.shape[1]):
-        nodes[node, c] = -1
-    nodes[node, PARENT] = parent
-    nodes[node, DEPTH] = depth
-    nodes[node, N_KEYS] = 0
-    for c in range(numbers.shape[1]):
-        numbers[node, c] = 0.0
-    numbers[node, THRESHOLD] = np.nan
-    return node
-
-
-@compiled
-def put_test(nodes, numbers, counters, node, feature, threshold):
-    """Make a leaf an inner node with two new leaves."""
+def put_test(node, test, bound, seen, nodes, numbers, counters, events):
+    """Give a node a test (a `FoundTest`) and log it; a leaf becomes an inner node with two new leaves of no weight."""
+    feature, threshold, merit, second = test
+    is_leaf = nodes[node, LEFT] < 0
+    e = counters[N_EVENTS]
+    counters[N_EVENTS] = e + 1
+    event = events[e]
+    event["kind"] = SPLIT if is_leaf else REPLACE
+    event["n_samples"] = counters[N_ROWS]
+    event["node"] = node
+    event["feature"] = feature
+    event["threshold"] = threshold
+    event["merit"] = merit
+    event["second_merit"] = second
+    event["bound"] = bound
+    event["weight_seen"] = seen
     nodes[node, FEATURE] = feature
     numbers[node, THRESHOLD] = threshold
-    left = open_leaf(nodes, numbers, counters, node, nodes[node, DEPTH] + 1)
-    right = open_leaf(nodes, numbers, counters, node, nodes[node, DEPTH] + 1)
-    nodes[node, LEFT] = left
-    nodes[node, RIGHT] = right
+    if not is_leaf:
+        return
+    for side in range(2):
+        child = counters[N_NODES] + side
+        for c in range(nodes.shape[1]):
+            nodes[child, c] = -1
+        nodes[child, PARENT] = node
+        nodes[child, DEPTH] = nodes[node, DEPTH] + 1
+        nodes[child, N_KEYS] = 0
+        for c in range(numbers.shape[1]):
+            numbers[child, c] = 0.0
+        numbers[child, THRESHOLD] = np.nan
+        nodes[node, LEFT + side] = child
+    counters[N_NODES] += 2
     counters[N_INNER] += 1
 
 
-@compiled
-def log_event(events, counters, kind, node, feature, threshold, merit, second, bound, seen):
-    """Note a split; the caller takes the events out."""
-    e = counters[N_EVENTS]
-    if e < events.shape[0]:
-        counters[N_EVENTS] = e + 1
-        events[e, EVENT_KIND] = kind
-        events[e, EVENT_ROWS] = counters[N_ROWS]
-        events[e, EVENT_NODE] = node
-        events[e, EVENT_FEATURE] = feature
-        events[e, EVENT_THRESHOLD] = threshold
-        events[e, EVENT_MERIT] = merit
-        events[e, EVENT_SECOND] = second
-        events[e, EVENT_BOUND] = bound
-        events[e, EVENT_SEEN] = seen
+# Classes
 
 
 @compiled
-def total_weight(counts, keys, nodes, node):
-    """Weight of a leaf, added up in the order in which its classes came."""
-    total = 0.0
-    for i in range(nodes[node, N_KEYS]):
-        total += counts[node, keys[node, i]]
-    return total
+def weigh_classes(node, nodes, counts, keys):
+    """Weight of a leaf, added up in the order in which its classes came, that of its largest class, and that class.
 
-
-@compiled
-def majority_class(counts, keys, nodes, node):
-    """Class with the most weight, of equal ones the one that came first; -1 in a leaf that has seen none."""
-    best, weight = -1, -1.0
-    for i in range(nodes[node, N_KEYS]):
-        label = keys[node, i]
-        if counts[node, label] > weight:
-            best, weight = label, counts[node, label]
-    return best
-
-
-@compiled
-def bayes_votes(row, nodes, counts, keys, stats, is_category, node, total, out):
-    """Fill `out` (n_classes,) with the class probabilities of naive Bayes; returns the most probable class."""
-    slot = nodes[node, SLOT]
-    highest, best = -np.inf, -1
-    for i in range(nodes[node, N_KEYS]):
-        label = keys[node, i]
-        if counts[node, label] <= 0.0:
-            out[label] = -np.inf
-            continue
-        vote = math.log(counts[node, label] / total) + log_density(stats, slot, row, label, is_category)
-        out[label] = vote
-        if vote > highest:
-            highest, best = vote, label
-    scale = 0.0
-    for i in range(nodes[node, N_KEYS]):
-        label = keys[node, i]
-        out[label] = math.exp(out[label] - highest)
-        scale += out[label]
-    for i in range(nodes[node, N_KEYS]):
-        out[keys[node, i]] /= scale
-    return best
-
-
-@compiled
-def leaf_probabilities(row, nodes, numbers, counts, keys, stats, is_category, settings, node, votes, out):
-    """Fill `out` (n_classes,) with the class probabilities of a leaf, uniform if it has seen nothing.
-
-    Returns
-    -------
-    the class that naive Bayes finds most probable, -1 if it was not asked
+    Of equal classes the one that came first is the largest; it is -1 in a leaf that has seen none.
     """
-    n_classes = out.shape[0]
-    total = total_weight(counts, keys, nodes, node)
-    if total <= 0.0:
-        for k in range(n_classes):
-            out[k] = 1.0 / n_classes
-        return -1
-    how = settings[LEAF_PREDICTION]
-    guess = -1
-    uses_bayes = False
-    if how != PLAIN and nodes[node, SLOT] >= 0:
-        for k in range(n_classes):
-            votes[k] = 0.0
-        guess = bayes_votes(row, nodes, counts, keys, stats, is_category, node, total, votes)
-        uses_bayes = how == MODEL or numbers[node, MODEL_SCORE] >= numbers[node, PLAIN_SCORE]
-    for k in range(n_classes):
-        out[k] = votes[k] if uses_bayes else counts[node, k] / total
-    return guess
+    total, largest, majority = 0.0, -1.0, np.int64(-1)
+    for i in range(nodes[node, N_KEYS]):
+        label = keys[node, i]
+        total += counts[node, label]
+        if counts[node, label] > largest:
+            largest, majority = counts[node, label], label
+    return total, max(largest, 0.0), majority
 
 
 @compiled
-def predict_classes(points, nodes, numbers, counts, keys, stats, is_category, settings, out):
-    """Class probabilities of rows, (n, n_classes)."""
-    votes = np.zeros(out.shape[1])
-    for i in range(points.shape[0]):
-        leaf = find_leaf(points[i], nodes, numbers)
-        leaf_probabilities(
-            points[i], nodes, numbers, counts, keys, stats, is_category, settings, leaf, votes, out[i]
-        )  # fmt: skip
-
-
-@compiled
-def learn_classes(
-    points, targets, weights, start, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings,
-    events, out,
-):  # fmt: skip
-    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
-
-    Returns
-    -------
-    number of the first row that was not learned, because there was no room
-    """
-    n_classes = counts.shape[1]
-    votes = np.zeros(n_classes)
-    prediction = np.zeros(n_classes)
-    for i in range(start, points.shape[0]):
-        if not has_room(nodes, slots, counters, settings, events):
-            return i
-        row = points[i]
-        label = int(targets[i])
-        leaf = find_leaf(row, nodes, numbers)
-        guess = -1
-        if out.shape[0] > 0 or settings[LEAF_PREDICTION] == ADAPTIVE:
-            guess = leaf_probabilities(
-                row, nodes, numbers, counts, keys, stats, is_category, settings, leaf, votes, prediction
-            )  # fmt: skip
-            if out.shape[0] > 0:
-                for k in range(n_classes):
-                    out[i, k] = prediction[k]
-        if weights[i] <= 0.0:
-            continue
-        counters[N_ROWS] += 1
-        learn_class(
-            row, label, weights[i], leaf, guess, nodes, numbers, counts, keys, slots, stats, is_category, counters,
-            settings, events,
-        )  # fmt: skip
-    return points.shape[0]
-
-
-@compiled
-def learn_class(
-    row, label, weight, leaf, guess, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings, events
-):  # fmt: skip
-    """Add a row to its leaf, and try to split it when it is time."""
-    slot = nodes[leaf, SLOT]
-    if slot >= 0 and settings[LEAF_PREDICTION] == ADAPTIVE:
-        majority = majority_class(counts, keys, nodes, leaf)
-        if majority < 0 or majority == label:
-            numbers[leaf, PLAIN_SCORE] += weight
-        if guess == label:
-            numbers[leaf, MODEL_SCORE] += weight
-    add_class(counts, keys, nodes, leaf, label, weight)
-    node = leaf
-    while node >= 0:
-        numbers[node, WEIGHT] += weight
-        node = nodes[node, PARENT]
-    if slot < 0:
-        return
-    see_class(slots, slot, label)
-    observe_class(stats, slot, row, label, weight, settings[LEAF_PREDICTION] != PLAIN)
-    seen = total_weight(counts, keys, nodes, leaf)
-    if seen - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
-        numbers[leaf, LAST_ATTEMPT] = seen
-        if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
-            try_class_split(
-                leaf, seen, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings, events
-            )  # fmt: skip
-
-
-@compiled
-def add_class(counts, keys, nodes, node, label, weight):
+def add_class(node, label, weight, nodes, counts, keys):
     """Add weight of a class to a node."""
-    n = nodes[node, N_KEYS]
-    is_new = True
-    for i in range(n):
-        if keys[node, i] == label:
-            is_new = False
-            break
-    if is_new:
+    i, n = 0, nodes[node, N_KEYS]
+    while i < n and keys[node, i] != label:
+        i += 1
+    if i == n:
         keys[node, n] = label
         nodes[node, N_KEYS] = n + 1
     counts[node, label] += weight
 
 
 @compiled
-def try_class_split(
-    leaf, seen, nodes, numbers, counts, keys, slots, stats, is_category, counters, settings, events
-):  # fmt: skip
+def leaf_probabilities(row, leaf, tree, statistics, votes, out):
+    """Fill `out` (n_classes,) with the class probabilities of a leaf, uniform if it has seen nothing.
+
+    Parameters
+    ----------
+    votes : (n_classes,) is filled with the probabilities of naive Bayes, if it is asked
+
+    Returns
+    -------
+    the class that naive Bayes finds most probable, -1 if it was not asked
+    """
+    nodes, numbers, counts, keys, _, settings = tree
+    _, stats, is_category, _ = statistics
+    n_classes = out.shape[0]
+    total = weigh_classes(leaf, nodes, counts, keys)[0]
+    if total <= 0.0:
+        for k in range(n_classes):
+            out[k] = 1.0 / n_classes
+        return -1
+    guess = -1
+    slot, how = nodes[leaf, SLOT], settings[LEAF_PREDICTION]
+    uses_bayes = slot >= 0 and (
+        how == MODEL or (how == ADAPTIVE and numbers[leaf, MODEL_SCORE] >= numbers[leaf, PLAIN_SCORE])
+    )
+    if slot >= 0 and how != PLAIN:
+        highest, scale = -np.inf, 0.0
+        for k in range(n_classes):
+            votes[k] = 0.0
+        for i in range(nodes[leaf, N_KEYS]):
+            label = keys[leaf, i]
+            if counts[leaf, label] <= 0.0:
+                votes[label] = -np.inf
+                continue
+            vote = math.log(counts[leaf, label] / total) + log_density(stats, slot, row, label, is_category)
+            votes[label] = vote
+            if vote > highest:
+                highest, guess = vote, label
+        for i in range(nodes[leaf, N_KEYS]):
+            label = keys[leaf, i]
+            votes[label] = math.exp(votes[label] - highest)
+            scale += votes[label]
+        for i in range(nodes[leaf, N_KEYS]):
+            votes[keys[leaf, i]] /= scale
+    for k in range(n_classes):
+        out[k] = votes[k] if uses_bayes else counts[leaf, k] / total
+    return guess
+
+
+@compiled
+def predict_classes(points, tree, statistics, out):
+    """Class probabilities of rows, (n, n_classes)."""
+    tree, statistics = ClassNodes(*tree), Statistics(*statistics)
+    nodes, numbers = tree.nodes, tree.numbers
+    votes = np.empty(out.shape[1])
+    for i in range(points.shape[0]):
+        leaf = find_leaf(points[i], nodes, numbers)
+        leaf_probabilities(points[i], leaf, tree, statistics, votes, out[i])
+
+
+@compiled
+def learn_classes(points, labels, weights, start, tree, statistics, out):
+    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
+
+    Returns
+    -------
+    number of the first row that was not learned, because there was no room
+    """
+    tree, statistics = ClassNodes(*tree), Statistics(*statistics)
+    nodes, numbers, counts, keys, counters, settings = tree
+    slots, stats, _, events = statistics
+    n_classes = counts.shape[1]
+    votes = np.empty(n_classes)
+    prediction = np.empty(n_classes)
+    for i in range(start, points.shape[0]):
+        if not has_room(nodes, slots, counters, settings, events):
+            return i
+        row, label, weight = points[i], labels[i], weights[i]
+        leaf = find_leaf(row, nodes, numbers)
+        guess = -1
+        if out.shape[0] > 0 or settings[LEAF_PREDICTION] == ADAPTIVE:
+            guess = leaf_probabilities(row, leaf, tree, statistics, votes, prediction)
+            if out.shape[0] > 0:
+                for k in range(n_classes):
+                    out[i, k] = prediction[k]
+        if weight <= 0.0:
+            continue
+        counters[N_ROWS] += 1
+        slot = nodes[leaf, SLOT]
+        if slot >= 0 and settings[LEAF_PREDICTION] == ADAPTIVE:
+            majority = weigh_classes(leaf, nodes, counts, keys)[2]
+            if majority < 0 or majority == label:
+                numbers[leaf, PLAIN_SCORE] += weight
+            if guess == label:
+                numbers[leaf, MODEL_SCORE] += weight
+        add_class(leaf, label, weight, nodes, counts, keys)
+        node = leaf
+        while node >= 0:
+            numbers[node, WEIGHT] += weight
+            node = nodes[node, PARENT]
+        if slot < 0:
+            continue
+        observe_class(stats, slots, slot, row, label, weight, settings[LEAF_PREDICTION] != PLAIN)
+        seen = weigh_classes(leaf, nodes, counts, keys)[0]
+        if seen - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
+            numbers[leaf, LAST_ATTEMPT] = seen
+            if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
+                try_class_split(leaf, tree, statistics)
+    return points.shape[0]
+
+
+@compiled
+def try_class_split(leaf, tree, statistics):
     """Split a leaf if its best test beats the second best by more than the bound, or if both are as good."""
-    n_present, largest = 0, 0.0
+    nodes, numbers, counts, keys, counters, settings = tree
+    slots, stats, is_category, events = statistics
+    n_present = 0
     for i in range(nodes[leaf, N_KEYS]):
-        weight = counts[leaf, keys[leaf, i]]
-        largest = max(largest, weight)
-        if weight != 0.0:
+        if counts[leaf, keys[leaf, i]] != 0.0:
             n_present += 1
     if n_present < 2:
         return
     slot = nodes[leaf, SLOT]
+    seen, largest, _ = weigh_classes(leaf, nodes, counts, keys)
     if largest / seen > settings[MAX_SHARE]:
         # Hardly anything to win: what the leaf has seen of the features is collected anew.
         clear_slot(slots, slot, stats)
         return
     before = impurity(counts[leaf], settings[CRITERION])
-    feature, threshold, merit, second = best_class_test(
-        stats, slots, slot, before, is_category, settings[MIN_FRACTION], settings[CRITERION]
-    )
+    test = best_class_test(stats, slots, slot, before, is_category, settings[MIN_FRACTION], settings[CRITERION])
+    feature, threshold, merit, second = test
     spread = 1.0 if settings[CRITERION] == GINI else math.log2(max(2, nodes[leaf, N_KEYS]))
     bound = hoeffding_bound(spread, settings[DELTA], seen)
     if feature < 0:
@@ -353,8 +310,7 @@ def try_class_split(
         return
     if not (merit - second > bound or bound < settings[TAU]):
         return
-    log_event(events, counters, SPLIT, leaf, feature, threshold, merit, second, bound, seen)
-    put_test(nodes, numbers, counters, leaf, feature, threshold)
+    put_test(leaf, test, bound, seen, nodes, numbers, counters, events)
     for i in range(slots[slot, N_SLOT_KEYS]):
         label = slots[slot, FIRST_KEY + i]
         n = stats[slot, feature, label, N]
@@ -362,83 +318,76 @@ def try_class_split(
             continue
         below = weight_below(stats, slot, feature, label, threshold, is_category[feature])
         if is_category[feature] > 0 or threshold >= stats[slot, feature, label, LOWEST]:
-            add_class(counts, keys, nodes, nodes[leaf, LEFT], label, below)
+            add_class(nodes[leaf, LEFT], label, below, nodes, counts, keys)
         if is_category[feature] > 0 or threshold < stats[slot, feature, label, HIGHEST]:
-            add_class(counts, keys, nodes, nodes[leaf, RIGHT], label, n - below)
+            add_class(nodes[leaf, RIGHT], label, n - below, nodes, counts, keys)
     slots[slot, OWNER] = -1
     nodes[leaf, SLOT] = -1
     for side in range(2):
         child = nodes[leaf, LEFT + side]
-        weight = total_weight(counts, keys, nodes, child)
+        weight = weigh_classes(child, nodes, counts, keys)[0]
         numbers[child, WEIGHT] = weight
         numbers[child, LAST_ATTEMPT] = weight
         if nodes[child, DEPTH] < settings[MAX_DEPTH]:
-            nodes[child, SLOT] = slot_for(child, weight, nodes, counts, keys, slots, stats)
+            nodes[child, SLOT] = slot_for(child, tree, statistics)
 
 
 @compiled
-def promise(counts, keys, nodes, node):
-    """Weight of a leaf that is not of its largest class: what further splits may win at most."""
-    total, largest = 0.0, 0.0
-    for i in range(nodes[node, N_KEYS]):
-        weight = counts[node, keys[node, i]]
-        total += weight
-        largest = max(largest, weight)
-    return total - largest
+def slot_for(leaf, tree, statistics):
+    """A slot for a new leaf, if need be that of the least promising leaf; -1 if all others promise more.
 
-
-@compiled
-def slot_for(leaf, weight, nodes, counts, keys, slots, stats):
-    """A slot for a new leaf, if need be that of the least promising leaf; -1 if all others promise more."""
+    The weight of a leaf that is not of its largest class is what further splits may win at most.
+    """
+    nodes, counts, keys = tree.nodes, tree.counts, tree.keys
+    slots, stats = statistics.slots, statistics.stats
     slot = take_slot(slots, leaf, stats)
     if slot >= 0:
         return slot
-    least, lowest = -1, promise(counts, keys, nodes, leaf)
+    total, largest, _ = weigh_classes(leaf, nodes, counts, keys)
+    lowest = total - largest
     for s in range(slots.shape[0]):
-        p = promise(counts, keys, nodes, slots[s, OWNER])
-        if p < lowest:
-            least, lowest = s, p
-    if least < 0:
-        return -1
-    nodes[slots[least, OWNER], SLOT] = -1
-    slots[least, OWNER] = leaf
-    clear_slot(slots, least, stats)
-    return least
+        total, largest, _ = weigh_classes(slots[s, OWNER], nodes, counts, keys)
+        if total - largest < lowest:
+            slot, lowest = s, total - largest
+    if slot >= 0:
+        nodes[slots[slot, OWNER], SLOT] = -1
+        slots[slot, OWNER] = leaf
+        clear_slot(slots, slot, stats)
+    return slot
 
 
 # Real targets
 
 
 @compiled
-def linear_prediction(row, center, scale, model):
-    """Linear model of a leaf in standardised features; missing values count as the mean."""
-    total = model[0]
-    for j in range(row.shape[0]):
-        if not np.isnan(row[j]):
-            total += model[1 + j] * (row[j] - center[j]) * scale[j]
-    return total
+def leaf_target(row, leaf, tree):
+    """Prediction of a leaf, the mean of its targets or its linear model, and that of its linear model, if it has one.
 
-
-@compiled
-def leaf_target(row, nodes, numbers, models, scaler, settings, node):
-    """Prediction of a leaf: mean of its targets, or its linear model."""
+    In the linear model missing values count as the mean.
+    """
+    _, numbers, models, scaler, _, settings = tree
     how = settings[LEAF_PREDICTION]
-    mean = numbers[node, MEAN]
+    mean = numbers[leaf, MEAN]
     if how == PLAIN:
         return mean, mean
-    linear = mean + linear_prediction(row, scaler[1], scaler[2], models[node])
-    is_known = numbers[node, WEIGHT] >= FEW
-    if how == MODEL or (is_known and numbers[node, MODEL_SCORE] <= numbers[node, PLAIN_SCORE]):
+    total = models[leaf, 0]
+    for j in range(row.shape[0]):
+        if not np.isnan(row[j]):
+            total += models[leaf, 1 + j] * (row[j] - scaler[1, j]) * scaler[2, j]
+    linear = mean + total
+    is_known = numbers[leaf, WEIGHT] >= FEW
+    if how == MODEL or (is_known and numbers[leaf, MODEL_SCORE] <= numbers[leaf, PLAIN_SCORE]):
         return linear, linear
     return mean, linear
 
 
 @compiled
-def predict_targets(points, nodes, numbers, models, scaler, settings, out):
-    """Predicted targets of rows, (n,)."""
+def predict_targets(points, tree, out):
+    """Predicted targets of rows, (n, 1)."""
+    tree = RealNodes(*tree)
+    nodes, numbers = tree.nodes, tree.numbers
     for i in range(points.shape[0]):
-        leaf = find_leaf(points[i], nodes, numbers)
-        out[i, 0] = leaf_target(points[i], nodes, numbers, models, scaler, settings, leaf)[0]
+        out[i, 0] = leaf_target(points[i], find_leaf(points[i], nodes, numbers), tree)[0]
 
 
 @compiled
@@ -463,45 +412,9 @@ def update_scaler(scaler, row, weight, memory):
 
 
 @compiled
-def learn_targets(
-    points, targets, weights, start, nodes, numbers, models, scaler, slots, stats, is_category, counters, settings,
-    events, out,
-):  # fmt: skip
-    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
-
-    Returns
-    -------
-    number of the first row that was not learned, as `learn_classes` does
-    """
-    sides = np.zeros((2, 3))
-    for i in range(start, points.shape[0]):
-        if not has_room(nodes, slots, counters, settings, events):
-            return i
-        row = points[i]
-        leaf = find_leaf(row, nodes, numbers)
-        prediction, linear = leaf_target(row, nodes, numbers, models, scaler, settings, leaf)
-        if out.shape[0] > 0:
-            out[i, 0] = prediction
-        weight = weights[i]
-        if weight <= 0.0:
-            continue
-        counters[N_ROWS] += 1
-        target = targets[i]
-        if settings[LEAF_PREDICTION] != PLAIN:
-            if numbers[leaf, WEIGHT] > 0.0:
-                # the first row makes the mean, about which the linear model is
-                learn_linear(row, target, weight, leaf, linear, numbers, models, scaler, settings)
-            update_scaler(scaler, row, weight, np.inf)
-        learn_target(
-            row, target, weight, leaf, nodes, numbers, models, slots, stats, is_category, counters, settings, events,
-            sides,
-        )  # fmt: skip
-    return points.shape[0]
-
-
-@compiled
-def learn_linear(row, target, weight, leaf, linear, numbers, models, scaler, settings):
+def learn_linear(row, target, weight, leaf, linear, tree):
     """One normalised gradient step of a leaf's linear model, and the faded errors of both of its predictions."""
+    _, numbers, models, scaler, _, settings = tree
     fading = settings[FADING] ** weight
     numbers[leaf, PLAIN_SCORE] = fading * numbers[leaf, PLAIN_SCORE] + (target - numbers[leaf, MEAN]) ** 2
     numbers[leaf, MODEL_SCORE] = fading * numbers[leaf, MODEL_SCORE] + (target - linear) ** 2
@@ -519,37 +432,73 @@ def learn_linear(row, target, weight, leaf, linear, numbers, models, scaler, set
 
 
 @compiled
-def learn_target(
-    row, target, weight, leaf, nodes, numbers, models, slots, stats, is_category, counters, settings, events, sides
-):  # fmt: skip
-    """Add a row to its leaf, and try to split it when it is time."""
-    node = leaf
-    while node >= 0:
-        numbers[node, WEIGHT] += weight
-        d = target - numbers[node, MEAN]
-        move = d * (weight / numbers[node, WEIGHT])
-        numbers[node, MEAN] += move
-        if settings[LEAF_PREDICTION] != PLAIN and node == leaf and numbers[node, WEIGHT] > weight:
-            # What the linear model says must not move with the mean.
-            models[node, 0] -= move
-        numbers[node, SPREAD] += weight * d * (target - numbers[node, MEAN])
-        node = nodes[node, PARENT]
-    slot = nodes[leaf, SLOT]
-    if slot < 0:
-        return
-    observe_real(stats, slot, row, target, weight)
-    seen = numbers[leaf, WEIGHT]
-    if seen - numbers[leaf, LAST_ATTEMPT] < settings[GRACE]:
-        return
-    numbers[leaf, LAST_ATTEMPT] = seen
-    if nodes[leaf, DEPTH] >= settings[MAX_DEPTH] or counters[N_INNER] >= settings[MAX_INNER]:
-        return
-    feature, threshold, merit, second = best_real_test(stats, slot, is_category, settings[MIN_FRACTION], sides)
+def learn_targets(points, targets, weights, start, tree, statistics, out):
+    """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
+
+    Returns
+    -------
+    number of the first row that was not learned, because there was no room
+    """
+    tree, statistics = RealNodes(*tree), Statistics(*statistics)
+    nodes, numbers, models, scaler, counters, settings = tree
+    slots, stats, _, events = statistics
+    sides = np.empty((2, 3))
+    for i in range(start, points.shape[0]):
+        if not has_room(nodes, slots, counters, settings, events):
+            return i
+        row, target, weight = points[i], targets[i], weights[i]
+        leaf = find_leaf(row, nodes, numbers)
+        prediction, linear = leaf_target(row, leaf, tree)
+        if out.shape[0] > 0:
+            out[i, 0] = prediction
+        if weight <= 0.0:
+            continue
+        counters[N_ROWS] += 1
+        has_model = settings[LEAF_PREDICTION] != PLAIN
+        if has_model:
+            if numbers[leaf, WEIGHT] > 0.0:
+                # the first row makes the mean, about which the linear model is
+                learn_linear(row, target, weight, leaf, linear, tree)
+            update_scaler(scaler, row, weight, np.inf)
+        node = leaf
+        while node >= 0:
+            numbers[node, WEIGHT] += weight
+            d = target - numbers[node, MEAN]
+            move = d * (weight / numbers[node, WEIGHT])
+            numbers[node, MEAN] += move
+            if has_model and node == leaf and numbers[node, WEIGHT] > weight:
+                # What the linear model says must not move with the mean.
+                models[node, 0] -= move
+            numbers[node, SPREAD] += weight * d * (target - numbers[node, MEAN])
+            node = nodes[node, PARENT]
+        slot = nodes[leaf, SLOT]
+        if slot < 0:
+            continue
+        observe_real(stats, slot, row, target, weight)
+        if numbers[leaf, WEIGHT] - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
+            numbers[leaf, LAST_ATTEMPT] = numbers[leaf, WEIGHT]
+            if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
+                try_target_split(leaf, tree, statistics, sides)
+    return points.shape[0]
+
+
+@compiled
+def try_target_split(leaf, tree, statistics, sides):
+    """Split a leaf if its best test is surely better than the second best, or if both are as good.
+
+    Parameters
+    ----------
+    sides : (2, 3) room for what `best_real_test` fills
+    """
+    nodes, numbers, models, _, counters, settings = tree
+    slots, stats, is_category, events = statistics
+    slot, seen = nodes[leaf, SLOT], numbers[leaf, WEIGHT]
+    test = best_real_test(stats, slot, is_category, settings[MIN_FRACTION], sides)
+    feature, _, merit, second = test
     bound = hoeffding_bound(1.0, settings[DELTA], seen)
     if feature < 0 or not (second / merit < 1.0 - bound or bound < settings[TAU]):
         return
-    log_event(events, counters, SPLIT, leaf, feature, threshold, merit, second, bound, seen)
-    put_test(nodes, numbers, counters, leaf, feature, threshold)
+    put_test(leaf, test, bound, seen, nodes, numbers, counters, events)
     slots[slot, OWNER] = -1
     nodes[leaf, SLOT] = -1
     for side in range(2):

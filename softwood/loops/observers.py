@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.stream_layout import FIRST_KEY, GINI, N_SLOT_KEYS, OWNER
+from softwood.loops.stream_layout import FIRST_KEY, GINI, N_SLOT_KEYS, OWNER, FoundTest
 
 # columns of a normal distribution: weight, mean, sum of squares about the mean, ends, and for its logarithm
 # the factor of the square and the constant
@@ -50,19 +50,17 @@ def clear_slot(slots, slot, stats):
 
 
 @compiled
-def see_class(slots, slot, label):
-    """Add a class to those that a slot has seen, if it is new."""
-    n = slots[slot, N_SLOT_KEYS]
-    for i in range(n):
-        if slots[slot, FIRST_KEY + i] == label:
-            return
-    slots[slot, FIRST_KEY + n] = label
-    slots[slot, N_SLOT_KEYS] = n + 1
+def observe_class(stats, slots, slot, row, label, weight, with_density):
+    """Add a row (nan where missing) to the normal distributions of its class, which may be new to the slot.
 
-
-@compiled
-def observe_class(stats, slot, row, label, weight, with_density):
-    """Add a row (nan where missing) to the normal distributions of its class."""
+    Without `with_density` the last two columns, which only `log_density` reads, are left as they are.
+    """
+    i, n_keys = 0, slots[slot, N_SLOT_KEYS]
+    while i < n_keys and slots[slot, FIRST_KEY + i] != label:
+        i += 1
+    if i == n_keys:
+        slots[slot, FIRST_KEY + i] = label
+        slots[slot, N_SLOT_KEYS] = i + 1
     for j in range(row.shape[0]):
         x = row[j]
         if np.isnan(x):
@@ -176,12 +174,7 @@ def merit_of_threshold(stats, slots, slot, j, threshold, before, is_category, mi
 
 @compiled
 def best_class_test(stats, slots, slot, before, is_category, min_fraction, criterion):
-    """Best test of a slot.
-
-    Returns
-    -------
-    feature (-1: there is none), threshold, merit, and the merit of the best test on another feature
-    """
+    """The test of a slot that decreases the impurity most, from `before`: a `FoundTest`."""
     best, best_threshold, merit, second = -1, 0.0, -np.inf, -np.inf
     for j in range(stats.shape[1]):
         low, high = np.inf, -np.inf
@@ -213,7 +206,7 @@ def best_class_test(stats, slots, slot, before, is_category, min_fraction, crite
             best, best_threshold, merit = j, feature_threshold, feature_merit
         elif feature_merit > second and not is_same:
             second = feature_merit
-    return best, best_threshold, merit, second
+    return FoundTest(best, best_threshold, merit, second)
 
 
 @compiled
@@ -270,56 +263,45 @@ def fit_range(stats, slot, j, x):
                 stats[slot, j, old, c] = stats[slot, j, 0, c]
                 stats[slot, j, 0, c] = 0.0
         return
-    while x < stats[slot, j, n_bins, LOWER]:
-        length = n_bins * stats[slot, j, n_bins, BIN_WIDTH]
-        merge_pairs(stats, slot, j)
-        # The old range becomes the upper half.
-        half = n_bins // 2
+    half = n_bins // 2
+    while True:
+        low, length = stats[slot, j, n_bins, LOWER], n_bins * stats[slot, j, n_bins, BIN_WIDTH]
+        if low <= x <= low + length:
+            return
+        # The old range becomes the upper or the lower half; the other one is empty.
+        is_upper = x < low
+        for step in range(half):
+            old = half - 1 - step if is_upper else step
+            new = half + old if is_upper else old
+            n_1, n_2 = stats[slot, j, 2 * old, BIN_N], stats[slot, j, 2 * old + 1, BIN_N]
+            mean_1, mean_2 = stats[slot, j, 2 * old, BIN_MEAN], stats[slot, j, 2 * old + 1, BIN_MEAN]
+            squares = stats[slot, j, 2 * old, BIN_SQUARES] + stats[slot, j, 2 * old + 1, BIN_SQUARES]
+            n = n_1 + n_2
+            mean = 0.0
+            if n > 0.0:
+                mean = mean_1 + (mean_2 - mean_1) * (n_2 / n)
+                squares += (mean_2 - mean_1) * (mean_2 - mean_1) * (n_1 * n_2 / n)
+            stats[slot, j, new, BIN_N] = n
+            stats[slot, j, new, BIN_MEAN] = mean
+            stats[slot, j, new, BIN_SQUARES] = squares
         for b in range(half):
             for c in range(N_BIN_NUMBERS):
-                stats[slot, j, half + b, c] = stats[slot, j, b, c]
-                stats[slot, j, b, c] = 0.0
-        stats[slot, j, n_bins, LOWER] -= length
-    while x > stats[slot, j, n_bins, LOWER] + n_bins * stats[slot, j, n_bins, BIN_WIDTH]:
-        merge_pairs(stats, slot, j)
-
-
-@compiled
-def merge_pairs(stats, slot, j):
-    """Put neighbouring bins together in the lower half of a histogram, and double the width of its bins."""
-    n_bins = stats.shape[2] - 1
-    for b in range(n_bins // 2):
-        n_1, n_2 = stats[slot, j, 2 * b, BIN_N], stats[slot, j, 2 * b + 1, BIN_N]
-        mean_1, mean_2 = stats[slot, j, 2 * b, BIN_MEAN], stats[slot, j, 2 * b + 1, BIN_MEAN]
-        squares = stats[slot, j, 2 * b, BIN_SQUARES] + stats[slot, j, 2 * b + 1, BIN_SQUARES]
-        n = n_1 + n_2
-        mean = 0.0
-        if n > 0.0:
-            mean = mean_1 + (mean_2 - mean_1) * (n_2 / n)
-            squares += (mean_2 - mean_1) * (mean_2 - mean_1) * (n_1 * n_2 / n)
-        stats[slot, j, b, BIN_N] = n
-        stats[slot, j, b, BIN_MEAN] = mean
-        stats[slot, j, b, BIN_SQUARES] = squares
-    for b in range(n_bins // 2, n_bins):
-        for c in range(N_BIN_NUMBERS):
-            stats[slot, j, b, c] = 0.0
-    stats[slot, j, n_bins, BIN_WIDTH] *= 2.0
+                stats[slot, j, b if is_upper else half + b, c] = 0.0
+        stats[slot, j, n_bins, BIN_WIDTH] *= 2.0
+        if is_upper:
+            stats[slot, j, n_bins, LOWER] -= length
 
 
 @compiled
 def best_real_test(stats, slot, is_category, min_fraction, sides):
-    """Best test of a slot by the decrease of the target's variance.
+    """The test of a slot that decreases the target's variance most: a `FoundTest`.
 
     Parameters
     ----------
-    sides : (2, 3) is filled with weight, mean and sum of squares of both sides of the best test
-
-    Returns
-    -------
-    feature (-1: there is none), threshold, merit, and the merit of the best test on another feature
+    sides : (2, 3) is filled with weight, mean and sum of squares of both sides of it
     """
     n_bins = stats.shape[2] - 1
-    best, best_threshold, merit, second = -1, 0.0, 0.0, 0.0
+    best, best_bin, merit, second = -1, -1, 0.0, 0.0
     for j in range(stats.shape[1]):
         total = stats[slot, j, n_bins, TOTAL]
         width = stats[slot, j, n_bins, BIN_WIDTH]
@@ -347,17 +329,19 @@ def best_real_test(stats, slot, is_category, min_fraction, sides):
         if feature_merit >= merit:
             if not is_same:
                 second = merit
-            best, merit = j, feature_merit
-            # In the middle of the empty bins after it.
-            after = feature_bin + 1
-            while after < n_bins and stats[slot, j, after, BIN_N] == 0.0:
-                after += 1
-            low = stats[slot, j, n_bins, LOWER]
-            best_threshold = 0.5 if is_category[j] > 0 else low + width * 0.5 * (feature_bin + 1 + after)
-            add_sides(stats, slot, j, feature_bin, sides)
+            best, best_bin, merit = j, feature_bin, feature_merit
         elif feature_merit > second and not is_same:
             second = feature_merit
-    return best, best_threshold, merit, second
+    best_threshold = 0.0
+    if best >= 0:
+        add_sides(stats, slot, np.int64(best), np.int64(best_bin), sides)
+        # In the middle of the empty bins after it.
+        after = best_bin + 1
+        while after < n_bins and stats[slot, best, after, BIN_N] == 0.0:
+            after += 1
+        low, width = stats[slot, best, n_bins, LOWER], stats[slot, best, n_bins, BIN_WIDTH]
+        best_threshold = 0.5 if is_category[best] > 0 else low + width * 0.5 * (best_bin + 1 + after)
+    return FoundTest(best, best_threshold, merit, second)
 
 
 @compiled

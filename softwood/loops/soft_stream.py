@@ -1,19 +1,14 @@
 """Soft trees on streams: rows are shared among leaves, all gates and leaves that a row reaches learn from it.
 
-Arguments that recur are the arrays of `softwood.loops.stream_layout`, and
+Arguments that recur are the tuples of `softwood.loops.stream_layout`, and
 
-points : (n, n_features) values, nan where missing
-targets : (n,) float64, number of the class of each row, or its real target
-gates : (3, capacity, 2 + n_features) parameters of gates and Adam's two moments: alpha, which is the part of the smooth
-    step in the gate, bias, and weights of the standardised features
-values : (3, capacity, n_outputs) values of leaves and Adam's two moments
-gate_slopes, value_slopes : (capacity, 2 + n_features) and (capacity, n_outputs), gradients that are waiting for a step
-scaler : (4, n_features) running weight, mean, inverse standard deviation and variance of each feature
-target_scaler : (4, 1) the same of a real target; None for classes, so that nothing of the other kind is compiled
-seen : (n_slots, n_outputs) class weights of each slot; of regressors the weight
-places : (capacity, 3) int64, nodes that a row reaches, parents first, and the places of both children (-1: none)
-shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
-    subtree's output, and the smooth step less the test
+points : (n, n_features) values, nan where missing; a row is one of these
+x : (1 + n_features,) 1 or 0 and the standardised row
+labels, targets : (n,) int64 numbers of the classes of the rows; their real targets. One of the two is None, and so is
+    the row's label or target: code of the other kind is then not even compiled
+tree : `SoftNodes`;  path : `Path`;  statistics : `SoftStatistics`, or None in a tree that does not grow
+    Loops that Python calls for single rows get them as plain tuples, which numba recognises faster.
+n : number of nodes that the row reaches, which are listed in `path`
 """
 
 import math
@@ -37,7 +32,6 @@ from softwood.loops.stream_layout import (
     HAS_BIAS,
     LEFT,
     LESS_TEST,
-    MAX_INNER,
     MEMORY,
     N_IN_BATCH,
     N_NODES,
@@ -48,6 +42,8 @@ from softwood.loops.stream_layout import (
     SHARE,
     SLOPE,
     TOUCHED,
+    Path,
+    SoftNodes,
 )  # fmt: skip
 
 # A learned alpha does not fall below this: with 0 one side is not reached, and nothing could ever be learned again.
@@ -76,13 +72,14 @@ def along(gates, node, x):
 
 
 @compiled
-def visit(row, x, nodes, numbers, gates, gamma, places, shares):
+def visit(row, x, nodes, numbers, gates, gamma, path):
     """List the nodes that a row reaches, parents first, and its share in each.
 
     Returns
     -------
     number of nodes
     """
+    places, shares = path
     places[0, 0] = 0
     shares[0, SHARE] = 1.0
     n = 1
@@ -112,9 +109,11 @@ def visit(row, x, nodes, numbers, gates, gamma, places, shares):
 
 
 @compiled
-def add_outputs(nodes, values, places, shares, n, out):
+def add_outputs(n, nodes, values, path, out):
     """Fill `out` (n_outputs,): shares of the leaves times their values."""
-    out[:] = 0.0
+    places, shares = path
+    for k in range(out.shape[0]):
+        out[k] = 0.0
     for i in range(n):
         node = places[i, 0]
         if nodes[node, LEFT] < 0:
@@ -137,50 +136,43 @@ def softmax(out):
 
 
 @compiled
-def finish_output(out, target_scaler):
-    """From outputs of the tree to probabilities, or to the units of the target."""
-    if target_scaler is None:
-        softmax(out)
-    else:
-        out[0] = target_scaler[1, 0] + out[0] * math.sqrt(target_scaler[3, 0])
+def predict_soft(points, tree, path, is_class, out):
+    """Probabilities of rows, (n, n_classes), or real outputs in units of the scaler of targets, (n, 1).
 
-
-@compiled
-def predict_soft(
-    points, nodes, numbers, gates, values, scaler, target_scaler, settings, places, shares, out
-):  # fmt: skip
-    """Probabilities, or real predictions, of rows, (n, n_outputs)."""
-    x = np.zeros(points.shape[1] + 1)
+    Parameters
+    ----------
+    is_class : True or None, not False: the softmax is then not even compiled
+    """
+    nodes, numbers, gates, values, _, _, scaler, _, _, settings, _ = tree
+    x = np.empty(points.shape[1] + 1)
     for i in range(points.shape[0]):
         standardise(points[i], scaler, settings[HAS_BIAS] > 0.0, x)
-        n = visit(points[i], x, nodes, numbers, gates, settings[GAMMA], places, shares)
-        add_outputs(nodes, values, places, shares, n, out[i])
-        finish_output(out[i], target_scaler)
+        n = visit(points[i], x, nodes, numbers, gates, settings[GAMMA], path)
+        add_outputs(n, nodes, values, path, out[i])
+        if is_class is not None:
+            softmax(out[i])
 
 
 @compiled
-def add_gradients(
-    x, slope, pull, learns_alpha, nodes, gates, values, gate_slopes, value_slopes, places, shares, n, input_slope
-):  # fmt: skip
+def add_gradients(x, slope, weight, n, tree, path):
     """Add the gradients of one row to those that are waiting.
 
     Parameters
     ----------
-    slope : (n_outputs,) derivative of the loss by the tree's output
-    pull : derivative of the penalty on each alpha of the row's path, by share
-    input_slope : (1 + n_features,) is filled with the derivative by the standardised row, or None
+    slope : (n_outputs,) derivative of the loss by the tree's output, times the weight of the row
+    weight : of the row, by which the penalty on each alpha of its path counts
     """
-    q = slope.shape[0]
-    m = x.shape[0]
-    if input_slope is not None:
-        input_slope[:] = 0.0
+    nodes, _, _, values, gate_slopes, value_slopes, _, _, _, settings, _ = tree
+    places, shares = path
+    pull = settings[PULL] * weight
+    learns_alpha = settings[ALPHA_RATE] > 0.0
     for i in range(n - 1, -1, -1):
         node = places[i, 0]
         share = shares[i, SHARE]
         if nodes[node, LEFT] < 0:
             nodes[node, TOUCHED] = 1
             s = 0.0
-            for k in range(q):
+            for k in range(slope.shape[0]):
                 s += slope[k] * values[0, node, k]
                 value_slopes[node, k] += share * slope[k]
             shares[i, ALONG] = s
@@ -197,30 +189,11 @@ def add_gradients(
             dz = share * difference * shares[i, SLOPE]
             if dz != 0.0:
                 nodes[node, TOUCHED] = 1
-                for j in range(m):
+                for j in range(x.shape[0]):
                     gate_slopes[node, BIAS_AT + j] += dz * min(max(x[j], -LARGEST_INPUT), LARGEST_INPUT)
-                if input_slope is not None:
-                    for j in range(m):
-                        input_slope[j] += dz * gates[0, node, BIAS_AT + j]
             if learns_alpha:
                 nodes[node, TOUCHED] = 1
                 gate_slopes[node, ALPHA_AT] += share * (difference * shares[i, LESS_TEST] + pull)
-
-
-@compiled
-def step_node(node, scale, rate, alpha_rate, nodes, numbers, gates, values, gate_slopes, value_slopes):
-    """One step of Adam for a gate or a leaf; each counts its own steps, for rows do not reach all nodes."""
-    nodes[node, TOUCHED] = 0
-    # Down to 0 at once where it makes no difference: processors are slow with the tiniest numbers.
-    numbers[node, FADE_1] = BETA_1 * numbers[node, FADE_1] if numbers[node, FADE_1] > 1e-18 else 0.0
-    numbers[node, FADE_2] = BETA_2 * numbers[node, FADE_2] if numbers[node, FADE_2] > 1e-18 else 0.0
-    if nodes[node, LEFT] < 0:
-        adam_part(values, value_slopes, node, 0, values.shape[2], scale, rate, numbers)
-        return
-    adam_part(gates, gate_slopes, node, BIAS_AT, gates.shape[2], scale, rate, numbers)
-    if alpha_rate > 0.0:
-        adam_part(gates, gate_slopes, node, ALPHA_AT, ALPHA_AT + 1, scale, alpha_rate, numbers)
-        gates[0, node, ALPHA_AT] = min(max(gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
 
 
 @compiled
@@ -247,10 +220,39 @@ def adam_part(lines, slopes, node, begin, end, scale, rate, numbers):
 
 
 @compiled
-def learn_soft(
-    points, targets, weights, start, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, target_scaler,
-    slots, stats, seen, is_category, counters, settings, seed, events, places, shares, out,
-):  # fmt: skip
+def take_steps(n, tree, path):
+    """A step of Adam after each batch, by the mean of its gradients, for the gates and leaves that have one.
+
+    Each counts its own steps, for rows do not reach all nodes.
+    """
+    nodes, numbers, gates, values, gate_slopes, value_slopes, _, _, counters, settings, _ = tree
+    places = path.places
+    counters[N_IN_BATCH] += 1
+    if counters[N_IN_BATCH] < settings[BATCH]:
+        return
+    counters[N_IN_BATCH] = 0
+    is_batch = settings[BATCH] > 1.0
+    scale, rate, alpha_rate = 1.0 / settings[BATCH], settings[RATE], settings[ALPHA_RATE]
+    first, bias, end = np.int64(0), np.int64(BIAS_AT), gates.shape[2]
+    for i in range(counters[N_NODES] if is_batch else n):
+        node = i if is_batch else places[i, 0]
+        if nodes[node, TOUCHED] != 1:
+            continue
+        nodes[node, TOUCHED] = 0
+        # Down to 0 at once where it makes no difference: processors are slow with the tiniest numbers.
+        numbers[node, FADE_1] = BETA_1 * numbers[node, FADE_1] if numbers[node, FADE_1] > 1e-18 else 0.0
+        numbers[node, FADE_2] = BETA_2 * numbers[node, FADE_2] if numbers[node, FADE_2] > 1e-18 else 0.0
+        if nodes[node, LEFT] < 0:
+            adam_part(values, value_slopes, node, first, values.shape[2], scale, rate, numbers)
+            continue
+        adam_part(gates, gate_slopes, node, bias, end, scale, rate, numbers)
+        if alpha_rate > 0.0:
+            adam_part(gates, gate_slopes, node, first, bias, scale, alpha_rate, numbers)
+            gates[0, node, ALPHA_AT] = min(max(gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
+
+
+@compiled
+def learn_soft(points, labels, targets, weights, start, tree, path, statistics, out):
     """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
@@ -260,98 +262,58 @@ def learn_soft(
     -------
     number of the first row that was not learned, because there was no room
     """
-    x = np.zeros(points.shape[1] + 1)
-    slope = np.zeros(values.shape[2])
-    sides = np.zeros((2, max(3, values.shape[2])))
+    tree, path = SoftNodes(*tree), Path(*path)
+    nodes, numbers, gates, values, _, _, scaler, target_scaler, counters, settings, _ = tree
+    n_outputs = values.shape[2]
+    x = np.empty(points.shape[1] + 1)
+    slope = np.empty(n_outputs)
+    sides = np.empty((2, max(3, n_outputs)))
+    if statistics is not None:
+        slots, _, _, _, events = statistics
     for i in range(start, points.shape[0]):
+        row = points[i]
         # A negative weight is what is left of a row that was begun before there was no room.
         is_begun = weights[i] < 0.0
         left_over = abs(weights[i])
         while not is_begun or left_over > 0.0:
-            if not has_room_for_all(nodes, slots, counters, settings, events):
-                if is_begun:
-                    weights[i] = -left_over
-                return i
-            row = points[i]
+            if statistics is not None:  # noqa: SIM102 (the outer branch is dropped where there are none)
+                if not has_room_for_all(nodes, slots, counters, settings, events):
+                    if is_begun:
+                        weights[i] = -left_over
+                    return i
             standardise(row, scaler, settings[HAS_BIAS] > 0.0, x)
-            n = visit(row, x, nodes, numbers, gates, settings[GAMMA], places, shares)
-            add_outputs(nodes, values, places, shares, n, slope)
-            if target_scaler is None:
+            n = visit(row, x, nodes, numbers, gates, settings[GAMMA], path)
+            add_outputs(n, nodes, values, path, slope)
+            if labels is not None:
                 softmax(slope)
             if out.shape[0] > 0 and not is_begun:
-                for k in range(slope.shape[0]):
+                for k in range(n_outputs):
                     out[i, k] = slope[k]
-                if target_scaler is not None:
-                    finish_output(out[i], target_scaler)
+                if targets is not None:
+                    out[i, 0] = target_scaler[1, 0] + slope[0] * math.sqrt(target_scaler[3, 0])
             if left_over <= 0.0:
                 break
             counters[N_ROWS] += not is_begun
             is_begun = True
             weight = min(left_over, max(1.0, left_over / MOST_ALIKE))
             left_over -= weight
-            learn_row(
-                row, targets[i : i + 1], weight, n, x, slope, nodes, numbers, gates, values, gate_slopes, value_slopes,
-                scaler, target_scaler, slots, stats, seen, is_category, counters, settings, seed, events, places,
-                shares, sides,
-            )  # fmt: skip
+            # The derivative of cross-entropy behind a softmax, or of half of the squared error.
+            if labels is not None:
+                slope[labels[i]] -= 1.0
+            if targets is not None:
+                # With the row itself in the scale, which bounds what the first rows can do.
+                update_scaler(target_scaler, targets[i : i + 1], weight, settings[MEMORY])
+                target = (targets[i] - target_scaler[1, 0]) * target_scaler[2, 0]
+                slope[0] -= target
+            for k in range(n_outputs):
+                slope[k] *= weight
+            add_gradients(x, slope, weight, n, tree, path)
+            take_steps(n, tree, path)
+            if statistics is not None:
+                if labels is not None:
+                    observe(row, labels[i], None, weight, n, nodes, numbers, settings, path, statistics)
+                if targets is not None:
+                    observe(row, None, target, weight, n, nodes, numbers, settings, path, statistics)
+                grow(n, labels, targets, tree, path, statistics, sides)
+            update_scaler(scaler, row, weight, settings[MEMORY])
     return points.shape[0]
-
-
-@compiled
-def learn_row(
-    row, targets, weight, n, x, slope, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, target_scaler,
-    slots, stats, seen, is_category, counters, settings, seed, events, places, shares, sides,
-):  # fmt: skip
-    """Learn one row that has been visited.
-
-    Parameters
-    ----------
-    targets : (1,) the row's
-    slope : (n_outputs,) probabilities, or the output in standard units; becomes the derivative of the loss
-    """
-    target = targets[0]
-    # Cross-entropy behind a softmax, or half of the squared error.
-    if target_scaler is None:
-        slope[int(target)] -= 1.0
-    else:
-        # With the row itself in the scale, which bounds what the first rows can do.
-        update_scaler(target_scaler, targets, weight, settings[MEMORY])
-        target = (target - target_scaler[1, 0]) * target_scaler[2, 0]
-        slope[0] -= target
-    for k in range(slope.shape[0]):
-        slope[k] *= weight
-    add_gradients(
-        x, slope, settings[PULL] * weight, settings[ALPHA_RATE] > 0.0, nodes, gates, values, gate_slopes, value_slopes,
-        places, shares, n, None,
-    )  # fmt: skip
-    take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places)
-    if settings[MAX_INNER] > 0.0:
-        observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, target_scaler, places, shares)
-        grow(
-            n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
-            counters, settings, target_scaler, seed, events, places, sides,
-        )  # fmt: skip
-    update_scaler(scaler, row, weight, settings[MEMORY])
-
-
-@compiled
-def take_steps(n, nodes, numbers, gates, values, gate_slopes, value_slopes, counters, settings, places):
-    """A step of Adam after each batch, by the mean of its gradients."""
-    counters[N_IN_BATCH] += 1
-    if counters[N_IN_BATCH] < settings[BATCH]:
-        return
-    if settings[BATCH] == 1.0:
-        for i in range(n):
-            if nodes[places[i, 0], TOUCHED] == 1:
-                step_node(
-                    places[i, 0], 1.0, settings[RATE], settings[ALPHA_RATE], nodes, numbers, gates, values, gate_slopes,
-                    value_slopes,
-                )  # fmt: skip
-    else:
-        for node in range(counters[N_NODES]):
-            if nodes[node, TOUCHED] == 1:
-                step_node(
-                    node, 1.0 / settings[BATCH], settings[RATE], settings[ALPHA_RATE], nodes, numbers, gates, values,
-                    gate_slopes, value_slopes,
-                )  # fmt: skip
-    counters[N_IN_BATCH] = 0

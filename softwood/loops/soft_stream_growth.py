@@ -8,8 +8,9 @@ import math
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.hoeffding import log_event, put_test
+from softwood.loops.hoeffding import put_test
 from softwood.loops.observers import (
+    N,
     best_class_test,
     best_real_test,
     clear_slot,
@@ -19,7 +20,6 @@ from softwood.loops.observers import (
     observe_class,
     observe_real,
     real_merit,
-    see_class,
     take_slot,
     weight_below,
 )
@@ -37,9 +37,10 @@ from softwood.loops.stream_layout import (
     FEATURE,
     FIRST_KEY,
     FIRST_WEIGHT,
-    GATE_START,
+    GATE_INIT,
     GRACE,
     LAST_ATTEMPT,
+    LEAF_INIT,
     LEFT,
     LEFT_WEIGHT,
     MAX_DEPTH,
@@ -54,17 +55,15 @@ from softwood.loops.stream_layout import (
     N_TAKEN,
     OWNER,
     RECHECK,
-    REPLACE,
     SHARE,
     SLOT,
     SLOTS_ARE_ALL,
-    SPLIT,
     STATISTICS_SHARE,
     TAU,
     THRESHOLD,
-    VALUE_START,
     WEIGH_BY_SHARE,
     WEIGHT,
+    FoundTest,
 )
 
 # Half of the width of the first weights, as in the paper.
@@ -96,8 +95,10 @@ def has_room_for_all(nodes, slots, counters, settings, events):
 
 
 @compiled
-def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings, target_scaler, places, shares):
+def observe(row, label, target, weight, n, nodes, numbers, settings, path, statistics):
     """Add a row to what the nodes that it reaches have seen."""
+    places, shares = path
+    slots, stats, seen, _, _ = statistics
     for i in range(n):
         node = places[i, 0]
         share = shares[i, SHARE]
@@ -107,21 +108,25 @@ def observe(row, target, weight, n, nodes, numbers, slots, stats, seen, settings
         if slot < 0 or share <= settings[STATISTICS_SHARE]:
             continue
         mass = weight * share if settings[WEIGH_BY_SHARE] > 0.0 else weight
-        if target_scaler is None:
-            see_class(slots, slot, int(target))
-            seen[slot, int(target)] += mass
-            observe_class(stats, slot, row, int(target), mass, False)
-        else:
+        if label is not None:
+            seen[slot, label] += mass
+            observe_class(stats, slots, slot, row, label, mass, False)
+        if target is not None:
             seen[slot, 0] += mass
             observe_real(stats, slot, row, target, mass)
 
 
 @compiled
-def grow(
-    n, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category, counters,
-    settings, target_scaler, seed, events, places, sides,
-):  # fmt: skip
-    """Try to split the leaves that a row has reached, when it is time; look again at the tests of inner nodes."""
+def grow(n, labels, targets, tree, path, statistics, sides):
+    """Try to split the leaves that a row has reached, when it is time; look again at the tests of inner nodes.
+
+    Parameters
+    ----------
+    sides : (2, at least n_outputs and 3) room for both sides of a test
+    """
+    nodes, numbers, counters, settings = tree.nodes, tree.numbers, tree.counters, tree.settings
+    slots, stats, seen, is_category, events = statistics
+    places = path.places
     if counters[N_IN_BATCH] > 0:
         return
     # Rows of earlier calls may have brought other leaves to their time if steps are taken in batches.
@@ -135,77 +140,67 @@ def grow(
         total = 0.0
         for k in range(seen.shape[1]):
             total += seen[slot, k]
-        wait = settings[GRACE] if nodes[node, LEFT] < 0 else settings[RECHECK]
-        if total - numbers[node, LAST_ATTEMPT] < wait:
+        is_inner = nodes[node, LEFT] >= 0
+        if total - numbers[node, LAST_ATTEMPT] < (settings[RECHECK] if is_inner else settings[GRACE]):
             continue
         numbers[node, LAST_ATTEMPT] = total
-        if nodes[node, LEFT] >= 0:
-            check_test(
-                node, total, nodes, numbers, slots, stats, seen, is_category, counters, settings, target_scaler, events,
-                sides,
-            )  # fmt: skip
-        elif counters[N_INNER] < settings[MAX_INNER]:
-            try_split(
-                node, total, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen,
-                is_category, counters, settings, target_scaler, seed, events, sides,
-            )  # fmt: skip
+        if not is_inner and counters[N_INNER] >= settings[MAX_INNER]:
+            continue
+        # The second best test of an inner node is the one that it has; not splitting a leaf is worth 0.
+        old, threshold, least = nodes[node, FEATURE], numbers[node, THRESHOLD], settings[MIN_FRACTION]
+        if labels is not None:
+            criterion = settings[CRITERION]
+            before = impurity(seen[slot], criterion)
+            test = best_class_test(stats, slots, slot, before, is_category, least, criterion)
+            second = test.second
+            if is_inner:
+                second = merit_of_threshold(
+                    stats, slots, slot, old, threshold, before, is_category[old], 0.0, criterion
+                )  # fmt: skip
+                # It is of no use at all if all rows are on one side now.
+                second = max(second, 0.0)
+            bound = hoeffding_bound(math.log2(max(2, seen.shape[1])), settings[DELTA], total)
+            is_sure = test.merit - max(second, 0.0) > bound
+        if targets is not None:
+            test = best_real_test(stats, slot, is_category, least, sides)
+            second = real_merit(stats, slot, old, threshold) if is_inner else test.second
+            bound = hoeffding_bound(1.0, settings[DELTA], total)
+            is_sure = test.merit > 0.0 and second / test.merit < 1.0 - bound
+        if not is_inner:
+            is_sure = test.merit > 0.0 and (is_sure or bound < settings[TAU])
+        is_new = test.feature >= 0 and is_sure
+        if is_new:
+            test = FoundTest(test.feature, test.threshold, test.merit, second)
+            put_test(node, test, bound, total, nodes, numbers, counters, events)
+            numbers[node, WEIGHT] = 0.0
+            numbers[node, LEFT_WEIGHT] = 0.0
+        if is_new and not is_inner:
+            divide_leaf(node, labels, targets, tree, statistics, sides)
+        if is_inner or (is_new and settings[RECHECK] < np.inf):
+            # What was seen has been used; the test is compared with others by rows that are still to come.
+            clear_slot(slots, slot, stats)
+            for k in range(seen.shape[1]):
+                seen[slot, k] = 0.0
+            numbers[node, LAST_ATTEMPT] = 0.0
 
 
 @compiled
-def best_test(slot, total, slots, stats, seen, is_category, settings, target_scaler, sides):
-    """Best test of a slot, the merits of it and of the second best (not splitting is worth 0), and the bound."""
-    if target_scaler is None:
-        before = impurity(seen[slot], settings[CRITERION])
-        feature, threshold, merit, second = best_class_test(
-            stats, slots, slot, before, is_category, settings[MIN_FRACTION], settings[CRITERION]
-        )
-        bound = hoeffding_bound(math.log2(max(2, seen.shape[1])), settings[DELTA], total)
-        is_sure = merit - max(second, 0.0) > bound
-    else:
-        feature, threshold, merit, second = best_real_test(stats, slot, is_category, settings[MIN_FRACTION], sides)
-        bound = hoeffding_bound(1.0, settings[DELTA], total)
-        is_sure = merit > 0.0 and second / merit < 1.0 - bound
-    return feature, threshold, merit, second, bound, is_sure
-
-
-@compiled
-def start_gate(node, nodes, numbers, gates, scaler, counters, settings, seed):
-    """First parameters of a gate: small random weights, or weights that agree with its test."""
-    gates[:, node] = 0.0
-    for j in range(FIRST_WEIGHT, gates.shape[2]):
-        u = to_unit(next_seed(seed, counters[N_DRAWS]))
-        counters[N_DRAWS] += 1
-        gates[0, node, j] = FIRST_WEIGHTS * (2.0 * u - 1.0)
-    gates[0, node, ALPHA_AT] = settings[ALPHA]
-    if settings[GATE_START] > 0.0:
-        feature = nodes[node, FEATURE]
-        gates[0, node, FIRST_WEIGHT + feature] = -settings[GATE_START]
-        gates[0, node, BIAS_AT] = (
-            settings[GATE_START] * (numbers[node, THRESHOLD] - scaler[1, feature]) * scaler[2, feature]
-        )
-    numbers[node, FADE_1] = 1.0
-    numbers[node, FADE_2] = 1.0
-
-
-@compiled
-def try_split(
-    leaf, total, nodes, numbers, gates, values, gate_slopes, value_slopes, scaler, slots, stats, seen, is_category,
-    counters, settings, target_scaler, seed, events, sides,
-):  # fmt: skip
-    """Split a leaf if its best test is surely the best, or as good as the second best."""
+def divide_leaf(leaf, labels, targets, tree, statistics, sides):
+    """Give a leaf that has got a test its gate, and its children what they begin with."""
+    nodes, numbers, _, values, gate_slopes, value_slopes, _, _, counters, settings, _ = tree
+    slots, stats, seen, _, _ = statistics
     slot = nodes[leaf, SLOT]
-    feature, threshold, merit, second, bound, is_sure = best_test(
-        slot, total, slots, stats, seen, is_category, settings, target_scaler, sides
-    )
-    if feature < 0 or merit <= 0.0 or not (is_sure or bound < settings[TAU]):
-        return
-    log_event(events, counters, SPLIT, leaf, feature, threshold, merit, second, bound, total)
-    put_test(nodes, numbers, counters, leaf, feature, threshold)
     fade_1, fade_2 = numbers[leaf, FADE_1], numbers[leaf, FADE_2]
-    start_gate(leaf, nodes, numbers, gates, scaler, counters, settings, seed)
-    if target_scaler is None:
-        class_sides(slot, feature, threshold, slots, stats, is_category, sides)
-    gate_slopes[leaf] = 0.0
+    start_gate(leaf, tree)
+    for j in range(gate_slopes.shape[1]):
+        gate_slopes[leaf, j] = 0.0
+    if labels is not None:
+        class_moves(leaf, nodes, numbers, statistics, sides)
+    if targets is not None:
+        # How much larger the mean of a side is than that of the leaf.
+        n = sides[0, 0] + sides[1, 0]
+        mean = (sides[0, 0] * sides[0, 1] + sides[1, 0] * sides[1, 1]) / n
+        sides[0, 0], sides[1, 0] = sides[0, 1] - mean, sides[1, 1] - mean
     for side in range(2):
         child = nodes[leaf, LEFT + side]
         numbers[child, FADE_1] = fade_1
@@ -215,75 +210,62 @@ def try_split(
             for c in range(3):
                 values[c, child, k] = values[c, leaf, k]
             value_slopes[child, k] = 0.0
-            values[0, child, k] += settings[VALUE_START] * side_value(sides, side, k, values.shape[2], target_scaler)
+            values[0, child, k] += settings[LEAF_INIT] * sides[side, k]
         if nodes[child, DEPTH] < settings[MAX_DEPTH]:
-            nodes[child, SLOT] = take_slot(slots, child, stats)
-            if nodes[child, SLOT] >= 0:
+            taken = take_slot(slots, child, stats)
+            nodes[child, SLOT] = taken
+            if taken >= 0:
                 counters[N_TAKEN] += 1
-                seen[nodes[child, SLOT]] = 0.0
-    numbers[leaf, WEIGHT] = 0.0
-    numbers[leaf, LAST_ATTEMPT] = 0.0
-    if settings[RECHECK] < np.inf:
-        clear_slot(slots, slot, stats)
-        seen[slot] = 0.0
-    else:
+                for k in range(seen.shape[1]):
+                    seen[taken, k] = 0.0
+    if settings[RECHECK] == np.inf:
+        numbers[leaf, LAST_ATTEMPT] = 0.0
         slots[slot, OWNER] = -1
         counters[N_TAKEN] -= 1
         nodes[leaf, SLOT] = -1
 
 
 @compiled
-def class_sides(slot, feature, threshold, slots, stats, is_category, sides):
-    """Class weights on both sides of a test, (2, n_classes)."""
-    sides[:] = 0.0
+def start_gate(node, tree):
+    """First parameters of a gate: small random weights, or weights that agree with its test."""
+    nodes, numbers, gates, _, _, _, scaler, _, counters, settings, seed = tree
+    for c in range(3):
+        for j in range(gates.shape[2]):
+            gates[c, node, j] = 0.0
+    for j in range(FIRST_WEIGHT, gates.shape[2]):
+        u = to_unit(next_seed(seed, counters[N_DRAWS]))
+        counters[N_DRAWS] += 1
+        gates[0, node, j] = FIRST_WEIGHTS * (2.0 * u - 1.0)
+    gates[0, node, ALPHA_AT] = settings[ALPHA]
+    if settings[GATE_INIT] > 0.0:
+        feature = nodes[node, FEATURE]
+        gates[0, node, FIRST_WEIGHT + feature] = -settings[GATE_INIT]
+        gates[0, node, BIAS_AT] = (
+            settings[GATE_INIT] * (numbers[node, THRESHOLD] - scaler[1, feature]) * scaler[2, feature]
+        )
+    numbers[node, FADE_1] = 1.0
+    numbers[node, FADE_2] = 1.0
+
+
+@compiled
+def class_moves(node, nodes, numbers, statistics, moves):
+    """How much more each side of a node's test has of each class than the node, in logarithms, (2, n_classes)."""
+    slots, stats, seen, is_category, _ = statistics
+    slot, feature, q = nodes[node, SLOT], nodes[node, FEATURE], seen.shape[1]
+    for k in range(q):
+        moves[0, k] = 0.0
+        moves[1, k] = 0.0
     for i in range(slots[slot, N_SLOT_KEYS]):
         label = slots[slot, FIRST_KEY + i]
-        below = weight_below(stats, slot, feature, label, threshold, is_category[feature])
-        sides[0, label] = below
-        sides[1, label] = stats[slot, feature, label, 0] - below
-
-
-@compiled
-def side_value(sides, side, k, n_outputs, target_scaler):
-    """How much more a side of a test has of a class than the node, in logarithms; or how much larger its mean is."""
-    if target_scaler is None:
-        total_side, total = 0.0, 0.0
-        for o in range(n_outputs):
-            total_side += sides[side, o]
-            total += sides[0, o] + sides[1, o]
-        part = (sides[side, k] + 1.0) / (total_side + n_outputs)
-        return math.log(part) - math.log((sides[0, k] + sides[1, k] + 1.0) / (total + n_outputs))
-    n = sides[0, 0] + sides[1, 0]
-    return sides[side, 1] - (sides[0, 0] * sides[0, 1] + sides[1, 0] * sides[1, 1]) / n
-
-
-@compiled
-def check_test(
-    node, total, nodes, numbers, slots, stats, seen, is_category, counters, settings, target_scaler, events, sides
-):  # fmt: skip
-    """Replace the test of an inner node if the rows since the last look surely want another; then forget them."""
-    slot = nodes[node, SLOT]
-    old = nodes[node, FEATURE]
-    feature, threshold, merit, _, bound, _ = best_test(
-        slot, total, slots, stats, seen, is_category, settings, target_scaler, sides
-    )
-    if target_scaler is None:
-        now = merit_of_threshold(
-            stats, slots, slot, old, numbers[node, THRESHOLD], impurity(seen[slot], settings[CRITERION]),
-            is_category[old], 0.0, settings[CRITERION],
-        )  # fmt: skip
-        # of no use at all if all rows are on one side now
-        now = max(now, 0.0)
-        is_surely_better = merit - now > bound
-    else:
-        now = real_merit(stats, slot, old, numbers[node, THRESHOLD])
-        is_surely_better = merit > 0.0 and now / merit < 1.0 - bound
-    if feature >= 0 and is_surely_better:
-        log_event(events, counters, REPLACE, node, feature, threshold, merit, now, bound, total)
-        nodes[node, FEATURE] = feature
-        numbers[node, THRESHOLD] = threshold
-        numbers[node, WEIGHT] = 0.0
-        numbers[node, LEFT_WEIGHT] = 0.0
-    clear_slot(slots, slot, stats)
-    seen[slot] = 0.0
-    numbers[node, LAST_ATTEMPT] = 0.0
+        below = weight_below(stats, slot, feature, label, numbers[node, THRESHOLD], is_category[feature])
+        moves[0, label] = below
+        moves[1, label] = stats[slot, feature, label, N] - below
+    left, right, total = 0.0, 0.0, 0.0
+    for k in range(q):
+        left += moves[0, k]
+        right += moves[1, k]
+        total += moves[0, k] + moves[1, k]
+    for k in range(q):
+        both = math.log((moves[0, k] + moves[1, k] + 1.0) / (total + q))
+        moves[0, k] = math.log((moves[0, k] + 1.0) / (left + q)) - both
+        moves[1, k] = math.log((moves[1, k] + 1.0) / (right + q)) - both

@@ -1,17 +1,23 @@
-"""Columns of the arrays in which growing trees are held.
+"""Arrays in which growing trees are held, and their columns.
 
-A tree that grows on a stream is a handful of arrays with room to spare, so that a call takes few arguments and the
-whole state can be saved as it is.
+A tree that grows on a stream is a handful of arrays with room to spare, so that the whole state can be saved as it is.
+Loops get them in the named tuples below, and take these apart at their top: reading a field within a loop costs time.
 
 nodes : (capacity, N_NODE_INTS) int64
 numbers : (capacity, N_NODE_NUMBERS) float64
+counters : (N_COUNTERS,) int64
+settings : (N_SETTINGS,) float64
 slots : (n_slots, 2 + n_outputs) int64; a slot is room for the statistics of one node: the node (-1 if the slot is
     free), the number of classes seen, and these classes in the order in which they came
 stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.loops.observers`
-counters : (N_COUNTERS,) int64
-settings : (N_SETTINGS,) float64
-events : (room, N_EVENT_NUMBERS) float64, the log of splits, which the caller empties
+is_category : (n_features,) int64, 0 for numbers; columns of zeros and ones for the categories of the same source have
+    its number, from 1 on
+events : (room,) records of type EVENT, the log of splits, which the caller empties
 """
+
+from typing import NamedTuple
+
+import numpy as np
 
 # nodes; TOUCHED: a gradient of the present batch is waiting
 LEFT, RIGHT, PARENT, FEATURE, DEPTH, SLOT, N_KEYS, TOUCHED = range(8)
@@ -38,10 +44,10 @@ GRACE, DELTA, TAU, MAX_DEPTH, MAX_INNER, MIN_FRACTION, MAX_SHARE, CRITERION = ra
 LEAF_PREDICTION, FADING = 8, 9
 # of soft trees
 (
-    IS_CLASS, RATE, GAMMA, ALPHA, BATCH, MEMORY, HAS_BIAS, STATISTICS_SHARE, WEIGH_BY_SHARE, VALUE_START, GATE_START,
-    ALPHA_RATE, PULL, RECHECK,
-) = range(10, 24)  # fmt: skip
-N_SETTINGS = 24
+    RATE, GAMMA, ALPHA, BATCH, MEMORY, HAS_BIAS, STATISTICS_SHARE, WEIGH_BY_SHARE, LEAF_INIT, GATE_INIT, ALPHA_RATE,
+    PULL, RECHECK,
+) = range(10, 23)  # fmt: skip
+N_SETTINGS = 23
 
 # places in a line of a soft tree's gates
 ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
@@ -54,10 +60,112 @@ INFO_GAIN, GINI = 0, 1
 # predictions of leaves
 PLAIN, MODEL, ADAPTIVE = 0, 1, 2
 
-# events
-(
-    EVENT_KIND, EVENT_ROWS, EVENT_NODE, EVENT_FEATURE, EVENT_THRESHOLD, EVENT_MERIT, EVENT_SECOND, EVENT_BOUND,
-    EVENT_SEEN,
-) = range(9)  # fmt: skip
-N_EVENT_NUMBERS = 9
+# events, with the fields of `softwood.stream.growth.SplitEvent`
 SPLIT, REPLACE = 0, 1
+EVENT = np.dtype(
+    [(name, np.int64) for name in ("kind", "n_samples", "node", "feature")]
+    + [(name, np.float64) for name in ("threshold", "merit", "second_merit", "bound", "weight_seen")]
+)
+
+
+class ClassNodes(NamedTuple):
+    """A Hoeffding tree for classes.
+
+    Attributes
+    ----------
+    counts : (capacity, n_classes) class weights of each node
+    keys : (capacity, n_classes) int64, classes of each node in the order in which they came
+    """
+
+    nodes: np.ndarray
+    numbers: np.ndarray
+    counts: np.ndarray
+    keys: np.ndarray
+    counters: np.ndarray
+    settings: np.ndarray
+
+
+class RealNodes(NamedTuple):
+    """A Hoeffding tree for real targets.
+
+    Attributes
+    ----------
+    models : (capacity, 1 + n_features) the linear model of each node: constant and weights of standardised features
+    scaler : (4, n_features) running weight, mean, inverse standard deviation and variance of each feature
+    """
+
+    nodes: np.ndarray
+    numbers: np.ndarray
+    models: np.ndarray
+    scaler: np.ndarray
+    counters: np.ndarray
+    settings: np.ndarray
+
+
+class SoftNodes(NamedTuple):
+    """A soft tree.
+
+    Attributes
+    ----------
+    gates : (3, capacity, 2 + n_features) parameters of gates and Adam's two moments: alpha, which is the part of the
+        smooth step in the gate, bias, and weights of the standardised features
+    values : (3, capacity, n_outputs) values of leaves and Adam's two moments
+    gate_slopes, value_slopes : (capacity, 2 + n_features) and (capacity, n_outputs), gradients that wait for a step
+    scaler : (4, n_features) as in `RealNodes`
+    target_scaler : (4, 1) the same of a real target
+    seed : of the first weights of gates
+    """
+
+    nodes: np.ndarray
+    numbers: np.ndarray
+    gates: np.ndarray
+    values: np.ndarray
+    gate_slopes: np.ndarray
+    value_slopes: np.ndarray
+    scaler: np.ndarray
+    target_scaler: np.ndarray
+    counters: np.ndarray
+    settings: np.ndarray
+    seed: np.uint64
+
+
+class Path(NamedTuple):
+    """Room for the way of one row through a soft tree.
+
+    Attributes
+    ----------
+    places : (capacity, 3) int64, nodes that the row reaches, parents first, and the places of both children (-1: none)
+    shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
+        subtree's output, and the smooth step less the test
+    """
+
+    places: np.ndarray
+    shares: np.ndarray
+
+
+class Statistics(NamedTuple):
+    """What leaves have seen, and the log of what was made of it."""
+
+    slots: np.ndarray
+    stats: np.ndarray
+    is_category: np.ndarray
+    events: np.ndarray
+
+
+class SoftStatistics(NamedTuple):
+    """The same of soft trees; `seen` (n_slots, n_outputs) are class weights of each slot, of regressors the weight."""
+
+    slots: np.ndarray
+    stats: np.ndarray
+    seen: np.ndarray
+    is_category: np.ndarray
+    events: np.ndarray
+
+
+class FoundTest(NamedTuple):
+    """A test ``x[feature] <= threshold`` (feature -1: none), its merit, and that of the best one on another feature."""
+
+    feature: int
+    threshold: float
+    merit: float
+    second: float

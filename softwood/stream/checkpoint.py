@@ -23,7 +23,7 @@ from softwood.stream.pool import ModelPool
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-FORMAT, VERSION = "softwood stream checkpoint", 1
+FORMAT, VERSION = "softwood stream checkpoint", 2
 # What reading a file of another kind, or a damaged one, may end with.
 DAMAGES = (
     ValueError, LookupError, EOFError, OSError, TypeError, AttributeError, ArithmeticError, MemoryError,
@@ -80,8 +80,8 @@ def load_checkpoint(path: str | os.PathLike) -> Any:
         header = json.loads(str(arrays["header"]))
         if header["format"] != FORMAT:
             raise ValueError(f"it is {header['format']!r}")
-        if header["version"] > VERSION:
-            raise ValueError(f"it has version {header['version']}, and this release reads up to {VERSION}")
+        if header["version"] != VERSION:
+            raise ValueError(f"it has version {header['version']}, and this release reads version {VERSION}")
         return _build(header["model"], "", arrays)
     except FileNotFoundError:
         raise

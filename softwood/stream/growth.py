@@ -6,18 +6,19 @@ loop goes on where it stopped. Features and classes that appear in mid-stream wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from softwood.loops.stream_layout import (
     DEPTH,
+    EVENT,
     FEATURE,
     LEFT,
     MAX_INNER,
     N_COUNTERS,
-    N_EVENT_NUMBERS,
     N_EVENTS,
     N_INNER,
     N_KEYS,
@@ -29,7 +30,6 @@ from softwood.loops.stream_layout import (
     N_SLOT_KEYS,
     OWNER,
     PARENT,
-    REPLACE,
     RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
@@ -41,6 +41,8 @@ __all__ = ["GrowingTree", "Limits", "SplitEvent"]
 
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
+# By the numbers that loops write.
+KINDS = ("split", "replace")
 FIRST_ROOM = 8
 # Replaced tests that the log keeps; up to twice as many until it is cleaned up.
 MOST_REPLACED = 5000
@@ -115,10 +117,11 @@ class GrowingTree:
         "numbers": ("nodes", N_NODE_NUMBERS),
         "slots": ("slots", ("outputs", 2)),
         "is_category": ("features",),
-        "events": ("events", N_EVENT_NUMBERS),
+        "events": ("events",),
         "counters": (N_COUNTERS,),
     }
-    types: ClassVar[dict[str, type]] = {
+    types: ClassVar[dict[str, Any]] = {
+        "events": EVENT,
         "nodes": np.int64,
         "keys": np.int64,
         "places": np.int64,
@@ -199,6 +202,15 @@ class GrowingTree:
             kept = tuple(slice(min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
             new[kept] = old[kept]
             self.arrays[name] = new
+        self._forget_arguments()
+
+    @cached_property
+    def _arguments(self) -> tuple:
+        """The arrays as the compiled loops take them, until one is replaced."""
+        raise NotImplementedError
+
+    def _forget_arguments(self) -> None:
+        self.__dict__.pop("_arguments", None)
 
     def _bytes_of(self, axis: str) -> int:
         """Bytes of one place on an axis, over all arrays."""
@@ -242,6 +254,7 @@ class GrowingTree:
             if "slots" in axes:
                 self.arrays[name] = np.ascontiguousarray(np.take(self.arrays[name], kept, axis=axes.index("slots")))
         self._sizes["slots"] = n
+        self._forget_arguments()
         owners = self.arrays["slots"][:, OWNER]
         self.arrays["nodes"][owners[owners >= 0], SLOT] = np.flatnonzero(owners >= 0)
 
@@ -270,8 +283,7 @@ class GrowingTree:
     def _read_events(self) -> None:
         n = int(self.arrays["counters"][N_EVENTS])
         for event in self.arrays["events"][:n].tolist():
-            kind = "replace" if event[0] == REPLACE else "split"
-            self.log.append(SplitEvent(kind, int(event[1]), int(event[2]), int(event[3]), *event[4:]))
+            self.log.append(SplitEvent(KINDS[event[0]], *event[1:]))
         self.arrays["counters"][N_EVENTS] = 0
         if len(self.log) > 2 * MOST_REPLACED + self.n_nodes:
             # Splits are as many as inner nodes; tests can be replaced for ever.
@@ -310,7 +322,7 @@ class GrowingTree:
         Parameters
         ----------
         points : (n, n_features) float64 in C order, nan where missing
-        targets : (n,) float64, number of the class or real target
+        targets : (n,) int64 numbers of the classes, or float64 targets
         weights : (n,) float64; rows of weight 0 are predicted but not learned
         out : (n, n_outputs) float64 or None
         """
@@ -356,17 +368,15 @@ class GrowingTree:
 
     def state(self) -> dict[str, np.ndarray]:
         """All that a copy needs to go on from here, as arrays."""
-        log = np.array(
-            [[e.kind == "replace", e.n_samples, e.node, e.feature, e.threshold, e.merit, e.second_merit, e.bound,
-              e.weight_seen] for e in self.log]
-        ).reshape(-1, N_EVENT_NUMBERS)  # fmt: skip
+        log = np.array([(KINDS.index(kind), *rest) for kind, *rest in map(astuple, self.log)], dtype=EVENT)
         kept = {name: array for name, array in self.arrays.items() if name not in self.scratch}
         return {**kept, "settings": self.settings, "log": log}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Take over what `state` gave; an error, and no change, if the arrays do not fit together."""
         wanted = {name: axes for name, axes in self.axes.items() if name not in self.scratch}
-        wanted |= {"settings": (N_SETTINGS,), "log": ("log", N_EVENT_NUMBERS)}
+        types = {name: self.arrays[name].dtype for name in wanted} | {"settings": self.settings.dtype, "log": EVENT}
+        wanted |= {"settings": (N_SETTINGS,), "log": ("log",)}
         for name, axes in wanted.items():
             if name not in state or state[name].ndim != len(axes):
                 raise ValueError(f"the array {name!r} is missing or damaged")
@@ -376,8 +386,8 @@ class GrowingTree:
                 raise ValueError(
                     f"the array {name!r} has shape {state[name].shape}, expected {self._shape(axes, sizes)}"
                 )
-            if name in self.arrays and not np.can_cast(state[name].dtype, self.arrays[name].dtype, "same_kind"):
-                raise ValueError(f"the array {name!r} has type {state[name].dtype}, expected {self.arrays[name].dtype}")
+            if state[name].dtype != types[name]:
+                raise ValueError(f"the array {name!r} has type {state[name].dtype}, expected {types[name]}")
         self._check_places(state)
         self._sizes = {name: size for name, size in sizes.items() if name != "log"}
         arrays = {}
@@ -387,11 +397,9 @@ class GrowingTree:
             else:
                 arrays[name] = np.array(state[name], dtype=self.arrays[name].dtype, order="C")
         self.arrays = arrays
+        self._forget_arguments()
         self.settings[:] = state["settings"]
-        self.log = []
-        for event in state["log"].tolist():
-            kind = "replace" if event[0] else "split"
-            self.log.append(SplitEvent(kind, int(event[1]), int(event[2]), int(event[3]), *event[4:]))
+        self.log = [SplitEvent(KINDS[event[0]], *event[1:]) for event in state["log"].tolist()]
 
     def _check_places(self, state: dict[str, np.ndarray]) -> None:
         """An error if arrays point to what is not there: compiled loops would go on in foreign memory."""
@@ -427,7 +435,7 @@ class GrowingTree:
         return nodes, self.arrays["numbers"][: self.n_nodes], nodes[:, LEFT] >= 0
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(self.__dict__)
+        state = {name: value for name, value in self.__dict__.items() if name != "_arguments"}
         state["arrays"] = {name: array for name, array in self.arrays.items() if name not in self.scratch}
         return state
 

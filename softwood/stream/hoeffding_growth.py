@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any, ClassVar
+
 import numpy as np
 
 from softwood.gates import Gate
+from softwood.loops.hoeffding import learn_classes, learn_targets, predict_classes, predict_targets
 from softwood.loops.observers import BIN_MEAN, BIN_SQUARES, N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.stream_layout import (
     FEATURE,
@@ -19,6 +23,9 @@ from softwood.loops.stream_layout import (
     SPREAD,
     THRESHOLD,
     WEIGHT,
+    ClassNodes,
+    RealNodes,
+    Statistics,
 )
 from softwood.stream.growth import GrowingTree
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
@@ -33,6 +40,13 @@ N_BINS = 64
 
 class HoeffdingTree(GrowingTree):
     """What both share: rows go down one path."""
+
+    nodes_type: ClassVar[Any]
+
+    @cached_property
+    def _arguments(self) -> tuple:
+        arrays = self.arrays | {"settings": self.settings}
+        return tuple(tuple(arrays[name] for name in kind._fields) for kind in (self.nodes_type, Statistics))
 
     def _plant(self) -> None:
         super()._plant()
@@ -77,6 +91,7 @@ class HoeffdingTree(GrowingTree):
 class HoeffdingClassTree(HoeffdingTree):
     """A growing tree for classes."""
 
+    nodes_type = ClassNodes
     axes = GrowingTree.axes | {
         "counts": ("nodes", "outputs"),
         "keys": ("nodes", "outputs"),
@@ -91,23 +106,12 @@ class HoeffdingClassTree(HoeffdingTree):
         zeros_in_normals(self.arrays["stats"], column, sibling)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        from softwood.loops.hoeffding import learn_classes
-
-        a = self.arrays
-        return learn_classes(
-            points, targets, weights, start, a["nodes"], a["numbers"], a["counts"], a["keys"], a["slots"], a["stats"],
-            a["is_category"], a["counters"], self.settings, a["events"], out,
-        )  # fmt: skip
+        return learn_classes(points, targets, weights, start, *self._arguments, out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, (n, n_outputs)."""
-        from softwood.loops.hoeffding import predict_classes
-
-        a = self.arrays
         out = np.empty((len(points), self.n_outputs))
-        predict_classes(
-            points, a["nodes"], a["numbers"], a["counts"], a["keys"], a["stats"], a["is_category"], self.settings, out
-        )
+        predict_classes(points, *self._arguments, out)
         return out
 
     def _values(self) -> tuple[np.ndarray, np.ndarray]:
@@ -121,6 +125,7 @@ class HoeffdingClassTree(HoeffdingTree):
 class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
     """A growing tree for real targets."""
 
+    nodes_type = RealNodes
     axes = GrowingTree.axes | {
         "models": ("nodes", ("features", 1)),
         "scaler": (4, "features"),
@@ -135,21 +140,12 @@ class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
         zeros_in_histograms(self.arrays["stats"], column, sibling)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        from softwood.loops.hoeffding import learn_targets
-
-        a = self.arrays
-        return learn_targets(
-            points, targets, weights, start, a["nodes"], a["numbers"], a["models"], a["scaler"], a["slots"], a["stats"],
-            a["is_category"], a["counters"], self.settings, a["events"], out,
-        )  # fmt: skip
+        return learn_targets(points, targets, weights, start, *self._arguments, out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Predicted targets, (n, 1)."""
-        from softwood.loops.hoeffding import predict_targets
-
-        a = self.arrays
         out = np.empty((len(points), 1))
-        predict_targets(points, a["nodes"], a["numbers"], a["models"], a["scaler"], self.settings, out)
+        predict_targets(points, self._arguments[0], out)
         return out * self.unit
 
     @property

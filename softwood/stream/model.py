@@ -49,7 +49,7 @@ class StreamModel(TreeEstimator):
         raise NotImplementedError
 
     def _codes(self, y: Any) -> np.ndarray:
-        """Targets as the loops take them, (n,) float64."""
+        """Targets as the loops take them, (n,): int64 numbers of classes, or float64 targets."""
         raise NotImplementedError
 
     def _n_outputs(self) -> int:
@@ -311,7 +311,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             raise ValueError(
                 f"y holds {first!r}, which is none of the classes {self.classes_!r} of the first call to partial_fit."
             )
-        return codes.astype(np.float64)
+        return codes.astype(np.int64, copy=False)
 
     def _n_outputs(self) -> int:
         return len(self.classes_)
@@ -320,20 +320,19 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         wanted = getattr(self, "class_weight", None)
         if wanted is None:
             return weights
-        labels = codes.astype(np.int64)
         if isinstance(wanted, dict):
             if not all(is_real(factor) and factor >= 0 for factor in wanted.values()):
                 raise parameter_error(self, "class_weight", "a dict of numbers of at least 0", wanted)
             factors = np.array([float(wanted.get(label, 1.0)) for label in self.classes_.tolist()])
-            return weights * factors[labels]
+            return weights * factors[codes]
         if not isinstance(wanted, str) or wanted != "balanced":
             raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
         # By what the stream has brought so far, this row included.
-        rows = np.zeros((len(labels), len(self.classes_)))
-        rows[np.arange(len(labels)), labels] = weights
+        rows = np.zeros((len(codes), len(self.classes_)))
+        rows[np.arange(len(codes)), codes] = weights
         mass = self._class_mass + np.cumsum(rows, axis=0)
         self._class_mass = mass[-1]
-        own = mass[np.arange(len(labels)), labels]
+        own = mass[np.arange(len(codes)), codes]
         present = (mass > 0).sum(axis=1)
         return np.where(own > 0, weights * mass.sum(axis=1) / (present * np.where(own > 0, own, 1.0)), 0.0)
 

@@ -263,6 +263,7 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
 
     def _set_up(self) -> None:
         super()._set_up()
+        self._target = np.zeros(1, dtype=np.int64)
         self._codes: dict[Hashable, int] = {}
 
     @property
@@ -313,7 +314,7 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
                     self.learn_one(x, labels[i], weights[i])
             else:
                 assert self._growth is not None
-                codes = np.array([self._codes[label] for label in labels[begin:end]], dtype=np.float64)
+                codes = np.array([self._codes[label] for label in labels[begin:end]], dtype=np.int64)
                 self._growth.learn(matrix, codes, weights[begin:end], None)
             begin = end
 
@@ -358,7 +359,7 @@ class _RiverRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[nam
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
         """Learn the rows of a frame, as `learn_one` does one after the other."""
-        targets = np.asarray(y, dtype=np.float64)
+        targets = np.array(y, dtype=np.float64)  # a copy: loops are compiled once more for arrays that are read-only
         if not np.all(np.isfinite(targets)):
             raise ValueError("y must hold finite numbers.")
         weights = self._check_block(X, targets, w)

@@ -29,7 +29,7 @@ class _SmoothStepTree(SoftStreamTree):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
-        settings = soft_settings(self, new_settings(), is_class)
+        settings = soft_settings(self, new_settings())
         settings[ALPHA] = 1.0
         settings[HAS_BIAS] = check_flag(self, "bias", self.bias)
         depth = check_count(self, "max_depth", self.max_depth, high=DEEPEST)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from softwood.gates import Gate
 from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
+from softwood.loops.soft_stream import learn_soft, predict_soft
 from softwood.loops.stream_layout import (
     ALPHA_AT,
     BIAS_AT,
@@ -19,11 +22,9 @@ from softwood.loops.stream_layout import (
     FIRST_WEIGHT,
     GAMMA,
     HAS_BIAS,
-    IS_CLASS,
     LEFT,
     LEFT_WEIGHT,
     MAX_INNER,
-    N_EVENT_NUMBERS,
     N_INNER,
     N_NODES,
     N_TAKEN,
@@ -33,6 +34,9 @@ from softwood.loops.stream_layout import (
     SLOT,
     THRESHOLD,
     WEIGHT,
+    Path,
+    SoftNodes,
+    SoftStatistics,
 )
 from softwood.stream.growth import GrowingTree
 from softwood.stream.hoeffding_growth import N_BINS
@@ -62,11 +66,12 @@ class SoftGrowingTree(GrowingTree):
         "places": ("nodes", 3),
         "shares": ("nodes", 5),
         # all nodes may change in the same row
-        "events": ("nodes", N_EVENT_NUMBERS),
+        "events": ("nodes",),
     }
     scratch = ("events", "places", "shares")
     wants_all_leaves = True
     seed: np.uint64 = np.uint64(0)
+    is_class: ClassVar[bool]
 
     def _plant(self) -> None:
         super()._plant()
@@ -115,33 +120,23 @@ class SoftGrowingTree(GrowingTree):
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         zeros_in_scaler(self.arrays["scaler"], column, sibling)
 
-    @property
-    def _target_scaler(self) -> np.ndarray | None:
-        """What the loops get: None for classes."""
-        return None if self.settings[IS_CLASS] > 0 else self.arrays["target_scaler"]
+    @cached_property
+    def _arguments(self) -> tuple:
+        arrays = self.arrays | {"settings": self.settings, "seed": self.seed}
+        # A tree that does not grow has no use for statistics; loops without them are compiled sooner.
+        kinds = (SoftNodes, Path, SoftStatistics if self.settings[MAX_INNER] > 0 else None)
+        return tuple(None if kind is None else tuple(arrays[name] for name in kind._fields) for kind in kinds)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        from softwood.loops.soft_stream import learn_soft
-
-        a = self.arrays
-        return learn_soft(
-            points, targets, weights, start, a["nodes"], a["numbers"], a["gates"], a["values"], a["gate_slopes"],
-            a["value_slopes"], a["scaler"], self._target_scaler, a["slots"], a["stats"], a["seen"], a["is_category"],
-            a["counters"], self.settings, self.seed, a["events"], a["places"], a["shares"], out,
-        )  # fmt: skip
+        labels, reals = (targets, None) if self.is_class else (None, targets)
+        return learn_soft(points, labels, reals, weights, start, *self._arguments, out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
-        """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
-        from softwood.loops.soft_stream import predict_soft
-
-        a = self.arrays
+        """Class probabilities, or outputs in units of the running scale of targets, (n, n_outputs)."""
+        tree, path, _ = self._arguments
         out = np.empty((len(points), self.n_outputs))
         # Scratch space of its own: several threads may predict at once.
-        places, shares = np.empty_like(a["places"]), np.empty_like(a["shares"])
-        predict_soft(
-            points, a["nodes"], a["numbers"], a["gates"], a["values"], a["scaler"], self._target_scaler, self.settings,
-            places, shares, out,
-        )  # fmt: skip
+        predict_soft(points, tree, tuple(map(np.empty_like, path)), True if self.is_class else None, out)
         return out
 
     @property
@@ -169,8 +164,7 @@ class SoftGrowingTree(GrowingTree):
         weights = gates[:, FIRST_WEIGHT:] * scaler[2]
         bias = gates[:, BIAS_AT] * (self.settings[HAS_BIAS] > 0) - weights @ scaler[1]
         values = self.arrays["values"][0, :n].copy()
-        is_class = self.settings[IS_CLASS] > 0
-        if not is_class:
+        if not self.is_class:
             target = self.arrays["target_scaler"]
             values = target[1, 0] + values * math.sqrt(target[3, 0])
         # An inner node shows the mean of its leaves; children have higher numbers than their parents.
@@ -195,7 +189,7 @@ class SoftGrowingTree(GrowingTree):
             weights=weights,
             bias=np.where(inner, bias, 0.0),
             mass=numbers[:, WEIGHT],
-            link="softmax" if is_class else "identity",
+            link="softmax" if self.is_class else "identity",
             center=scaler[1],
             scale=np.where(scaler[2] > 0, np.sqrt(scaler[3]), 1.0),
         )
@@ -219,6 +213,7 @@ class SoftGrowingTree(GrowingTree):
 class SoftClassTree(SoftGrowingTree):
     """A soft tree for classes."""
 
+    is_class = True
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
 
     def widen(self, n_features: int, n_outputs: int) -> None:
@@ -239,11 +234,13 @@ class SoftClassTree(SoftGrowingTree):
 class SoftRealTree(RealGrowingTree, SoftGrowingTree):
     """A soft tree for real targets."""
 
+    is_class = False
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS)}
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Predicted targets, (n, 1)."""
-        return super().predict(points) * self.unit
+        target = self.arrays["target_scaler"]
+        return (target[1, 0] + super().predict(points) * math.sqrt(target[3, 0])) * self.unit
 
     def snapshot(self) -> SoftTree:
         """The tree as it is now, in the user's units."""

@@ -15,17 +15,16 @@ from softwood.loops.stream_layout import (
     BATCH,
     CRITERION,
     GAMMA,
-    GATE_START,
+    GATE_INIT,
     HAS_BIAS,
     INFO_GAIN,
-    IS_CLASS,
+    LEAF_INIT,
     MAX_SHARE,
     MEMORY,
     PULL,
     RATE,
     RECHECK,
     STATISTICS_SHARE,
-    VALUE_START,
     WEIGH_BY_SHARE,
 )
 from softwood.parameters import check_count, check_flag, check_number
@@ -37,9 +36,8 @@ from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 __all__ = ["AS_PUBLISHED", "SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
 
 
-def soft_settings(model: Any, settings: np.ndarray, is_class: bool) -> np.ndarray:
+def soft_settings(model: Any, settings: np.ndarray) -> np.ndarray:
     """Settings of gates and of gradient steps, checked."""
-    settings[IS_CLASS] = is_class
     settings[RATE] = check_number(model, "learning_rate", model.learning_rate, low=0, open_low=True)
     settings[GAMMA] = check_number(model, "gamma", model.gamma, low=0, open_low=True)
     settings[BATCH] = check_count(model, "batch_size", model.batch_size)
@@ -78,19 +76,19 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
-        settings = soft_settings(self, growth_settings(self), is_class)
+        settings = soft_settings(self, growth_settings(self))
         settings[CRITERION], settings[MAX_SHARE] = INFO_GAIN, 1.0
         settings[ALPHA] = check_number(self, "alpha", self.alpha, low=0, high=1)
         settings[STATISTICS_SHARE] = check_number(self, "min_share", self.min_share, low=0, high=1)
         settings[WEIGH_BY_SHARE] = check_flag(self, "weigh_by_share", self.weigh_by_share)
         settings[HAS_BIAS] = check_flag(self, "bias", self.bias)
-        settings[GATE_START] = check_number(self, "gate_init", self.gate_init, low=0)
-        if settings[GATE_START] > 0 and not self.bias:
+        settings[GATE_INIT] = check_number(self, "gate_init", self.gate_init, low=0)
+        if settings[GATE_INIT] > 0 and not self.bias:
             raise ValueError(
                 f"The 'gate_init' parameter of {type(self).__name__} must be 0 if bias=False: a gate without a bias "
                 f"cannot agree with a test. Got {self.gate_init!r} instead."
             )
-        settings[VALUE_START] = check_number(self, "leaf_init", self.leaf_init, low=0)
+        settings[LEAF_INIT] = check_number(self, "leaf_init", self.leaf_init, low=0)
         settings[ALPHA_RATE] = check_number(self, "alpha_learning_rate", self.alpha_learning_rate, low=0)
         settings[PULL] = check_number(self, "alpha_pull", self.alpha_pull, low=0)
         recheck = self.recheck_period

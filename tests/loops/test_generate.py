@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from softwood.loops.generate import (
     bounced,
+    draw_application,
     fill_applications,
     loan_class,
+    perturb_application,
     scatter_around_centroids,
     turn_hyperplane,
 )
@@ -112,3 +114,16 @@ def test_loans_at_the_edges_of_the_rules(function):
     X[:, 8] = rng.choice([0, 75_000, 100_000, 300_000, 300_001, 499_999], 80)
     expected = [slow.loan_class(function, *X[i, :4], *X[i, 6:]) for i in range(80)]
     assert [loan_class(function, X, i) for i in range(80)] == expected
+
+
+@pytest.mark.tiny
+@given(st.integers(0, 2**64 - 1), st.sampled_from([0.0, 0.1, 1.0]))
+def test_applications_are_drawn_and_moved_as_by_the_twin(seed, perturbation):
+    X = np.full((2, 9), np.nan)
+    draw_application(X, 1, np.uint64(seed))
+    u = slow.draws(seed)
+    assert X[1] == pytest.approx(slow.drawn(u), rel=1e-14)
+    expected = slow.moved(slow.drawn(u), u, perturbation)
+    perturb_application(X, 1, perturbation, np.uint64(seed))
+    assert X[1] == pytest.approx(expected, rel=1e-14)
+    assert np.isnan(X[0]).all()

@@ -13,6 +13,7 @@ from softwood.loops.stream_layout import (
     CRITERION,
     DELTA,
     DEPTH,
+    EVENT,
     FADING,
     FEATURE,
     GINI,
@@ -20,12 +21,21 @@ from softwood.loops.stream_layout import (
     LEAF_PREDICTION,
     LEFT,
     MAX_DEPTH,
+    MAX_INNER,
     MAX_SHARE,
     MEAN,
     MIN_FRACTION,
     MODEL,
+    MODEL_SCORE,
+    N_EVENTS,
+    N_INNER,
+    N_KEYS,
+    N_NODES,
+    N_ROWS,
     OWNER,
+    PARENT,
     PLAIN,
+    PLAIN_SCORE,
     RATE,
     RIGHT,
     SLOT,
@@ -34,8 +44,12 @@ from softwood.loops.stream_layout import (
     TAU,
     THRESHOLD,
     WEIGHT,
+    ClassNodes,
+    FoundTest,
+    RealNodes,
+    Statistics,
 )
-from softwood.stream.growth import Limits, new_settings
+from softwood.stream.growth import Limits, SplitEvent, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from tests.reference import hoeffding as slow
 
@@ -58,7 +72,7 @@ def stream(seed, n=240, missing=0.05):
     X[rng.random(n) < missing, 2:] = np.nan
     # No two sums of weights are equal: rounding decides nothing.
     weights = np.where(rng.random(n) < 0.05, 0.0, rng.uniform(0.5, 2.0, size=n))
-    return X, labels.astype(float), 3.0 * score, weights
+    return X, labels.astype(np.int64), 3.0 * score, weights
 
 
 def settings_of(twin):
@@ -180,8 +194,8 @@ def test_limits_of_class_trees(limits):
 @pytest.mark.tiny
 def test_leaves_of_nearly_one_class_do_not_split_and_collect_anew():
     X, labels, _, _ = stream(0, n=60, missing=0.0)
-    labels[:] = 0.0
-    labels[0] = 1.0
+    labels[:] = 0
+    labels[0] = 1
     twin = slow.ClassTree(N_CLASSES, IS_CATEGORY, delta=0.9, max_share=0.9, tau=1.0)
     tree = class_tree(twin)
     learn_both(tree, twin, X, labels, np.ones(60))
@@ -194,7 +208,7 @@ def test_leaves_of_nearly_one_class_do_not_split_and_collect_anew():
 def test_predictions_of_leaves_by_kind():
     """Two classes at 0 and 4: naive Bayes tells them apart where the majority does not."""
     rng = np.random.default_rng(0)
-    labels = (rng.random(60) < 0.3).astype(float)
+    labels = (rng.random(60) < 0.3).astype(np.int64)
     X = (4.0 * labels + rng.normal(size=60))[:, None]
     out = {}
     for how in HOW:
@@ -215,7 +229,7 @@ def test_predictions_of_leaves_by_kind():
 def test_a_row_without_the_value_goes_to_the_heavier_side():
     tree = class_tree(slow.ClassTree(2, [False]))
     a = tree.arrays
-    loop.put_test(a["nodes"], a["numbers"], a["counters"], 0, 0, 1.5)
+    loop.put_test(0, FoundTest(0, 1.5, 0.4, 0.3), 0.1, 9.0, a["nodes"], a["numbers"], a["counters"], a["events"])
     rows = [np.array([v]) for v in (1.5, np.nextafter(1.5, 2.0), np.nan)]
     for weights, heavier in [((2.0, 1.0), 1), ((1.0, 2.0), 2), ((1.0, 1.0), 1)]:
         a["numbers"][1:3, WEIGHT] = weights
@@ -321,3 +335,183 @@ def test_scaler_forgets_what_is_beyond_its_memory():
     mean = np.average(x, weights=weights)
     variance = np.average((x - mean) ** 2, weights=weights)
     assert scaler[[0, 1, 3], 0] == pytest.approx([10.0, mean, variance])
+
+
+# ------------------------------------------------------------------ the single loops
+
+
+def loops_of(tree):
+    """The tuples of arrays that loops take."""
+    own, statistics = tree._arguments
+    return (ClassNodes if isinstance(tree, HoeffdingClassTree) else RealNodes)(*own), Statistics(*statistics)
+
+
+def grown(seed, kind=slow.ClassTree, n=240, **settings):
+    """A tree and its twin after the same rows, and these rows."""
+    X, labels, reals, weights = stream(seed, n=n)
+    is_class = kind is slow.ClassTree
+    twin = kind(N_CLASSES if is_class else 1, IS_CATEGORY, **{"delta": 0.5, "how": "adaptive", **settings})
+    tree, targets = (class_tree if is_class else real_tree)(twin), labels if is_class else reals
+    learn_both(tree, twin, X, targets, weights)
+    return tree, twin, X, targets
+
+
+@pytest.mark.tiny
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9), st.integers(0, 3), st.booleans(), st.integers(0, 4))
+def test_there_is_room_for_one_split_or_none_will_be_made(n_inner, n_nodes, n_slots, n_events, is_all, max_inner):
+    counters, settings = np.zeros(8, dtype=np.int64), new_settings()
+    counters[[N_INNER, N_NODES, N_EVENTS, SLOTS_ARE_ALL]] = n_inner, 2 * n_inner + 1, n_events, is_all
+    settings[MAX_INNER] = max_inner
+    nodes, slots, events = np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_slots, 5)), np.empty(3, dtype=EVENT)
+    fits = 2 * n_inner + 3 <= n_nodes and (is_all or n_inner + 2 <= n_slots)
+    expected = n_events < 3 and (n_inner >= max_inner or fits)
+    assert loop.has_room(nodes, slots, counters, settings, events) == expected
+
+
+@pytest.mark.tiny
+def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
+    tree = class_tree(slow.ClassTree(2, [False]))
+    a = tree.arrays
+    a["nodes"][1:], a["numbers"][1:], a["counters"][N_ROWS] = 77, 77.0, 6
+    arrays = a["nodes"], a["numbers"], a["counters"], a["events"]
+    loop.put_test(0, FoundTest(0, 1.5, 0.4, 0.3), 0.1, 9.0, *arrays)
+    assert (tree.n_nodes, tree.n_inner) == (3, 1)
+    assert a["nodes"][0, [LEFT, RIGHT, FEATURE]].tolist() == [1, 2, 0]
+    for child in (1, 2):
+        expected = np.full(8, -1)
+        expected[[PARENT, DEPTH, N_KEYS]] = 0, 1, 0
+        assert a["nodes"][child].tolist() == expected.tolist()
+        assert np.isnan(a["numbers"][child, THRESHOLD])
+        assert not np.delete(a["numbers"][child], THRESHOLD).any()
+    loop.put_test(0, FoundTest(0, 2.5, 0.6, 0.2), 0.2, 11.0, *arrays)
+    assert (tree.n_nodes, a["numbers"][0, THRESHOLD]) == (3, 2.5)
+    tree._read_events()
+    splits = [("split", 6, 0, 0, 1.5, 0.4, 0.3, 0.1, 9.0), ("replace", 6, 0, 0, 2.5, 0.6, 0.2, 0.2, 11.0)]
+    assert tree.log == [SplitEvent(*split) for split in splits]
+
+
+@pytest.mark.tiny
+@given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12))
+def test_weights_of_classes_are_those_of_a_dict(rows):
+    nodes, counts, keys = np.zeros((2, 8), dtype=np.int64), np.zeros((2, 5)), np.zeros((2, 5), dtype=np.int64)
+    expected = {}
+    for label, weight in rows:
+        loop.add_class(1, label, weight, nodes, counts, keys)
+        expected[label] = expected.get(label, 0.0) + weight
+    assert keys[1, : nodes[1, N_KEYS]].tolist() == list(expected)
+    assert counts[1].tolist() == [expected.get(k, 0.0) for k in range(5)]
+    total, largest, majority = loop.weigh_classes(1, nodes, counts, keys)
+    assert (total, largest) == (sum(expected.values()), max(expected.values(), default=0.0))
+    assert majority == max(expected, key=expected.get, default=-1)
+    assert not counts[0].any()
+
+
+@pytest.mark.tiny
+@leaf_kinds
+def test_probabilities_of_leaves_are_those_of_the_twin(how):
+    tree, twin, X, _ = grown(0, how=how)
+    own, statistics = loops_of(tree)
+    out, votes, all_rows = np.empty(N_CLASSES), np.empty(N_CLASSES), np.empty((30, N_CLASSES))
+    loop.predict_classes(X[:30], *tree._arguments, all_rows)
+    for i, x in enumerate(X[:30]):
+        number, leaf = loop.find_leaf(x, own.nodes, own.numbers), twin.path(x)[-1]
+        guess = loop.leaf_probabilities(x, number, own, statistics, votes, out)
+        assert out == pytest.approx(twin.predict(x), abs=1e-9)
+        assert np.array_equal(all_rows[i], out)
+        if how == "plain":
+            assert guess == -1
+        else:
+            bayes = twin.bayes(leaf, x)
+            assert guess == max(bayes, key=bayes.get)
+            assert votes == pytest.approx([bayes.get(k, 0.0) for k in range(N_CLASSES)], abs=1e-9)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("kind", [slow.ClassTree, slow.RealTree])
+def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
+    tree, twin, X, targets = grown(1, kind, n=30, grace=1e9)
+    learn = loop.learn_classes if kind is slow.ClassTree else loop.learn_targets
+    twin.grace = tree.settings[GRACE] = 1.0
+    tree.settings[MAX_INNER], weights, start = np.inf, np.ones(30), 20
+    expected, out = [], np.full((30, twin.n_outputs), np.nan)
+    while start < 30:
+        start = learn(X, targets, weights, start, *tree._arguments, out)
+        tree._make_room()
+    for x, y in zip(X[20:], targets[20:], strict=True):
+        expected.append(np.atleast_1d(twin.predict(x)))
+        twin.learn(x, y, 1.0)
+    assert_same_tree(tree, twin)
+    assert np.isnan(out[:20]).all()
+    assert out[20:] == pytest.approx(np.array(expected), abs=1e-9)
+    assert learn(X, targets, weights, 30, *tree._arguments, out) == 30
+    tree.arrays["counters"][N_EVENTS] = len(tree.arrays["events"])
+    assert learn(X, targets, weights, 7, *tree._arguments, out) == 7
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("delta", [1e-300, 0.9])
+@pytest.mark.parametrize("kind", [slow.ClassTree, slow.RealTree])
+def test_a_leaf_is_split_as_by_the_twin(kind, delta):
+    tree, twin, _, _ = grown(2, kind, n=150, grace=1e9, delta=delta)
+    own, statistics = loops_of(tree)
+    if kind is slow.ClassTree:
+        loop.try_class_split(0, own, statistics)
+        twin.try_split(twin.root, sum(twin.root.counts.values()))
+    else:
+        loop.try_target_split(0, own, statistics, np.empty((2, 3)))
+        twin.try_split(twin.root)
+    tree._read_events()
+    assert tree.n_inner == (delta > 0.5)
+    assert_same_tree(tree, twin)
+
+
+@pytest.mark.tiny
+@given(st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, 5.0]), min_size=2, max_size=2), min_size=3, max_size=3))
+def test_a_new_leaf_gets_the_slot_of_the_leaf_that_promises_least(weights):
+    tree = class_tree(slow.ClassTree(2, [False]))
+    tree._resize(slots=2)
+    own, statistics = loops_of(tree)
+    for leaf, (a, b) in enumerate(weights):
+        loop.add_class(leaf, 0, a, own.nodes, own.counts, own.keys)
+        loop.add_class(leaf, 1, b, own.nodes, own.counts, own.keys)
+    own.nodes[:, SLOT] = [0, 1, *[-1] * (len(own.nodes) - 2)]
+    statistics.slots[:, OWNER], statistics.stats[:] = [0, 1], 1.0
+    promises = [min(pair) for pair in weights]
+    least = min((0, 1), key=promises.__getitem__)
+    slot = loop.slot_for(2, own, statistics)
+    if promises[least] >= promises[2]:
+        assert slot == -1
+        assert statistics.slots[:, OWNER].tolist() == [0, 1]
+        return
+    assert slot == least
+    assert statistics.slots[:, OWNER].tolist() == ([2, 1] if slot == 0 else [0, 2])
+    assert own.nodes[least, SLOT] == -1
+    assert not statistics.stats[slot].any()
+    assert statistics.stats[1 - slot].all()
+
+
+@pytest.mark.tiny
+@leaf_kinds
+def test_targets_of_leaves_and_their_linear_models_are_those_of_the_twin(how):
+    tree, twin, X, targets = grown(0, slow.RealTree, how=how)
+    own, _ = loops_of(tree)
+    out = np.empty((30, 1))
+    loop.predict_targets(X[:30], own, out)
+    for i, (x, y) in enumerate(zip(X[:30], targets[:30], strict=True)):
+        number, leaf = loop.find_leaf(x, own.nodes, own.numbers), twin.path(x)[-1]
+        prediction, linear = loop.leaf_target(x, number, own)
+        assert prediction == out[i, 0] == pytest.approx(twin.predict(x))
+        if how == "plain":
+            assert linear == prediction
+            continue
+        z = twin.standardised(x)
+        error = y - leaf.model @ z
+        assert linear == pytest.approx(leaf.model @ z)
+        model, scores = own.models[number].copy(), own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]]
+        loop.learn_linear(x, y, 2.0, number, linear, own)
+        moved = own.models[number] - model
+        assert moved == pytest.approx((1.0 - (1.0 - twin.rate) ** 2) * error * z / (z @ z), abs=1e-9)
+        assert own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] == pytest.approx(
+            twin.fading**2 * scores + np.array([error, y - leaf.mean]) ** 2
+        )
+        own.models[number], own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] = model, scores

@@ -34,8 +34,7 @@ def class_slot(X, labels, weights, n_classes=3, n_slots=3, slot=1):
     slots[slot, OWNER] = 5
     loop.clear_slot(slots, slot, stats)
     for x, label, w in zip(X, labels, weights, strict=True):
-        loop.see_class(slots, slot, label)
-        loop.observe_class(stats, slot, x, label, w, True)
+        loop.observe_class(stats, slots, slot, x, label, w, True)
     return slots, stats, slot
 
 
@@ -61,11 +60,9 @@ def test_slots_are_given_emptied_until_there_is_none():
 
 @pytest.mark.tiny
 def test_classes_are_noted_in_the_order_in_which_they_came():
-    slots = np.zeros((1, 5), dtype=np.int64)
-    for label in [2, 0, 2, 1, 0]:
-        loop.see_class(slots, 0, label)
-    assert slots[0, N_SLOT_KEYS] == 3
-    assert slots[0, FIRST_KEY:].tolist() == [2, 0, 1]
+    slots, _, slot = class_slot(np.zeros((5, 1)), [2, 0, 2, 1, 0], np.ones(5))
+    assert slots[slot, N_SLOT_KEYS] == 3
+    assert slots[slot, FIRST_KEY:].tolist() == [2, 0, 1]
 
 
 # ------------------------------------------------------------------ normal distributions
@@ -367,3 +364,28 @@ def test_there_is_no_test_where_nothing_is_explained():
 @pytest.mark.tiny
 def test_hoeffding_bound():
     assert loop.hoeffding_bound(2.0, 0.05, 50) == pytest.approx(math.sqrt(4 * math.log(20) / 100))
+
+
+@pytest.mark.tiny
+@criteria
+@given(weights=st.lists(st.floats(0, 1e4), min_size=1, max_size=6))
+def test_impurity_times_weight_is_a_sum_of_terms(criterion, weights):
+    total, terms = sum(weights), sum(loop.impurity_term(w, criterion) for w in weights)
+    assume(total > 1e-6)
+    expected = total * slow.impurity(weights, criterion == GINI)
+    assert loop.impurity_sum(total, terms, criterion) == pytest.approx(expected, abs=1e-9 * max(1.0, total**2))
+    assert loop.impurity_sum(0.0, 0.0, criterion) == loop.impurity_term(0.0, criterion) == 0.0
+
+
+@pytest.mark.tiny
+@given(st.lists(st.integers(-300, 300), min_size=1, max_size=12), st.integers(-5000, 5000), st.sampled_from([2, 4, 64]))
+def test_the_range_is_that_of_the_grid_and_holds_the_value(values, value, n_bins):
+    x, y = np.array(values, dtype=float), np.arange(len(values)) ** 2.0
+    stats = real_slot(x[:, None], y, np.ones(len(x)), n_bins)
+    loop.fit_range(stats, 0, 0, float(value))
+    lower, width = slow.grid([*x, float(value)], n_bins)
+    assert stats[0, 0, n_bins, [loop.LOWER, loop.BIN_WIDTH]].tolist() == [lower, width]
+    bins = np.clip(np.ceil((x - lower) / width) - 1, 0, n_bins - 1) if width > 0.0 else np.zeros(len(x))
+    expected = [slow.mean_and_squares(y[bins == b], np.ones(len(x))[bins == b]) for b in range(n_bins)]
+    assert stats[0, 0, :n_bins] == pytest.approx(np.array(expected), abs=1e-7)
+    assert width == 0.0 or lower <= value <= lower + n_bins * width

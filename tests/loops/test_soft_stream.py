@@ -12,22 +12,23 @@ from softwood.loops import soft_stream as loop
 from softwood.loops import stream_layout as layout
 from softwood.loops.hoeffding import find_leaf
 from softwood.loops.stream_layout import (
-    DEPTH,
     FADE_1,
     FADE_2,
     FEATURE,
     LEFT,
     LEFT_WEIGHT,
     RIGHT,
-    SLOT,
     THRESHOLD,
     WEIGHT,
+    Path,
+    SoftNodes,
 )
 from softwood.stream import SmoothStepTreeClassifier
 from tests.reference.soft_stream import (
     GAMMA_WIDE,
     SoftStream,
     assert_same_arrays,
+    assert_same_tree,
     growing,
     random_tree,
     stream,
@@ -35,6 +36,11 @@ from tests.reference.soft_stream import (
 )
 
 seeds = pytest.mark.parametrize("seed", range(3))
+kinds = pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+
+
+def soft_nodes(tree):
+    return SoftNodes(*tree._arguments[0])
 
 
 def raw_row(tree, x):
@@ -45,7 +51,7 @@ def raw_row(tree, x):
 def output(tree, row, x):
     n, places, shares = visited(tree, row, x)
     out = np.full(tree.n_outputs, np.nan)
-    loop.add_outputs(tree.arrays["nodes"], tree.arrays["values"], places, shares, n, out)
+    loop.add_outputs(n, tree.arrays["nodes"], tree.arrays["values"], Path(places, shares), out)
     return out
 
 
@@ -59,14 +65,14 @@ def squared(out):
 
 
 def gradients(tree, row, x, slope, pull=0.0, learns_alpha=True):
-    """Of gates, values and input, by the loop."""
-    a = tree.arrays
-    n, places, shares = visited(tree, row, x)
-    gates, values, inputs = np.zeros_like(a["gate_slopes"]), np.zeros_like(a["value_slopes"]), np.full(len(x), np.nan)
-    loop.add_gradients(
-        x, slope, pull, learns_alpha, a["nodes"], a["gates"], a["values"], gates, values, places, shares, n, inputs
-    )  # fmt: skip
-    return gates, values, inputs
+    """Of gates and values, by the loop."""
+    n, *path = visited(tree, row, x)
+    gates, values = np.zeros_like(tree.arrays["gate_slopes"]), np.zeros_like(tree.arrays["value_slopes"])
+    settings = tree.settings.copy()
+    settings[[layout.PULL, layout.ALPHA_RATE]] = pull, learns_alpha
+    own = soft_nodes(tree)._replace(gate_slopes=gates, value_slopes=values, settings=settings)
+    loop.add_gradients(x, slope, 1.0, n, own, Path(*path))
+    return gates, values
 
 
 def small_steps(tree, row, x, loss, array):
@@ -100,7 +106,7 @@ def test_gradients_against_small_steps(seed, loss, alpha):
     row, x = point(tree, seed)
     found = gradients(tree, row, x, loss(output(tree, row, x))[1])
     a = tree.arrays
-    expected = [small_steps(tree, row, x, loss, array) for array in (a["gates"][0], a["values"][0], x)]
+    expected = [small_steps(tree, row, x, loss, array) for array in (a["gates"][0], a["values"][0])]
     inner = tree.structure()[2]
     # All gates are undecided, all leaves reached.
     assert np.count_nonzero(found[0][inner]) == 9 * (2 + 3)
@@ -120,7 +126,7 @@ def test_sure_gates_have_no_gradient_and_the_others_the_right_one(seed):
     slope = cross_entropy(output(tree, row, x))[1]
     found = gradients(tree, row, x, slope)
     assert not found[0][sure, layout.BIAS_AT :].any()
-    for ours, array in zip(found, (a["gates"][0], a["values"][0], x), strict=True):
+    for ours, array in zip(found, (a["gates"][0], a["values"][0]), strict=True):
         assert ours == pytest.approx(small_steps(tree, row, x, cross_entropy, array), abs=1e-8)
 
 
@@ -130,9 +136,8 @@ def test_with_alpha_0_only_the_leaf_of_the_row_has_a_gradient(seed):
     tree = random_tree(seed, alpha=0.0)
     row, x = point(tree, seed)
     slope = cross_entropy(output(tree, row, x))[1]
-    gates, values, inputs = gradients(tree, row, x, slope)
+    gates, values = gradients(tree, row, x, slope)
     assert not gates.any()
-    assert not inputs.any()
     leaf = find_leaf(row, tree.arrays["nodes"], tree.arrays["numbers"])
     expected = np.zeros_like(values)
     expected[leaf] = slope
@@ -162,7 +167,7 @@ def test_outliers_count_as_the_largest_input_in_a_gradient():
     tree = random_tree(0, alpha=1.0, size=0.0)
     row, x = point(tree, 0)
     x[2] = 1000.0
-    gates, _, _ = gradients(tree, row, x, np.array([0.5, -0.2, 0.1]))
+    gates, _ = gradients(tree, row, x, np.array([0.5, -0.2, 0.1]))
     assert gates[0, layout.BIAS_AT + 2] == pytest.approx(loop.LARGEST_INPUT * gates[0, layout.BIAS_AT])
 
 
@@ -280,29 +285,6 @@ def learn_both(twin, X, targets, weights):
     return tree
 
 
-def assert_same_tree(tree, twin):
-    nodes, numbers, inner = tree.structure()
-    a = tree.arrays
-    assert len(nodes) == len(twin.nodes)
-    for k, node in enumerate(twin.nodes):
-        assert inner[k] == bool(node.children)
-        assert [nodes[k, DEPTH], nodes[k, FEATURE]] == [node.depth, node.feature]
-        assert numbers[k, THRESHOLD] == pytest.approx(node.threshold, nan_ok=True)
-        assert numbers[k, WEIGHT] == pytest.approx(node.weight)
-        assert (nodes[k, SLOT] >= 0) == (node.seen is not None)
-        lines, slopes = (a["gates"], a["gate_slopes"]) if node.children else (a["values"], a["value_slopes"])
-        expected = np.array([node.line, node.first, node.second])
-        assert lines[:, k] == pytest.approx(expected, abs=1e-7)
-        assert slopes[k] == pytest.approx(node.slope, abs=1e-9)
-        assert numbers[k, [FADE_1, FADE_2]] == pytest.approx([0.9**node.n_steps, 0.999**node.n_steps])
-        if node.children:
-            assert numbers[k, LEFT_WEIGHT] == pytest.approx(node.passed)
-            assert nodes[k, [LEFT, RIGHT]].tolist() == [twin.nodes.index(child) for child in node.children]
-    found = [(e.kind, e.n_samples, e.node, e.feature, e.threshold) for e in tree.log]
-    assert [event[:4] for event in found] == [event[:4] for event in twin.log]
-    assert [event[4] for event in found] == pytest.approx([event[4] for event in twin.log])
-
-
 PAPER = {"has_bias": False, "gate_init": 0.0, "weigh_by_share": False, "leaf_init": 0.1, "min_share": 0.25}
 WAYS = {
     "own": {},
@@ -319,7 +301,7 @@ WAYS = {
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@kinds
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stream_is_learned_as_by_the_twin(way, is_class):
     X, labels, targets, weights = stream(2, n=150, missing=0.05)
@@ -333,7 +315,7 @@ def test_a_stream_is_learned_as_by_the_twin(way, is_class):
 
 @pytest.mark.tiny
 @seeds
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@kinds
 def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
     """From the tree of the twin after some rows, on a copy of it: a row more, by hand."""
     X, labels, targets, _ = stream(seed, n=121)
@@ -388,7 +370,8 @@ def test_with_alpha_0_rows_are_routed_as_in_a_hoeffding_tree():
 @pytest.mark.tiny
 def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests():
     X, labels, _, _ = stream(1, n=100)
-    model = SmoothStepTreeClassifier(depth=3, random_state=0, bias=True).partial_fit(X[:1], labels[:1], classes=[0, 1])
+    model = SmoothStepTreeClassifier(max_depth=3, random_state=0, bias=True)
+    model.partial_fit(X[:1], labels[:1], classes=[0, 1])
     tree = growing(SoftStream(3, 2, alpha=1.0, rate=0.01, grace=np.inf, max_depth=3))
     tree._resize(nodes=15)
     for name in ("nodes", "gates", "values", "scaler", "numbers", "value_slopes", "gate_slopes", "counters"):
@@ -407,7 +390,7 @@ def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@kinds
 @pytest.mark.parametrize("batch", [1, 7])
 def test_any_division_into_calls_gives_the_same_state(batch, is_class):
     X, labels, targets, weights = stream(4, n=160, missing=0.05)
@@ -426,16 +409,16 @@ def test_any_division_into_calls_gives_the_same_state(batch, is_class):
 @pytest.mark.tiny
 def test_a_batch_makes_one_step_by_its_mean_gradient():
     tree = growing(SoftStream(1, 2, batch=4, max_inner=0, rate=0.1))
-    tree.learn(np.zeros((3, 1)), np.array([0.0, 0.0, 1.0]), np.ones(3), None)
+    tree.learn(np.zeros((3, 1)), np.array([0, 0, 1]), np.ones(3), None)
     assert not tree.arrays["values"].any()
-    tree.learn(np.zeros((1, 1)), np.array([0.0]), np.ones(1), None)
+    tree.learn(np.zeros((1, 1)), np.array([0]), np.ones(1), None)
     # Probabilities were a half each; three of four rows are of class 0.
     assert tree.arrays["values"][1, 0] == pytest.approx([0.1 * -0.25, 0.1 * 0.25])
     assert tree.arrays["values"][0, 0] == pytest.approx([0.1, -0.1])
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@kinds
 def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
     X, labels, targets, _ = stream(5, n=120)
     y = labels if is_class else targets
@@ -471,13 +454,13 @@ def test_weight_one_half_halves_the_gradient():
     moments = []
     for weight in (1.0, 0.5):
         tree = growing(SoftStream(1, 2, max_inner=0))
-        tree.learn(np.zeros((1, 1)), np.zeros(1), np.array([weight]), None)
+        tree.learn(np.zeros((1, 1)), np.zeros(1, dtype=np.int64), np.array([weight]), None)
         moments.append(tree.arrays["values"][1, 0])
     assert moments[1] == pytest.approx(0.5 * moments[0])
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@kinds
 def test_predicting_and_rows_of_weight_0_change_nothing(is_class):
     X, labels, targets, weights = stream(6, n=150, missing=0.05)
     y = labels if is_class else targets
@@ -492,3 +475,109 @@ def test_predicting_and_rows_of_weight_0_change_nothing(is_class):
     tree.learn(X, y, np.zeros(len(X)), out)
     assert np.array_equal(out, predictions)
     assert_same_arrays(before, tree)
+
+
+# ------------------------------------------------------------------ the single loops
+
+
+def learned(is_class, n=150, seed=2, **settings):
+    """A tree and its twin after the same rows, and these rows."""
+    X, labels, targets, weights = stream(seed, n=n, missing=0.05)
+    twin = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **settings)
+    y = labels if is_class else targets
+    return learn_both(twin, X, y, weights), twin, X, y
+
+
+@pytest.mark.tiny
+@kinds
+def test_shares_are_those_of_the_twin(is_class):
+    tree, twin, X, _ = learned(is_class)
+    for row in X[:30]:
+        x = twin.inputs(row)
+        n, places, shares = visited(tree, row, x)
+        expected = [(twin.nodes.index(node), share) for node, share in twin.reached(row, x)]
+        assert places[:n, 0].tolist() == [number for number, _ in expected]
+        assert shares[:n, layout.SHARE] == pytest.approx([share for _, share in expected])
+        for i, (number, _) in enumerate(expected):
+            if twin.nodes[number].children:
+                part, slope, less_test = twin.gate(twin.nodes[number], row, x)
+                assert shares[i, [layout.PART, layout.SLOPE, layout.LESS_TEST]] == pytest.approx(
+                    [part, slope, less_test]
+                )
+                assert loop.along(tree.arrays["gates"], number, x) == pytest.approx(twin.nodes[number].line[1:] @ x)
+
+
+@pytest.mark.tiny
+@kinds
+def test_predictions_are_those_of_the_twin(is_class):
+    tree, twin, X, _ = learned(is_class)
+    own, path, _ = tree._arguments
+    out = np.empty((30, twin.n_outputs))
+    loop.predict_soft(X[:30], own, path, True if is_class else None, out)
+    expected = [twin.predict(row) if is_class else twin.raw(row) for row in X[:30]]
+    assert out == pytest.approx(np.array(expected), abs=1e-7)
+
+
+@pytest.mark.tiny
+def test_a_part_of_a_line_takes_a_step_of_adam():
+    rng = np.random.default_rng(0)
+    lines, slopes, numbers = rng.random((3, 2, 5)), rng.random((2, 5)), np.zeros((2, layout.N_NODE_NUMBERS))
+    numbers[1, [FADE_1, FADE_2]] = 0.9**4, 0.999**4
+    before, g = lines.copy(), 0.5 * slopes[1, 1:4]
+    loop.adam_part(lines, slopes, 1, 1, 4, 0.5, 0.03, numbers)
+    first = 0.9 * before[1, 1, 1:4] + 0.1 * g
+    second = 0.999 * before[2, 1, 1:4] + 0.001 * g**2
+    step = 0.03 * first / (1 - 0.9**4) / (np.sqrt(second / (1 - 0.999**4)) + 1e-8)
+    assert lines[:, 1, 1:4] == pytest.approx(np.array([before[0, 1, 1:4] - step, first, second]))
+    assert not slopes[1, 1:4].any()
+    assert slopes[1, [0, 4]].all()
+    lines[:, 1, 1:4] = before[:, 1, 1:4]
+    assert np.array_equal(lines, before)
+
+
+@pytest.mark.tiny
+@kinds
+@pytest.mark.parametrize("batch", [1, 4])
+def test_steps_are_taken_at_the_end_of_a_batch_where_a_gradient_waits(batch, is_class):
+    tree, twin, _, _ = learned(is_class, batch=batch, alpha_rate=0.02)
+    a, rng = tree.arrays, np.random.default_rng(0)
+    for k, node in enumerate(twin.nodes):
+        node.is_touched = k % 2 == 0
+        a["nodes"][k, layout.TOUCHED] = 1 if k % 2 == 0 else -1
+        node.slope = rng.normal(size=len(node.slope))
+        (a["gate_slopes"] if node.children else a["value_slopes"])[k] = node.slope
+    path = Path(a["places"], a["shares"])
+    path.places[: len(twin.nodes), 0] = np.arange(len(twin.nodes))
+    if batch > 1:
+        a["counters"][layout.N_IN_BATCH] = batch - 2
+        before = copy.deepcopy(a)
+        loop.take_steps(len(twin.nodes), soft_nodes(tree), path)
+        assert a["counters"][layout.N_IN_BATCH] == batch - 1
+        assert np.array_equal(a["values"], before["values"])
+    loop.take_steps(len(twin.nodes), soft_nodes(tree), path)
+    for node in twin.nodes:
+        twin.step(node)
+    assert a["counters"][layout.N_IN_BATCH] == 0
+    assert_same_tree(tree, twin)
+
+
+@pytest.mark.tiny
+@kinds
+def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class):
+    tree, twin, X, y = learned(is_class, n=60, grace=1e9)
+    twin.grace = tree.settings[layout.GRACE] = 5.0
+    weights, start, expected = np.full(60, 2.0), 40, []
+    out = np.full((60, twin.n_outputs), np.nan)
+    labels, targets = (y, None) if is_class else (None, y)
+    while start < 60:
+        start = loop.learn_soft(X, labels, targets, weights, start, *tree._arguments, out)
+        tree._make_room()
+    for row, target in zip(X[40:], y[40:], strict=True):
+        expected.append(twin.predict(row))
+        twin.learn(row, target, 2.0)
+    assert_same_tree(tree, twin)
+    assert tree.n_inner >= 2
+    assert np.isnan(out[:40]).all()
+    assert out[40:] == pytest.approx(np.array(expected), abs=1e-7)
+    tree.arrays["counters"][layout.N_EVENTS] = len(tree.arrays["events"])
+    assert loop.learn_soft(X, labels, targets, weights, 7, *tree._arguments, out) == 7

@@ -1,22 +1,24 @@
 """Growth of soft trees on streams: what a split leaves behind, tests that became bad, learned alpha."""
 
+import copy
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import soft_stream as loop
+from softwood.loops import observers as observers_loop
+from softwood.loops import soft_stream
+from softwood.loops import soft_stream_growth as loop
 from softwood.loops import stream_layout as layout
-from softwood.loops.soft_stream_growth import FIRST_WEIGHTS
-from softwood.loops.stream_layout import (
-    ALPHA,
-    FADE_1,
-    FADE_2,
-    FEATURE,
-)
+from softwood.loops.hoeffding import put_test
+from softwood.loops.stream_layout import ALPHA, FADE_1, FADE_2, FEATURE, Path, SoftNodes, SoftStatistics
+from softwood.stream.growth import new_settings
 from softwood.stream.soft_growth import SoftRealTree
 from tests.reference import observers
-from tests.reference.soft_stream import SoftStream, growing, stream, visited
+from tests.reference.soft_stream import SoftStream, assert_same_tree, growing, stream, visited
+
+kinds = pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
 
 # ------------------------------------------------------------------ after a split
 
@@ -25,7 +27,7 @@ def split_once(**settings):
     """A tree of one feature right after its first split, and the rows that it has learned."""
     rng = np.random.default_rng(0)
     X = rng.normal(3.0, 2.0, size=(200, 1))
-    labels = (X[:, 0] + rng.normal(size=200) > 3.5).astype(float)
+    labels = (X[:, 0] + rng.normal(size=200) > 3.5).astype(np.int64)
     tree = growing(SoftStream(1, 2, max_depth=1, **settings))
     for i in range(200):
         tree.learn(X[i : i + 1], labels[i : i + 1], np.ones(1), None)
@@ -63,7 +65,7 @@ def test_a_new_gate_agrees_with_its_test():
     tree.arrays["scaler"][2], tree.arrays["scaler"][3] = 1 / deviation, deviation**2
     x = np.empty(2)
     for value in [*np.linspace(-5, 10, 50), threshold - 1e-6, threshold + 1e-6]:
-        loop.standardise(np.array([value]), tree.arrays["scaler"], True, x)
+        soft_stream.standardise(np.array([value]), tree.arrays["scaler"], True, x)
         part = visited(tree, np.array([value]), x)[2][0, layout.PART]
         assert (part > 0.5) == (value <= threshold)
 
@@ -74,19 +76,19 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
     gate = tree.arrays["gates"][0, 0]
     assert gate[layout.ALPHA_AT] == tree.settings[ALPHA]
     assert gate[layout.BIAS_AT] == 0.0
-    assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= FIRST_WEIGHTS
+    assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= loop.FIRST_WEIGHTS
 
 
 # ------------------------------------------------------------------ tests that became bad, learned alpha
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
+@kinds
 @pytest.mark.parametrize("recheck", [50.0, np.inf])
 def test_a_test_that_became_bad_is_replaced(recheck, is_class):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    labels = np.where(np.arange(600) < 200, X[:, 0] > 0, X[:, 1] > 0.5).astype(float)
+    labels = np.where(np.arange(600) < 200, X[:, 0] > 0, X[:, 1] > 0.5).astype(np.int64 if is_class else float)
     tree = growing(SoftStream(2, 2 if is_class else 1, is_class, recheck=recheck, max_depth=1))
     tree.learn(X[:200], labels[:200], np.ones(200), None)
     # The first test may be replaced by a better threshold.
@@ -136,3 +138,152 @@ def test_real_trees_of_constant_targets_stay_finite():
     assert isinstance(tree, SoftRealTree)
     tree.learn(np.random.default_rng(0).normal(size=(50, 2)), np.full(50, 7.0), np.ones(50), None)
     assert tree.predict(np.zeros((1, 2)))[0, 0] == pytest.approx(7.0)
+
+
+# ------------------------------------------------------------------ the single loops
+
+
+def unsplit(is_class, **settings):
+    """A tree and its twin that have learned rows and could be split, but not yet."""
+    X, labels, targets, weights = stream(2, n=150, missing=0.05)
+    y = labels if is_class else targets
+    n_outputs = 2 if is_class else 1
+    twin = SoftStream(3, n_outputs, is_class, is_category=[False, False, True], grace=1e9, delta=0.9, **settings)
+    tree = growing(twin)
+    tree.learn(X, y, weights, None)
+    for row, target, weight in zip(X, y, weights, strict=True):
+        twin.learn(row, target, weight)
+    return tree, twin, X, y
+
+
+def loops_of(tree):
+    """The tuples of arrays that loops take."""
+    own, path, statistics = tree._arguments
+    return SoftNodes(*own), Path(*path), SoftStatistics(*statistics)
+
+
+def flags(is_class, y):
+    return (y, None) if is_class else (None, y)
+
+
+@pytest.mark.tiny
+@given(
+    st.integers(0, 5), st.integers(0, 20), st.integers(0, 12), st.integers(0, 20), st.integers(0, 9), st.booleans(),
+    st.integers(0, 4), st.integers(0, 4),
+)  # fmt: skip
+def test_there_is_room_for_all_splits_of_a_row(n_inner, n_room, n_slots, n_log, n_events, is_all, n_taken, max_inner):
+    counters, settings, n_nodes = np.zeros(layout.N_COUNTERS, dtype=np.int64), new_settings(), 2 * n_inner + 1
+    counters[[layout.N_INNER, layout.N_NODES, layout.N_EVENTS]] = n_inner, n_nodes, n_events
+    counters[[layout.SLOTS_ARE_ALL, layout.N_TAKEN]] = is_all, n_taken
+    settings[layout.MAX_INNER] = max_inner
+    # Each node may enter the log; each leaf gets two children, which have slots before it gives up its own.
+    fits = n_nodes + 2 * (n_inner + 1) <= n_room and (is_all or n_taken + 2 * n_taken <= n_slots)
+    expected = n_events + n_nodes <= n_log and (n_inner >= max_inner or fits)
+    nodes, slots = np.empty((n_room, layout.N_NODE_INTS), dtype=np.int64), np.empty((n_slots, 4), dtype=np.int64)
+    assert loop.has_room_for_all(nodes, slots, counters, settings, np.empty(n_log, layout.EVENT)) == expected
+
+
+@pytest.mark.tiny
+def test_passing_a_test_is_a_part_where_the_value_is_missing():
+    nodes, numbers = np.zeros((1, layout.N_NODE_INTS), dtype=np.int64), np.zeros((1, layout.N_NODE_NUMBERS))
+    numbers[0, layout.THRESHOLD] = 1.5
+    rows = [np.array([v]) for v in (1.5, 1.6, np.nan)]
+    assert [loop.passes(row, 0, nodes, numbers) for row in rows] == [1.0, 0.0, 0.5]
+    numbers[0, [layout.WEIGHT, layout.LEFT_WEIGHT]] = 4.0, 1.0
+    assert [loop.passes(row, 0, nodes, numbers) for row in rows] == [1.0, 0.0, 0.25]
+    nodes[0, FEATURE] = -1
+    assert [loop.passes(row, 0, nodes, numbers) for row in rows] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.tiny
+@kinds
+@pytest.mark.parametrize("weigh_by_share", [True, False])
+def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
+    X, labels, targets, _ = stream(2, n=60, missing=0.05)
+    twin = SoftStream(3, 2 if is_class else 1, is_class, weigh_by_share=weigh_by_share, recheck=1e9, min_share=0.3)
+    tree = growing(twin)
+    y = labels if is_class else targets
+    tree.learn(X[:50], y[:50], np.ones(50), None)
+    for row, target in zip(X[:50], y[:50], strict=True):
+        twin.learn(row, target, 1.0)
+    own, path, statistics = loops_of(tree)
+    assert len(twin.nodes) >= 3
+    for row, target in zip(X[50:], y[50:], strict=True):
+        x = twin.inputs(row)
+        n = soft_stream.visit(row, x, own.nodes, own.numbers, own.gates, tree.settings[layout.GAMMA], path)
+        label, real = flags(is_class, target)
+        loop.observe(row, label, real, 1.5, n, own.nodes, own.numbers, own.settings, path, statistics)
+        twin.observe(twin.reached(row, x), row, target, 1.5)
+    for k, node in enumerate(twin.nodes):
+        assert own.numbers[k, layout.WEIGHT] == pytest.approx(node.weight)
+        assert own.numbers[k, layout.LEFT_WEIGHT] == pytest.approx(node.passed)
+        slot = own.nodes[k, layout.SLOT]
+        assert (slot >= 0) == (node.seen is not None)
+        if slot < 0:
+            continue
+        total = np.bincount(node.seen.targets, node.seen.weights, 2) if is_class else [sum(node.seen.weights)]
+        assert statistics.seen[slot] == pytest.approx(total)
+        for j in range(3):
+            known = node.seen.known(j)[1].sum()
+            stats = statistics.stats[slot, j]
+            assert (stats[:, observers_loop.N].sum() if is_class else stats[-1, 2]) == pytest.approx(known)
+
+
+@pytest.mark.tiny
+@kinds
+@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("recheck", [30.0, np.inf])
+def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_class):
+    tree, twin, X, y = unsplit(is_class, batch=batch, recheck=recheck)
+    own, path, statistics = loops_of(tree)
+    twin.grace = own.settings[layout.GRACE] = 20.0
+    path.places[0, 0] = 0
+    own.counters[layout.N_IN_BATCH] = twin.n_in_batch = 0
+    grow = (1, *flags(is_class, y), own, path, statistics, np.empty((2, 3)))
+    loop.grow(*grow)
+    twin.grow([twin.nodes[0]])
+    assert tree.n_inner == 1
+    if recheck < np.inf:
+        # Another test than the one that it got, and rows that show it.
+        for row, target in zip(X, y, strict=True):
+            label, real = flags(is_class, target)
+            loop.observe(row, label, real, 1.0, 1, own.nodes, own.numbers, own.settings, path, statistics)
+            twin.observe([(twin.nodes[0], path.shares[0, layout.SHARE])], row, target, 1.0)
+        own.nodes[0, FEATURE], own.numbers[0, layout.THRESHOLD] = 1, 20.0
+        twin.nodes[0].feature, twin.nodes[0].threshold = 1, 20.0
+        loop.grow(*grow)
+        twin.grow([twin.nodes[0]])
+        assert [event[0] for event in twin.log] == ["split", "replace"]
+    tree._read_events()
+    assert_same_tree(tree, twin)
+
+
+@pytest.mark.tiny
+@kinds
+@pytest.mark.parametrize("gate_init", [0.0, 0.5])
+@pytest.mark.parametrize("leaf_init", [0.0, 0.7])
+def test_a_divided_leaf_is_that_of_the_twin(leaf_init, gate_init, is_class):
+    tree, twin, _, y = unsplit(is_class, leaf_init=leaf_init, gate_init=gate_init, tau=1e9)
+    own, _, statistics = loops_of(tree)
+    total = sum(twin.nodes[0].seen.weights)
+    sides = np.empty((2, 3))
+    (feature, threshold, merit, second), found, bound, _ = twin.best_test(twin.nodes[0].seen, total)
+    test = layout.FoundTest(feature, threshold, merit, second)
+    put_test(0, test, bound, total, own.nodes, own.numbers, own.counters, statistics.events)
+    if is_class:
+        moves = np.empty((2, 3))
+        loop.class_moves(0, own.nodes, own.numbers, statistics, moves)
+        expected = twin.side_values(twin.nodes[0].seen, feature, threshold, None)
+        assert moves[:, :2] == pytest.approx(np.array(expected))
+    else:
+        sides[:] = found
+    copied = copy.deepcopy(own)
+    loop.start_gate(0, copied)
+    assert copied.gates[0, 0] == pytest.approx(copy.copy(twin).first_gate(feature, threshold))
+    assert not copied.gates[1:, 0].any()
+    assert copied.numbers[0, [FADE_1, FADE_2]].tolist() == [1.0, 1.0]
+    own.numbers[0, layout.WEIGHT] = 0.0
+    loop.divide_leaf(0, *flags(is_class, y), own, statistics, sides)
+    twin.try_split(twin.nodes[0], total)
+    tree._read_events()
+    assert_same_tree(tree, twin)

@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 
 from softwood.loops import stream_layout as layout
 from softwood.loops.hoeffding import put_test
 from softwood.loops.soft_stream import visit
-from softwood.loops.stream_layout import ALPHA_AT
+from softwood.loops.stream_layout import ALPHA_AT, FoundTest, Path
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from tests.reference import observers
@@ -318,10 +319,10 @@ class SoftStream:
 GAMMA_WIDE = 2.0
 SETTINGS = {
     "grace": layout.GRACE, "delta": layout.DELTA, "tau": layout.TAU, "max_depth": layout.MAX_DEPTH,
-    "min_fraction": layout.MIN_FRACTION, "is_class": layout.IS_CLASS, "rate": layout.RATE, "gamma": layout.GAMMA,
+    "min_fraction": layout.MIN_FRACTION, "rate": layout.RATE, "gamma": layout.GAMMA,
     "alpha": layout.ALPHA, "batch": layout.BATCH, "memory": layout.MEMORY, "has_bias": layout.HAS_BIAS,
-    "min_share": layout.STATISTICS_SHARE, "weigh_by_share": layout.WEIGH_BY_SHARE, "leaf_init": layout.VALUE_START,
-    "gate_init": layout.GATE_START, "alpha_rate": layout.ALPHA_RATE, "pull": layout.PULL, "recheck": layout.RECHECK,
+    "min_share": layout.STATISTICS_SHARE, "weigh_by_share": layout.WEIGH_BY_SHARE, "leaf_init": layout.LEAF_INIT,
+    "gate_init": layout.GATE_INIT, "alpha_rate": layout.ALPHA_RATE, "pull": layout.PULL, "recheck": layout.RECHECK,
 }  # fmt: skip
 
 
@@ -345,7 +346,7 @@ def stream(seed, n=200, missing=0.0):
     score = X[:, 0] + 0.5 * X[:, 2] * np.sign(X[:, 1] - 21.0) + 0.2 * rng.normal(size=n)
     X[rng.random(X.shape) < missing] = np.nan
     weights = rng.choice([0.0, 0.4, 1.0, 2.0, 2.5], size=n, p=[0.05, 0.2, 0.5, 0.15, 0.1])
-    return X, (score > 0.3).astype(float), 10.0 + 3.0 * score, weights
+    return X, (score > 0.3).astype(np.int64), 10.0 + 3.0 * score, weights
 
 
 def assert_same_arrays(tree, other):
@@ -359,21 +360,48 @@ def assert_same_arrays(tree, other):
         if name != "log" and "slots" in axes:
             at, k = axes.index("slots"), min(array.shape[axes.index("slots")], theirs.shape[axes.index("slots")])
             array, theirs = np.take(array, range(k), at), np.take(theirs, range(k), at)
-        assert np.array_equal(array, theirs, equal_nan=True), name
+        assert np.array_equal(array, theirs, equal_nan=array.dtype.kind == "f"), name
+
+
+def assert_same_tree(tree, twin):
+    """The package's tree and its twin, up to rounding."""
+    nodes, numbers, inner = tree.structure()
+    a = tree.arrays
+    assert len(nodes) == len(twin.nodes)
+    for k, node in enumerate(twin.nodes):
+        assert inner[k] == bool(node.children)
+        assert [nodes[k, layout.DEPTH], nodes[k, layout.FEATURE]] == [node.depth, node.feature]
+        assert numbers[k, layout.THRESHOLD] == pytest.approx(node.threshold, nan_ok=True)
+        assert numbers[k, layout.WEIGHT] == pytest.approx(node.weight)
+        assert (nodes[k, layout.SLOT] >= 0) == (node.seen is not None)
+        lines, slopes = (a["gates"], a["gate_slopes"]) if node.children else (a["values"], a["value_slopes"])
+        expected = np.array([node.line, node.first, node.second])
+        assert lines[:, k] == pytest.approx(expected, abs=1e-7)
+        assert slopes[k] == pytest.approx(node.slope, abs=1e-9)
+        assert numbers[k, [layout.FADE_1, layout.FADE_2]] == pytest.approx([0.9**node.n_steps, 0.999**node.n_steps])
+        if node.children:
+            assert numbers[k, layout.LEFT_WEIGHT] == pytest.approx(node.passed)
+            assert nodes[k, [layout.LEFT, layout.RIGHT]].tolist() == [
+                twin.nodes.index(child) for child in node.children
+            ]
+    found = [(e.kind, e.n_samples, e.node, e.feature, e.threshold) for e in tree.log]
+    assert [event[:4] for event in found] == [event[:4] for event in twin.log]
+    assert [event[4] for event in found] == pytest.approx([event[4] for event in twin.log])
 
 
 def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2):
     """Three levels and more, with tests; gates that are never sure for inputs in [-1, 1] if `size` is .2."""
     rng = np.random.default_rng(seed)
     settings = new_settings()
-    settings[[layout.IS_CLASS, layout.GAMMA, layout.HAS_BIAS]] = 1.0, GAMMA_WIDE, 1.0
+    settings[[layout.GAMMA, layout.HAS_BIAS]] = GAMMA_WIDE, 1.0
     tree = SoftClassTree(settings, Limits(max_inner=0), n_features, n_outputs)
     tree._resize(nodes=2 * n_inner + 1, slots=0)
     a = tree.arrays
     for k in range(n_inner):
         leaves = np.flatnonzero(a["nodes"][: tree.n_nodes, layout.LEFT] < 0)
         leaf = k if k < 7 else rng.choice(leaves)
-        put_test(a["nodes"], a["numbers"], a["counters"], leaf, rng.integers(n_features), rng.uniform(-1, 1))
+        test = FoundTest(rng.integers(n_features), rng.uniform(-1, 1), 0.0, 0.0)
+        put_test(np.int64(leaf), test, 0.0, 0.0, a["nodes"], a["numbers"], a["counters"], a["events"])
     a["gates"][0] = rng.uniform(-size, size, a["gates"][0].shape)
     a["gates"][0, :, ALPHA_AT] = rng.uniform(0.1, 0.9, tree.n_nodes) if alpha is None else alpha
     a["values"][0] = rng.normal(size=a["values"][0].shape)
@@ -387,6 +415,5 @@ def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2
 def visited(tree, row, x):
     """Number of nodes visited, places and shares."""
     a = tree.arrays
-    places, shares = np.full_like(a["places"], -9), np.full(a["shares"].shape, np.nan)
-    n = visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[layout.GAMMA], places, shares)
-    return n, places, shares
+    path = Path(np.full_like(a["places"], -9), np.full(a["shares"].shape, np.nan))
+    return visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[layout.GAMMA], path), *path

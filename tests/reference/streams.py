@@ -86,25 +86,41 @@ def _moved(value, low, high, span, unit):
     return low if value < low else high if value > high else value
 
 
+def draws(seed):
+    """The numbers of an application: nine for its features, six to move them."""
+    return [to_unit(next_seed(seed, k)) for k in range(15)]
+
+
+def drawn(u):
+    """The nine features of an application."""
+    salary, zipcode = 20_000 + 130_000 * u[0], int(9 * u[5])
+    commission = 0 if salary >= 75_000 else 10_000 + 75_000 * u[1]
+    age, level, car = 20 + int(61 * u[2]), int(5 * u[3]), 1 + int(20 * u[4])
+    house, years, loan = (8 - zipcode) * 100_000 * (0.5 + u[6]), 1 + int(30 * u[7]), 500_000 * u[8]
+    return [salary, commission, age, level, car, zipcode, house, years, loan]
+
+
+def moved(application, u, perturbation):
+    """The features after they were moved."""
+    salary, commission, age, level, car, zipcode, house, years, loan = application
+    salary = _moved(salary, 20_000, 150_000, 130_000 * perturbation, u[9])
+    if commission > 0:
+        commission = _moved(commission, 10_000, 75_000, 65_000 * perturbation, u[10])
+    age = round(_moved(age, 20, 80, 60 * perturbation, u[11]))
+    house = _moved(house, (9 - zipcode) * 100_000, 0, 135_000 * perturbation, u[12])
+    years = round(_moved(years, 1, 30, 29 * perturbation, u[13]))
+    loan = _moved(loan, 0, 500_000, 500_000 * perturbation, u[14])
+    return [salary, commission, age, level, car, zipcode, house, years, loan]
+
+
 def application(seed, row, function, perturbation, is_balanced):
     """The nine features of a row, its class, and how often it was drawn."""
     attempt = 0
     while True:
-        u = [to_unit(next_seed(next_seed(next_seed(seed, row), attempt), k)) for k in range(15)]
-        salary = 20_000 + 130_000 * u[0]
-        commission = 0 if salary >= 75_000 else 10_000 + 75_000 * u[1]
-        age, level, car, zipcode = 20 + int(61 * u[2]), int(5 * u[3]), 1 + int(20 * u[4]), int(9 * u[5])
-        house, years, loan = (8 - zipcode) * 100_000 * (0.5 + u[6]), 1 + int(30 * u[7]), 500_000 * u[8]
-        y = loan_class(function, salary, commission, age, level, house, years, loan)
+        u = draws(next_seed(next_seed(seed, row), attempt))
+        x = drawn(u)
+        y = loan_class(function, *x[:4], *x[6:])
         attempt += 1
         if not is_balanced or y == (row + 1) % 2:
             break
-    if perturbation > 0:
-        salary = _moved(salary, 20_000, 150_000, 130_000 * perturbation, u[9])
-        if commission > 0:
-            commission = _moved(commission, 10_000, 75_000, 65_000 * perturbation, u[10])
-        age = round(_moved(age, 20, 80, 60 * perturbation, u[11]))
-        house = _moved(house, (9 - zipcode) * 100_000, 0, 135_000 * perturbation, u[12])
-        years = round(_moved(years, 1, 30, 29 * perturbation, u[13]))
-        loan = _moved(loan, 0, 500_000, 500_000 * perturbation, u[14])
-    return [salary, commission, age, level, car, zipcode, house, years, loan], y, attempt
+    return moved(x, u, perturbation) if perturbation > 0 else x, y, attempt
