@@ -15,6 +15,8 @@ from softwood.density.finishing import finish
 from softwood.density.problem import Limits
 from softwood.loops import grow as loop
 from softwood.pruning import prune_cost_complexity
+from softwood.steps import Steps
+from tests.reference.records import assert_same_records
 
 SEED = 5
 
@@ -265,7 +267,25 @@ def alone():
 def assert_same(found, expected):
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one, other)
+        assert_same_records(one.lines, other.lines)
+        np.testing.assert_array_equal(one.sums, other.sums)
+
+
+class Counting:
+    """Steps that call `then` with the number of finished ones."""
+
+    is_stopped = False
+
+    def __init__(self, then):
+        self.then, self.n, self.lock = then, 0, threading.Lock()
+
+    def begin(self):
+        return self
+
+    def end(self, snapshot=None, **line):
+        with self.lock:
+            self.n += 1
+            self.then(self.n)
 
 
 @pytest.mark.parametrize("kind", ["forest", "extra", "regression"])
@@ -284,11 +304,13 @@ def test_trees_do_not_depend_on_the_number_of_threads(alone, kind, n_jobs):
     ],
 )
 def test_trees_do_not_depend_on_the_backend(alone, kind, config):
-    told = []
+    steps = Steps("tree", 6)
     with parallel_config(**config):
-        found = grow_trees(*growth(kind), SEED, range(6), progress=told.append)
+        found = grow_trees(*growth(kind), SEED, range(6), steps=steps)
     assert_same(found, alone[kind])
-    assert told[-1] == 6
+    assert [line["iteration"] for line in steps.history] == [1, 2, 3, 4, 5, 6]
+    n_leaves = [np.count_nonzero(table.lines["feature"] < 0) for table in found]
+    assert sorted(line["n_leaves"] for line in steps.history) == sorted(n_leaves)
 
 
 def test_trees_by_their_numbers(alone):
@@ -298,7 +320,7 @@ def test_trees_by_their_numbers(alone):
     assert_same(grow_trees(*growth(), SEED, range(2, 6), grown=list(grown)), alone["forest"])
     assert grow_trees(*growth(), SEED, range(3, 3)) == []
     other = grow_trees(*growth(), SEED + 1, range(1))
-    assert not np.array_equal(other[0], alone["forest"][0])
+    assert not np.array_equal(other[0].sums, alone["forest"][0].sums)
 
 
 @pytest.mark.parametrize("kind", ["forest", "extra", "regression"])
@@ -346,7 +368,7 @@ def test_an_interrupt_leaves_the_first_trees(alone, n_jobs, after):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        grow_trees(*growth(), SEED, range(6), n_jobs=n_jobs, grown=grown, progress=interrupt)
+        grow_trees(*growth(), SEED, range(6), n_jobs=n_jobs, grown=grown, steps=Counting(interrupt))
     assert len(grown) < 6
     assert n_jobs > 1 or len(grown) == after
     assert_same(grown, alone["forest"][: len(grown)])
@@ -367,7 +389,7 @@ def test_an_interrupt_leaves_no_gap(alone, monkeypatch):
 
     monkeypatch.setattr(bagging, "_grow_one", slowly)
     with pytest.raises(KeyboardInterrupt):
-        grow_trees(*growth(), SEED, range(6), n_jobs=2, grown=grown, progress=interrupt)
+        grow_trees(*growth(), SEED, range(6), n_jobs=2, grown=grown, steps=Counting(interrupt))
     may_go_on.set()
     assert_same(grown, alone["forest"][: len(grown)])
 
@@ -390,7 +412,7 @@ def test_problem_in_a_process_of_its_own():
     for targets in (y, X[:, 0], np.column_stack([y, X[:, 1]]).astype(float)):
         training = training_data(X, targets, errors=errors, kernel="triangle")
         problem = training.problem(0.3 * training.deviations)
-        arrays = [*vars(problem.bins).values(), problem.weights, problem.widths, problem.cells, problem.shapes.edges]
+        arrays = [*problem.bins, problem.weights, problem.widths, problem.cells, problem.shapes.edges]
         for array in arrays[::2]:
             array.setflags(write=False)
         own = problem.writable()
@@ -399,18 +421,19 @@ def test_problem_in_a_process_of_its_own():
             assert after.flags.writeable
             assert (after is before) == before.flags.writeable
             np.testing.assert_array_equal(after, before)
-        for field in fields(problem.bins):
-            after = getattr(own.bins, field.name)
+        for before, after in zip(problem.bins, own.bins, strict=True):
             assert after.flags.writeable
-            np.testing.assert_array_equal(after, getattr(problem.bins, field.name))
-        for one, other in zip(own.target_arrays, problem.target_arrays, strict=True):
+            np.testing.assert_array_equal(after, before)
+        (labels, arrays), (own_labels, own_arrays) = problem.target_arrays, own.target_arrays
+        for one, other in zip((own_labels, *own_arrays), (labels, *arrays), strict=True):
+            assert (one is None) == (other is None)
             assert one is None or (one.flags.writeable and np.array_equal(one, other))
 
 
 @pytest.mark.parametrize("kind", ["forest", "extra", "regression"])
 def test_nothing_is_compiled_again_for_arrays_from_another_process(alone, kind):
     problem, limits, draws = growth(kind)
-    for array in (*vars(problem.bins).values(), problem.weights, problem.widths, draws.weights, draws.order):
+    for array in (*problem.bins, problem.weights, problem.widths, draws.weights, draws.order):
         array.setflags(write=False)
     before = list(getattr(loop.grow, "signatures", []))
     assert_same(_grow_some(problem, limits, draws, SEED, range(0, 6, 2)), alone[kind][::2])

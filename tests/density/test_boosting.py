@@ -389,18 +389,17 @@ def test_units_of_bandwidths():
 
 
 @pytest.mark.parametrize("model_class", BOTH)
-def test_automatic_bandwidth_is_that_of_the_smallest_held_out_loss(model_class, monkeypatch):
-    tried = []
-    monkeypatch.setattr(boosting_base.KernelBoosting, "_report_scale", lambda _, *pair: tried.append(pair))
+def test_automatic_bandwidth_is_that_of_the_smallest_held_out_loss(model_class):
     for seed, n in ((0, 90), (1, 150), (2, 1100)):
         X, y = problem(model_class, n=n, seed=seed)
-        model = small(model_class, bandwidth="auto", max_iter=5, verbose=1).fit(X, y)
+        model = small(model_class, bandwidth="auto", max_iter=5).fit(X, y)
+        trials = [line for line in model.history_ if line["stage"] == "choose bandwidth"]
+        tried = [(line["bandwidth"], line["validation_loss"]) for line in trials]
         assert [scale for scale, _ in tried] == list(boosting_base.AUTO_GRID)
         assert model.bandwidth_ == min(tried, key=lambda pair: pair[1])[0]
         np.testing.assert_allclose(model.bandwidths_, model.bandwidth_ * X.std(axis=0))
         fixed = small(model_class, bandwidth=model.bandwidth_, max_iter=5).fit(X, y)
         assert_same_forest(model.forest_, fixed.forest_)
-        tried.clear()
 
 
 def test_automatic_bandwidth_is_small_for_steps_and_large_for_slopes():

@@ -145,10 +145,10 @@ def test_wrong_folds(cv):
 
 def test_progress_of_the_choice_is_told(capsys):
     X, y = data(KernelTreeClassifier, n=30)
-    KernelTreeClassifier(verbose=1).fit(X, y)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "held-out loss" in line]
+    KernelTreeClassifier(verbose=2).fit(X, y)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "validation loss" in line]
     assert len(lines) == len(AUTO_GRID)
-    assert lines[0].startswith("[KernelTreeClassifier] bandwidth 0.01 sd: held-out loss 0.")
+    assert lines[0].startswith("[KernelTreeClassifier] trial 1, bandwidth 0.01, validation loss 0.")
 
 
 def test_bandwidth_is_chosen_for_the_reading_that_will_be_used():

@@ -13,9 +13,9 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
-from softwood.density import choosing_forest
+from softwood.density import choosing_forest, ensemble
 from softwood.density.choosing import CV_GRID, MAX_SCALE
-from softwood.density.choosing_forest import AUTO_GRID, AUTO_TREES
+from softwood.density.choosing_forest import AUTO_GRID, AUTO_TREES, ForestChoice
 from tests.reference.bagging import unseen_predictions
 
 FORESTS = [KernelForestClassifier, KernelForestRegressor]
@@ -32,10 +32,17 @@ def data(model_class, n=60, p=3, noise=0.5):
 
 def fitted(model, X, y, **conditions):
     """The model, and the scales that were compared with the loss of each."""
-    tried = {}
-    model.verbose = 1
-    model._report_scale = tried.__setitem__
-    return model.fit(X, y, **conditions), tried
+    lines = []
+
+    def choice(*arguments):
+        lines.append(arguments[-1].history)
+        return ForestChoice(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ensemble, "ForestChoice", choice)
+        model.fit(X, y, **conditions)
+    trials = [line for history in lines for line in history if line["stage"] == "choose bandwidth"]
+    return model, {line["bandwidth"]: line["validation_loss"] for line in trials}
 
 
 def assert_same_forest(one, other):
@@ -244,7 +251,10 @@ def test_progress_of_the_choice_is_told(capsys, bandwidth):
     model = KernelForestRegressor(3, bandwidth=bandwidth, random_state=0)
     _, tried = fitted(clone(model), X, y)
     capsys.readouterr()
-    model.set_params(verbose=1).fit(X, y)
-    lines = [line for line in capsys.readouterr().out.splitlines() if "held-out loss" in line]
-    assert lines == [f"[KernelForestRegressor] bandwidth {s:.3g} sd: held-out loss {tried[s]:.4f}" for s in tried]
+    model.set_params(verbose=2).fit(X, y)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "validation loss" in line]
+    assert [line[: line.rindex(",")] for line in lines] == [
+        f"[KernelForestRegressor] trial {k}, bandwidth {s:.5g}, validation loss {tried[s]:.5g}"
+        for k, s in enumerate(tried, 1)
+    ]
     assert len(lines) >= 3

@@ -10,6 +10,7 @@ from softwood.density.binning import bin_features
 from softwood.density.newton import NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
 from softwood.loops import boost as loop
 from tests.reference.kernels import BOX
+from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction
 
 BANDWIDTHS = [0.0, 0.3]
@@ -52,7 +53,9 @@ def test_same_tree_for_any_number_of_threads(bandwidth, max_leaves):
     assert (len(X) + 2 * 256) * X.shape[1] > loop.WORTH_THREADS, "large enough to be divided"
     one, two = (grow(X, sums, bandwidth, limits, n_threads=n) for n in (1, 2))
     assert len(one.nodes) > 20
-    for name in ("nodes", "leaves", "rows", "shares"):
+    for name in ("nodes", "leaves"):
+        assert_same_records(getattr(one, name), getattr(two, name))
+    for name in ("rows", "shares"):
         np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
 
 
@@ -61,7 +64,7 @@ def test_two_python_threads_may_grow_at_once():
     with ThreadPoolExecutor(4) as pool:
         trees = list(pool.map(lambda _: grow(X, sums, 0.0, n_threads=2), range(8)))
     for tree in trees[1:]:
-        np.testing.assert_array_equal(tree.nodes, trees[0].nodes)
+        assert_same_records(tree.nodes, trees[0].nodes)
 
 
 @pytest.mark.tiny
@@ -73,12 +76,15 @@ def test_arrays_grow_as_needed(bandwidth, max_leaves):
     bins, features = bin_features(X, None, 255), np.arange(4)
     expected = NewtonGrower(bins, limits).grow(sums, None, features, widths)
     grower = NewtonGrower(bins, limits)
-    for name, room in (("leaves", 1), ("splits", 1), ("bounds", 1), ("nodes", 1), ("tables", 1), ("rows", 80)):
-        setattr(grower, name, getattr(grower, name)[:room].copy())
+    rooms = {"leaves": 1, "splits": 1, "bounds": 1, "nodes": 1, "rows": 80}
+    grower.pile = grower.pile._replace(
+        **{name: getattr(grower.pile, name)[:room].copy() for name, room in rooms.items()}
+    )
+    grower.space = grower.space._replace(tables=grower.space.tables[:1].copy())
     for _ in range(2):  # again with the room that there is now
         found = grower.grow(sums, None, features, widths)
         assert len(found.leaves) > 8
-        np.testing.assert_array_equal(found.nodes, expected.nodes)
+        assert_same_records(found.nodes, expected.nodes)
         np.testing.assert_array_equal(memberships(found, 80), memberships(expected, 80))
 
 
@@ -97,7 +103,7 @@ def test_a_grower_forgets_its_last_tree():
     ):
         arguments = (sums, rows, np.array(features), np.full(4, bandwidth))
         found, expected = grower.grow(*arguments), NewtonGrower(bins, limits).grow(*arguments)
-        np.testing.assert_array_equal(found.nodes, expected.nodes)
+        assert_same_records(found.nodes, expected.nodes)
         np.testing.assert_array_equal(memberships(found, 80), memberships(expected, 80))
         assert (found.shares is None) == (bandwidth == 0.0)
 
@@ -121,14 +127,13 @@ def test_rows_and_shares_of_the_leaves_add_up(bandwidth, cutoff, rows):
         assert set(np.unique(shares)) == {0.0, 1.0}
     else:
         assert np.any((shares > 0) & (shares < 1))
-    lines = tree.nodes[tree.leaves[:, loop.LINE].astype(int)]
-    columns = [loop.NODE_H, loop.NODE_G, loop.NODE_W]
-    np.testing.assert_allclose(lines[:, columns], shares @ sums, rtol=1e-12, atol=1e-12)
+    found = as_columns(tree.nodes, ["h", "g", "w"])
+    np.testing.assert_allclose(found[tree.leaves["line"]], shares @ sums, rtol=1e-12, atol=1e-12)
     # the sums of a node are those of its children
-    for line in np.flatnonzero(tree.nodes[:, loop.NODE_FEATURE] >= 0):
-        below = tree.nodes[tree.nodes[:, loop.NODE_PARENT] == line]
-        assert below[:, loop.NODE_SIDE].tolist() == [0, 1]
-        np.testing.assert_allclose(below[:, columns].sum(axis=0), tree.nodes[line, columns], rtol=1e-9, atol=1e-9)
+    for line in np.flatnonzero(tree.nodes["feature"] >= 0):
+        below = tree.nodes["parent"] == line
+        assert tree.nodes["side"][below].tolist() == [0, 1]
+        np.testing.assert_allclose(found[below].sum(axis=0), found[line], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.tiny
@@ -139,17 +144,17 @@ def test_limits_hold(bandwidth):
     def nodes(**limits):
         return grow(X, sums, bandwidth, NewtonLimits(**{"min_mass": 1.0, **limits})).nodes
 
-    assert np.sum(nodes(max_leaves=5)[:, loop.NODE_FEATURE] < 0) == 5
-    assert nodes(max_depth=2)[:, loop.NODE_DEPTH].max() == 2
-    assert nodes(max_leaves=None, max_depth=2)[:, loop.NODE_DEPTH].max() == 2
-    assert nodes(min_mass=12.5)[:, loop.NODE_W].min() >= 12.5 * (1 - 1e-9)
+    assert np.sum(nodes(max_leaves=5)["feature"] < 0) == 5
+    assert nodes(max_depth=2)["depth"].max() == 2
+    assert nodes(max_leaves=None, max_depth=2)["depth"].max() == 2
+    assert nodes(min_mass=12.5)["w"].min() >= 12.5 * (1 - 1e-9)
     assert len(nodes(max_leaves=None)) > len(nodes(max_leaves=None, min_mass=5.0)) > 1
     assert len(nodes(min_mass=1000.0)) == 1
     plain, damped = nodes(max_leaves=2), nodes(max_leaves=2, l2=100.0)
-    h, g = damped[:, loop.NODE_H], damped[:, loop.NODE_G]
-    np.testing.assert_allclose(damped[:, loop.NODE_VALUE], -g / (h + 100.0))
-    assert np.abs(damped[:, loop.NODE_VALUE]).max() < np.abs(plain[:, loop.NODE_VALUE]).max()
-    scores = plain[:, loop.NODE_G] ** 2 / plain[:, loop.NODE_H]
+    h, g = damped["h"], damped["g"]
+    np.testing.assert_allclose(damped["value"], -g / (h + 100.0))
+    assert np.abs(damped["value"]).max() < np.abs(plain["value"]).max()
+    scores = plain["g"] ** 2 / plain["h"]
     gain = scores[1] + scores[2] - scores[0]
     assert len(nodes(min_gain=gain * (1 + 1e-6))) == 1
     assert len(nodes(min_gain=gain * (1 - 1e-6))) >= 3
@@ -239,8 +244,8 @@ def test_the_forest_is_the_sum_of_its_trees():
                 np.testing.assert_array_equal(
                     getattr(forest[number], field.name), getattr(alone, field.name), err_msg=field.name
                 )
-        np.testing.assert_array_equal(alone.value[:, 0], tree.nodes[:, loop.NODE_VALUE])
-        np.testing.assert_array_equal(alone.threshold, tree.nodes[:, loop.NODE_THRESHOLD])
+        np.testing.assert_array_equal(alone.value[:, 0], tree.nodes["value"])
+        np.testing.assert_array_equal(alone.threshold, tree.nodes["threshold"])
         inner = alone.feature >= 0
         np.testing.assert_array_equal(alone.width[inner], tree.widths[alone.feature[inner]])
         assert not alone.width[~inner].any()
@@ -257,11 +262,11 @@ def test_importances_are_gains(bandwidth):
     gains = np.zeros((2, 4))
     for tree, out in zip(trees, gains, strict=True):
         nodes = tree.nodes
-        score = nodes[:, loop.NODE_G] ** 2 / nodes[:, loop.NODE_H]
-        for line in np.flatnonzero(nodes[:, loop.NODE_FEATURE] >= 0):
-            gain = score[nodes[:, loop.NODE_PARENT] == line].sum() - score[line]
+        score = nodes["g"] ** 2 / nodes["h"]
+        for line in np.flatnonzero(nodes["feature"] >= 0):
+            gain = score[nodes["parent"] == line].sum() - score[line]
             assert gain > 0
-            out[int(nodes[line, loop.NODE_FEATURE])] += gain
+            out[nodes["feature"][line]] += gain
         np.testing.assert_allclose(boosted_tree(tree, 0.0).feature_importances(), out / out.sum(), rtol=1e-9)
     forest = boosted_forest(trees, np.zeros(2), np.zeros(1), 0.0)
     total = gains.sum(axis=0)
