@@ -1,7 +1,7 @@
 """softwood: soft decision trees.
 
-Four families of learners grow trees in their own ways; all of them hand over the same finished `SoftTree`, and
-everything after growing is written once, for it. Names are loaded on first use: importing softwood is quick.
+Three families of learners grow trees in different ways. All of them produce a finished `SoftTree`, and everything after
+growing is written once, for this class. Names are loaded on first use, so importing softwood is quick.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The estimator that all families share: read the user's table, keep the finished tree, and answer from it."""
+"""The base of all estimators: read the user's table, keep the finished tree, and predict with it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["BatchEstimator", "ClassifierBase", "Fit", "RegressorBase", "TreeEsti
 
 
 class TreeEstimator(BaseEstimator):
-    """What every estimator can do with its finished tree or trees.
+    """Base of all estimators: the methods that work on a finished tree or forest.
 
-    `conditions` are what a family's `predict` takes beside the rows, such as measurement errors.
+    `conditions` are further arguments that `predict` of a family takes besides the rows, such as measurement errors.
 
-    Parameters are fields of dataclasses, each in the class that all estimators with it have in common; the decorator
-    makes the constructor, which does nothing but keep them. What a fit leaves behind is no parameter: if it is declared
-    in such a class at all, then with ``field(init=False)``.
+    Parameters are dataclass fields, declared once in the common base class of all estimators that have them. The
+    decorator generates the constructor, which only stores them. Attributes that `fit` sets are not parameters; if they
+    are declared in such a class, then with ``field(init=False)``.
     """
 
     tree_: SoftTree
@@ -43,7 +43,7 @@ class TreeEstimator(BaseEstimator):
         raise NotImplementedError
 
     def _refuse_other_targets(self, earlier: dict[str, Any]) -> None:
-        """With `warm_start`: y must be of the kind of the fit that is gone on with, whose results are `earlier`."""
+        """With `warm_start`, raise an error if y differs in kind from that of the previous fit (results `earlier`)."""
         raise NotImplementedError
 
     def _class_weights(self, targets: Any, weights: np.ndarray) -> np.ndarray | float:
@@ -51,7 +51,7 @@ class TreeEstimator(BaseEstimator):
 
     @property
     def _finished(self) -> SoftTree | SoftForest:
-        """What `fit` has left behind."""
+        """The finished tree or forest."""
         check_is_fitted(self, "tree_")
         return self.tree_
 
@@ -61,18 +61,18 @@ class TreeEstimator(BaseEstimator):
 
     def _matrix(self, X: Any) -> np.ndarray:
         """The encoded table of rows to predict."""
-        _ = self._finished  # an error if there is nothing to predict with
+        _ = self._finished  # raises an error if the estimator is not fitted
         matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
         return matrix
 
     def _read_points(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Encoded rows, and half-widths of single cells where a family has them."""
+        """Encoded rows, and half-widths of single cells (None in families without them)."""
         if conditions:
             raise TypeError(f"{type(self).__name__} takes no {sorted(conditions)[0]!r} when predicting.")
         return self._matrix(X), None
 
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
-        """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); leaves add up to 1."""
+        """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); shares of the leaves add up to 1."""
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.memberships(matrix, widths=widths)
 
@@ -87,9 +87,9 @@ class TreeEstimator(BaseEstimator):
         return self._finished.decision_path(matrix, widths=widths)
 
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Derivative of the prediction (probabilities, or targets) by each column, (n_rows, n_outputs, n_features_in).
+        """Derivative of the prediction with respect to each column of X, (n_rows, n_outputs, n_features_in).
 
-        Categories have derivative 0.
+        The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories.
         """
         matrix, widths = self._read_points(X, **conditions)
         gradient = self._finished.input_gradient(matrix, widths=widths)
@@ -101,15 +101,15 @@ class TreeEstimator(BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Decrease of impurity by each column of X, (n_features_in,); adds up to 1."""
+        """Decrease of impurity by each column of X, normalised to a sum of 1, (n_features_in,)."""
         return self.columns_.add_up(self._finished.feature_importances())
 
     def get_depth(self) -> int:
-        """Depth of the tree, or of the deepest of several."""
+        """Depth of the tree, or of the deepest tree of an ensemble."""
         return self._finished.max_depth
 
     def get_n_leaves(self) -> int:
-        """Number of leaves, of all trees."""
+        """Number of leaves, summed over all trees."""
         return self._finished.n_leaves
 
     def __sklearn_tags__(self) -> Tags:
@@ -125,11 +125,11 @@ class Fit:
 
     Attributes
     ----------
-    estimator : the user's, which stays as it is until the fit has ended
-    worker : a copy of it without results, which is fitted in its place
-    data : ``X``, ``y`` and ``metadata`` as callbacks of scikit-learn's take them
-    earlier : results of the last fit, for a warm start
-    context : of the callbacks, once steps have begun
+    estimator : the user's estimator, which does not change until the fit has ended
+    worker : a copy of the estimator without fitted attributes, which is fitted in its place
+    data : ``X``, ``y`` and ``metadata`` in the form that scikit-learn's callbacks take
+    earlier : fitted attributes of the previous fit, for a warm start
+    context : context of the callbacks, once the steps have begun
     """
 
     estimator: BatchEstimator
@@ -139,7 +139,7 @@ class Fit:
     context: Any = None
 
     def steps(self, unit: str, n_steps: int | None = None, history: list[dict[str, Any]] | None = None) -> Steps:
-        """The steps of the fit, to be asked for once; arguments as in `Steps`."""
+        """The steps of the fit; call it only once. Arguments as in `Steps`."""
         self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
         self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return Steps(
@@ -148,11 +148,11 @@ class Fit:
         )  # fmt: skip
 
     def results(self) -> dict[str, Any]:
-        """What the fit has found so far."""
+        """The fitted attributes so far."""
         return _results_of(self.worker)
 
     def end(self) -> None:
-        """Hand the results over to the user's estimator, and tell callbacks that it is fitted."""
+        """Call the callbacks for the end of the fit, and move the results to the user's estimator."""
         if self.context is not None:
             self.context.call_on_fit_task_end(
                 estimator=self.estimator, reconstruction_attributes=self.results, **self.data
@@ -187,10 +187,11 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
 
     @contextmanager
     def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:
-        """A fit from its beginning to its end.
+        """Context of a fit.
 
-        A copy of the estimator is fitted. Its results replace those of the estimator at the end, all at once; also
-        after an interrupt, if there is a model by then. If the fit fails, the estimator is not touched.
+        A copy of the estimator is fitted. At the end, its fitted attributes replace those of the estimator, all at
+        once; after an interrupt, they do so if there is a model by then. If the fit fails, the estimator does not
+        change.
         """
         check_integer(self, "verbose", self.verbose, low=0)
         metadata = None if sample_weight is None else {"sample_weight": sample_weight}
@@ -209,11 +210,11 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     def _read_training_data(
         self, X: Any, y: Any, sample_weight: Any
     ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
-        """Validate and encode; rows of weight 0 are dropped, for they must not count in any way.
+        """Validate and encode the training data; rows of weight 0 are dropped.
 
         Returns
         -------
-        matrix (n, n_encoded), targets, weights (n,) before class weights, and the numbers of the rows that were kept
+        matrix (n, n_encoded), targets, weights (n,) before class weights, and the numbers of the kept rows
         """
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
@@ -237,7 +238,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return matrix, targets, weights, rows
 
     def _read_validation_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray] | None:
-        """Encoded matrix and weights of the rows that the user gave to validate on; None if there are none."""
+        """Encoded matrix and weights of the validation rows passed to `fit`; None if there are none."""
         if (X is None) != (y is None):
             raise ValueError("X_val and y_val must be given together.")
         if X is None:
@@ -252,7 +253,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ClassifierBase(ClassifierMixin, TreeEstimator):
-    """Answers of a classifier."""
+    """Methods of classifiers."""
 
     class_weight: Any = None
 
@@ -316,7 +317,7 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
 
 
 class RegressorBase(RegressorMixin, TreeEstimator):
-    """Answers of a regressor."""
+    """Methods of regressors."""
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> RealTargets:
         targets = read_reals(y, weights)
@@ -338,7 +339,7 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         return out[:, 0] if self._is_flat_ else out
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if it was fitted to a matrix."""
+        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if fitted to a matrix of targets."""
         return self._targets(X)
 
     def __sklearn_tags__(self) -> Tags:
@@ -348,7 +349,7 @@ class RegressorBase(RegressorMixin, TreeEstimator):
 
 
 def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray:
-    """Weights of the rows, (n,) float64; `name` is what they are to the user."""
+    """Weights of the rows, (n,) float64; `name` is the user's name for them, for error messages."""
     if sample_weight is None:
         return np.ones(n)
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -364,14 +365,14 @@ def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.
 
 
 def as_counts(weights: np.ndarray, repeats: np.ndarray | None = None) -> np.ndarray:
-    """Weights of the rows in a unit that compares with numbers of rows, as limits of a leaf's mass are.
+    """Weights of the rows on the scale of numbers of rows, the unit of limits such as `min_mass`.
 
-    A whole weight means repetition, and stays. Weights that can be no numbers of repetitions, because they are below 1
-    on average, as those that add up to 1 are, or beyond all counting, are brought to a mean of 1.
+    A whole-number weight counts as repeated rows and is kept. Weights that cannot be numbers of repetitions are scaled
+    to a mean of 1: those with a mean below 1, such as weights that add up to 1, and those above 2**53.
 
     Parameters
     ----------
-    weights : (n,) of at least 0, some above
+    weights : (n,) numbers of at least 0, not all 0
     repeats : (n,) how often each row counts in the mean; None: once
     """
     largest = float(weights.max())

@@ -66,16 +66,16 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=Path("softwood-demo.png"),
         metavar="FILE",
-        help="the figure (default %(default)s)",
+        help="file of the figure (default %(default)s)",
     )
-    demo.add_argument("--seed", type=int, default=0, help="of the split and the models (default %(default)s)")
+    demo.add_argument("--seed", type=int, default=0, help="seed of the split and the models (default %(default)s)")
     demo.set_defaults(run=_run_demo)
     families = "\n".join(f"  {name:<17} {meaning}" for name, meaning in FAMILIES.items())
     compiling = commands.add_parser(
         "compile",
         help="compile the inner loops beforehand, for container images and continuous integration",
-        description="Compile the inner loops of some families, or of all, and keep them on disk, so that no first fit\n"
-        "has to. Small models of all kinds are fitted, in several processes. NUMBA_CACHE_DIR says where to keep them.",
+        description="Compile the inner loops of some or all families and keep them on disk, so that first fits are\n"
+        "fast. Small models of all kinds are fitted in several processes. NUMBA_CACHE_DIR sets the folder.",
         epilog=f"families:\n{families}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -1,8 +1,8 @@
-"""From a table as users have it to a matrix of numbers, and the way back to the user's column names.
+"""From the user's table to a matrix of numbers, and back to the user's column names.
 
-Numeric columns stay as they are, nan where a value is missing. A column of text or categories becomes one column of
-zeros and ones per category (one in all if there are two), nan in all of them where it is missing. What was learned at
-fit time is applied unchanged at predict time.
+Numeric columns are kept, with nan where a value is missing. A column of text or categories becomes one column of zeros
+and ones per category (a single column if there are two categories), with nan in all of these columns where the value is
+missing. The encoding is learned by `fit` and applied unchanged by `predict`.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from softwood.parameters import parameter_error
 
 __all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_growing_table", "read_table", "refuse_lazy"]
 
-# More categories than this are an identifier or free text rather than a category; each would become a column.
+# A column with more categories than this is taken for an identifier or free text, and refused.
 MAX_CATEGORIES = 255
 
-# Types of single cells that are dates and the like; pandas' own are of these, or called Period.
+# Types of cells that are dates or times. The types of pandas derive from these, except Period.
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a table become those of a matrix.
+    """Encoding of the columns of a table as columns of a matrix.
 
     Attributes
     ----------
-    names : names of the matrix columns, ``city=Rome`` for the category of a column
-    source : (n_encoded,) the table's column that each comes from
+    names : names of the matrix columns, such as ``city=Rome`` for a category
+    source : (n_encoded,) number of the table's column that each matrix column comes from
     categories : for each of the table's columns None, or its categories in order
     inputs : names of the table's columns
-    handle_unknown : what a category is that is not among these: "missing", or "error"
+    handle_unknown : whether an unknown category is a missing value ("missing") or an error ("error")
     """
 
     names: tuple[str, ...]
@@ -47,15 +47,15 @@ class Columns:
 
     @property
     def is_category(self) -> np.ndarray:
-        """Which columns of the matrix stand for a category, (n_encoded,) bool."""
+        """Mask of the matrix columns that represent a category, (n_encoded,) bool."""
         return np.array([self.categories[j] is not None for j in self.source], dtype=bool)
 
     def add_up(self, per_encoded: np.ndarray) -> np.ndarray:
-        """Add up numbers of the matrix columns for the table's columns, (n_features_in,)."""
+        """Sum values of the matrix columns over each of the table's columns, (n_features_in,)."""
         return np.bincount(self.source, weights=per_encoded, minlength=len(self.categories))
 
     def spread(self, per_input: np.ndarray) -> np.ndarray:
-        """Repeat numbers of the table's columns (last axis) for the matrix columns."""
+        """Repeat values of the table's columns (last axis) for the matrix columns."""
         return per_input[..., self.source]
 
 
@@ -72,17 +72,17 @@ def read_table(
 
     Parameters
     ----------
-    estimator : whose ``n_features_in_`` and ``feature_names_in_`` are set (`reset`) or compared
+    estimator : the estimator whose ``n_features_in_`` and ``feature_names_in_`` are set (if `reset`) or compared
     X : array or data frame (pandas, polars), (n_rows, n_features_in)
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
         columns
-    handle_unknown : what a category is to be that comes later for the first time: "missing", or "error"
-    columns : what was learned at fit time, if this is not fit time
+    handle_unknown : whether categories that first occur after `fit` are missing values ("missing") or errors ("error")
+    columns : the encoding learned by `fit`; None in `fit` itself
 
     Returns
     -------
     matrix : (n_rows, n_encoded) float64 in C order, nan where missing
-    columns : how it was made
+    columns : the encoding
     """
     X, frame, wanted = _with_categories(estimator, X, categorical_features, None if reset else columns)
     if not wanted.any():
@@ -94,13 +94,13 @@ def read_table(
             cells = _cells(X, frame)
             if cells is None:
                 raise
-            validate_data(estimator, cells, reset=reset, skip_check_array=True)  # other columns are told first
+            validate_data(estimator, cells, reset=reset, skip_check_array=True)  # report wrong columns first
             named = _first_not_number(cells, estimator)
             if named is not None:
                 raise named from error
             if isinstance(error, ValueError):
                 raise
-            # Numbers, and missing values of a kind that becomes no float by itself: column by column.
+            # Numbers and missing values that do not convert to float by themselves: column by column.
             X, wanted = cells, np.zeros(cells.shape[1], dtype=bool)
         else:
             names = _input_names(estimator, matrix.shape[1])
@@ -143,14 +143,14 @@ def read_growing_table(
 ) -> tuple[np.ndarray, Columns]:
     """Validate and encode a part of a stream's table, whose columns may hold new categories at any time.
 
-    Every category has a column of zeros and ones. Columns are in the order of arrival, row by row, however the rows are
-    divided into parts: those of new categories come last. A category that is not known and not to be learned, or one
-    after the first 255 of its column, is a row of zeros. Parameters are those of `read_table`.
+    Every category has a column of zeros and ones. The columns are in the order in which the categories first occur, row
+    by row, so they do not depend on how the rows are divided into parts. A category that is unknown and not learned, or
+    that comes after the first 255 of its column, is encoded as zeros. Other parameters are those of `read_table`.
 
     Parameters
     ----------
-    columns : what the parts before this one have taught; None for the first
-    learn : whether new categories are taken in
+    columns : the encoding learned from the earlier parts; None for the first part
+    learn : whether to add new categories to the encoding
 
     Returns
     -------
@@ -173,7 +173,7 @@ def read_growing_table(
             rows = np.flatnonzero(~is_missing)
             present, known = values[rows].tolist(), set(categories[j] or ())
             found = [v for v in dict.fromkeys(present) if v not in known]
-            # A stream does not end because of one more category: it is none of the known ones.
+            # Too many categories are no reason to stop a stream: this one is treated as unknown.
             found = found[: MAX_CATEGORIES - len(known)]
             new += [(int(rows[present.index(v)]), j, v) for v in found]
         elif not wanted[j] and columns is None:
@@ -205,10 +205,9 @@ def _input_names(estimator: Any, n: int) -> tuple[str, ...]:
 def _with_categories(
     estimator: Any, X: Any, categorical_features: Any, columns: Columns | None
 ) -> tuple[Any, bool, np.ndarray]:
-    """The table, whether it is a frame, and which of its columns are categories; what is no table is refused.
+    """The table, whether it is a frame, and the mask of its categorical columns; anything else is refused.
 
-    An array with categories is one of two dimensions; a list of rows becomes one of objects, so that numbers stay
-    numbers beside text.
+    A list of rows becomes an array of objects, so that numbers remain numbers next to text.
     """
     refuse_lazy(X, "X", type(estimator).__name__)
     frame = hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -258,7 +257,7 @@ def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.nd
 
 
 def _is_text(X: Any, j: int) -> bool:
-    """Whether a frame's column holds text, categories or truth values, by its type; objects by what they hold."""
+    """Whether a frame's column holds text, categories or truth values, by its type or, for objects, by its cells."""
     kind = _type_name(X, j)
     if any(word in kind for word in ("category", "categorical", "enum", "string", "str", "bool")):
         return True
@@ -274,16 +273,16 @@ def _type_name(X: Any, j: int) -> str:
 
 
 def _refuse_dates(X: Any, is_category: np.ndarray, estimator: Any, frame: bool) -> None:
-    """Dates and the like: say which column, rather than let a conversion fail, or make numbers of them."""
+    """Raise an error that names the column with dates or times, rather than convert them to numbers."""
     dtype = getattr(X, "dtype", None)
     if not frame and not (isinstance(dtype, np.dtype) and dtype.kind in "mMO" and len(X.shape) == 2):
         return
-    for j in range(min(X.shape[1], len(is_category))):  # a wrong number of columns is told later
+    for j in range(min(X.shape[1], len(is_category))):  # a wrong number of columns is reported later
         if is_category[j]:
             continue
         kind = _type_name(X, j) if frame else str(dtype)
         found = kind if kind.startswith(("date", "time", "period", "duration")) else None
-        if kind == "object":  # numpy's own dates would become numbers without a word
+        if kind == "object":  # numpy's dates would silently become numbers
             found = next((type(v).__name__ for v in _column(X, j)[0] if _is_date(v)), None)
         if found is not None:
             raise _date_error(str(X.columns[j]) if frame else f"x[{j}]", found, estimator)
@@ -317,7 +316,7 @@ def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_lazy(table: Any, name: str, taker: str) -> None:
-    """A frame whose rows are still to be computed, as polars has them: say what to do."""
+    """Raise an error for a lazy frame, as in polars, that says what to do."""
     if callable(getattr(table, "collect", None)) and not hasattr(table, "shape"):
         raise TypeError(
             f"{name} is a {type(table).__name__}, whose rows are not computed yet; call .collect() and give the result "
@@ -326,7 +325,7 @@ def refuse_lazy(table: Any, name: str, taker: str) -> None:
 
 
 def is_missing_value(value: Any) -> bool:
-    """Whether this is None, nan or the like."""
+    """Whether `value` is None, nan or another missing value."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA, which is neither equal nor unequal to itself
@@ -346,14 +345,14 @@ def _numbers(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: A
 
 
 def _cells(X: Any, frame: bool) -> Any:
-    """A frame, or an array of objects or text, which can hold what is no number; None for all else."""
+    """The table if it is a frame or an array of objects or text, which can hold non-numbers; None otherwise."""
     cells = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
     is_array = isinstance(cells, np.ndarray) and cells.ndim == 2 and cells.dtype.kind in "OUS"
     return cells if frame or is_array else None
 
 
 def _first_not_number(X: Any, estimator: Any) -> Exception | None:
-    """The error with the name of the first column that holds a cell which is no number; None if there is none."""
+    """An error that names the first column with a cell that is not a number; None if all cells are numbers."""
     n = X.shape[1]
     for j, name in enumerate(_input_names(estimator, n)[:n]):
         named = _not_number(*_column(X, j), name, estimator)
@@ -363,7 +362,7 @@ def _first_not_number(X: Any, estimator: Any) -> Exception | None:
 
 
 def _not_number(values: np.ndarray, is_missing: np.ndarray, name: str, estimator: Any) -> Exception | None:
-    """The error for the first cell of a column that is no number, of the type that `float` raises; None: all are."""
+    """An error for the first cell of a column that is not a number, of the type that `float` raises; None: all are."""
     for value in values[~is_missing].tolist():
         try:
             float(value)
@@ -405,7 +404,7 @@ def _one_hot(
 
 
 def _refuse_infinity(matrix: np.ndarray, names: Sequence[str]) -> None:
-    # The sum is finite unless a cell is not: a quick look before the slow one.
+    # A quick check before the slow one: a sum that is finite has no infinite cells.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(matrix.sum()):
             return

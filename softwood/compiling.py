@@ -1,7 +1,7 @@
-"""Compiling the inner loops beforehand, in several processes: what ``softwood compile`` does.
+"""Compiling the inner loops in advance, in several processes: the command ``softwood compile``.
 
-A job fits small models of one kind (`softwood.compiling_jobs`); numba keeps on disk what it compiles for them, and the
-first fit of a later process finds it there.
+A job fits small models of one kind (`softwood.compiling_jobs`). numba keeps the code that it compiles for them on disk,
+where later processes find it.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ FAMILIES = {
     "smooth-step": "SmoothStepTreeClassifier, SmoothStepTreeRegressor, of river too",
     "discriminant": "LinearDiscriminantTreeClassifier",
 }
-# Compiled first, for all others share it; and last, for there is little left to compile once the others are done.
+# Compiled first, because all others use it; and last, because the others leave little to compile for these.
 _FIRST = ("finished-trees",)
 _LAST = ("kernel-forest", "one-stage-forest", "smooth-step", "discriminant")
 
-# Threads of numba's in a worker. With a single one boosting would not compile its code for several.
+# Number of numba threads in a worker. With only one, boosting would not compile its code for several threads.
 _NUMBA_THREADS = "2"
 _INTERRUPTED = 130
 
@@ -54,7 +54,7 @@ Job = tuple[str, str]
 
 @dataclass(frozen=True)
 class Compiled:
-    """What became of a job: compiled functions, how long it took, and what went wrong (None: nothing)."""
+    """Result of a job: number of compiled functions, seconds, and the error (None if there was none)."""
 
     n_functions: int
     seconds: float
@@ -62,12 +62,12 @@ class Compiled:
 
 
 class Progress:
-    """How far the work is: one line that is written over again on a terminal, a line for each step elsewhere.
+    """Progress of the work: on a terminal one line that is rewritten, otherwise one line per step.
 
     Parameters
     ----------
     total : number of steps
-    stream : where it is shown; None: standard error
+    stream : where progress is written; None: standard error
     """
 
     def __init__(self, total: int, stream: TextIO | None = None) -> None:
@@ -82,7 +82,7 @@ class Progress:
         return time.perf_counter() - self.start
 
     def show(self, name: str) -> None:
-        """Say what is being done; on a terminal only."""
+        """Show the current work, on a terminal only."""
         if self.is_terminal:
             width = 24
             full = width * self.n_done // max(1, self.total)
@@ -90,7 +90,7 @@ class Progress:
             self._write("\r" + line[: shutil.get_terminal_size().columns - 1] + "\x1b[K")
 
     def step(self, name: str) -> None:
-        """One step is done."""
+        """Report that a step is done."""
         self.n_done += 1
         if self.is_terminal:
             self.show(name)
@@ -98,11 +98,11 @@ class Progress:
             self._write(f"[{self.n_done}/{self.total}] {name}\n")
 
     def tell(self, line: str) -> None:
-        """A line that stays."""
+        """Write a line that is not overwritten."""
         self._write(("\r\x1b[K" if self.is_terminal else "") + line + "\n")
 
     def close(self) -> None:
-        """Take the line of the terminal away."""
+        """Clear the progress line of the terminal."""
         if self.is_terminal:
             self._write("\r\x1b[K")
 
@@ -112,7 +112,7 @@ class Progress:
 
 
 def cache_folder() -> str | None:
-    """Where numba keeps the compiled loops; None if it has no place for them, or compiles nothing."""
+    """Folder where numba keeps the compiled loops; None if there is none, or if compiling is turned off."""
     from softwood.loops.random import next_seed
 
     return next_seed.stats.cache_path if hasattr(next_seed, "stats") else None
@@ -138,12 +138,12 @@ def jobs_of(families: Sequence[str]) -> list[Job]:
 
 
 def compile_loops(families: Sequence[str] = (), n_jobs: int | None = None) -> int:
-    """Compile the loops of some families, show how far it is, and tell at the end what was done.
+    """Compile the loops of some families, show the progress, and print a summary.
 
     Parameters
     ----------
-    families : names as in `FAMILIES`; none: all
-    n_jobs : processes; None: as many as there are cores
+    families : names from `FAMILIES`; all if empty
+    n_jobs : number of processes; None: as many as there are cores
 
     Returns
     -------
@@ -176,9 +176,9 @@ def compile_loops(families: Sequence[str] = (), n_jobs: int | None = None) -> in
 
 
 def compile_jobs(jobs: Sequence[Job], n_jobs: int, progress: Progress) -> dict[Job, Compiled]:
-    """Do jobs in processes; one that fails is told, and the others go on."""
+    """Run jobs in processes; a job that fails is reported, and the others go on."""
     results = _in_pool(jobs, n_jobs, progress)
-    # A process that ends in mid-work breaks its pool. What is left is done one by one, so that it is known which it is.
+    # A process that dies breaks its pool. The remaining jobs then run one by one, to find out which job is the cause.
     for job in [job for job in jobs if job not in results]:
         results |= _in_pool([job], 1, progress)
         if job not in results:
@@ -188,7 +188,7 @@ def compile_jobs(jobs: Sequence[Job], n_jobs: int, progress: Progress) -> dict[J
 
 
 def _in_pool(jobs: Sequence[Job], n_jobs: int, progress: Progress) -> dict[Job, Compiled]:
-    """Results of jobs; without those of a pool that broke."""
+    """Results of the jobs, except those that were not finished when the pool broke."""
     context = multiprocessing.get_context("spawn")
     lock = context.Lock()
     others = set(multiprocessing.active_children())
@@ -209,7 +209,7 @@ def _in_pool(jobs: Sequence[Job], n_jobs: int, progress: Progress) -> dict[Job, 
             progress.show("; ".join(sorted(running)))
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        lock.acquire(timeout=10.0)  # nobody is ended in the middle of writing to the cache
+        lock.acquire(timeout=10.0)  # do not end a process while it writes to the cache
         for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         raise
@@ -229,17 +229,17 @@ def _tell(progress: Progress, job: Job, result: Compiled) -> None:
 
 
 def _start_worker(lock: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started it sees to interrupts
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     os.environ["NUMBA_NUM_THREADS"] = _NUMBA_THREADS  # numba is not imported yet
-    warnings.simplefilter("ignore")  # about models that are too small to be any good
+    warnings.simplefilter("ignore")  # warnings about models that are too small
     _use_cache_in_turn(lock)
 
 
 def _use_cache_in_turn(lock: Any) -> None:
     """Let one process at a time read or write numba's cache.
 
-    numba looks the next free number up in the index of a function, and writes the index and then the code. Two
-    processes that compile the same function for different types would take the same number, and one would later be
+    numba reads the next free number from the index of a function, and writes the index and then the code. Two processes
+    that compile the same function for different types could use the same number, and the code of one would later be
     called with arguments of the other.
     """
     from numba.core.caching import IndexDataCacheFile
@@ -269,7 +269,7 @@ def _run(family: str, kind: str) -> Compiled:
 
 
 def _n_compiled() -> int:
-    """Functions that this process has compiled, rather than found in the cache; each type of arguments counts."""
+    """Number of functions that this process has compiled and not loaded from the cache; each signature counts."""
     modules = [module for name, module in sys.modules.items() if name.startswith("softwood.loops.")]
     functions = {id(f): f for module in modules for f in vars(module).values() if hasattr(f, "stats")}
     return sum(sum(f.stats.cache_misses.values()) for f in functions.values())

@@ -1,8 +1,8 @@
-"""What each family compiles: small models, fitted and read in all the ways that have compiled code of their own.
+"""What each family compiles: small models, fitted and used in all ways that need separate compiled code.
 
-numba compiles a loop for every combination of argument types. So a kind below is a combination that a user may meet:
+numba compiles a loop for every combination of argument types. So each kind below is a combination that a user may need:
 classes or targets, one or several; bins with codes of one byte or of four; the box or other kernels; None or an array.
-The numbers of rows and columns do not matter, and are small.
+The numbers of rows and columns do not matter and are small.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _table(target: str, n: int = _ROWS) -> _Data:
 
 
 def _model(module: str, name: str, target: str, **parameters: Any) -> Any:
-    """The classifier or the regressor of a family; imported here, so that a job imports its own family only."""
+    """The classifier or the regressor of a family; imported here, so that a job imports only its own family."""
     from importlib import import_module
 
     kind = "Regressor" if target in ("target", "targets") else "Classifier"
@@ -49,7 +49,7 @@ def _model(module: str, name: str, target: str, **parameters: Any) -> Any:
 
 
 def _read(model: Any, X: np.ndarray, **conditions: Any) -> None:
-    """Ask all that a fitted model answers: for whole rows, rows with missing values, and rows that are read-only."""
+    """Call all methods of a fitted model: with complete rows, rows with missing values, and read-only rows."""
     whole, gaps = X[:_SOME], X[:_SOME].copy()
     gaps[::2, 0] = np.nan
     for rows in (whole, gaps, _locked(whole), _locked(gaps)):
@@ -59,7 +59,7 @@ def _read(model: Any, X: np.ndarray, **conditions: Any) -> None:
 
 
 def _locked(array: np.ndarray) -> np.ndarray:
-    """A copy that is read-only, as the arrays of data frames are: a type of its own to numba."""
+    """A read-only copy, like the arrays of data frames; numba treats read-only arrays as a separate type."""
     array = array.copy()
     array.flags.writeable = False
     return array
@@ -250,7 +250,7 @@ def _generators() -> None:
 
 _DESCENT = {"max_leaf_nodes": 3, "max_iter": 2, "refine_max_iter": 2}
 
-# Families, and for each the kinds of problems; the commonest first, for the others share code with it.
+# The kinds of problems of each family; the most common kind comes first, because the others share code with it.
 JOBS: dict[str, dict[str, Callable[[], None]]] = {
     "finished-trees": _FINISHED,
     "kernel-tree": {

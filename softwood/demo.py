@@ -28,7 +28,7 @@ _PAIR = ("worst area", "worst smoothness")
 
 
 def demo_models(seed: int) -> dict[str, Any]:
-    """Models to compare, by the names that the demo shows; another one is another line."""
+    """Models to compare, by the names that the demo shows."""
     return {
         "CART (scikit-learn)": DecisionTreeClassifier(random_state=seed),
         "kernel tree": KernelTreeClassifier(random_state=seed),
@@ -40,12 +40,12 @@ def demo_models(seed: int) -> dict[str, Any]:
 
 
 def run_demo(output: Path, seed: int = 0) -> None:
-    """Fit the models, print the table, and draw what they have learned.
+    """Fit the models, print the table, and draw their decision surfaces.
 
     Parameters
     ----------
-    output : file of the figure; its ending says the format
-    seed : of the split into training and test rows, and of the models
+    output : file of the figure; the suffix determines the format
+    seed : seed of the split into training and test rows, and of the models
     """
     data = load_breast_cancer()
     parts = train_test_split(data.data, data.target, test_size=0.4, stratify=data.target, random_state=seed)
@@ -71,7 +71,7 @@ def run_demo(output: Path, seed: int = 0) -> None:
 
 
 def _compile(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> float:
-    """Seconds that a first fit and prediction take, so that they are in no row of the table."""
+    """Compile the loops by a first fit and prediction, so that the table does not include this; returns seconds."""
     models = {
         "kernel tree": KernelTreeClassifier(bandwidth=0.1),
         "crisp prediction": KernelTreeClassifier(bandwidth=0.1, prediction_kernel=None),

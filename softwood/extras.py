@@ -1,4 +1,4 @@
-"""Packages that only a part of softwood needs, and the command that installs them."""
+"""Optional packages, and the commands that install them."""
 
 from importlib import import_module
 from typing import Any
@@ -13,7 +13,7 @@ def require(module: str, extra: str | None, purpose: str) -> Any:
     ----------
     module : dotted name of the module
     extra : extra of softwood that installs the package; None: the package is installed by its own name
-    purpose : what needs it, the beginning of the error's sentence
+    purpose : what needs the package, such as "Drawing a surface"; the error message begins with it
 
     Raises
     ------

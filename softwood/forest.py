@@ -17,7 +17,7 @@ from softwood.tree import NODE_TYPES, NodeArrays, SoftTree
 
 __all__ = ["SoftForest"]
 
-# Rows that are worth a thread of their own.
+# Smallest number of rows for which a separate thread is worthwhile.
 _ROWS_PER_THREAD = 500
 # What all trees of a forest have in common.
 _COMMON = ("n_features", "shapes", "cutoff", "link", "center", "scale")
@@ -35,12 +35,13 @@ class SoftForest(NodeArrays):
     offsets : (n_trees + 1,) int64
         Where the nodes of each tree begin.
     output : (n_trees,) int32
-        First output that a tree's values are added to: 0, but in boosting with a tree for each class.
+        First output that the values of each tree are added to: 0, except in boosting with one tree per class.
     base : (n_outputs,) float64
+        Start value that the trees are added to.
     is_mean : bool
-        Whether the trees are averaged, or added up.
+        Whether the predictions of the trees are averaged or added up.
     children_left, ..., impurity, n_features, shapes, cutoff, link, center, scale
-        As in `SoftTree`; the last six are the same in all trees. Trees with a link are averaged after it.
+        As in `SoftTree`; the last six are the same in all trees. The link is applied to each tree before averaging.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class SoftForest(NodeArrays):
         )
 
     def with_trees_of(self, other: SoftForest) -> SoftForest:
-        """The trees of both forests, first those of `self`; means stay means, sums stay sums."""
+        """A forest with the trees of `self` followed by those of `other`; both must be means, or both sums."""
         _first_of([self, other])
         if self.is_mean != other.is_mean:
             raise ValueError("Both forests must be means of their trees, or both sums.")
@@ -124,7 +125,7 @@ class SoftForest(NodeArrays):
         return len(self.offsets) - 1
 
     def __getitem__(self, number: int) -> SoftTree:
-        """One of the trees."""
+        """The tree with this number."""
         number = range(len(self))[number]
         part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
         names = [*NODE_TYPES, "value", "weights"]
@@ -137,7 +138,7 @@ class SoftForest(NodeArrays):
         return (self[number] for number in range(len(self)))
 
     def first(self, n_trees: int) -> SoftForest:
-        """The first trees as an ensemble; a mean stays a mean."""
+        """The ensemble of the first `n_trees` trees; a mean remains a mean."""
         if not 1 <= n_trees <= len(self):
             raise ValueError(f"n_trees must be in the range [1, {len(self)}], got {n_trees}.")
         end = int(self.offsets[n_trees])
@@ -154,7 +155,7 @@ class SoftForest(NodeArrays):
 
     @property
     def n_outputs(self) -> int:
-        """Length of a prediction: classes, or targets."""
+        """Length of a prediction: the number of classes or targets."""
         return len(self.base)
 
     @property
@@ -170,8 +171,9 @@ class SoftForest(NodeArrays):
         Parameters
         ----------
         X : (n_rows, n_features) float array, nan where missing
-        widths : (n_rows, n_features) kernel half-widths of single cells, in place of the nodes' own; nan keeps those
-        n_jobs : threads, over rows; the prediction does not depend on it
+        widths : (n_rows, n_features) kernel half-widths of single cells, which replace those of the nodes except
+            where they are nan
+        n_jobs : number of threads, each for a block of rows; the prediction does not depend on it
         """
         out = self.sum_of(np.arange(len(self)), X, widths=widths, n_jobs=n_jobs)
         out *= self.factor
@@ -190,7 +192,7 @@ class SoftForest(NodeArrays):
     def staged_predict(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, step: int = 1, n_jobs: int | None = None
     ) -> Iterator[np.ndarray]:
-        """Prediction after each `step` trees, (n_rows, n_outputs) each; the last one is that of `predict`."""
+        """Iterate over the predictions after every `step` trees, (n_rows, n_outputs) each; the last is `predict`."""
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         for begin in range(0, len(self), step):
@@ -201,7 +203,7 @@ class SoftForest(NodeArrays):
     def predict_largest(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Output with the largest prediction of each row, (n_rows,)."""
+        """Output with the largest prediction for each row, (n_rows,)."""
         return self.predict(X, widths=widths, n_jobs=n_jobs).argmax(axis=1)
 
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
@@ -229,10 +231,10 @@ class SoftForest(NodeArrays):
     # Reading
 
     def feature_importances(self) -> np.ndarray:
-        """Decrease of impurity by feature; adds up to 1, all 0 if no tree has a split.
+        """Decrease of impurity by each feature, normalised to a sum of 1; all 0 if no tree has a split.
 
-        In a mean of trees every tree counts alike, as in scikit-learn's forests, but for trees that are a lone root; in
-        a sum it counts by its decrease.
+        In a mean, all trees that have a split count equally, as in scikit-learn's forests. In a sum, each tree counts
+        in proportion to its decrease.
         """
         if self.is_mean:
             total = np.sum([tree.feature_importances() for tree in self], axis=0)
@@ -267,7 +269,7 @@ class SoftForest(NodeArrays):
             )
 
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
-        """Each row on the fastest way that it can go, whatever the rows beside it: rounding must not depend on them."""
+        """Predict each row with the fastest loop that applies to it; rounding does not depend on the other rows."""
         if self.weights is None and self.link == "identity":
             sharing.add_raw(self, self.offsets, self.output, trees, X, widths, out)
             return
@@ -281,7 +283,7 @@ class SoftForest(NodeArrays):
 
 
 def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:
-    """The first tree or forest; an error if the others do not go with it."""
+    """The first tree or forest; raises an error if the others cannot be combined with it."""
     if not trees:
         raise ValueError("A SoftForest needs at least one tree.")
     first = trees[0]

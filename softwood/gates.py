@@ -1,6 +1,6 @@
-"""What an internal node does with a point: the kinds of gates a finished tree can hold.
+"""The kinds of gates that the internal nodes of a finished tree can have.
 
-Every gate gives the share of a point that goes to the left child.
+A gate computes the share of a point that goes to the left child.
 
 =============== ======================================================================================================
 kind            share that goes left
@@ -12,7 +12,7 @@ kind            share that goes left
 ``BLEND``       ``blend * smooth_step((weights @ x + bias) / width) + (1 - blend) * [x[feature] <= threshold]``
 =============== ======================================================================================================
 
-A value that is missing sends the share `missing_left` of the node to the left, whatever the gate.
+If a value that the gate needs is missing, the share `missing_left` of the node goes to the left.
 """
 
 from enum import IntEnum

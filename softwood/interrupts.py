@@ -1,7 +1,7 @@
-"""Interrupts that reach compiled loops.
+"""Interrupts of compiled loops.
 
-Python hears of an interrupt only between two of its own steps, in the main thread. So a long compiled loop runs in a
-thread of its own while the main thread waits; and loops look now and then at a flag that asks them to stop.
+Python handles an interrupt only between two of its own instructions, in the main thread. So a long compiled loop runs
+in a separate thread while the main thread waits, and it regularly checks a flag that asks it to stop.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """Raised where a loop has ended because it was asked to."""
+    """Raised when a loop has ended because it was asked to stop."""
 
 
 def new_stop() -> np.ndarray:
-    """A flag, (1,) uint8: 0 until somebody asks to stop."""
+    """A flag, (1,) uint8, which is 0 until the loop is asked to stop."""
     return np.zeros(1, dtype=np.uint8)
 
 
 def interruptible(work: Callable[[], T], stop: np.ndarray) -> T:
-    """Call `work`, and set `stop` if an interrupt comes; it is passed on when `work` has ended."""
+    """Call `work`; on an interrupt, set `stop`, wait until `work` has ended, and raise the interrupt again."""
     if threading.current_thread() is not threading.main_thread():
         return work()
     found: list[T] = []
@@ -44,11 +44,11 @@ def interruptible(work: Callable[[], T], stop: np.ndarray) -> T:
 
     try:
         threading.Thread(target=run, name="softwood-loop").start()
-        while not done.wait(0.2):  # not `join`, which takes a thread for ended when it is interrupted
+        while not done.wait(0.2):  # not `join`: once interrupted, it treats the thread as ended
             pass
     except BaseException:
         stop[0] = 1
-        done.wait(10.0)  # not for ever: the interrupt may have come before the thread
+        done.wait(10.0)  # with a time limit: the interrupt may have come before the thread started
         raise
     if failed:
         raise failed[0]

@@ -21,42 +21,43 @@ __all__ = [
     "unit_of",
 ]
 
-# Less than half the distance from 1 to the next float: lost in a sum with any row that is still undecided, yet a
-# gradient of 1 divided by it, and the square of that, are finite.
+# Less than half the distance from 1 to the next float, so that it does not change a sum with any undecided row; but a
+# gradient of 1 divided by it, and the square of the quotient, are finite.
 SMALLEST_HESSIAN = 1e-16
 
-# Best constants go no further than this prior: about -35 or 35 as a raw score, where hessians are above the smallest.
+# Start values are limited to priors of at least this: raw scores of about -35 to 35, with hessians above the smallest.
 SMALLEST_PRIOR = 1e-15
 
 # exp(300) = 2e130, so that squares of sums over any number of rows are still finite.
 LARGEST_LOG = 300.0
 
-# Its exponential is near the largest float. No more than a prediction: squares of it are not finite.
+# Its exponential is near the largest float. Only for predictions: the square of the exponential is not finite.
 LARGEST_PREDICTED_LOG = 709.0
 
-# Targets whose largest size is within are learned as they are: sums of squares, and their differences, are floats.
+# Targets whose largest absolute value is in this range are not rescaled: sums of their squares neither overflow nor
+# vanish.
 ORDINARY_TARGETS = 1e-100, 1e100
 
-# Newton steps of losses that grow like exponentials go no further than this, a factor of 22 026 in odds or counts. In a
-# leaf with a few rows of a class that is held to be nearly impossible, the quadratic model would send all rows far
-# beyond, and other classes after them: with many rare classes the loss rose from round to round.
+# Limit of the Newton steps of losses with a log link: a factor of 22 026 in odds or counts. In a leaf with a few rows
+# of a class that is predicted to be nearly impossible, the quadratic model would give much larger steps; with many rare
+# classes the loss then rose from round to round.
 LARGEST_LOG_STEP = 10.0
 
-# Cumulative weights as near as this to the wanted part of the total, relative to the total, are equal to it.
+# Cumulative weights that differ from the wanted quantile by less than this fraction of the total count as equal to it.
 ROUNDING = 1e-12
 
 
 class Loss(ABC):
     """A loss of the target and of raw scores, which boosting adds up and the link turns into predictions.
 
-    Everywhere `y` is (n,), `raw` is (n, n_scores), and `weights` is (n,), or None for all ones. A weight of 2 is the
-    row twice.
+    In all methods `y` is (n,), `raw` is (n, n_scores), and `weights` is (n,), or None for all ones. A weight of 2 has
+    the same effect as repeating the row.
 
     Attributes
     ----------
     n_scores : number of raw scores per row
-    has_exact_leaves : whether Newton steps are good leaf values; if not, `leaf_value` gives the best ones
-    max_step : leaf values are limited to this size
+    has_exact_leaves : whether the leaf values are Newton steps; if not, `leaf_value` computes them
+    max_step : largest absolute leaf value
 
     Examples
     --------
@@ -91,7 +92,7 @@ class Loss(ABC):
     ) -> None:
         """Fill `gradient` and `hessian`, (n, n_scores), with the weighted derivatives with respect to `raw`.
 
-        Both are float64. Of several scores the hessian is the diagonal, at least `SMALLEST_HESSIAN` times the weight.
+        Both are float64. `hessian` is the diagonal of the Hessian, at least `SMALLEST_HESSIAN` times the weight.
         """
         self._fill_derivatives(y, raw, gradient, hessian)
         np.maximum(hessian, SMALLEST_HESSIAN, out=hessian)
@@ -149,7 +150,7 @@ class SquaredError(Loss):
 class _PiecewiseLinearError(Loss):
     """An error with one slope for raw scores above the target and one for those below.
 
-    The second derivative is 0; the weight stands in for it, as is usual.
+    The second derivative is 0; as usual, the weight is used in its place.
     """
 
     has_exact_leaves = False
@@ -167,12 +168,12 @@ class _PiecewiseLinearError(Loss):
         return raw[:, 0].copy()
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
-        """The median or quantile of the residuals; the middle where a whole interval is best."""
+        """The median or quantile of the residuals; the middle of the interval if it is not unique."""
         part = self._slope_below / (self._slope_below + self._slope_above)
         return _quantile(residuals, part) if weights is None else _weighted_quantile(residuals, weights, part)
 
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
-        # 1 or 0, in the memory of the results
+        # 1 or 0, stored in the output arrays
         is_above, is_below = gradient[:, 0], hessian[:, 0]
         np.greater(raw[:, 0], y, out=is_above)
         np.less(raw[:, 0], y, out=is_below)
@@ -187,18 +188,18 @@ class _PiecewiseLinearError(Loss):
 
 
 class AbsoluteError(_PiecewiseLinearError):
-    """The absolute error; raw scores are predictions, of the median."""
+    """The absolute error; raw scores are predictions of the median."""
 
     def __init__(self) -> None:
         super().__init__(1.0, 1.0)
 
 
 class QuantileError(_PiecewiseLinearError):
-    """The pinball loss; raw scores are predictions, of a quantile.
+    """The pinball loss; raw scores are predictions of a quantile.
 
     Parameters
     ----------
-    quantile : the part of the targets that shall lie below the prediction, in (0, 1)
+    quantile : the quantile to predict: the fraction of targets below the prediction, in (0, 1)
     """
 
     def __init__(self, quantile: float) -> None:
@@ -209,9 +210,9 @@ class QuantileError(_PiecewiseLinearError):
 
 
 class PoissonDeviance(Loss):
-    """Half the Poisson deviance without its terms in `y` alone; raw scores are logarithms of predictions.
+    """Half the Poisson deviance without the terms that depend only on `y`; raw scores are logarithms of predictions.
 
-    Raw scores above `LARGEST_LOG` count as that in learning.
+    In training, raw scores are clipped at `LARGEST_LOG`.
     """
 
     max_step = LARGEST_LOG_STEP
@@ -233,7 +234,7 @@ class PoissonDeviance(Loss):
         return np.exp(np.minimum(raw[:, 0], LARGEST_PREDICTED_LOG))
 
     def out_of_unit(self, base: np.ndarray, values: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-        """The same leaf values, of logarithms, from another start value."""
+        """The same leaf values, which are logarithms, and another start value."""
         return base + np.log(unit), values
 
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
@@ -268,7 +269,7 @@ class BinaryLogLoss(Loss):
     def predict(self, raw: np.ndarray) -> np.ndarray:
         """Class probabilities, (n, 2)."""
         probabilities = np.empty((len(raw), 2))
-        # not as 1 minus the other, which has no digits left where it is small
+        # not as 1 minus the other, which would lose all digits of a small probability
         expit(-raw[:, 0], out=probabilities[:, 0])
         expit(raw[:, 0], out=probabilities[:, 1])
         return probabilities
@@ -291,7 +292,7 @@ class SoftmaxLogLoss(Loss):
 
     Parameters
     ----------
-    n_classes : number of classes, also of those that no row has
+    n_classes : number of classes, including those that no row has
     """
 
     max_step = LARGEST_LOG_STEP
@@ -349,7 +350,7 @@ class SoftmaxLogLoss(Loss):
 
 
 def unit_of(y: np.ndarray) -> float:
-    """1, or a power of two to divide targets by whose squares would overflow or vanish."""
+    """Unit to divide the targets by: 1, or a power of two if their squares would overflow or vanish."""
     largest = float(np.abs(y).max(initial=0.0))
     low, high = ORDINARY_TARGETS
     return 1.0 if largest == 0.0 or low <= largest <= high else float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))
@@ -395,7 +396,7 @@ def _quantile(values: np.ndarray, part: float) -> float:
 
 
 def _weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> float:
-    """The same of rows that count as often as their weight says."""
+    """As `_quantile`, with weights."""
     counts = weights > 0
     if not counts.all():
         values, weights = values[counts], weights[counts]
@@ -403,14 +404,14 @@ def _weighted_quantile(values: np.ndarray, weights: np.ndarray, part: float) -> 
         return 0.0
     order = np.argsort(values)
     mass = np.cumsum(weights[order])
-    # The first value that reaches the part, and the first that goes beyond; mostly they are the same.
+    # The first value that reaches the quantile, and the first beyond it; usually they are the same.
     low = np.searchsorted(mass, (part - ROUNDING) * mass[-1], side="left")
     high = min(np.searchsorted(mass, (part + ROUNDING) * mass[-1], side="right"), len(values) - 1)
     return float(0.5 * values[order[low]] + 0.5 * values[order[high]])
 
 
 def _row_maxima(matrix: np.ndarray) -> np.ndarray:
-    """Column by column: of few columns numpy's own maximum along rows takes four times as long."""
+    """Largest entry of each row, column by column: faster than numpy's maximum along rows if there are few columns."""
     largest = matrix[:, 0].copy()
     for column in matrix.T[1:]:
         np.maximum(largest, column, out=largest)

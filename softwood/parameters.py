@@ -1,4 +1,4 @@
-"""Checks of parameters, with one form of message for all."""
+"""Checks of parameters, with messages of the same form."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Owner = TypeVar("Owner")
 
 
 def parameter(default: Any, check: Callable[..., Any], **limits: Any) -> Any:
-    """A field of a dataclass with its check, a function of this module that gets `limits`; see `checked`."""
+    """A field of a dataclass with its check: a function of this module that is called with `limits`; see `checked`."""
     return field(default=default, metadata={"check": partial(check, **limits)})
 
 
 def checked(owner: Owner) -> Owner:
-    """A copy of an estimator whose parameters are checked, and of the types that compiled loops expect.
+    """A copy of an estimator with checked parameters, converted to the types that compiled loops expect.
 
-    Only fields made by `parameter` are looked at. A 1 that is meant as a float is 1.0 in the copy: a loop would be
-    compiled once more for an int.
+    Only fields made by `parameter` are checked. For example, an int given for a float parameter becomes a float,
+    because loops would be compiled again for an int.
     """
     twin = copy.copy(owner)
     for part in fields(cast(Any, owner)):
@@ -46,13 +46,13 @@ def checked(owner: Owner) -> Owner:
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
-    """The error that names the parameter, what was expected and what was found; a function is given by its name."""
+    """An error that names the parameter, what was expected and what was found; functions are shown by their name."""
     of = owner if isinstance(owner, str) else type(owner).__name__
     return ValueError(f"The {name!r} parameter of {of} must be {expected}. Got {found!r} instead.")
 
 
 def is_real(value: Any) -> bool:
-    """Whether this is one finite real number; True and False are none."""
+    """Whether `value` is a finite real number; True and False are not."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return False
     return bool(np.isfinite(float(value)))
@@ -98,7 +98,7 @@ def check_count(owner: object, name: str, value: Any, *, low: int = 1, high: flo
 
 
 def check_n_jobs(owner: object, value: Any) -> int | None:
-    """Number of jobs as joblib counts them: -1 for all processors, -2 for all but one; None for its own default."""
+    """Number of jobs in joblib's sense: -1 for all processors, -2 for all but one; None for joblib's default."""
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or int(value) == 0):
         raise parameter_error(owner, "n_jobs", "an int other than 0, or None", value)
     return None if value is None else int(value)

@@ -1,4 +1,4 @@
-"""Cost-complexity pruning of finished trees, and merging of leaves that say the same."""
+"""Cost-complexity pruning of finished trees, and merging of leaves that predict the same class."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["cut_below", "merge_equal_leaves", "prune_cost_complexity", "pruning_
 
 
 def pruning_path(tree: SoftTree) -> tuple[np.ndarray, np.ndarray]:
-    """Weakest-link pruning to the root: rising alphas and the total impurity of the leaves at each.
+    """Cost-complexity pruning down to the root: rising alphas, and the total impurity of the leaves at each alpha.
 
-    Impurities are weighted by the node's part of the root's mass, as scikit-learn does.
+    Impurities are weighted by the node's fraction of the root's mass, as in scikit-learn.
     """
     alphas, impurities, _ = _prune_in_order(tree, np.inf)
     return alphas, impurities
@@ -29,9 +29,9 @@ def prune_cost_complexity(tree: SoftTree, alpha: float) -> SoftTree:
 
 
 def merge_equal_leaves(tree: SoftTree) -> SoftTree:
-    """Merge sibling leaves whose largest value is in the same place, again and again.
+    """Merge sibling leaves that predict the same class, repeatedly.
 
-    The crisp decision stays the same everywhere; the probabilities become coarser.
+    Crisp decisions do not change; the probabilities become coarser.
     """
     winner = tree.value.argmax(axis=1)
     is_leaf = tree.children_left < 0
@@ -46,7 +46,7 @@ def merge_equal_leaves(tree: SoftTree) -> SoftTree:
 
 
 def cut_below(tree: SoftTree, cut: np.ndarray) -> SoftTree:
-    """Make leaves of the nodes marked in `cut` and drop all that is below them; the order of nodes is kept."""
+    """Turn the nodes marked in `cut` into leaves and drop the nodes below them; the order of nodes is kept."""
     keep = np.zeros(tree.n_nodes, dtype=bool)
     becomes_leaf = np.zeros(tree.n_nodes, dtype=bool)
     pending = [0]
@@ -121,7 +121,7 @@ def _prune_in_order(tree: SoftTree, alpha_max: float) -> tuple[np.ndarray, np.nd
         alpha = max(strength, alphas[-1], 0.0)
         cut[node] = True
         pending = [node]
-        while pending:  # nothing below can be cut any more
+        while pending:  # mark all nodes below as no longer candidates
             here = pending.pop()
             if alive[here]:
                 alive[here] = False

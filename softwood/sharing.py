@@ -1,6 +1,7 @@
-"""How points are shared among the nodes of trees: which compiled loop reads which rows.
+"""How points are shared among the nodes of trees: which compiled loop is used for which rows.
 
-A tree is a forest of one: `nodes` are the `NodeArrays` of either, and ``offsets`` where the nodes of each tree begin.
+A tree is treated as a forest of one tree: `nodes` are the `NodeArrays` of either, and ``offsets`` is where the nodes of
+each tree begin.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 
-# Rows that `add_kernel_trees` begins with at once.
+# Number of rows that `add_kernel_trees` starts together.
 _BATCH = 256
 
 Way = Callable[[np.ndarray, np.ndarray], None]
@@ -31,7 +32,7 @@ def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> spa
     arguments = walk_arguments(tree, slice(None), X, widths)
     member_rows(*arguments, indptr, np.empty(0, np.int32), np.empty(0))
     np.cumsum(indptr, out=indptr)
-    # An empty array of indices means counting: keep at least one place.
+    # An empty array of indices would tell the loop only to count: keep at least one entry.
     indices = np.empty(max(1, indptr[-1]), dtype=np.int32)
     data = np.empty(max(1, indptr[-1]))
     member_rows(*arguments, indptr, indices, data)
@@ -58,7 +59,7 @@ def add_raw(
     widths: np.ndarray | None,
     out: np.ndarray,
 ) -> None:
-    """Add shares of leaves times their values, of some trees, to `out` (n_rows, n_outputs).
+    """Add the sums of leaf values weighted by shares, of some trees, to `out` (n_rows, n_outputs).
 
     Parameters
     ----------
@@ -68,7 +69,7 @@ def add_raw(
     """
 
     def walk(rows: np.ndarray, part: np.ndarray) -> None:
-        """The loop that reads everything: all kinds of gates, missing values, and widths of cells."""
+        """The general loop, for all kinds of gates, missing values, and half-widths of single cells."""
         from softwood.loops.walk import predict_rows
 
         for tree in trees:
@@ -99,7 +100,7 @@ def add_raw(
 
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
-    """Predictions of a tree of sigmoid gates, (n_rows, n_outputs); nan for rows at whose gates a value is missing."""
+    """Predictions of a tree of sigmoid gates, (n_rows, n_outputs); nan for rows with missing values."""
     from softwood.loops.soft_joint import predict_sigmoid
 
     scratch, out = np.empty((2, tree.n_nodes)), np.empty((len(X), tree.n_outputs))
@@ -128,9 +129,9 @@ def _has_missing(X: np.ndarray) -> bool:
 
 
 def _each_its_way(X: np.ndarray, out: np.ndarray, fast: Way, slow: Way) -> None:
-    """Fill `out` by the `fast` way for rows without missing values, by the `slow` one for the others.
+    """Fill `out` with `fast` for rows without missing values, and with `slow` for the others.
 
-    Neither the time nor the rounding of a row depends on the rows beside it.
+    Neither the time nor the rounding of a row depends on the other rows.
     """
     if not _has_missing(X):
         fast(X, out)
@@ -171,7 +172,7 @@ def kernel_scratch(n_nodes: int) -> Items:
     """Scratch space of `softwood.loops.predict.add_kernel_trees` for trees of up to `n_nodes` nodes."""
     from softwood.loops.predict import Items
 
-    capacity = max(2 * n_nodes, 64 * _BATCH)  # one row has room in any case
+    capacity = max(2 * n_nodes, 64 * _BATCH)  # enough for any single row
     return Items(
         np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
         np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),

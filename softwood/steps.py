@@ -1,6 +1,6 @@
-"""The steps of a fit, in one place: told to scikit-learn's callbacks, printed, noted in ``history_``, the best kept.
+"""The steps of a fit: reported to scikit-learn's callbacks, printed, recorded in ``history_``; and the best step.
 
-A step is a round of boosting, a tree of a forest, a pass over the rows: whatever a user can wait for.
+A step is a unit of progress, such as a round of boosting, a tree of a forest, or a pass over the rows.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ State = TypeVar("State")
 class Steps:
     """Steps of one kind. Each begins with `begin` and ends with `Step.end`, in any thread.
 
-    Without an estimator nobody is told, and only the history is kept.
+    Without an estimator, only the history is kept.
 
     Parameters
     ----------
-    unit : what a step is, in the singular
-    n_steps : how many there are at most; None: not known
-    name : of the part of the fit that they belong to
-    estimator, context : who is told: the estimator that is fitted, and the context of scikit-learn's callbacks
+    unit : name of a step, in the singular
+    n_steps : largest number of steps; None: not known
+    name : name of the stage of the fit that the steps belong to
+    estimator, context : the estimator that is fitted, and the context of scikit-learn's callbacks
     data : ``X``, ``y`` and ``metadata`` of the fit, for callbacks
-    results : gives the attributes that the fit has set so far
-    history : lines of earlier steps, of a fit that is gone on with
+    results : returns the attributes that the fit has set so far
+    history : lines of the earlier steps of a fit that is continued
 
     Attributes
     ----------
-    history : list of dicts, a line for each finished step: ``stage``, the part of the fit, ``iteration``, its number
-        there from 1 on (0 is the state before the first), and what `Step.end` was given, under these names wherever
-        it applies: ``train_loss``, ``validation_loss``, ``n_leaves``
+    history : list of dicts, a line for each finished step, with ``stage``, ``iteration`` (the number of the step in its
+        stage, from 1; 0 is the state before the first step), and the values given to `Step.end`, such as
+        ``train_loss``, ``validation_loss`` and ``n_leaves``
     is_stopped : whether a callback has asked to stop
     """
 
@@ -70,7 +70,7 @@ class Steps:
 
     @contextmanager
     def stage(self, name: str, unit: str, n_steps: int | None = None) -> Iterator[Steps]:
-        """A step that has steps of its own; they go on with the history, and a stop in them stops this level too."""
+        """A step with steps of its own. They share the history, and a stop in them also stops this level."""
         context = self._new_context(name, n_steps)
         steps = Steps(
             unit, n_steps, name=name, estimator=self._estimator, context=context, data=self._data,
@@ -81,7 +81,7 @@ class Steps:
         self._end(context, None)
 
     def note(self, **line: Any) -> None:
-        """Add a line to the history that is no step: the state before the first, with ``iteration`` 0."""
+        """Add a line to the history for the state before the first step, with ``iteration`` 0."""
         self.history.append({"stage": self.name, "iteration": 0, **line})
 
     def _new_context(self, name: str, n_steps: int | None) -> Any:
@@ -125,26 +125,27 @@ class Step:
         self._steps, self._context = steps, context
 
     def end(self, snapshot: Callable[[], dict[str, Any]] | None = None, **line: Any) -> bool:
-        """Note that the step is done; returns whether a callback wants no further one.
+        """Record that the step is done; returns whether a callback has asked to stop.
 
         Parameters
         ----------
-        snapshot : gives the attributes that the fit would add to those it has set if it ended here
-        line : what is to be known of the step
+        snapshot : returns the attributes that the fit would set, in addition to those it has set, if it ended here
+        line : values for the history and for `verbose`
         """
         return self._steps._end_step(self._context, snapshot, line)
 
 
 class Best(Generic[State]):
-    """The state with the smallest loss so far; and whether no better one has come for long.
+    """The state with the smallest loss so far, and whether the loss has stopped improving.
 
     Parameters
     ----------
-    n_iter_no_change : so many offers in a row without a fall of the loss by more than `tol` are too long; None: never
+    n_iter_no_change : number of offers in a row without a decrease of the loss by more than `tol` after which the loss
+        has stopped improving; None: never
 
     Attributes
     ----------
-    loss, state : the smallest loss, and what it belongs to
+    loss, state : the smallest loss, and the state with that loss
     """
 
     state: State
@@ -155,7 +156,7 @@ class Best(Generic[State]):
         self._reference, self._since = float("inf"), 0
 
     def offer(self, loss: float, state: Callable[[], State]) -> bool:
-        """Keep the state if its loss is the smallest, or if there is none yet; returns whether it was kept.
+        """Keep the state if it is the first, or if its loss is the smallest so far; returns whether it was kept.
 
         A loss of nan counts as infinite.
         """
@@ -172,11 +173,11 @@ class Best(Generic[State]):
 
     @property
     def is_stalled(self) -> bool:
-        """Whether to stop."""
+        """Whether the loss has stopped improving."""
         return self._n_iter_no_change is not None and self._since >= self._n_iter_no_change
 
     def wait_anew(self) -> None:
-        """Begin to count from here."""
+        """Restart the count of offers without an improvement."""
         self._since = 0
 
 

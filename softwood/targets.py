@@ -1,4 +1,4 @@
-"""Classes or reals: the whole difference between a classifier and a regressor."""
+"""Targets of the training rows, classes or real numbers: all that differs between a classifier and a regressor."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ClassTargets:
         )
 
     def numbered_as(self, classes: np.ndarray, name: str) -> ClassTargets:
-        """The same targets, their classes numbered as those of other rows; `name` is what they are to the user."""
+        """The same targets with classes numbered by `classes`; `name` is the user's name for them, for errors."""
         place = {label: k for k, label in enumerate(classes.tolist())}
         unknown = [label for label in self.classes.tolist() if label not in place]
         if unknown:
@@ -67,7 +67,7 @@ class ClassTargets:
         return ClassTargets(classes, None, shares)
 
     def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
-        """Part of the mass whose most probable class is not predicted."""
+        """Fraction of the mass whose most probable class is not the predicted one."""
         truth = self.labels if self.shares is None else self.shares.argmax(axis=1)
         return float(np.average(prediction.argmax(axis=1) != truth, weights=weights))
 
@@ -108,7 +108,7 @@ class RealTargets:
 
     @property
     def square_scale(self) -> float:
-        """Square of the scale, the unit of impurities; of huge and tiny scales as far as floats go."""
+        """Square of the scale, which is the unit of impurities, limited to the range of floats."""
         return min(max(self.scale, 1e-150), 1e150) ** 2
 
     def loss(self, prediction: np.ndarray, weights: np.ndarray) -> float:
@@ -155,7 +155,7 @@ def read_reals(y: Any, weights: np.ndarray) -> RealTargets:
     targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     is_flat = targets.ndim == 1
     targets = targets.reshape(len(targets), -1)
-    # Half of each, then the sum: the mean of huge numbers does not overflow.
+    # Halve the numbers before summing, so that the mean of huge numbers does not overflow.
     largest = float(np.abs(targets).max(initial=0.0)) or 1.0
     mean = np.average(targets / largest, axis=0, weights=weights) * largest
     spread = targets / largest - mean / largest

@@ -27,9 +27,9 @@ def tree_text(
     ----------
     feature_names : names of the features; ``x[0]``, ``x[1]``, ... if None
     class_names : names of the classes, for trees whose values are class probabilities
-    is_category : which features are 1 for a category and 0 for all others; None: none is
-    max_depth : deeper nodes are counted, not shown; None shows all
-    decimals : digits behind the point
+    is_category : mask of the features that are 1 for a category and 0 otherwise; None: no feature is
+    max_depth : largest depth to show; deeper nodes are only counted; None: all nodes are shown
+    decimals : number of decimal places
     """
     names = [f"x[{j}]" for j in range(tree.n_features)] if feature_names is None else list(feature_names)
     categories = np.zeros(tree.n_features, dtype=bool) if is_category is None else np.asarray(is_category)

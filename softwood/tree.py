@@ -1,7 +1,7 @@
-"""The finished tree that every family hands over.
+"""The finished tree that every family produces.
 
-All that comes after growing (predicting, explaining, drawing, saving) reads this one class. Its one operation is
-sharing: a point belongs to each node to a degree, its membership, and the memberships of the leaves add up to 1.
+Everything after growing (predicting, explaining, drawing, saving) works on this class. Its basic operation is sharing:
+a point belongs to each node to a degree, its membership, and the memberships of the leaves add up to 1.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class KernelShapes:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class NodeArrays:
-    """The flat arrays of nodes, of one tree or of several side by side, and what can be read off them.
+    """The flat arrays of the nodes of one tree or of several trees, and quantities computed from them.
 
-    `SoftTree` tells what each of them is.
+    The attributes are described in `SoftTree`.
     """
 
     children_left: np.ndarray
@@ -102,15 +102,15 @@ class NodeArrays:
 
     @classmethod
     def from_nodes(cls, *, children_left: Any, children_right: Any, value: Any, **given: Any) -> Self:
-        """Build it from its structure and values; the columns that are not given get their neutral values.
+        """Build a tree or forest from its structure and values; columns that are not given get neutral values.
 
-        All trees are made here, whatever they were grown as. Arrays are copied: a finished tree does not change with
-        what it was made from.
+        All families build their trees with this method. Arrays are copied, so later changes of the given arrays do not
+        change the tree.
 
         Parameters
         ----------
         children_left, children_right : (n_nodes,);  value : (n_nodes, n_outputs)
-        given : the other attributes; ``n_features`` is needed, ``parent`` and ``depth`` are found if they are not given
+        given : the other attributes; ``n_features`` is required, ``parent`` and ``depth`` are computed if not given
         """
         left, right = np.array(children_left, dtype=np.int32), np.array(children_right, dtype=np.int32)
         neutral: dict[str, Any] = {
@@ -165,26 +165,26 @@ class NodeArrays:
 
     @cached_property
     def _is_sigmoid(self) -> bool:
-        """Whether all gates are sigmoids, and children come after their parents: the loop for these is faster."""
+        """Whether all gates are sigmoids and all children come after their parents, as the faster loop requires."""
         inner = self.children_left >= 0
         is_sorted = np.all(np.minimum(self.children_left, self.children_right)[inner] > np.flatnonzero(inner))
         return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any() and self.cutoff == 0.0)
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> Self:
-        """The same nodes read with other kernels: half-width and shape for each feature."""
+        """The same nodes with other kernels, given as half-width and shape of each feature."""
         kernel_gates = self.gate == Gate.KERNEL
         width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
         kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
         return replace(self, width=width, kernel=kernel, shapes=shapes)
 
     def crisp(self) -> Self:
-        """The same nodes with every kernel hardened to its threshold and every sigmoid to its oblique test."""
+        """The same nodes with crisp gates: kernel gates become tests of the threshold, sigmoids oblique tests."""
         width = np.where(self.gate == Gate.KERNEL, 0.0, self.width)
         gate = np.where(self.gate == Gate.SIGMOID, Gate.OBLIQUE, self.gate).astype(np.int8)
         return replace(self, width=width, gate=gate)
 
     def _check_common(self) -> None:
-        """Check what is the same for all nodes."""
+        """Check the attributes that all nodes share."""
         for name, array in (("center", self.center), ("scale", self.scale)):
             if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
                 raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
@@ -194,14 +194,14 @@ class NodeArrays:
     # Passing to the compiled loops
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.require(X, np.float64, ["C", "W"])  # for a read-only one the loops would be compiled again
+        X = np.require(X, np.float64, ["C", "W"])  # the loops would be compiled again for a read-only array
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
         return X
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """Values up to which a point goes left as a whole, and from which on right, (n_nodes, 2)."""
+        """Value up to which a point goes left entirely, and value from which it goes right entirely, (n_nodes, 2)."""
         reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
         ends = self.threshold[:, None] - reach
         ends[self.children_left < 0] = -np.inf, np.inf
@@ -209,12 +209,15 @@ class NodeArrays:
 
     @property
     def _begin(self) -> np.ndarray | int:
-        """Where the nodes of each one's tree begin, (n_nodes,), if there are several."""
+        """For each node, the index of the first node of its tree, (n_nodes,); 0 in a single tree."""
         return 0
 
     @cached_property
     def _tests(self) -> np.ndarray:
-        """Feature, left and right child of each node, (n_nodes, 3), numbered through; leaves are their own children."""
+        """Feature, left and right child of each node, (n_nodes, 3); leaves are their own children.
+
+        In a forest, children are indices into the arrays of all trees.
+        """
         is_leaf = self.children_left < 0
         tests = np.column_stack([self.feature, self.children_left + self._begin, self.children_right + self._begin])
         tests[is_leaf] = np.flatnonzero(is_leaf)[:, None]
@@ -232,7 +235,7 @@ class NodeArrays:
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftTree(NodeArrays):
-    """A finished tree: flat arrays, one entry per node, node 0 the root.
+    """A finished tree, as flat arrays with one entry per node; node 0 is the root.
 
     Attributes
     ----------
@@ -243,27 +246,28 @@ class SoftTree(NodeArrays):
     feature, threshold : (n_nodes,) int32, float64
         Test of axis-aligned and blended gates; -1 and nan elsewhere.
     missing_left : (n_nodes,) float64
-        Share of a point that goes left if the gate's value is missing: the share of the node's mass that did.
+        Share of a point that goes left if the gate's value is missing: the share of the node's training mass that went
+        left.
     width : (n_nodes,) float64
-        Half-width of the kernel, or width of a blended gate's smooth step.
+        Half-width of the kernel, or width of the smooth step of a blended gate.
     kernel : (n_nodes,) int32
-        Shape of the kernel, a row of `shapes`.
+        Shape of the kernel: the number of a row of `shapes`.
     weights, bias : (n_nodes, n_features) and (n_nodes,) float64
-        Oblique and blended gates; `weights` is None in a tree without them.
+        Parameters of sigmoid, oblique and blended gates; `weights` is None in a tree without such gates.
     blend : (n_nodes,) float64
-        Part of the oblique gate in a blended one.
+        Weight of the oblique part of a blended gate, in [0, 1].
     value : (n_nodes, n_outputs) float64
         Class probabilities, or means of the targets.
     mass, impurity : (n_nodes,) float64
-        Weight of the training points, by membership, and their impurity.
+        Mass of the training points in the node (weight times membership), and their impurity.
     cutoff : float
-        A share of a point smaller than this goes to the larger side of its fork.
+        If a gate would send less than this share of a point to one side, that part goes to the other side.
     center, scale : (n_features,) float64, or None
-        Means and standard deviations of the features, by which the weights of oblique gates are compared with one
-        another: in importances, contributions and text. None: they are compared as they are.
+        Means and standard deviations of the features. Importances, contributions and text use them to compare the
+        weights of oblique gates. If None, the weights are compared unscaled.
     link : str
-        What the shares of the leaves times their values pass: "identity", or "softmax" for values that are logarithms
-        of class probabilities up to a constant.
+        Function applied to the weighted sum of leaf values: "identity", or "softmax" if the values are logarithms of
+        class probabilities up to a constant.
 
     Examples
     --------
@@ -313,7 +317,7 @@ class SoftTree(NodeArrays):
 
     @property
     def n_outputs(self) -> int:
-        """Length of a value: classes, or targets."""
+        """Length of a value: the number of classes or targets."""
         return self.value.shape[1]
 
     # Sharing
@@ -324,15 +328,16 @@ class SoftTree(NodeArrays):
         Parameters
         ----------
         X : (n_rows, n_features) float array, nan where missing
-        widths : (n_rows, n_features) kernel half-widths of single cells, in place of the nodes' own; nan keeps those
+        widths : (n_rows, n_features) kernel half-widths of single cells, which replace those of the nodes except
+            where they are nan
         """
         X = self._points(X)
         return sharing.memberships(self, X, widths)
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Shares of the leaves times their values, passed through the link, (n_rows, n_outputs).
+        """Predictions: the sum of the leaf values weighted by the shares, passed through the link, (n_rows, n_outputs).
 
-        Parameters are those of `memberships`.
+        The parameters are those of `memberships`.
         """
         if widths is not None or not self._is_sigmoid:
             return self._linked(self.raw(X, widths=widths))
@@ -344,7 +349,7 @@ class SoftTree(NodeArrays):
         return out
 
     def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Shares of the leaves times their values before the link, (n_rows, n_outputs)."""
+        """Sum of the leaf values weighted by the shares, before the link, (n_rows, n_outputs)."""
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         only = np.zeros(1, dtype=np.int64)
@@ -352,15 +357,15 @@ class SoftTree(NodeArrays):
         return out
 
     def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Output with the largest prediction of each row, (n_rows,): the number of the most probable class."""
+        """Output with the largest prediction for each row, (n_rows,): the number of the most probable class."""
         if widths is None and self.weights is None and self.is_crisp:
             leaves = sharing.crisp_leaves(self, self._points(X))
             if leaves is not None:
                 return self.value.argmax(axis=1)[leaves]
-        return self.raw(X, widths=widths).argmax(axis=1)  # a link does not change which is largest
+        return self.raw(X, widths=widths).argmax(axis=1)  # the link does not change which output is largest
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Leaf with the largest share of each row, the first of equals, (n_rows,) int64."""
+        """Leaf with the largest share of each row, the first of several such leaves, (n_rows,) int64."""
         shares = self.memberships(X, widths=widths)
         leaves = np.flatnonzero(self.children_left < 0)
         return leaves[np.asarray(shares[:, leaves].argmax(axis=1)).ravel()]
@@ -374,8 +379,8 @@ class SoftTree(NodeArrays):
     def input_gradient(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
 
-        Zero where the prediction is locally constant, as it is everywhere in a crisp tree; at the breakpoints of the
-        kernels, where left and right derivative differ, one of the two.
+        It is zero where the prediction is locally constant, which is everywhere in a crisp tree. At breakpoints of the
+        kernels, where the left and the right derivative differ, it is one of the two.
         """
         X = self._points(X)
         out = sharing.gradients(self, X, widths)
@@ -392,15 +397,16 @@ class SoftTree(NodeArrays):
 
     @property
     def node_predictions(self) -> np.ndarray:
-        """What each node would predict as a leaf, (n_nodes, n_outputs): its value passed through the link."""
+        """Prediction of each node if it were a leaf: its value passed through the link, (n_nodes, n_outputs)."""
         return self._linked(self.value)
 
     # Reading
 
     def feature_importances(self) -> np.ndarray:
-        """Decrease of impurity by each feature, weighted by mass; adds up to 1 (all 0 for a lone root).
+        """Decrease of impurity by each feature, weighted by mass, normalised to a sum of 1 (all 0 for a lone root).
 
-        An oblique gate's decrease is divided among its features by the sizes of its weights, see `weight_sizes`.
+        The decrease at an oblique gate is divided among the features in proportion to the sizes of their weights; see
+        `weight_sizes`.
         """
         decreases = self.impurity_decreases()
         total = decreases.sum()
@@ -432,9 +438,10 @@ class SoftTree(NodeArrays):
         return size if self.scale is None else size * self.scale
 
     def contributions(self, X: np.ndarray, node: int) -> np.ndarray:
-        """Part of each feature in the decision of an oblique gate, for each row, (n_rows, n_features).
+        """Contribution of each feature to the decision of an oblique gate, for each row, (n_rows, n_features).
 
-        ``w_j (x_j - center_j)``: positive parts draw the row to the left. Missing values have none.
+        The contribution of feature j is ``w_j (x_j - center_j)``. Positive contributions send the row to the left;
+        missing values contribute 0.
         """
         X = self._points(X)
         if self.weights is None or self.gate[node] in (Gate.LEAF, Gate.KERNEL):
@@ -443,7 +450,7 @@ class SoftTree(NodeArrays):
         return np.nan_to_num(moved * self.weights[node], nan=0.0)
 
     def walk(self) -> Iterator[int]:
-        """Nodes depth first, left before right."""
+        """Iterate over the nodes depth first, left before right."""
         pending = [0]
         while pending:
             node = pending.pop()
@@ -466,7 +473,7 @@ class SoftTree(NodeArrays):
 
     @cached_property
     def _sigmoid_gates(self) -> np.ndarray:
-        """Weights and, last, the bias of each node, (n_nodes, n_features + 1)."""
+        """Weights of each node, followed by its bias, (n_nodes, n_features + 1)."""
         assert self.weights is not None
         return np.ascontiguousarray(np.column_stack([self.weights, self.bias]))
 
@@ -476,7 +483,8 @@ def children_of(parent: np.ndarray, side: np.ndarray, begin: np.ndarray | int = 
 
     Parameters
     ----------
-    begin : (n_nodes,) where the nodes of each one's tree begin, if there are several; nodes are numbered within a tree
+    begin : (n_nodes,) for each node the index of the first node of its tree, if there are several trees; parents and
+        children are numbered within their tree
     """
     children = np.full((2, len(parent)), -1, dtype=np.int32)
     below = np.flatnonzero(parent >= 0)
