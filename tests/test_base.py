@@ -1,4 +1,4 @@
-"""What all estimators share."""
+"""What estimators share: logarithms of probabilities, and targets of any size, also of pools."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,6 @@ from sklearn.base import is_classifier
 import softwood
 from softwood import stream
 
-ESTIMATORS = [
-    getattr(module, name)
-    for module in (softwood, stream)
-    for name in module.__all__
-    if name.endswith(("Classifier", "Regressor"))
-]
 SMALL = {"n_estimators": 3, "max_iter": 5, "max_depth": 2, "random_state": 0}
 
 
@@ -24,16 +18,6 @@ def small(model_class, **parameters):
 def problem(model_class, n=60):
     X = np.random.default_rng(0).normal(size=(n, 3))
     return X, np.digitize(X[:, 0], [-0.5, 0.5]) if is_classifier(model_class()) else X[:, 0]
-
-
-@pytest.mark.parametrize("model_class", [m for m in ESTIMATORS if is_classifier(m())])
-def test_logarithms_of_probabilities(model_class):
-    X, y = problem(model_class)
-    model = small(model_class).fit(X, y)
-    found, probabilities = model.predict_log_proba(X), model.predict_proba(X)
-    assert found.shape == (60, 3)
-    assert np.array_equal(found == -np.inf, probabilities == 0)
-    assert np.exp(found) == pytest.approx(probabilities)
 
 
 def test_a_probability_of_zero_has_no_warning():
@@ -56,46 +40,6 @@ def test_a_pool_has_logarithms_of_probabilities():
     pool = stream.ModelPool([stream.HoeffdingTreeClassifier(), stream.SmoothStepTreeClassifier()]).fit(X, y)
     assert np.exp(pool.predict_log_proba(X)) == pytest.approx(pool.predict_proba(X))
     assert not hasattr(stream.ModelPool([stream.HoeffdingTreeRegressor()]), "predict_log_proba")
-
-
-@pytest.mark.parametrize("model_class", [m for m in ESTIMATORS if "warm_start" in m().get_params()])
-def test_a_warm_start_with_other_targets_is_refused(model_class):
-    X, y = problem(model_class)
-    model = small(model_class, warm_start=True).fit(X, y)
-    before = model.predict(X)
-    if is_classifier(model):
-        others = [(np.minimum(y, 1), r"\[0, 1\]"), (y + 1, r"\[1, 2, 3\]"), (np.array(["a", "b", "c"])[y], r"\['a'")]
-        message = r"With warm_start=True y must have the classes of the last fit, \[0, 1, 2\]. Got "
-    else:
-        others = [(X[:, :2], "2")]
-        message = "With warm_start=True y must have as many targets as in the last fit, 1. Got "
-    if "n_estimators" in model.get_params():
-        model.set_params(n_estimators=5)
-    for targets, found in others:
-        with pytest.raises(ValueError, match=f"{message}{found}.* warm_start=False"):
-            model.fit(X, targets)
-        assert np.array_equal(model.predict(X), before)
-    model.fit(X, y)
-
-
-LOSSES = [{"loss": "absolute_error"}, {"loss": "quantile", "quantile": 0.7}, {"loss": "poisson"}]
-REGRESSORS = [(m, {}) for m in ESTIMATORS if not is_classifier(m())]
-REGRESSORS += [(softwood.KernelBoostingRegressor, loss) for loss in LOSSES]
-
-
-@pytest.mark.parametrize(("model_class", "parameters"), REGRESSORS)
-@pytest.mark.parametrize("scale", [1e300, 1e-300])
-def test_huge_and_tiny_targets(model_class, parameters, scale):
-    """No warning, which would be an error here, and errors that are as large for their scale."""
-    X, y = problem(model_class, n=200)
-    y = np.exp(y)
-
-    def error(unit):
-        found = small(model_class, **parameters).fit(X, y * unit).predict(X)
-        assert np.all(np.isfinite(found))
-        return np.sqrt(np.mean((found / unit - y) ** 2))
-
-    assert error(scale) == pytest.approx(error(1.0), rel=0.1)
 
 
 def test_a_pool_takes_huge_targets():

@@ -10,7 +10,7 @@ from softwood import KernelForestClassifier, KernelTreeClassifier
 from softwood.density import growing
 from softwood.interrupts import Stopped, interruptible, new_stop
 from tests.callbacks import Recorder
-from tests.every_estimator import table
+from tests.contract.specs import BY_NAME
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_other_threads_than_the_main_one_do_the_work_themselves():
 @pytest.mark.parametrize("parameters", [{}, {"max_leaf_nodes": 50}, {"n_jobs": 2}, {"kernel": "gaussian"}])
 def test_growing_stops_within_a_node(parameters, monkeypatch):
     """The search looks at the flag before each feature: a wide node is not searched to its end."""
-    X, y = table("KernelTreeClassifier", n=400)
+    X, y = BY_NAME["KernelTreeClassifier"].table(n=400)
     searched = []
     new_space = growing.Workspace.__init__
 
@@ -91,7 +91,7 @@ def test_growing_stops_within_a_node(parameters, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("kernel", ["box", "gaussian"])
 def test_an_interrupted_forest_keeps_its_trees_and_leaves_no_thread_at_work(n_jobs, kernel, monkeypatch):
-    X, y = table("KernelForestClassifier", n=1000)
+    X, y = BY_NAME["KernelForestClassifier"].table(n=1000)
     X = np.column_stack([X] * 5)
     monkeypatch.setattr(growing, "_LONG", 1)
     begun = threading.Event()

@@ -6,7 +6,7 @@ import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.loops import binning, predict, walk
-from tests.every_estimator import answer, table
+from tests.contract.specs import BY_NAME, answer
 
 LOOPS = [binning.encode_column, predict.add_kernel_trees, predict.add_crisp_trees, walk.predict_rows, walk.member_rows]
 
@@ -17,7 +17,7 @@ def _signatures():
 
 @pytest.mark.parametrize("model_class", [KernelTreeClassifier, KernelTreeRegressor])
 def test_no_loop_is_compiled_again_for_read_only_rows(model_class):
-    X, y = table(model_class.__name__)
+    X, y = BY_NAME[model_class.__name__].table()
     locked = X.copy()
     locked.flags.writeable = False
     X[3, 1] = np.nan

@@ -313,11 +313,13 @@ SPECS += both(
 
 # ------------------------------------------------------------------ trees trained by gradient descent
 
+# random gates whose losses go up and down
+ROUGH = {"init": "random", "learning_rate_decay": 1.0, "n_learning_rates": 1, "max_iter": 25, "max_leaf_nodes": 8}
+ROUGH |= {"refine": False, "min_gain": 0.0, "validation_fraction": 0.5}
 SPECS += both(
     "SoftTree",
     small={"max_leaf_nodes": 4, "max_iter": 8, "refine_max_iter": 3},
     long={"max_iter": 25},
-    n_rows=400,
     wrong={
         "init": NAME,
         "init_slope": POSITIVE,
@@ -345,8 +347,7 @@ SPECS += both(
         "n_learning_rates": 1,
         "learning_rate_decay": 0.3,
         "max_iter": 1,
-        # random gates have losses that go up and down
-        "n_iter_no_change": change(1, max_iter=25, learning_rate_decay=1.0, init="random", max_leaf_nodes=8),
+        "n_iter_no_change": Change(1, ROUGH),
         "select": "training",
         "validation_fraction": 0.6,
         "growth": change("depth", max_leaf_nodes=8),

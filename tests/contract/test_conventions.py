@@ -65,7 +65,8 @@ def test_nothing_is_there_before_fitting(spec):
     for call in (model.get_depth, model.get_n_leaves):
         with pytest.raises(NotFittedError):
             call()
-    for name in ("tree_", "forest_", "estimators_", "feature_importances_", "classes_", "history_", "log_"):
+    names = ("tree_", "forest_", "estimators_", "feature_importances_", "classes_", "history_", "n_iter_", "log_")
+    for name in (*names, "n_samples_seen_", "nbytes_"):
         assert not hasattr(model, name)
 
 
@@ -91,10 +92,11 @@ def test_in_pipelines_and_searches(spec):
 
 
 @every_with_jobs
-def test_jobs_within_jobs(spec):
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_jobs_within_jobs(spec, backend):
     X, y = spec.table()
     alone = cross_val_score(spec.make(), X, y, cv=2)
-    with parallel_config(backend="threading"):
+    with parallel_config(backend=backend):
         assert np.array_equal(cross_val_score(spec.make(n_jobs=2), X, y, cv=2, n_jobs=2), alone)
 
 

@@ -8,7 +8,6 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
-    load_iris,
     load_wine,
     make_classification,
     make_friedman1,
@@ -269,28 +268,6 @@ def test_rows_drawn_for_each_tree(model_class, wanted, number):
         np.testing.assert_allclose([tree.mass[0] for tree in model.forest_], weights.sum() + 20)
 
 
-@pytest.mark.parametrize("model_class", ALL)
-def test_rows_without_weight_do_not_count(model_class):
-    X, y = problem(model_class)
-    weights = np.ones(80)
-    weights[::5] = 0.0
-    X[0] = 1e6
-    kept = weights > 0
-    model = model_class(3, bandwidth=0.3, random_state=0)
-    found, expected = clone(model).fit(X, y, sample_weight=weights), clone(model).fit(X[kept], y[kept])
-    np.testing.assert_array_equal(found.forest_.threshold, expected.forest_.threshold)
-    np.testing.assert_allclose(found.forest_.value, expected.forest_.value, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("model_class", ALL)
-def test_weights_of_any_size(model_class):
-    X, y = problem(model_class)
-    expected = model_class(3, bandwidth=0.3, random_state=0).fit(X, y)
-    for size in (1e-3, 1e20):
-        model = model_class(3, bandwidth=0.3, random_state=0).fit(X, y, sample_weight=np.full(80, size))
-        np.testing.assert_allclose(answer(model, X), answer(expected, X), rtol=0, atol=1e-9)
-
-
 def test_class_weights():
     X, y = load_wine(return_X_y=True)
     factors = {0: 1.0, 1: 3.0, 2: 0.5}
@@ -333,35 +310,6 @@ def test_balanced_classes(model_class):
         clone(model).set_params(class_weight="balanced_subsample").fit(X, np.eye(3)[y])
 
 
-@pytest.mark.parametrize("model_class", CLASSIFIERS)
-def test_fuzzy_labels(model_class):
-    X, y = load_iris(return_X_y=True)
-    model = model_class(4, bandwidth=0.3, random_state=0)
-    crisp = clone(model).fit(X, y)
-    matrix = pd.DataFrame(np.eye(3)[y], columns=["a", "b", "c"])
-    fuzzy = clone(model).fit(X, matrix)
-    assert list(fuzzy.classes_) == ["a", "b", "c"]
-    assert set(fuzzy.predict(X)) == {"a", "b", "c"}
-    np.testing.assert_allclose(fuzzy.predict_proba(X), crisp.predict_proba(X), rtol=0, atol=1e-9)
-    half = clone(model).fit(X, np.full((150, 2), 0.5))
-    np.testing.assert_allclose(half.predict_proba(X), 0.5)
-
-
-@pytest.mark.parametrize("model_class", REGRESSORS)
-def test_several_targets(model_class):
-    X, y = problem(model_class)
-    model = model_class(4, bandwidth=0.3, max_depth=5, random_state=0)
-    one = clone(model).fit(X, y)
-    both = clone(model).fit(X, np.column_stack([y, -2 * y]))
-    assert both.n_outputs_ == 2
-    np.testing.assert_allclose(both.predict(X), np.column_stack([one.predict(X), -2 * one.predict(X)]), rtol=1e-7)
-    column = clone(model).fit(X, y[:, None])
-    np.testing.assert_array_equal(column.predict(X), one.predict(X)[:, None])
-    other = clone(model).fit(X, np.column_stack([y, X[:, 3]]))
-    assert other.predict(X).shape == (80, 2)
-    assert other.score(X, np.column_stack([y, X[:, 3]])) > 0.5
-
-
 # ------------------------------------------------------------------ tables
 
 
@@ -377,43 +325,6 @@ def test_missing_values(model_class):
     nothing = answer(model, np.full((1, 4), np.nan))[0]
     mean = np.bincount(y) / 200 if is_classifier(model) else y.mean()
     np.testing.assert_allclose(nothing, mean, atol=0.15)
-
-
-def messy_frame(n=120):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {
-            "size": rng.normal(size=n),
-            "city": rng.choice(["Rome", "Oslo", "Lima"], size=n),
-            "grade": pd.Categorical(rng.choice(["b", "a", "c"], size=n), categories=["a", "b", "c", "unused"]),
-            "open": rng.random(n) < 0.5,
-            "rooms": rng.integers(1, 6, size=n),
-        }
-    )
-    signal = frame["size"] + 2.0 * (frame["city"] == "Oslo") - (frame["grade"] == "a") + 0.5 * frame["open"]
-    frame["city"] = frame["city"].astype(object)
-    frame.loc[:5, "city"] = None
-    frame.loc[3:9, "grade"] = np.nan
-    frame.loc[7:12, "size"] = np.nan
-    return frame, signal.to_numpy()
-
-
-@pytest.mark.parametrize("model_class", ALL)
-def test_categories_of_a_messy_frame(model_class):
-    frame, signal = messy_frame()
-    y = np.where(signal > 0.5, "yes", "no") if model_class in CLASSIFIERS else signal
-    model = model_class(30, bandwidth=0.3, bootstrap=True, oob_score=True, random_state=0).fit(frame, y)
-    assert model.score(frame, y) > 0.8
-    assert model.oob_score_ > 0.5
-    assert model.feature_importances_.shape == (5,)
-    assert model.feature_importances_[[0, 1]].sum() > 0.5
-    assert list(model.feature_names_in_) == list(frame.columns)
-    assert model.input_gradient(frame).shape == (120, 2 if is_classifier(model) else 1, 5)
-    order = np.random.default_rng(0).permutation(120)
-    np.testing.assert_array_equal(answer(model, frame.iloc[order]), answer(model, frame)[order])
-    np.testing.assert_array_equal(answer(model, frame.assign(city="Lagos")), answer(model, frame.assign(city=None)))
-    mean = np.mean([answer(tree, frame) for tree in model.estimators_], axis=0)
-    np.testing.assert_allclose(answer(model, frame), mean, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("model_class", ALL)

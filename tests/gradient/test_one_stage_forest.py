@@ -1,4 +1,4 @@
-"""Forests of one-stage trees: scikit-learn's contract, bags, seeds and jobs, and that they are better than a tree."""
+"""Forests of one-stage trees: their trees, interrupts, workers, and that they are better than a tree."""
 
 import pickle
 import time
@@ -10,7 +10,6 @@ from joblib import Parallel, parallel_config
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softwood import (
     OneStageForestClassifier,
@@ -23,11 +22,6 @@ from softwood.gradient import one_stage_forest
 from tests.gradient.soft_trees import assert_same_tree
 
 BOTH = [OneStageForestClassifier, OneStageForestRegressor]
-
-
-@parametrize_with_checks([kind(n_estimators=2, max_depth=3) for kind in BOTH])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 def problem(kind, n=150, seed=0):
@@ -46,14 +40,6 @@ def small(kind, **parameters):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_same_seed_same_forest_for_any_number_of_jobs(kind):
-    X, y = problem(kind)
-    one, two, other = (answer(small(kind, **given).fit(X, y), X) for given in ({}, {"n_jobs": 2}, {"random_state": 1}))
-    assert np.array_equal(one, two)
-    assert not np.array_equal(one, other)
-
-
-@pytest.mark.parametrize("kind", BOTH)
 def test_the_forest_is_the_mean_of_its_trees(kind):
     X, y = problem(kind)
     model = small(kind).fit(X, y)
@@ -68,15 +54,6 @@ def test_the_forest_is_the_mean_of_its_trees(kind):
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(answer(again, X), answer(model, X))
     assert clone(model).get_params() == model.get_params()
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_a_weight_is_a_repetition(kind):
-    X, y = problem(kind, n=80)
-    weights = np.random.default_rng(1).integers(0, 4, size=len(X))
-    rows = np.random.default_rng(2).permutation(np.repeat(np.arange(len(X)), weights))
-    weighted, repeated = small(kind).fit(X, y, sample_weight=weights), small(kind).fit(X[rows], y[rows])
-    assert np.array_equal(answer(weighted, X), answer(repeated, X))
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -102,20 +79,6 @@ def test_parameters_of_the_trees(kind):
     assert cheap.get_n_leaves() < plain.get_n_leaves()
     joint = small(kind, tree_parameters={"architecture": "joint"}).fit(X, y)
     assert joint.get_n_leaves() >= plain.get_n_leaves()
-
-
-@pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("n_estimators", 0), ("n_estimators", 2.5), ("max_depth", 0), ("max_depth", 99), ("verbose", -1),
-        ("tree_parameters", {"depth": 3}), ("tree_parameters", {"random_state": 3}), ("tree_parameters", [1]),
-    ],
-)  # fmt: skip
-def test_bad_parameters_are_named(kind, name, value):
-    X, y = problem(kind, n=30)
-    with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}"):
-        small(kind, **{name: value}).fit(X, y)
 
 
 def test_bad_values_of_tree_parameters_are_named():
@@ -170,11 +133,6 @@ def test_trees_of_weighted_classes_and_of_several_targets():
     assert all(tree.class_weight is None for tree in model.estimators_)
     several = small(OneStageForestRegressor).fit(X, np.column_stack([y, X[:, 0]]))
     assert all(tree.predict(X).shape == (len(X), 2) for tree in several.estimators_)
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_there_are_no_trees_before_fitting(kind):
-    assert not hasattr(kind(), "estimators_")
 
 
 # ------------------------------------------------------------------ interrupts

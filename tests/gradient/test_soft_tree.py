@@ -61,15 +61,6 @@ def test_noise_is_not_learned(model_class):
 # ------------------------------------------------------------------ what must not matter
 
 
-@both
-def test_seeds(model_class):
-    X, y = problem(model_class)
-    one, same, other = (small(model_class, refine=True, random_state=seed).fit(X, y) for seed in (3, 3, 4))
-    assert_same_tree(one.tree_, same.tree_)
-    assert one.history_ == same.history_
-    assert np.abs(answer(one, X) - answer(other, X)).max() > 1e-3
-
-
 WAYS = [{}, {"refine": True, "max_leaf_nodes": 3}, {"init": "random"}, {"select": "training", "growth": "depth"}]
 
 
@@ -336,19 +327,6 @@ def test_l2_makes_small_weights(model_class):
 # ------------------------------------------------------------------ targets
 
 
-def test_several_targets():
-    X, y = problem(SoftTreeRegressor, n=300)
-    Y = np.column_stack([y, -2 * y, X[:, 3] ** 2])
-    model = small(SoftTreeRegressor, max_leaf_nodes=12).fit(X, Y)
-    assert model.predict(X).shape == (300, 3)
-    assert model.n_outputs_ == 3
-    scores = 1 - ((model.predict(X) - Y) ** 2).mean(axis=0) / Y.var(axis=0)
-    assert scores.min() > 0.4
-    column = small(SoftTreeRegressor).fit(X, y[:, None])
-    assert column.predict(X).shape == (300, 1)
-    np.testing.assert_array_equal(column.predict(X)[:, 0], small(SoftTreeRegressor).fit(X, y).predict(X))
-
-
 def test_balanced_classes():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [256, 32])
@@ -361,35 +339,6 @@ def test_balanced_classes():
     by_class = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 8.0}).fit(X, y)
     by_row = small(SoftTreeClassifier).fit(X, y, sample_weight=np.where(y == 1, 8.0, 1.0))
     np.testing.assert_array_equal(answer(by_class, X), answer(by_row, X))
-
-
-def test_classes_of_weight_zero_do_not_count():
-    X, y = problem(SoftTreeClassifier, n=600)
-    model = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 1.0, 2: 0.0}, min_gain=0.0).fit(X, y)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert 2 not in model.predict(X)
-    assert model.score(X[y < 2], y[y < 2]) > 0.7
-    few = np.where(np.arange(600) == 3, 1, 0)
-    lone = small(SoftTreeClassifier, class_weight={0: 0.0, 1: 1.0}).fit(X, few)
-    assert np.all(lone.predict(X) == 1)
-    with pytest.raises(ValueError, match="class_weight is zero for all classes"):
-        small(SoftTreeClassifier, class_weight={0: 0, 1: 0, 2: 0}).fit(X, y)
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_fuzzy_labels(n_classes):
-    X, y = problem(SoftTreeClassifier, n=400, n_classes=n_classes)
-    sharp = (y[:, None] == np.arange(n_classes)).astype(float)
-    one, other = small(SoftTreeClassifier).fit(X, y), small(SoftTreeClassifier).fit(X, sharp)
-    assert_same_tree(one.tree_, other.tree_)
-    blurred = 0.5 * sharp + 0.5 / n_classes
-    model = small(SoftTreeClassifier, min_gain=0.0).fit(X, blurred)
-    assert model.get_n_leaves() > 1
-    assert np.mean(model.predict(X) == y) > 1 / n_classes + 0.15
-    truth = np.mean(answer(one, X)[np.arange(400), y])
-    assert np.mean(answer(model, X)[np.arange(400), y]) < truth - 0.1  # not as sure of it
-    with pytest.raises(ValueError, match="class_weight needs class labels"):
-        small(SoftTreeClassifier, class_weight="balanced").fit(X, blurred)
 
 
 def test_fuzzy_labels_in_a_frame_whose_columns_are_in_any_order():
@@ -430,26 +379,6 @@ def frame(n=200, seed=0):
 
 
 @both
-def test_categories(model_class):
-    X, signal = frame()
-    y = signal if model_class is SoftTreeRegressor else np.where(signal > 0, "up", "down")
-    model = small(model_class).fit(X, y)
-    assert model.score(X, y) > 0.85
-    assert model.columns_.names == ("size", "city=Lima", "city=Oslo", "city=Rome", "kind=b", "age")
-    importances = dict(zip(X.columns, model.feature_importances_, strict=True))
-    assert importances["city"] > importances["age"]
-    assert np.array_equal(model.predict(X.assign(city="Bern")), model.predict(X.assign(city=None)))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(X.assign(more=1.0))
-    with pytest.raises(ValueError, match="feature names"):
-        model.predict(X[["size", "city"]])
-    given = {"X_val": X.assign(city="Bern"), "y_val": y}
-    assert model.fit(X, y, **given).get_n_leaves() >= 1
-    with pytest.raises(ValueError, match="Column 'city'"):
-        model.set_params(handle_unknown="error").fit(X, y, **given)
-
-
-@both
 def test_missing_values_count_as_the_mean(model_class):
     X, signal = frame()
     y = signal if model_class is SoftTreeRegressor else (signal > 0).astype(int)
@@ -464,11 +393,3 @@ def test_missing_values_count_as_the_mean(model_class):
     assert mean == pytest.approx(X["size"].mean(), abs=0.2)
     for result in (model.memberships(gone), model.apply(gone), model.input_gradient(gone)):
         assert result.shape[0] == len(X)
-
-
-@both
-def test_nothing_but_missing_values(model_class):
-    y = np.arange(20) % 2
-    model = small(model_class).fit(np.full((20, 2), np.nan), y)
-    assert model.get_n_leaves() == 1
-    np.testing.assert_allclose(answer(model, np.zeros((1, 2))), 0.5)

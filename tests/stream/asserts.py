@@ -1,16 +1,8 @@
 """What is asked of all kinds of trees on streams in the same way."""
 
 import numpy as np
-import pytest
 
 from tests.stream.test_model import answer, learn, problem, small
-
-
-def assert_wrong_values_are_told_by_name(model_class, name, values):
-    X, y = problem(model_class, n=4)
-    for value in values:
-        with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be .* Got .* instead"):
-            learn(model_class(**{name: value}), X, y)
 
 
 def assert_limits_of_nodes_and_depth_are_kept(model_class, n):
