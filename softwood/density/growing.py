@@ -1,14 +1,13 @@
 """Growing a kernel tree: from binned data to a `SoftTree`.
 
-By default, one compiled loop grows the tree depth first. With `max_leaf_nodes`, Python code grows it best first, with
-the same compiled functions to search and divide a node. With several threads, Python code grows the top of the tree
+By default, one compiled loop grows the tree depth first. With `max_leaf_nodes`, another one grows it best first, with
+the same functions to search and divide a node. With several threads, Python code grows the top of the tree
 until there are enough nodes for all threads, and the compiled loop grows the subtrees. The tree does not depend on the
 number of threads.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import Stopped, interruptible, new_stop
 from softwood.loops import grow as loop
 from softwood.loops.groups import NODE, Desk, Goal, NodePoints, NodeTable, Pile, RandomSearch, Rules, Search
+from softwood.loops.grow_best_first import MOST_NODES, N_NODES, N_ROWS, N_SPLITS, OPEN, OpenPile, grow_best_first
 from softwood.loops.scan import SLACK, SQUARED
 from softwood.steps import Steps
 from softwood.tree import SoftTree
@@ -80,7 +80,7 @@ def grow_nodes(
 
     def work() -> NodeTable:
         if limits.max_leaf_nodes is not None:
-            return depth_first(_grow_best_first(grower, root, limits.max_leaf_nodes, steps))[0]
+            return depth_first(grower.grow_best_first(root, limits.max_leaf_nodes, steps, space)[0])[0]
         if threads > 1:
             return depth_first(_grow_shared_out(grower, root, threads, steps))[0]
         return grower.grow(root, steps, space)
@@ -219,6 +219,51 @@ class _Grower:
         space.keep(node_lines=pile.lines, **{name: getattr(pile, name) for name in names})
         return NodeTable(pile.lines[: state[0]].copy(), pile.sums[: state[0]].copy())
 
+    def grow_best_first(
+        self, root: _Node, max_leaf_nodes: int, steps: Steps | None, space: Workspace
+    ) -> tuple[NodeTable, np.ndarray]:
+        """Nodes in the order in which they came to be, and the nodes that are split in the order of their splits."""
+        m = len(root.rows)
+        state = np.array([1, 0, m, 0, max_leaf_nodes - 1, 0], dtype=np.int64)
+        pile = OpenPile(
+            state=state,
+            stop=self.stop,
+            lines=space.array("node_lines", (64,), NODE),
+            sums=space.array("sums", (64, self.q)),
+            nodes=space.array("open_nodes", (64,), OPEN),
+            seeds=space.array("seeds", (64,), np.uint64),
+            order=space.array("split_order", (64,), np.int64),
+            intervals=space.array("interval", (2, self.p)),
+            rows=space.array("rows", (2 * m,), np.uint32),
+            shares=space.array("shares", (2 * m,)),
+        )
+        pile.lines[0] = (-1, 0, root.depth, -1, np.nan, np.nan, 0.0, 0.0)
+        pile.nodes["begin"][0], pile.nodes["size"][0], pile.seeds[0] = 0, m, root.seed
+        pile.rows[:m], pile.shares[:m] = root.rows, root.shares
+        scratch = self.scratch(m, space)
+        budget = _BUDGET if steps is not None else np.iinfo(np.int64).max >> 1
+        is_finished = False
+        while not is_finished:
+            step = None if steps is None else steps.begin()
+            n_nodes, n_rows = state[N_NODES] + 2, state[N_ROWS] + int(pile.nodes["size"][: state[N_NODES]].max())
+            wanted = dict.fromkeys(("lines", "sums", "nodes", "seeds", "order"), n_nodes)
+            wanted |= {"rows": n_rows, "shares": n_rows}
+            pile = pile._replace(**{name: _at_least(getattr(pile, name), length) for name, length in wanted.items()})
+            state[MOST_NODES] = state[N_NODES] + budget
+            is_finished = grow_best_first(
+                self.bins, self.widths, self.kernels, self.labels, self.targets, self.rules, self.criterion, pile,
+                *scratch,
+            )  # fmt: skip
+            self._check_stop()
+            if step is not None:
+                step.end(n_nodes=int(state[N_NODES]))
+        space.keep(
+            node_lines=pile.lines, sums=pile.sums, open_nodes=pile.nodes, seeds=pile.seeds, split_order=pile.order,
+            rows=pile.rows, shares=pile.shares,
+        )  # fmt: skip
+        n_nodes, n_splits = state[N_NODES], state[N_SPLITS]
+        return NodeTable(pile.lines[:n_nodes].copy(), pile.sums[:n_nodes].copy()), pile.order[:n_splits].copy()
+
     def _check_stop(self) -> None:
         if self.stop[0]:
             raise Stopped
@@ -311,38 +356,6 @@ def _remain_leaf(leaf: NodeTable) -> NodeTable:
 def join_tables(tables: list[NodeTable]) -> NodeTable:
     """The nodes of all tables, one after the other."""
     return NodeTable(*(np.concatenate(columns) for columns in zip(*tables, strict=True)))
-
-
-def _grow_best_first(grower: _Grower, root: _Node, max_leaf_nodes: int, steps: Steps | None) -> NodeTable:
-    """Split the leaf with the largest gain until there are `max_leaf_nodes` leaves."""
-    scratch = grower.scratch(len(root.rows), Workspace())
-    done: list[NodeTable] = []
-    heap: list[tuple] = []
-
-    def enter(node: _Node, parent: int, side: int) -> None:
-        leaf = grower.leaf(node, scratch, parent, side)
-        found = grower.split(node, leaf, scratch)
-        done.append(leaf)
-        if found is not None:
-            heapq.heappush(heap, (-found[0], len(done) - 1, found[1]))
-
-    enter(root, -1, 0)
-    n_leaves = 1
-    while heap and n_leaves < max_leaf_nodes:
-        step = None if steps is None else steps.begin()
-        _, number, divide = heapq.heappop(heap)
-        children = divide()
-        if min(len(child.rows) for child in children) == 0:
-            _remain_leaf(done[number])
-            continue
-        for side, child in enumerate(children):
-            enter(child, number, side)
-        n_leaves += 1
-        if step is not None:
-            step.end(n_nodes=len(done))
-    for _, number, _ in heap:
-        _remain_leaf(done[number])
-    return join_tables(done)
 
 
 def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> NodeTable:

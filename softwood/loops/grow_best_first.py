@@ -1,0 +1,175 @@
+"""Growing a kernel tree best first: always the leaf whose split gains most.
+
+All nodes stay in the order in which they came to be. So the tree with any smaller number of leaves is the beginning of
+the table: its splits are the first ones.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.groups import Goal, NodePoints
+from softwood.loops.grow import divide, draw_features, merit_and_impurity, number_labels, search_node, tie_of, weigh
+from softwood.loops.random import next_seed
+from softwood.loops.scan import SLACK
+from softwood.loops.scan_random import search_random
+
+# A node while the tree grows: where its rows are, and its best split; the gain is -inf if there is none, or it is made.
+OPEN = np.dtype(
+    [
+        ("begin", np.int64),
+        ("size", np.int64),
+        ("feature", np.int64),
+        ("gain", np.float64),
+        ("threshold", np.float64),
+        ("missing_left", np.float64),
+    ]
+)
+# Entries of the state.
+N_NODES, N_SEARCHED, N_ROWS, N_SPLITS, MOST_SPLITS, MOST_NODES = range(6)
+
+
+class OpenPile(NamedTuple):
+    """The state of growing.
+
+    Attributes
+    ----------
+    state : (6,) number of nodes, of nodes whose best split has been searched, length of the pile, number of splits; how
+        many splits to make, and after how many nodes to return
+    stop : (1,) not 0 if growing is to be given up
+    lines, sums : the nodes, see `softwood.loops.groups.NodeTable`
+    nodes : (capacity,) of type `OPEN`;  seeds : (capacity,)
+    order : (capacity,) the nodes that are split, in the order of their splits
+    intervals : (2, p) scratch space
+    rows, shares : (capacity,) rows and shares of the nodes
+    """
+
+    state: np.ndarray
+    stop: np.ndarray
+    lines: np.ndarray
+    sums: np.ndarray
+    nodes: np.ndarray
+    seeds: np.ndarray
+    order: np.ndarray
+    intervals: np.ndarray
+    rows: np.ndarray
+    shares: np.ndarray
+
+
+@compiled
+def find_intervals(lines, node, intervals):
+    """Lower and upper end of a node on each feature, (2, p): the nearest thresholds on its way up."""
+    for j in range(intervals.shape[1]):
+        intervals[0, j] = -np.inf
+        intervals[1, j] = np.inf
+    parent = lines[node]["parent"]
+    while parent >= 0:
+        j = lines[parent]["feature"]
+        if lines[node]["side"] == 0:
+            intervals[1, j] = min(intervals[1, j], lines[parent]["threshold"])
+        else:
+            intervals[0, j] = max(intervals[0, j], lines[parent]["threshold"])
+        node = parent
+        parent = lines[node]["parent"]
+
+
+@compiled
+def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, random, work):
+    """Go on growing until there is no split left or enough are made, an array is too short, or stopped.
+
+    The caller makes arrays longer, tells of progress, and calls again. Arguments are as in `softwood.loops.grow.grow`,
+    `pile` is an `OpenPile`.
+
+    Returns
+    -------
+    whether the tree is finished
+    """
+    state, stop, lines, sums, nodes, seeds, order, intervals, rows, shares = pile
+    max_depth, min_mass, min_gain, n_draw, cutoff, is_class = rules
+    left_rows, left_shares = desk.left_rows, desk.left_shares
+    node_labels = None
+    if labels is not None:
+        node_labels = desk.labels
+    while stop[0] == 0 and state[N_NODES] < state[MOST_NODES]:
+        if state[N_SEARCHED] < state[N_NODES]:
+            node = state[N_SEARCHED]
+            state[N_SEARCHED] += 1
+            begin = nodes[node]["begin"]
+            m = nodes[node]["size"]
+            nodes[node]["gain"] = -np.inf
+            weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, node)
+            mass = lines[node]["mass"]
+            base, impure = merit_and_impurity(lines, sums, node, criterion, is_class)
+            is_last = state[N_SPLITS] == state[MOST_SPLITS]
+            if is_last or lines[node]["depth"] >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
+                continue
+            find_intervals(lines, node, intervals)
+            draw_features(desk.order, bins.priority, seeds[node], n_draw)
+            n_outputs = number_labels(sums, node, m, labels, desk)
+            goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs)
+            points = NodePoints(rows, begin, m, desk.points, desk.order, n_draw)
+            feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
+            if search is not None:
+                feature, threshold, left_mass, gain = search_node(
+                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, search, work
+                )
+            if random is not None:
+                feature, threshold, left_mass, gain = search_random(
+                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, seeds[node], desk.totals,
+                    random, work,
+                )  # fmt: skip
+            if feature >= 0 and gain >= min_gain:
+                nodes[node]["feature"] = feature
+                nodes[node]["gain"] = gain
+                nodes[node]["threshold"] = threshold
+                nodes[node]["missing_left"] = left_mass / mass
+            continue
+        if state[N_SPLITS] == state[MOST_SPLITS]:
+            return True
+        best = np.int64(-1)
+        best_gain = -np.inf
+        for node in range(state[N_NODES]):
+            if nodes[node]["gain"] > best_gain:
+                best_gain = nodes[node]["gain"]
+                best = np.int64(node)
+        if best < 0:
+            return True
+        begin = nodes[best]["begin"]
+        m = nodes[best]["size"]
+        end = state[N_ROWS]
+        first = state[N_NODES]
+        if first + 2 > lines.shape[0] or end + m > rows.shape[0]:
+            return False
+        feature = nodes[best]["feature"]
+        threshold = nodes[best]["threshold"]
+        find_intervals(lines, best, intervals)
+        nodes[best]["gain"] = -np.inf
+        n_left, n_right = divide(
+            bins, widths, kernels, rows, shares, begin, m, (feature, threshold, nodes[best]["missing_left"]),
+            (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
+        )  # fmt: skip
+        if n_left == 0 or n_right == 0:
+            continue
+        for k in range(n_left):
+            rows[end + k] = left_rows[k]
+            shares[end + k] = left_shares[k]
+        state[N_ROWS] = end + n_left
+        order[state[N_SPLITS]] = best
+        state[N_SPLITS] += 1
+        lines[best]["feature"] = feature
+        lines[best]["threshold"] = threshold
+        lines[best]["missing_left"] = nodes[best]["missing_left"]
+        for side in range(2):
+            child = first + side
+            lines[child]["parent"] = best
+            lines[child]["side"] = side
+            lines[child]["depth"] = lines[best]["depth"] + 1
+            lines[child]["feature"] = -1
+            lines[child]["threshold"] = np.nan
+            lines[child]["missing_left"] = np.nan
+            nodes[child]["begin"] = end if side == 0 else begin
+            nodes[child]["size"] = n_left if side == 0 else n_right
+            seeds[child] = next_seed(seeds[best], side)
+        state[N_NODES] += 2
+    return False
