@@ -1,6 +1,6 @@
 """The growth loop and its parts, against slow twins; whole trees of estimators in `tests/density/test_growing.py`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -286,8 +286,9 @@ def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once)
         loop.weigh(rows, 2, shares, 11, given.labels, given.targets, desk, lines, sums, 0)
         base, impure = loop.merit_and_impurity(lines, sums, 0, given.criterion, given.labels is not None)
         n_outputs = loop.number_labels(sums, 0, 11, given.labels, desk)
-        min_mass, n_draw = 0.4, 1 + seed % 4
-        order, tie = rng.permutation(4), loop.tie_of(base, impure, masses.sum())
+        min_mass, n_draw, tie = 0.4, 1 + seed // 2, loop.tie_of(base, impure, masses.sum())
+        # the one that cannot be split comes first every other time: the search goes on
+        order = np.append(3, rng.permutation(3)) if seed % 2 else rng.permutation(4)
         feature, threshold, left, gain = loop.search_node(
             given.bins, given.widths, given.kernels, NodePoints(rows, 2, 11, desk.points, order, n_draw),
             None if given.labels is None else desk.labels, ends,
@@ -311,18 +312,47 @@ def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once)
     assert n_found >= 4
 
 
+def search_root(given, order, *, base=None, stop=0):
+    """The split of all rows on these features."""
+    n = len(given.X)
+    rows, shares = np.arange(n, dtype=np.uint32), np.ones(n)
+    desk, search, _, work = given.scratch(n)
+    lines, sums = np.zeros(1, NODE), np.zeros((1, 1))
+    loop.weigh(rows, 0, shares, n, None, given.targets, desk, lines, sums, 0)
+    node = NodePoints(rows, 0, n, desk.points, np.array(order), len(order))
+    ends = np.array([[-np.inf] * 4, [np.inf] * 4])
+    mass = lines["mass"][0]
+    goal = Goal(mass, sums[0, 0] ** 2 / mass if base is None else base, 0.1, 1e-9, 1)
+    search.stop[0] = stop
+    return loop.search_node(given.bins, given.widths, None, node, None, ends, goal, SQUARED, search, work)
+
+
 @pytest.mark.tiny
 def test_a_stopped_search_finds_nothing():
     given = problem(0, "one target", general=False)
-    rows, shares = np.arange(14, dtype=np.uint32), np.ones(14)
-    desk, search, _, work = given.scratch(14)
-    lines, sums = np.zeros(1, NODE), np.zeros((1, 1))
-    loop.weigh(rows, 0, shares, 14, None, given.targets, desk, lines, sums, 0)
-    node = NodePoints(rows, 0, 14, desk.points, np.arange(4), 4)
-    ends = np.array([[-np.inf] * 4, [np.inf] * 4])
-    goal = Goal(lines[0]["mass"], -np.inf, 0.1, 1e-12, 1)
-    search.stop[0] = 1
-    assert loop.search_node(given.bins, given.widths, None, node, None, ends, goal, SQUARED, search, work)[0] == -1
+    assert search_root(given, range(4))[0] >= 0
+    assert search_root(given, range(4), stop=1)[0] == -1
+
+
+@pytest.mark.tiny
+def test_crisp_splits_without_gain_are_taken_and_soft_ones_are_not():
+    """Two crossed features have a gain only together; soft splits to no gain could go on for ever."""
+    given = problem(0, "one target", general=False)
+    given.stored[:] = 1.0
+    assert search_root(given, [0])[0] == 0
+    assert search_root(given, [1, 2])[0] == -1
+    assert search_root(given, [0], base=1e3)[0] == -1
+
+
+@pytest.mark.tiny
+def test_of_equally_good_features_the_one_nearer_to_halves_wins():
+    given = problem(0, "one target", general=False, n=4, missing=0.0)
+    X = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])
+    given = replace(given, X=X, bins=bin_features(X, None, None), widths=np.zeros(4), weights=np.ones(4))
+    given.stored[:] = 1.0
+    for order in ([0, 1, 2], [2, 1, 0], [0, 2, 1]):
+        assert search_root(given, order)[:3] == (1, 0.5, 2.0)
+    assert [search_root(given, order)[0] for order in ([0, 2], [2, 0])] == [0, 2], "and then the first"
 
 
 # ------------------------------------------------------------------ dividing a node

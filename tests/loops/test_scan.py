@@ -82,7 +82,7 @@ def test_scan_of_steps(node):
 @given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths.filter(bool)), st.data())
 def test_lines_describe_the_share(node, data):
     """Where the share of each atom begins to rise, where it ends, and how fast it rises."""
-    parts = data.draw(st.tuples(*[st.sampled_from([0.0, 1e-8, 4e-7, 3e-6, 1e-4])] * 2))
+    parts = data.draw(st.tuples(*[st.sampled_from([0.0, 1e-8, 7e-7, 1.5e-6, 1e-4])] * 2))
     h = node.widths[0]
     with_slivers(node, h, parts)
     n = len(node.x)
