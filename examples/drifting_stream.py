@@ -1,6 +1,6 @@
-"""A stream that changes under a soft Hoeffding tree: scores, the log of its splits, and the tree before and after.
+"""A soft Hoeffding tree on a stream with drift: scores, the log of its splits, and the tree before and after the drift.
 
-Loans are granted by age alone. After 10 000 applications the rule changes, and asks for the education, too.
+Loans are granted by age alone. After 10 000 applications the rule changes and also depends on education.
 Run:  python examples/drifting_stream.py [picture.png]
 """
 
@@ -25,7 +25,7 @@ def main() -> None:
     stream = Agrawal(functions=(0, 2), drift_every=DRIFT, seed=1)
     model = SoftHoeffdingTreeClassifier(random_state=0)
     tables, trees = [], []
-    print("cross-entropy of each 1000 rows, tested before they are learned")
+    print("cross-entropy of each 1000 rows, predicted before they are learned")
     for time in TIMES:
         X, y = stream.take(DRIFT)
         tables.append(pd.DataFrame(X, columns=stream.feature_names))
@@ -34,12 +34,12 @@ def main() -> None:
         print(f"  {time:7}", *(f"{loss:.3f}" for loss in result.curves["cross_entropy"]))
 
     late = [split for split in model.log_ if split.n_samples > DRIFT]
-    print(f"\n{len(late)} of {len(model.log_)} splits came after the drift; the first ones before and after it:")
+    print(f"\n{len(late)} of {len(model.log_)} splits came after the drift; the first splits before and after it:")
     for split in model.log_[:3] + late[:3]:
         name = model.columns_.names[split.feature]
-        print(f"  row {split.n_samples:6,}: node {split.node} asks {name} <= {split.threshold:.4g}")
+        print(f"  row {split.n_samples:6,}: node {split.node} tests {name} <= {split.threshold:.4g}")
 
-    print("\nhow the first application after the drift was decided on before it")
+    print("\nhow the tree before the drift decides the first application after the drift")
     print(*(f"  {rule}" for rule in decision_rules(trees[0], tables[1].iloc[:1]) if rule.share > 0.05), sep="\n")
     for time, tree, X in zip(TIMES, trees, tables, strict=True):
         found = important_features(tree, X)

@@ -1,4 +1,4 @@
-"""A table as it comes: text, categories, numbers, cells missing everywhere. No encoder, scaler or imputer."""
+"""A table with text, categories, numbers and missing cells, used without an encoder, scaler or imputer."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ def make_table(n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, pd.Serie
         }
     )
     score = (frame["age"] - 45) / 15 + 1.5 * (frame["plan"] == "full") - (frame["city"] == "Oslo") + rng.normal(0, 1, n)
-    for column in frame:  # a tenth of the cells of each column get lost
+    for column in frame:  # a tenth of the cells of each column are missing
         frame.loc[rng.random(n) < 0.1, column] = None
     return frame, pd.Series(np.where(score > 0.3, "stays", "goes"))
 
@@ -33,7 +33,7 @@ def main() -> None:
     for name, importance in zip(model.feature_names_in_, model.feature_importances_, strict=True):
         print(f"{name:8} {importance:.3f}")
 
-    # What is not known about a row is shared among the branches, as the training rows were.
+    # A row with a missing value is shared between the branches in the proportion of the training rows.
     row = X_test.dropna().head(1)
     for lost in ([], ["plan"], ["plan", "age"]):
         p = model.predict_proba(row.assign(**dict.fromkeys(lost)))[0]

@@ -1,4 +1,4 @@
-"""A one-stage tree: built and pruned in one optimisation, and where its shape came from."""
+"""A one-stage tree, built and pruned in one optimisation, and the history of its training."""
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split

@@ -1,6 +1,7 @@
-"""Readings of known precision: say how precise each one is, when learning and when predicting.
+"""Readings of known precision: passing the measurement error of each reading to fit and predict.
 
-A machine overheats above 75 degrees. Some of its thermometers are good to ±0.5 degrees, some to ±8, and we know which.
+A machine overheats above 75 degrees. Some of its thermometers are accurate to ±0.5 degrees, others to ±8, and we know
+which.
 """
 
 import numpy as np
@@ -22,15 +23,15 @@ def main() -> None:
     X, error, y = measure(400, rng)
     X_test, error_test, y_test = measure(4000, rng)
 
-    # bandwidth=0: no smoothing but that of the known errors
+    # bandwidth=0: the known errors are the only smoothing
     unaware = KernelTreeClassifier(bandwidth=0, min_mass=5).fit(X, y)
     aware = KernelTreeClassifier(bandwidth=0, min_mass=5).fit(X, y, measurement_error={"temp": error})
 
     print("                        accuracy   log loss")
     for name, p in {
-        "errors not told": unaware.predict_proba(X_test),
-        "told when learning": aware.predict_proba(X_test),
-        "and when predicting": aware.predict_proba(X_test, measurement_error={"temp": error_test}),
+        "without errors": unaware.predict_proba(X_test),
+        "errors in fit": aware.predict_proba(X_test),
+        "errors in both": aware.predict_proba(X_test, measurement_error={"temp": error_test}),
     }.items():
         accuracy = accuracy_score(y_test, aware.classes_[p.argmax(axis=1)])
         print(f"{name:22}  {accuracy:8.3f}   {log_loss(y_test, p):8.3f}")
@@ -39,7 +40,7 @@ def main() -> None:
     good, poor = aware.predict_proba(reading, measurement_error={"temp": [0.5, 8.0]})[:, 1]
     print(f"\n77 degrees by a good thermometer: {good:.0%} hot; by a poor one: {poor:.0%} hot")
 
-    # Errors that hold for a whole column, or grow with the reading, go to the constructor.
+    # Errors that are the same in a whole column, or depend on the reading, are given to the constructor.
     KernelTreeClassifier(measurement_error={"temp": 2.0}).fit(X, y)
     KernelTreeClassifier(measurement_error={"temp": lambda reading: 0.02 * reading}).fit(X, y)
 

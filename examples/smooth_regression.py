@@ -1,4 +1,4 @@
-"""Smooth regression: two targets of two columns, the error beside a conventional tree's, and the slope of the fit."""
+"""Smooth regression of two targets: errors compared with conventional trees, and the slope of the prediction."""
 
 import numpy as np
 from sklearn.metrics import root_mean_squared_error

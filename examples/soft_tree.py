@@ -1,4 +1,4 @@
-"""A soft decision tree: a few oblique gates, smooth probabilities, and what is lost by reading it crisply."""
+"""A soft decision tree: a few oblique gates, smooth probabilities, and the accuracy of the crisp tree."""
 
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
@@ -14,11 +14,11 @@ cart = DecisionTreeClassifier(random_state=0).fit(X, y)
 print(f"soft tree, {model.tree_.n_nodes} nodes: {model.score(X_test, y_test):.3f}")
 print(f"CART, {cart.tree_.node_count} nodes: {cart.score(X_test, y_test):.3f}")
 
-# With a penalty on the weights most of them are 0, and the gates can be read.
+# With an L1 penalty most weights are 0, which makes the gates readable.
 sparse = SoftTreeClassifier(l1_regularization=0.01, random_state=0).fit(X, y)
 print(f"with l1_regularization=0.01: {sparse.score(X_test, y_test):.3f}")
 print(export_text(sparse))
 
-# Every row on one path only: what does it cost?
+# Each row follows a single path in the crisp tree. This compares its accuracy with that of the soft tree.
 crisp = sparse.harden(X_test, y_test)
-print(f"read crisply: {crisp.hardening_.crisp:.3f} against {crisp.hardening_.soft:.3f}")
+print(f"crisp tree: {crisp.hardening_.crisp:.3f}, soft tree: {crisp.hardening_.soft:.3f}")

@@ -1,8 +1,8 @@
-"""Data to learn from: tabular sets by name, and seeded toy sets.
+"""Data sets: tabular sets by name, and seeded toy sets.
 
-`load` reads a named set from the folder that the environment variable ``SOFTWOOD_DATA`` points to, or from OpenML;
-`available` says which names there are. `toy_classification` and `toy_regression` draw small synthetic sets in one or
-two dimensions, where the whole model can be drawn. This package uses nothing else of softwood.
+`load` reads a named set from the folder given by the environment variable ``SOFTWOOD_DATA``, or from OpenML;
+`available` lists the names. `toy_classification` and `toy_regression` generate small synthetic sets in one or two
+dimensions, so that a whole model can be drawn. This package does not use other parts of softwood.
 """
 
 from softwood.datasets.synthetic import (

@@ -1,8 +1,8 @@
 """Seeded toy sets in one and two dimensions, small enough to see a whole model at once.
 
-They stand for the toy figures of the kernel tree paper (appendix D, figures 3 and 4: three kinds of two-dimensional
-classes and three functions of one variable, each with 50 and with 1000 training points and 10 000 test points). The
-paper does not say how its sets were drawn; these are the usual ones. As there, the noise is the same everywhere.
+They replace the toy sets of the kernel tree paper (appendix D, figures 3 and 4: three kinds of two-dimensional classes
+and three functions of one variable, each with 50 and with 1000 training points and 10 000 test points). The paper does
+not say how its sets were generated; these are common choices. As in the paper, the noise is the same everywhere.
 """
 
 from collections.abc import Callable
@@ -36,14 +36,14 @@ def _checkerboard(n: int, rng: np.random.Generator) -> _Drawn:
 
 def _spirals(n: int, rng: np.random.Generator) -> _Drawn:
     y = _balanced(n, 2, rng)
-    # even density along the arm; the middle, where the arms meet, is left out
+    # uniform along the arm; the centre, where the arms meet, is left out
     turn = np.sqrt(rng.uniform(0.05, 1, size=n))
     angle = 3 * np.pi * turn + np.pi * y
     return turn[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]), y
 
 
 def _gaussians(n: int, rng: np.random.Generator) -> _Drawn:
-    # three classes at the corners of a triangle; the noise is all of their spread
+    # three classes at the corners of a triangle; only the noise spreads the points of a class
     y = _balanced(n, 3, rng)
     centres = np.array([[-1.0, -0.6], [1.0, -0.6], [0.0, 1.1]])
     return centres[y], y
@@ -65,7 +65,7 @@ def _ramp(x: np.ndarray) -> np.ndarray:
     return np.clip(4 * x - 2, -1, 1)
 
 
-# name -> generator, and the noise that makes the task neither trivial nor hopeless
+# name -> generator, and the default noise, which makes the task neither trivial nor impossible
 _CLASSES: dict[str, tuple[Callable[[int, np.random.Generator], _Drawn], float]] = {
     "checkerboard": (_checkerboard, 0.05),
     "circles": (_circles, 0.12),
@@ -90,19 +90,19 @@ def toy_classification(
     noise: float | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw points of the plane that belong to two or three classes.
+    """Generate points of the plane that belong to two or three classes.
 
     Parameters
     ----------
     kind : {"checkerboard", "circles", "gaussians", "moons", "spirals"}
-        The shape of the classes; ``TOY_CLASSIFICATION`` lists them. The gaussians are three classes, the others two.
+        The shape of the classes; ``TOY_CLASSIFICATION`` lists all kinds. "gaussians" has three classes, the others two.
     n_samples : int, default=100
         Number of points.
     noise : float or None, default=None
-        Standard deviation of the Gaussian noise added to both coordinates after a point got its class. None takes a
-        value that suits the kind.
+        Standard deviation of the Gaussian noise added to both coordinates after the class is set. None uses the
+        default noise of the kind.
     random_state : int, numpy Generator or None, default=None
-        Seed of the draw.
+        Seed of the random numbers.
 
     Returns
     -------
@@ -133,19 +133,19 @@ def toy_regression(
     noise: float | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw noisy values of a function on the unit interval.
+    """Generate noisy values of a function on the unit interval.
 
     Parameters
     ----------
     kind : {"ramp", "sine", "steps"}
-        The function; ``TOY_REGRESSION`` lists them. All have values from -1 to 1.
+        The function; ``TOY_REGRESSION`` lists all kinds. All functions have values from -1 to 1.
     n_samples : int, default=100
         Number of points, uniform on [0, 1).
     noise : float or None, default=None
-        Standard deviation of the Gaussian noise added to the values. None takes a value that suits the kind; 0 gives
-        the function itself.
+        Standard deviation of the Gaussian noise added to the values. None uses the default noise of the kind; 0 means
+        no noise.
     random_state : int, numpy Generator or None, default=None
-        Seed of the draw. The same seed gives the same points for any noise.
+        Seed of the random numbers. The same seed gives the same points for any noise.
 
     Returns
     -------

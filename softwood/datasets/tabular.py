@@ -1,8 +1,8 @@
 """Tabular data sets by name, from a folder of files or from OpenML.
 
-A folder holds a file ``<name>.csv.gz`` per set: a header line, the features, and a column ``target``. An empty cell is
-a missing value, and nothing else is. A file ``MANIFEST.csv`` beside them (columns name, task, rows, features, classes,
-source, notes) says what each set is; a set that it does not list may still be loaded.
+A folder holds one file ``<name>.csv.gz`` per set, with a header line, the features, and a column ``target``. Only empty
+cells are missing values. A file ``MANIFEST.csv`` in the same folder (columns name, task, rows, features, classes,
+source, notes) describes the sets; sets that it does not list can also be loaded.
 """
 
 import csv
@@ -35,13 +35,13 @@ class Dataset:
     Attributes
     ----------
     name : str
-        The name it was loaded by.
+        Name of the data set.
     X : pandas.DataFrame of shape (n_samples, n_features)
         Features; text columns have the dtype ``category``.
     y : ndarray of shape (n_samples,)
-        Float targets for regression; for classification the labels as the source writes them.
+        Float targets for regression; for classification, the labels as in the source.
     task : {"classification", "regression"}
-        What `y` asks for.
+        The kind of task.
     feature_names : list of str
         The columns of `X`.
     description : str
@@ -62,7 +62,7 @@ class _OpenML(NamedTuple):
     differs: str = ""
 
 
-# Only sets whose OpenML number is known for certain; the remark says how the copy there differs from the file.
+# Only sets whose OpenML number is certain. `differs` says how the copy on OpenML differs from the file.
 _OPENML: dict[str, _OpenML] = {
     "abalone": _OpenML(183, "regression"),
     "boston_housing": _OpenML(531, "regression", "CHAS and RAD are categories"),
@@ -103,13 +103,13 @@ _OPENML: dict[str, _OpenML] = {
 
 
 def available() -> list[str]:
-    """Names that `load` knows.
+    """Names of the data sets that `load` can load.
 
     Returns
     -------
     list of str
-        Sorted: the files of the folder ``SOFTWOOD_DATA`` where that variable is set, otherwise the sets that can be
-        fetched from OpenML.
+        Sorted names of the files in the folder ``SOFTWOOD_DATA`` if that variable is set; otherwise of the sets that
+        can be fetched from OpenML.
 
     Examples
     --------
@@ -126,9 +126,9 @@ def available() -> list[str]:
 def load(name: str) -> Dataset:
     """Load a data set by name.
 
-    Reads ``<name>.csv.gz`` from the folder that the environment variable ``SOFTWOOD_DATA`` names. Where the variable is
-    not set, the set is fetched from OpenML, and kept by scikit-learn for the next time; class labels there are text,
-    and the description says what else differs. Needs pandas.
+    Reads ``<name>.csv.gz`` from the folder given by the environment variable ``SOFTWOOD_DATA``. If the variable is not
+    set, the set is fetched from OpenML and cached by scikit-learn. Class labels from OpenML are text, and
+    ``description`` lists other differences from the file. Requires pandas.
 
     Parameters
     ----------
@@ -138,16 +138,16 @@ def load(name: str) -> Dataset:
     Returns
     -------
     Dataset
-        Features as a data frame, targets as an array, and what they are.
+        Features as a data frame, targets as an array, and their description.
 
     Raises
     ------
     ValueError
-        For an unknown name or a damaged file.
+        If the name is unknown or the file is damaged.
     FileNotFoundError
-        When the folder, or a file that its ``MANIFEST.csv`` promises, is not there.
+        If the folder, or a file that its ``MANIFEST.csv`` lists, does not exist.
     ImportError
-        When pandas is not installed.
+        If pandas is not installed.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
     pandas = _pandas()
     try:
         # Empty means missing and nothing else does: "NA" or "None" may be the name of a category.
-        # Types are settled over the whole column, not in pieces that may disagree.
+        # Infer types from whole columns; pieces of a column might have different types.
         return pandas.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
     except (OSError, EOFError, ValueError, zlib.error) as error:  # the errors of pandas' parser are ValueErrors
         raise ValueError(f"{path} must be a gzipped CSV file. Reading it failed: {error}") from error
@@ -217,7 +217,7 @@ def _read_csv(path: Path) -> "pd.DataFrame":
 def _task(row: dict[str, str], target: "pd.Series", manifest: Path) -> Task:
     task = row.get("task")
     if task is None:
-        # not listed: numbers with fractions are measured, all else is counted as labels
+        # not listed: numbers with fractions are targets, everything else is labels
         numeric = _pandas().api.types.is_float_dtype(target)
         return "regression" if numeric and not np.all(np.mod(target, 1) == 0) else "classification"
     if task not in ("classification", "regression"):
@@ -228,7 +228,7 @@ def _task(row: dict[str, str], target: "pd.Series", manifest: Path) -> Task:
 def _load_openml(name: str) -> Dataset:
     if name not in _OPENML:
         raise ValueError(_unknown(name, _OPENML, f"among those fetched from OpenML, and {_FOLDER_VARIABLE} is not set"))
-    _pandas()  # ours is the shorter message
+    _pandas()  # its message is shorter than scikit-learn's
     data_id, task, differs = _OPENML[name]
     try:
         bunch = fetch_openml(data_id=data_id, as_frame=True)

@@ -1,1 +1,1 @@
-"""Looking at finished trees: text, numbers and pictures. All of it reads `SoftTree` alone."""
+"""Inspecting finished trees: text, numbers and pictures, for trees of all families."""

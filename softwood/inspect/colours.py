@@ -1,4 +1,4 @@
-"""Colours that belong together in a picture, and the package that draws them."""
+"""Colours of pictures, and the import of matplotlib."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from softwood.extras import require
 
 __all__ = ["REST", "colours", "drawing"]
 
-# Up to seven colours that most eyes tell apart (Okabe and Ito).
+# Seven colours that are easy to distinguish, also with colour blindness (Okabe and Ito).
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
-REST = (0.75, 0.75, 0.75)  # of what is added up to the rest
+REST = (0.75, 0.75, 0.75)  # colour of the sum of all others
 
 
 def colours(n: int) -> np.ndarray:
@@ -23,5 +23,5 @@ def colours(n: int) -> np.ndarray:
 
 
 def drawing(module: str, purpose: str = "Drawing") -> Any:
-    """A module of matplotlib; an error with the command that installs it if it is not there."""
+    """A module of matplotlib; if it is not installed, raises an error with the command that installs it."""
     return require(f"matplotlib.{module}", "plots", purpose)

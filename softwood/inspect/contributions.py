@@ -1,4 +1,4 @@
-"""How much each column has to say in the decisions of oblique gates, row by row."""
+"""Contributions of the columns to the decisions of oblique gates, row by row."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["gate_contributions"]
 
 
 def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame: bool = False) -> Any:
-    """Part of each column in the decision of each oblique gate that a row passes.
+    """Contribution of each column to the decision of each oblique gate that a row passes.
 
-    An oblique gate adds up its columns, ``w @ x + b``, and sends the row to the left if the sum is large. The
-    contribution of a column is ``w_j (x_j - mean_j)``: how far it moves the sum from that of the average row. Positive
-    ones draw the row to the left, negative ones to the right. The categories of a column are added up. A missing value
-    contributes nothing.
+    An oblique gate computes the sum ``w @ x + b`` and sends the row to the left if the sum is large. The contribution
+    of a column is ``w_j (x_j - mean_j)``: the amount by which it moves the sum away from that of the average row.
+    Positive contributions send the row to the left, negative ones to the right. Contributions of the categories of a
+    column are added up. A missing value contributes 0.
 
     Parameters
     ----------
     model : fitted estimator with a tree of oblique gates, or `SoftTree`
     X : (n_rows, n_features_in) array or data frame
     node : int, default=None
-        Only this gate; None: all gates on the way of each row.
+        The gate to use. None uses all gates that each row reaches.
     as_frame : bool, default=False
-        Whether to return a pandas DataFrame, with a line for each row, node and column.
+        If True, return a pandas DataFrame with a line for each row, node and column.
 
     Returns
     -------
     dict of arrays, or DataFrame
-        An entry for each row and oblique node that it reaches, in the order of rows and, within a row, of depth:
+        There is an entry for each row and each oblique node that it reaches, ordered by row and then by depth:
 
-        - ``row``, ``node``, and ``membership``, the share of the row that comes there;
-        - ``left``, the part of that share that goes left;
-        - ``offset``, the gate's sum for the average row: with the contributions it adds up to the sum for this row;
-        - ``contribution``, ``absolute`` and ``normalised`` (n_entries, n_features_in): signed; without sign; and as
-          parts of the sum of the absolute ones, adding up to 1 (all 0 if none contributes).
+        - ``row``, ``node``, and ``membership``, the share of the row that reaches the node;
+        - ``left``, the fraction of this share that goes left;
+        - ``offset``, the gate's sum for the average row; offset and contributions add up to the sum for this row;
+        - ``contribution``, ``absolute`` and ``normalised`` (n_entries, n_features_in): the contributions, their
+          absolute values, and the absolute values normalised to a sum of 1 (all 0 if all contributions are 0).
 
         ``column`` (n_features_in,) holds the names of the columns.
 
@@ -68,7 +68,7 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
 
 
 def _gates(reading: TreeReading, node: int | None) -> list[int]:
-    """Oblique nodes that are asked for."""
+    """The oblique nodes to use."""
     tree = reading.tree
     gates = [k for k in range(tree.n_nodes) if tree.gate[k] not in (Gate.LEAF, Gate.KERNEL)]
     if not gates and tree.n_nodes > 1:

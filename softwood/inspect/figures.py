@@ -1,4 +1,4 @@
-"""Pictures of what oblique trees decide by: contributions to a gate, importances, and what is in the leaves."""
+"""Pictures of oblique trees: contributions to a gate, importances of columns, and the content of leaves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_gate_contributions", "plot_importances", "plot_leaf_distribution"]
 
-_MOST = {"bar": 10, "pie": 6}  # columns in a picture of a gate
+_MOST = {"bar": 10, "pie": 6}  # largest number of columns shown for a gate
 _MOST_IMPORTANCES = 20
 _MOST_LEAVES = 12
 _MOST_CLASSES = 10
@@ -37,11 +37,11 @@ def plot_gate_contributions(
     n: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw by which columns an oblique gate sends rows to the left or to the right.
+    """Draw the contributions of the columns to the decision of an oblique gate.
 
-    A bar that points to the left draws the row to the left child. The bar of the average row is what the gate says
-    before it knows anything about the row; all bars of a row together are the gate's sum, which decides. A pie shows
-    how large the contributions are, whatever their direction. See `gate_contributions` for the numbers.
+    A bar that points to the left stands for a column that sends the row to the left child. The bar of the average row
+    is the gate's sum for the average row; all bars of a row add up to the gate's sum for that row. A pie shows the
+    absolute values of the contributions. See `gate_contributions` for the numbers.
 
     Parameters
     ----------
@@ -50,11 +50,13 @@ def plot_gate_contributions(
     node : int, default=0
         The gate; 0 is the root.
     rows : numbers of rows of `X`, default=None
-        None: the first three that reach the node.
+        The rows to show. None shows the first three that reach the node.
     kind : "bar" or "pie", default="bar"
+        Whether to draw bars, or a pie for each row.
     n : int, default=None
-        Columns to show, those with the largest contributions; the others are added up. None: 10 bars, or 6 pieces.
-    ax : matplotlib Axes to draw into; None makes a new figure
+        Number of columns to show, those with the largest contributions; the others are added up. None shows 10 columns
+        as bars, or 6 in a pie.
+    ax : matplotlib Axes to draw into; None creates a new figure
 
     Returns
     -------
@@ -100,15 +102,16 @@ def plot_gate_contributions(
 
 
 def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the importances of the columns, of one model or of several side by side.
+    """Draw the importances of the columns, for one model or for several side by side.
 
     Parameters
     ----------
-    models : a fitted model, or a dict of name and model
-        Estimators with ``feature_importances_``, of softwood or of scikit-learn, or `SoftTree`, on the same columns.
+    models : a fitted model, or a dict from names to models
+        Estimators with ``feature_importances_``, such as those of softwood and scikit-learn, or `SoftTree`, all with
+        the same columns.
     n : int, default=None
-        Columns to show, those with the largest importances; the others are added up. None: 20.
-    ax : matplotlib Axes to draw into; None makes a new figure
+        Number of columns to show, those with the largest importances; the others are added up. None shows 20.
+    ax : matplotlib Axes to draw into; None creates a new figure
 
     Returns
     -------
@@ -162,10 +165,11 @@ def plot_leaf_distribution(
     output: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what is in the leaves: the classes of rows, or a histogram of their targets.
+    """Draw the content of the leaves: the classes of the rows, or a histogram of their targets.
 
-    Below each leaf stands, in parentheses, the weight of the rows in it, by membership. A histogram is drawn upright,
-    the widest bin of each leaf being as wide as the leaf's place; a black line is what the leaf predicts.
+    The number in parentheses below each leaf is the total weight times membership of the rows in it. Histograms are
+    drawn vertically and scaled so that the largest bin fills the width of the leaf. A black line marks the prediction
+    of the leaf.
 
     Parameters
     ----------
@@ -173,11 +177,12 @@ def plot_leaf_distribution(
     X : (n_rows, n_features_in) array or data frame
     y : (n_rows,) labels or targets
     leaves : numbers of leaves, default=None
-        None: all; of more than 12, the 12 with the most weight and the sum of the others.
+        The leaves to show. None shows all, or if there are more than 12, the 12 with the largest weight and the sum of
+        the others.
     sample_weight : (n_rows,) weights, default=None
     output : int, default=None
-        Which of several targets to draw.
-    ax : matplotlib Axes to draw into; None makes a new figure
+        The target to draw, if there are several.
+    ax : matplotlib Axes to draw into; None creates a new figure
 
     Returns
     -------
@@ -228,7 +233,7 @@ def _check_count(n: Any, default: int) -> int:
 
 
 def _largest(sizes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the largest sizes, largest first, and of the rest; a rest of one is shown as itself."""
+    """Indices of the largest sizes, largest first, and of the rest; the rest never consists of a single one."""
     order = np.argsort(-sizes, kind="stable")
     return (order, order[:0]) if len(order) <= most + 1 else (order[:most], order[most:])
 
@@ -243,7 +248,7 @@ def _rest_name(rest: np.ndarray) -> list[str]:
 
 
 def _entries(gate: dict[str, np.ndarray], rows: Sequence[int] | None, node: int, n_rows: int) -> list[int]:
-    """Places of the rows to draw among the entries of a gate."""
+    """Indices of the rows to draw among the entries of a gate."""
     place = {int(row): k for k, row in enumerate(gate["row"])}
     if rows is None:
         if not place:
@@ -274,7 +279,7 @@ def _importances(label: Any, model: Any) -> tuple[np.ndarray, list[str] | None]:
 
 
 def _leaf_groups(table: dict[str, np.ndarray], leaves: Sequence[int] | None) -> list[np.ndarray]:
-    """Leaves of each place of the picture: one, but in the last place perhaps the rest."""
+    """Leaves in each place of the picture: one leaf, or in the last place possibly all others."""
     known = table["node"][table["is_leaf"]]
     if leaves is None:
         shown, rest = _largest(table["weight"][known], _MOST_LEAVES)
@@ -294,7 +299,7 @@ def _where(left: float) -> str:
 
 
 def _percent(part: float) -> str:
-    """Label of a piece of a pie; small ones have no room for it."""
+    """Label of a piece of a pie; empty for small pieces."""
     return f"{part:.0f} %" if part >= 8 else ""
 
 
@@ -327,7 +332,7 @@ def _draw_bars(ax: Any, bars: np.ndarray, names: list[str], series: list[str]) -
 
 
 def _legend_above(ax: Any, labels: list[str]) -> None:
-    """A legend where no bar can be, in as many columns as there is room for."""
+    """A legend above the bars, in as many columns as fit."""
     columns = max(1, min(len(labels), 60 // (max(map(len, labels)) + 5)))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, fontsize="small", frameon=False)
 
@@ -372,7 +377,7 @@ def _draw_classes(ax: Any, parts: np.ndarray, totals: np.ndarray, names: tuple[s
 def _draw_histograms(
     ax: Any, reading: TreeReading, data: tuple[Any, Any, Any], groups: list[np.ndarray], output: int | None
 ) -> None:
-    """An upright histogram of the target in each leaf, and a line at what the leaf predicts."""
+    """A vertical histogram of the target in each leaf, and a line at the prediction of the leaf."""
     X, y, sample_weight = data
     column = _check_output(output, reading.tree.n_outputs)
     shares = reading.memberships(X).tocsc()

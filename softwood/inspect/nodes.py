@@ -1,4 +1,4 @@
-"""A table of the nodes of a tree: place, mass, impurity, prediction, and the rows that come there."""
+"""A table of the nodes of a tree: structure, mass, impurity, prediction, and the rows that reach them."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ __all__ = ["node_table"]
 
 
 def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, as_frame: bool = False) -> Any:
-    """Numbers of all nodes of a fitted tree, one entry per node.
+    """Table of the nodes of a fitted tree, one entry per node.
 
     Parameters
     ----------
     model : fitted estimator with a ``tree_``, or `SoftTree`
     X : (n_rows, n_features_in) rows to share among the nodes, default=None
-    y : their labels or targets, default=None
-        A bare `SoftTree`, which knows no names of classes, takes a matrix with a column for each output.
-    sample_weight : (n_rows,) their weights, default=None
+    y : labels or targets of these rows, default=None
+        For a `SoftTree`, which does not store class names, a matrix with a column for each output.
+    sample_weight : (n_rows,) weights of these rows, default=None
     as_frame : bool, default=False
-        Whether to return a pandas DataFrame, with one column for each class or target.
+        If True, return a pandas DataFrame with one column for each class or target.
 
     Returns
     -------
     dict of arrays, or DataFrame
         ``node``, ``parent`` (-1 for the root), ``depth``, ``side`` ("root", "left", "right") and ``is_leaf``;
-        ``mass``, ``mass_share`` (part of the root's mass), ``impurity``: of the training rows;
+        ``mass``, ``mass_share`` (fraction of the root's mass) and ``impurity`` of the training rows;
         ``prediction`` (n_nodes, n_outputs): class probabilities, or targets.
 
-        With `X`: ``n_rows``, how many of these rows reach the node; ``weight``, the sum of their weights times
-        memberships; ``weight_share``, that as a part of all weight.
+        With `X`: ``n_rows``, the number of these rows that reach the node; ``weight``, the sum of their weights times
+        memberships; ``weight_share``, this sum as a fraction of the total weight.
 
-        With `y`: ``distribution`` (n_nodes, n_classes), the classes of these rows, adding up to 1; for real targets
-        ``target_mean`` (n_nodes, n_targets). Both are nan where no row comes.
+        With `y`: ``distribution`` (n_nodes, n_classes), the class shares of these rows, which add up to 1; for real
+        targets ``target_mean`` (n_nodes, n_targets). Both are nan at nodes that no row reaches.
 
     Examples
     --------
@@ -80,12 +80,12 @@ def _sides(tree: SoftTree) -> np.ndarray:
 
 
 def _parts(amounts: np.ndarray) -> np.ndarray:
-    """Amounts as parts of the root's; nan if that is 0."""
+    """Amounts divided by the amount of the root; nan if that is 0."""
     return amounts / amounts[0] if amounts[0] != 0 else np.full(len(amounts), np.nan)
 
 
 def _of_rows(reading: TreeReading, X: Any, y: Any, sample_weight: Any) -> dict[str, np.ndarray]:
-    """Columns of the rows that are given, by membership."""
+    """Columns of the table that describe the given rows."""
     shares = reading.memberships(X)
     n = shares.shape[0]
     weights = read_weights(sample_weight, n)

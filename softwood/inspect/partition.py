@@ -1,4 +1,4 @@
-"""The regions of a tree's leaves, seen in a plane through the data."""
+"""The regions of a tree's leaves in a plane through the data."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def partition_lines(
 ) -> list[np.ndarray]:
     """Borders between the leaves of the crisp tree in a plane: line segments, each (2, 2).
 
-    Gates of all kinds are cut where they send half of a point to each side.
+    The border of a gate of any kind is where it sends half of a point to each side.
 
     Parameters
     ----------
-    row : (n_features,) where the plane lies; its entries at `features` do not matter
+    row : (n_features,) a point of the plane; its entries at `features` do not matter
     features : the two features that vary in the plane
-    limits : lowest and highest value of each
+    limits : lowest and highest value of each of the two features
 
     Examples
     --------
@@ -66,7 +66,7 @@ def _half_plane(tree: SoftTree, node: int, row: np.ndarray, features: tuple[int,
         weights, start = tree.weights[node], float(tree.bias[node])
     fixed = np.setdiff1d(np.flatnonzero(weights), features)
     start += float(weights[fixed] @ row[fixed])
-    if np.isnan(start):  # a missing value: all goes to the larger side
+    if np.isnan(start):  # a missing value: everything goes to the side with the larger share
         return np.zeros(2), float(tree.missing_left[node]) - 0.5
     return weights[list(features)], start
 

@@ -1,4 +1,4 @@
-"""A table of points in a plane through the data: two columns vary, the others stand still."""
+"""A table of points in a plane through the data: two columns vary, the others are constant."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softwood.columns import is_missing_value
 
 __all__ = ["column_names", "limits", "numbers", "plane_table", "two_columns"]
 
-_MARGIN = 0.06  # of the data's range, on each side
+_MARGIN = 0.06  # fraction of the data's range, on each side
 
 
 def column_names(X: Any) -> list[str]:
@@ -57,12 +57,12 @@ def limits(values: np.ndarray) -> tuple[float, float]:
 
 
 def plane_table(X: Any, pair: tuple[int, int], places: tuple[np.ndarray, np.ndarray]) -> Any:
-    """A table of the kind of `X` (array, pandas or polars frame) with a row for each of the places.
+    """A table of the same type as `X` (array, pandas or polars frame) with a row for each place.
 
     Parameters
     ----------
     pair : the two columns that vary
-    places : their values, (n,) each; the other columns are at their median, or at their most frequent category
+    places : values of these columns, (n,) each; the other columns have their median or most frequent category
     """
     n = len(places[0])
     varying = dict(zip(pair, places, strict=True))

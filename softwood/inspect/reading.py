@@ -1,4 +1,4 @@
-"""What numbers and pictures of a tree need of its estimator: encoded rows, names of columns and classes, targets."""
+"""A tree together with what its estimator knows: encoded rows, names of columns and classes, targets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["TreeReading", "check_node", "read_model"]
 
 @dataclass(frozen=True)
 class TreeReading:
-    """A tree, and what is known about it.
+    """A tree, with names of its columns and outputs.
 
     Attributes
     ----------
@@ -28,8 +28,8 @@ class TreeReading:
     tree : its tree
     columns : names of the columns of X
     source : (n_features,) the column of X that each feature of the tree comes from
-    outputs : names of the classes or targets; one that needs no name is ""
-    is_class : whether these are classes; None if a bare tree does not tell
+    outputs : names of the classes or targets; "" for a target without a name
+    is_class : whether the outputs are classes; None if this is not known, for a bare tree
     """
 
     model: Any
@@ -45,7 +45,7 @@ class TreeReading:
         return type(self.tree if self.model is None else self.model).__name__
 
     def points(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rows as the tree takes them, (n_rows, n_features), and half-widths of their cells, if there are any."""
+        """Encoded rows, (n_rows, n_features), and half-widths of single cells or None."""
         if self.model is None:
             return self.tree._points(X), None
         return self.model._read_points(X)
@@ -56,14 +56,14 @@ class TreeReading:
         return self.tree.memberships(points, widths=widths)
 
     def add_up(self, per_feature: np.ndarray) -> np.ndarray:
-        """Add up numbers of the tree's features (last axis) for the columns of X."""
+        """Sum values of the tree's features (last axis) over each column of X."""
         out = np.zeros((*per_feature.shape[:-1], len(self.columns)))
         for k, j in enumerate(self.source):
             out[..., j] += per_feature[..., k]
         return out
 
     def targets(self, y: Any, n: int) -> np.ndarray:
-        """Targets of rows as the tree predicts them, (n_rows, n_outputs): a class is a row of 0 and 1."""
+        """Targets in the form of the tree's predictions, (n_rows, n_outputs): a class is a row of zeros and a one."""
         if self.is_class:
             matrix = _class_matrix(y, self.model.classes_)
         else:
@@ -79,7 +79,7 @@ class TreeReading:
 
 
 def read_model(model: Any, caller: str) -> TreeReading:
-    """Look for the tree of a model; `caller` is the function that the message names if there is none."""
+    """The tree of a model; `caller` is the name of the function in the error message if there is none."""
     if isinstance(model, SoftTree):
         columns = tuple(f"x[{j}]" for j in range(model.n_features))
         outputs = _numbered(model.n_outputs)
@@ -98,7 +98,7 @@ def read_model(model: Any, caller: str) -> TreeReading:
 
 
 def check_node(tree: SoftTree, node: Any) -> int:
-    """Number of a node with an oblique gate; an error says what it is instead."""
+    """Check that `node` is the number of a node with an oblique gate."""
     if not isinstance(node, int | np.integer) or isinstance(node, bool) or not 0 <= node < tree.n_nodes:
         raise ValueError(
             f"The 'node' parameter must be an int in the range [0, {tree.n_nodes - 1}]. Got {node!r} instead."

@@ -1,4 +1,4 @@
-"""Pictures of trees on streams: the tree with its routing probabilities, and how it grows and adapts."""
+"""Pictures of trees on streams: the tree with its routing probabilities, and its growth along the stream."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ def plot_stream_tree(
 ) -> Axes:
     """Draw a tree with its tests and the routing probabilities at its edges (figures 1 and 2 of the paper).
 
-    A box shows the test of a gate and alpha, the part that the smooth step has in it; a gate without a test shows the
-    columns with the largest weights. ``P_L`` and ``P_R`` are the parts of what comes to a node that go on to its left
-    and right child. Bars are the class probabilities of leaves; a node that is not drawn further has those of the
-    leaves below it.
+    A box shows the test of a gate and alpha, the weight of the smooth step in it; a gate without a test shows the
+    columns with the largest weights. ``P_L`` and ``P_R`` are the fractions of the mass of a node that go on to its left
+    and right child. Bars show the class probabilities of the leaves; the bar of a node whose children are not drawn
+    shows the mean of the leaves below it.
 
     Parameters
     ----------
     model : fitted estimator with a ``tree_``, or `SoftTree`
-    ax : matplotlib Axes to draw into, default=None: a new figure
-    max_depth : deepest level that is drawn, default=3
+    ax : matplotlib Axes to draw into; None creates a new figure
+    max_depth : largest depth to draw, default=3
     X : (n_rows, n_features_in) array or data frame, default=None
-        Rows over which the probabilities are means. None: over what was learned. A node forgets its weight when it
-        splits, so that these are numbers of different times; rows of the present tell more.
+        Rows over which the probabilities are averaged. If None, they are computed from the training mass of the nodes.
+        A node resets its mass when it splits, so these masses belong to different periods of the stream; recent rows
+        are more informative.
     tree : `SoftTree`, default=None
-        The tree to draw in place of the present one: a snapshot of the same model, such as those of `adaptation`.
+        A snapshot of the same model to draw, such as those of `adaptation`. None draws the current tree.
 
     Returns
     -------
@@ -95,13 +96,14 @@ def plot_stream_tree(
 
 
 def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes: Any = None) -> np.ndarray:
-    """Draw how a model adapts along a stream: the gradient's norm, and the nodes added (figure 4 of the paper).
+    """Draw how a model adapts along a stream: the norm of the gradient and the nodes added (figure 4 of the paper).
 
     Parameters
     ----------
-    result : `Adaptation`, what `adaptation` returns
-    drifts : numbers of rows at which the stream changes, default=None: none; drawn as red lines
-    axes : two matplotlib Axes to draw into, default=None: a new figure
+    result : `Adaptation`, as returned by `adaptation`
+    drifts : numbers of the rows at which the stream changes, default=None
+        They are drawn as red lines.
+    axes : two matplotlib Axes to draw into; None creates a new figure
 
     Returns
     -------
@@ -159,8 +161,8 @@ class _Picture:
     ----------
     inner : nodes that are drawn with their children
     ends : leaves, and nodes whose children are too deep
-    x : place of each node, in slots; an end has a slot of its own, and a parent is in the middle of its children
-    depth : of the deepest node that is drawn
+    x : position of each node in slots; each end has its own slot, and a parent is in the middle of its children
+    depth : depth of the deepest node that is drawn
     """
 
     inner: list[int]
@@ -209,7 +211,7 @@ def _left_parts(tree: SoftTree, weights: np.ndarray | None) -> np.ndarray:
             left, whole = weights[a], weights[node]
         else:
             left, whole = tree.mass[a], tree.mass[a] + tree.mass[b]
-            # A child that has split began to count anew; what did not go to its sibling went there.
+            # A child that has split has reset its mass; its share is what did not go to its sibling.
             a_is_leaf, b_is_leaf = tree.children_left[a] < 0, tree.children_left[b] < 0
             if a_is_leaf != b_is_leaf and tree.mass[node] >= whole:
                 whole = tree.mass[node]
@@ -220,7 +222,7 @@ def _left_parts(tree: SoftTree, weights: np.ndarray | None) -> np.ndarray:
 
 
 def _values(tree: SoftTree, weights: np.ndarray | None) -> np.ndarray:
-    """What leaves predict, and the mean of that below inner nodes, (n_nodes, n_outputs)."""
+    """Predictions of the leaves, and for inner nodes the mean over the leaves below, (n_nodes, n_outputs)."""
     values = tree.node_predictions.copy()
     amounts = np.nan_to_num(tree.mass if weights is None else weights).copy()
     for node in np.argsort(-tree.depth, kind="stable"):
@@ -238,7 +240,7 @@ def _short_names(reading: TreeReading) -> list[str]:
 
 
 def _gate_text(tree: SoftTree, node: int, names: list[str]) -> str:
-    """The test and alpha; where no test counts, the columns with the largest weights."""
+    """The test and alpha; for a gate without a test, the columns with the largest weights."""
     gate = tree.gate[node]
     if gate == Gate.KERNEL or (gate == Gate.BLEND and tree.blend[node] < 1.0):
         text = f"{names[tree.feature[node]]} ≤ {_number(tree.threshold[node])}"
@@ -257,7 +259,7 @@ def _end_text(
     is_class: bool,
     weights: np.ndarray | None,
 ) -> str:
-    """What a leaf says, or the leaves below a node; how many rows it has, and how many nodes are not drawn."""
+    """Prediction of a leaf, or of the leaves below a node; its fraction of the rows; number of nodes not drawn."""
     best = int(np.argmax(value))
     lines = [f"{reading.outputs[best][:_LONGEST_NAME]}: {value[best]:.2f}" if is_class else _number(value[0])]
     if weights is not None:
@@ -321,7 +323,7 @@ def _draw_tree(
 
 
 def _font_size(ax: Any, inner: list[str], ends: list[str]) -> float:
-    """The largest size at which nothing overlaps, as far as lengths of texts tell."""
+    """The largest font size at which texts do not overlap, estimated from their lengths."""
     extent = ax.get_window_extent()
     points = 72.0 / ax.figure.dpi
     (x0, x1), (y0, y1) = ax.get_xlim(), ax.get_ylim()

@@ -1,4 +1,4 @@
-"""Surfaces of predictions over two columns, with the partition of the plane that a tree makes."""
+"""Prediction surfaces over two columns, with the regions of a tree's leaves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_surface"]
 
-_DEPTH = 0.75  # of a class's colour where the class is certain, so that points stand out
+_DEPTH = 0.75  # depth of the colour where a class is certain; below 1, so that points stand out
 
 
 def plot_surface(
@@ -34,28 +34,29 @@ def plot_surface(
     resolution: int = 200,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what a fitted model predicts over two columns.
+    """Draw the predictions of a fitted model over two columns.
 
-    Classes have a colour each, which fades as the probability falls to that of a blind guess; white is "no idea". The
-    other columns stand at their medians, or at their most frequent category. If the model is a single tree of softwood,
-    thin lines show the regions of its leaves: those of the crisp tree, which a prediction kernel blurs.
+    Each class has a colour, which fades to white as the class probabilities become equal. The other columns are set to
+    their median or most frequent category. If the model is a single tree of softwood, thin lines show the regions of
+    its leaves, as in the crisp tree.
 
     Parameters
     ----------
     model : any fitted classifier or regressor with the methods of scikit-learn
     X : (n_rows, n_features_in) array or data frame
-        Rows that say how far the axes reach and what the other columns stand at.
+        Rows that determine the limits of the axes and the values of the other columns.
     y : (n_rows,) labels or targets, default=None
-        Given, the rows are drawn as points in the colours of the surface.
+        If given, the rows are drawn as points in the colours of the surface.
     features : two columns of numbers, by name or number, default=(0, 1)
+        The columns of the axes.
     output : int, default=None
-        Draw the probability of this class alone (a number: its place in ``classes_``), or this target of several, with
-        a colour bar.
+        If given, draw only the probability of this class (its index in ``classes_``), or this one of several targets,
+        with a colour bar.
     partition : bool, default=True
         Whether to draw the regions of the leaves.
     resolution : int, default=200
-        Points of the grid along each axis.
-    ax : matplotlib Axes to draw into; None makes a new figure
+        Number of grid points along each axis.
+    ax : matplotlib Axes to draw into; None creates a new figure
 
     Returns
     -------
@@ -109,7 +110,7 @@ def plot_surface(
 
 
 def _predictions(model: Any, table: Any, output: int | None) -> np.ndarray:
-    """What is to be drawn: probabilities of all classes, or one number for each row, (n, n_outputs)."""
+    """The values to draw: probabilities of all classes, or one number for each row, (n, n_outputs)."""
     if not is_classifier(model):
         values = np.asarray(model.predict(table), dtype=np.float64).reshape(len(table), -1)
         if output is None and values.shape[1] > 1:
@@ -128,7 +129,7 @@ def _predictions(model: Any, table: Any, output: int | None) -> np.ndarray:
 
 
 def _model_lines(model: Any, row: Any, pair: tuple[int, int], ends: Any) -> list[np.ndarray]:
-    """Borders of the leaves of an estimator's tree, which counts the columns of the encoded table."""
+    """Borders of the leaves of an estimator's tree."""
     columns = model.columns_
     for j in pair:
         if columns.categories[j] is not None:

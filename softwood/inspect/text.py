@@ -1,4 +1,4 @@
-"""Text of a tree with the names that its estimator knows."""
+"""Text of a tree with the column and class names of its estimator."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def export_text(
     Parameters
     ----------
     model : estimator with a ``tree_``, or `SoftTree`
-    feature_names, class_names : names in place of those the estimator knows
-    max_depth : deeper nodes are counted, not shown; None shows all
-    decimals : digits behind the point
+    feature_names, class_names : names to use; None uses those of the estimator
+    max_depth : largest depth to show; deeper nodes are only counted; None shows all nodes
+    decimals : number of decimal places
 
     Examples
     --------
@@ -42,7 +42,8 @@ def export_text(
     |-- petal length (cm) <= 2.450 ±0.352  [mass 50.0, setosa: 1.000]
     |-- petal length (cm) >  2.450 ±0.352  [mass 100.0, versicolor: 0.500]
 
-    ±0.352 is the half-width of the prediction kernel: a flower within that distance goes partly to both sides.
+    ±0.352 is the half-width of the prediction kernel: a flower within this distance of the threshold goes partly to
+    both sides.
     """
     is_category = None
     if isinstance(model, SoftTree):

@@ -1,9 +1,10 @@
-"""Comparing models: tests of whether one is better than another, or only looks so by chance.
+"""Comparing models: tests of whether one model is better than another, or only appears so by chance.
 
-Several models on several data sets: `friedman_test` says whether they differ at all, `nemenyi_test` which pairs do, and
-`plot_critical_difference` draws both. Two models on several data sets: `wilcoxon_signed_rank`. Two models on one data
-set: `compare_5x2`, which cross-validates, or `combined_5x2_f_test` where the errors are already there. Two samples that
-are not paired: `rank_sum`. Several tests of one question: `holm`. This package uses nothing else of softwood.
+Several models on several data sets: `friedman_test` tests whether they differ at all, `nemenyi_test` which pairs
+differ, and `plot_critical_difference` draws average ranks and critical differences. Two models on several data sets:
+`wilcoxon_signed_rank`. Two models on one data set: `compare_5x2`, which cross-validates, or `combined_5x2_f_test` if
+the errors are already known. Two samples that are not paired: `rank_sum`. Several tests of one question: `holm`. This
+package does not use other parts of softwood.
 """
 
 from softwood.stats.adjustment import holm

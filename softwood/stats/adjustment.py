@@ -1,4 +1,4 @@
-"""Adjusted p-values where one question is asked by several tests."""
+"""Adjusted p-values for several tests of one question."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["holm"]
 def holm(p_values: Any) -> np.ndarray:
     """Adjust p-values by Holm's step-down procedure.
 
-    Hypotheses whose adjusted p-value is at most alpha may all be rejected: the probability that any true one is among
-    them is at most alpha, whatever the tests have to do with each other. Holm's is never weaker than Bonferroni's
-    correction.
+    All hypotheses with an adjusted p-value of at most alpha can be rejected: the probability that any true hypothesis
+    is among them is at most alpha, however the tests depend on each other. The procedure is never less powerful than
+    Bonferroni's correction.
 
     Parameters
     ----------

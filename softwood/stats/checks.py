@@ -1,4 +1,4 @@
-"""Checks of what the tests are given, and differences that rounding cannot make up."""
+"""Checks of the input of tests, and differences that are not affected by rounding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["check_alpha", "differences", "read_numbers", "read_scores"]
 
-_DIGITS = 12  # digits of a score that are meant; a float carries about 16
+_DIGITS = 12  # significant digits of a score; a float has about 16
 
 
 def read_scores(scores: Any) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -29,7 +29,7 @@ def read_scores(scores: Any) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def read_numbers(name: str, values: Any, *, finite: bool = True) -> np.ndarray:
-    """An array of real numbers of any shape; `name` is what the error calls it."""
+    """An array of real numbers of any shape; `name` is its name in error messages."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -34,20 +34,20 @@ def plot_critical_difference(
 ) -> Axes:
     """Draw the average ranks of models, and which of them do not differ significantly.
 
-    The models hang on an axis of average ranks, the best at the right. The bar on top is as long as the critical
-    difference (CD) of `nemenyi_test`; models that a thick bar joins are closer than that. The diagram is Demšar's
-    (figure 1). Whether there are differences at all is for `friedman_test` to say.
+    The models are marked on an axis of average ranks, the best at the right. The bar at the top has the length of the
+    critical difference (CD) of `nemenyi_test`; models joined by a thick bar differ by less. The diagram is Demšar's
+    (figure 1). Use `friedman_test` first to test whether there are differences at all.
 
     Parameters
     ----------
-    scores : (n_data_sets, n_models) array or data frame, or what `friedman_test` or `nemenyi_test` found
+    scores : (n_data_sets, n_models) array or data frame, or the result of `friedman_test` or `nemenyi_test`
         The columns of a frame name the models.
     alpha : float, default=None
-        Level of significance. None takes that of a `NemenyiTest`, and otherwise 0.05.
+        Level of significance. None uses the level of a `NemenyiTest`, and otherwise 0.05.
     higher_is_better : bool, default=True
-        False for errors and losses. Of no effect if `scores` are the findings of a test.
-    ax : matplotlib Axes to draw into; None makes a new figure, as large as it needs to be
-        If the names do not fit into given axes, the letters become smaller.
+        False for errors and losses. No effect if `scores` is the result of a test.
+    ax : matplotlib Axes to draw into; None creates a new figure of a suitable size
+        If the names do not fit into the given axes, the font becomes smaller.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def plot_critical_difference(
 
 
 def _groups(ranks: np.ndarray, distance: float) -> list[tuple[int, int]]:
-    """First and last of each largest run of sorted ranks that are closer than the critical difference."""
+    """First and last index of each maximal run of sorted ranks that differ by less than the critical difference."""
     groups: list[tuple[int, int]] = []
     for first, rank in enumerate(ranks):
         last = int(np.searchsorted(ranks - rank, distance)) - 1
@@ -101,7 +101,7 @@ def _groups(ranks: np.ndarray, distance: float) -> list[tuple[int, int]]:
 def _fit(
     ax: Any, ranks: np.ndarray, names: list[str], distance: float, first_row: float, *, is_new: bool
 ) -> tuple[float, float]:
-    """Set the limits of the axes so that all texts are inside; the font size, and the ranks that are as long as it."""
+    """Set the limits of the axes so that all texts fit; returns the font size, and its length in units of ranks."""
     figure = ax.get_figure()
     size = float(_matplotlib().rcParams["font.size"])
     k, n_right = len(ranks), _n_right(len(ranks))
@@ -120,7 +120,7 @@ def _fit(
         points = np.array([box.width, box.height]) * 72 / figure.dpi
         size = min(size, points[0] / (margins + max(_SHORT_AXIS, step)), points[1] / height)
     width, spare = points[0] / size, points[1] / size - height
-    # The bar of a critical difference that is longer than the axis goes on above the names at the right.
+    # If the critical difference is longer than the axis, its bar continues above the names at the right.
     longest = max(distance / (k - 1), 1.0)
     axis = min(width - margins, (width - left - _GAP) / longest)
     unit = (k - 1) / axis

@@ -18,14 +18,14 @@ __all__ = ["FiveByTwoTest", "combined_5x2_f_test", "compare_5x2"]
 
 @dataclass(frozen=True, eq=False)
 class FiveByTwoTest:
-    """What `combined_5x2_f_test` or `compare_5x2` found.
+    """Result of `combined_5x2_f_test` or `compare_5x2`.
 
     Attributes
     ----------
     statistic, p_value : float
         Alpaydın's f, with 10 and 5 degrees of freedom.
     differences : (5, 2) float64
-        Error of a less that of b, for each replication and fold.
+        Error of a minus error of b, for each replication and fold.
     """
 
     statistic: float
@@ -34,7 +34,7 @@ class FiveByTwoTest:
 
     @property
     def mean_difference(self) -> float:
-        """Mean error of a less that of b; negative where a is better."""
+        """Mean error of a minus mean error of b; negative if a is better."""
         return float(self.differences.mean())
 
 
@@ -42,17 +42,19 @@ def combined_5x2_f_test(errors_a: Any, errors_b: Any) -> FiveByTwoTest:
     """Test whether two models have the same error, from five replications of two-fold cross-validation.
 
     With p_ij the difference of the errors in fold j of replication i, and s_i² the variance of the two differences of
-    replication i, f = Σ p_ij² / (2 Σ s_i²) has about the F distribution with 10 and 5 degrees of freedom. By the
-    paper it has a lower type I error and more power than the t test on such folds. It is cautious: were the differences
-    independent and normal, a true null hypothesis would be rejected at the level 0.05 in 1.8 % of cases.
+    replication i, f = Σ p_ij² / (2 Σ s_i²) has approximately the F distribution with 10 and 5 degrees of freedom.
+    According to the paper, it has a lower type I error and more power than the t test on such folds. The test is
+    conservative: if the differences were independent and normal, a true null hypothesis would be rejected at the level
+    0.05 in 1.8 % of cases.
 
-    If all differences are zero, f is set to 0 and the p-value is 1; if they are not, but equal within each replication,
-    f is infinite and the p-value 0.
+    If all differences are zero, f is 0 and the p-value is 1. If they are not all zero, but equal within each
+    replication, f is infinite and the p-value is 0.
 
     Parameters
     ----------
     errors_a, errors_b : (5, 2) errors of the two models
-        A row for each replication, a column for each fold, both models on the same folds. Accuracies do as well.
+        A row for each replication and a column for each fold, with the same folds for both models. Accuracies can be
+        used as well.
 
     Returns
     -------
@@ -103,16 +105,16 @@ def compare_5x2(
     Parameters
     ----------
     model_a, model_b : two classifiers or two regressors with the methods of scikit-learn
-        They are cloned, not changed. What is random in them is their own ``random_state``.
+        They are cloned and not changed. Set their own ``random_state`` to make them reproducible.
     X : (n_rows, n_features) array or data frame
     y : (n_rows,) labels or targets
     random_state : int, RandomState or None
         Seed of the folds.
     scoring : str or callable, default=None
-        A scorer of scikit-learn, where more is better. None takes the model's own: accuracy or R². A difference of
-        errors is that of the scores with the sign turned.
+        A scorer of scikit-learn, for which higher is better. None uses the model's `score`: accuracy or R². The errors
+        are the negative scores.
     n_jobs : int, default=None
-        Number of folds to run at once, as in scikit-learn.
+        Number of folds to run in parallel, as in scikit-learn.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def compare_5x2(
     folds = (RepeatedStratifiedKFold if has_classes else RepeatedKFold)(
         n_splits=2, n_repeats=5, random_state=random_state
     )
-    splits = list(folds.split(X, y))  # drawn once, for a RandomState would draw others for the second model
+    splits = list(folds.split(X, y))  # drawn once, because a RandomState would draw other folds for the second model
     score_a, score_b = (
         cross_val_score(model, X, y, cv=splits, scoring=scoring, n_jobs=n_jobs, error_score="raise").reshape(5, 2)
         for model in (model_a, model_b)

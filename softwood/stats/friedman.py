@@ -15,12 +15,12 @@ __all__ = ["FriedmanTest", "friedman_test"]
 
 @dataclass(frozen=True, eq=False)
 class FriedmanTest:
-    """What `friedman_test` found.
+    """Result of `friedman_test`.
 
     Attributes
     ----------
     names : names of the models
-    ranks : (n_models,) float64, average ranks, 1 the best
+    ranks : (n_models,) float64, average ranks, where 1 is the best
     n_data_sets : int
     statistic, p_value : float
         Friedman's chi-square with the correction for ties, with n_models - 1 degrees of freedom.
@@ -40,16 +40,17 @@ class FriedmanTest:
 def friedman_test(scores: Any, *, higher_is_better: bool = True) -> FriedmanTest:
     """Test whether some of the models are better than others over many data sets.
 
-    On each data set the models are ranked, equal scores sharing the mean of their ranks. If all models were equally
-    good, their average ranks would differ by chance alone. The chi-square is known to be too cautious; Iman and
-    Davenport's F is the better one of the two (Demšar, section 3.2.2). If all scores of each data set are equal, both
-    statistics are 0 and both p-values 1; if all data sets rank the models alike, F is infinite and its p-value 0.
+    The models are ranked on each data set; models with equal scores get the mean of their ranks. If all models were
+    equally good, their average ranks would differ only by chance. The chi-square statistic is known to be too
+    conservative; Iman and Davenport's F is the better of the two (Demšar, section 3.2.2). If the scores are equal on
+    every data set, both statistics are 0 and both p-values are 1. If all data sets rank the models in the same way, F
+    is infinite and its p-value is 0.
 
     Parameters
     ----------
     scores : (n_data_sets, n_models) array or data frame
         One number for each model on each data set. The columns of a frame name the models. Only the order within a row
-        matters, so ``-inf`` can stand for a model that failed.
+        matters, so ``-inf`` can be used for a model that failed.
     higher_is_better : bool, default=True
         False for errors and losses.
 

@@ -1,4 +1,4 @@
-"""Which of several models differ over many data sets: all pairs, by their average ranks."""
+"""Which pairs of several models differ over many data sets, by their average ranks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["NemenyiTest", "critical_difference", "nemenyi_test"]
 
 @dataclass(frozen=True, eq=False)
 class NemenyiTest:
-    """What `nemenyi_test` found.
+    """Result of `nemenyi_test`.
 
     Attributes
     ----------
     names : names of the models
-    ranks : (n_models,) float64, average ranks, 1 the best
+    ranks : (n_models,) float64, average ranks, where 1 is the best
     n_data_sets : int
     alpha : float, the level of the critical difference
     critical_difference : float
@@ -41,16 +41,16 @@ class NemenyiTest:
 def nemenyi_test(scores: Any, *, alpha: float = 0.05, higher_is_better: bool = True) -> NemenyiTest:
     """Compare all pairs of models by their average ranks over many data sets.
 
-    To be run if `friedman_test` says that there are differences at all. The difference of two average ranks, over its
-    standard error, is held against the studentized range of as many independent normal variables as there are models
-    (Demšar, section 3.2.2), which takes care of the number of pairs.
+    Use it if `friedman_test` finds that there are differences. The difference of two average ranks, divided by its
+    standard error, is compared with the studentized range of as many independent normal variables as there are models
+    (Demšar, section 3.2.2). This adjusts for the number of pairs.
 
     Parameters
     ----------
     scores : (n_data_sets, n_models) array or data frame
         As for `friedman_test`.
     alpha : float, default=0.05
-        Level of significance, of the family of all pairs.
+        Level of significance for the family of all pairs.
     higher_is_better : bool, default=True
         False for errors and losses.
 
@@ -76,7 +76,7 @@ def nemenyi_test(scores: Any, *, alpha: float = 0.05, higher_is_better: bool = T
     ranked = friedman_test(scores, higher_is_better=higher_is_better)
     k = len(ranked.ranks)
     distance = np.abs(ranked.ranks[:, None] - ranked.ranks) / _standard_error(k, ranked.n_data_sets)
-    # Of values beyond 8 or so, scipy's tail is 1 minus nearly 1, and may be a hair below 0.
+    # For values above about 8, scipy computes the tail as 1 minus nearly 1, which can be slightly below 0.
     p_values = np.clip(stats.studentized_range.sf(np.sqrt(2) * distance, k, np.inf), 0.0, 1.0)
     np.fill_diagonal(p_values, 1.0)
     return NemenyiTest(

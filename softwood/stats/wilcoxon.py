@@ -12,19 +12,19 @@ from softwood.stats.checks import differences, read_numbers
 
 __all__ = ["RankTest", "rank_sum", "wilcoxon_signed_rank"]
 
-_EXACT = 50  # numbers that are ranked, up to which all outcomes are counted
+_EXACT = 50  # largest number of ranks for which the p-value is exact
 
 
 @dataclass(frozen=True)
 class RankTest:
-    """What `wilcoxon_signed_rank` or `rank_sum` found; positive where a has the larger numbers.
+    """Result of `wilcoxon_signed_rank` or `rank_sum`.
 
     Attributes
     ----------
     statistic : float
     p_value : float, two-sided
     median_difference : float, median of the differences a - b
-    effect_size : float, rank-biserial correlation, from -1 to 1
+    effect_size : float, rank-biserial correlation, from -1 to 1; positive if a has the larger numbers
     """
 
     statistic: float
@@ -34,16 +34,18 @@ class RankTest:
 
 
 def wilcoxon_signed_rank(a: Any, b: Any) -> RankTest:
-    """Test whether one of two models is better over many data sets: Wilcoxon's signed ranks.
+    """Test whether one of two models is better over many data sets: Wilcoxon's signed-rank test.
 
-    The differences are ranked by size, and the ranks of the positive and of the negative ones added up. The statistic
-    is the smaller sum, T; the effect size is the difference of the sums over their total.
+    The differences are ranked by their absolute value, and the ranks of the positive and of the negative differences
+    are summed. The statistic T is the smaller sum; the effect size is the difference of the sums divided by their
+    total.
 
-    Differences of zero are ranked too, and their ranks divided evenly between the sums (Demšar, section 3.1.3, but none
-    is left out if their number is odd); the p-value is that of Pratt's test. Differences that only rounding tells apart
-    count as equal, and share the mean of their ranks. Up to 50 pairs the p-value is exact, also with ties and zeros: it
-    counts in how many of all assignments of signs the sums are as far apart. With more pairs it is scipy's normal
-    approximation, with the corrections for ties and continuity. If all differences are zero, it is 1.
+    Differences of zero are also ranked, and their ranks are divided evenly between the two sums (Demšar, section 3.1.3,
+    except that none is left out if their number is odd); the p-value is that of Pratt's test. Differences that are
+    equal up to rounding are ties and get the mean of their ranks. Up to 50 pairs, the p-value is exact, also with ties
+    and zeros: it is the fraction of all assignments of signs for which the sums are at least as far apart. With more
+    pairs, it is scipy's normal approximation with corrections for ties and continuity. If all differences are zero, it
+    is 1.
 
     Parameters
     ----------
@@ -84,14 +86,14 @@ def wilcoxon_signed_rank(a: Any, b: Any) -> RankTest:
 def rank_sum(a: Any, b: Any) -> RankTest:
     """Test whether the numbers of one sample tend to be larger: the rank-sum test of Wilcoxon, Mann and Whitney.
 
-    For samples that are not paired, such as the sizes of trees from different runs. The statistic is U, the number of
-    pairs of one number from each sample in which that of a is larger, equal ones counting one half. The effect size is
-    the part of pairs in which a is larger less the part in which b is (Cliff's delta). The median difference is the
-    median over all these pairs (Hodges and Lehmann).
+    For samples that are not paired, such as the sizes of trees from different runs. Consider all pairs of one number
+    from a and one number from b. The statistic U is the number of pairs in which the number from a is larger, where
+    equal numbers count one half. The effect size is the fraction of pairs in which a is larger minus the fraction in
+    which b is larger (Cliff's delta). The median difference is the median over all pairs (Hodges and Lehmann).
 
-    Up to 50 numbers in all the p-value is exact, also with ties: twice the part of all divisions of the numbers into
-    samples of these sizes whose U is as far on the same side. With more it is scipy's normal approximation, with the
-    corrections for ties and continuity. If all numbers are equal, it is 1.
+    Up to 50 numbers in total, the p-value is exact, also with ties: twice the fraction of all divisions of the numbers
+    into samples of these sizes for which U is at least as extreme on the same side. With more numbers, it is scipy's
+    normal approximation with corrections for ties and continuity. If all numbers are equal, it is 1.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def _read_samples(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _signed_rank_p_value(ranks: np.ndarray, positive: np.ndarray) -> float:
-    """Exact p-value of the sum of the positive ranks if each sign is that of a fair coin."""
+    """Exact p-value of the sum of the positive ranks if all assignments of signs are equally likely."""
     steps = np.rint(2 * ranks).astype(int)  # whole numbers, so that sums can be indices
     probability = np.zeros(steps.sum() + 1)
     probability[0] = 1.0
@@ -140,9 +142,9 @@ def _signed_rank_p_value(ranks: np.ndarray, positive: np.ndarray) -> float:
 
 
 def _rank_sum_p_value(ranks: np.ndarray, n_a: int) -> float:
-    """Exact p-value of the sum of the first `n_a` ranks if any `n_a` of all could be the first."""
+    """Exact p-value of the sum of the first `n_a` ranks if all choices of `n_a` ranks are equally likely."""
     steps = np.rint(2 * ranks).astype(int)
-    count = np.zeros((n_a + 1, steps.sum() + 1))  # ways to choose so many ranks with such a sum
+    count = np.zeros((n_a + 1, steps.sum() + 1))  # number of ways to choose this many ranks with this sum
     count[0, 0] = 1.0
     for step in steps:
         count[1:, step:] += count[:-1, :-step].copy()
@@ -150,5 +152,5 @@ def _rank_sum_p_value(ranks: np.ndarray, n_a: int) -> float:
 
 
 def _both_tails(probability: np.ndarray, found: int) -> float:
-    """Twice the smaller tail, as scipy does where a distribution need not be symmetric."""
+    """Twice the smaller tail, as in scipy for distributions that may be asymmetric."""
     return float(min(2 * min(probability[: found + 1].sum(), probability[found:].sum()), 1.0))
