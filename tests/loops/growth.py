@@ -1,0 +1,176 @@
+"""Small problems as the loops of growing take them, and as the slow twins do."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softwood.density.binning import bin_features
+from softwood.loops import grow as loop
+from softwood.loops.groups import NODE, Bins, Desk, Kernels, NodeTable, Pile, RandomSearch, Search, Targets
+from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.tree import KernelShapes, SoftTree, children_of
+from tests.reference.kernels import BOX, LATE, STAIRS, table
+from tests.reference.search import Axis
+
+# Each is code of its own, and takes a while to compile.
+TREES = [("one target", False), ("targets", True), ("labels", True), ("labels, entropy", False)]
+EXTRA_TREES = [("one target", False), ("labels", True)]
+
+
+def new_desk(m, p, q, labelled):
+    """Scratch space for the points of a node, filled with nonsense."""
+    return Desk(
+        points=np.full((m, 1 if labelled else 1 + q), np.nan),
+        labels=np.full(m if labelled else 0, 77, dtype=np.int32),
+        left_rows=np.full(m, 77, dtype=np.uint32),
+        left_shares=np.full(m, np.nan),
+        order=np.full(p, 77),
+        numbers=np.full(q, 77, dtype=np.int32),
+        totals=np.full(q, np.nan),
+    )
+
+
+@dataclass
+class Problem:
+    """Rows as the loops take them, and as the twins do."""
+
+    X: np.ndarray
+    bins: Bins
+    widths: np.ndarray
+    shapes: list
+    cells: np.ndarray | None
+    weights: np.ndarray
+    labels: np.ndarray | None
+    stored: np.ndarray  # (n, q) targets, or classes as columns of 0 and 1
+    criterion: int | None
+
+    @property
+    def q(self):
+        return self.stored.shape[1]
+
+    @property
+    def kernels(self):
+        """As the loops take them: the box is the first shape, and the second feature's cells have their own widths."""
+        if self.cells is None:
+            return None
+        shapes = KernelShapes.of([table(shape) for shape in (BOX, STAIRS, LATE)])
+        kinds = np.array([(BOX, STAIRS, LATE).index(shape) for shape in self.shapes])
+        return Kernels(kinds, shapes.edges, shapes.cdfs, self.cells, np.array([False, True, False, False]))
+
+    @property
+    def cell_widths(self):
+        """(n, p) half-width of every cell."""
+        out = np.tile(self.widths, (len(self.X), 1))
+        if self.cells is not None:
+            out[:, 1] = self.cells[:, 1]
+        return out
+
+    @property
+    def targets(self):
+        matrix = np.empty((0, 0)) if self.labels is not None else self.stored
+        return Targets(self.weights, matrix, (matrix**2).sum(axis=1))
+
+    def scratch(self, m, at_once=True, random=False):
+        """Scratch space: of the points, of the search and of extra trees' search, of which one is None, and work."""
+        most, p, q = self.bins.most, self.X.shape[1], self.q
+        desk = new_desk(m, p, q, self.labels is not None)
+        if random:
+            space = RandomSearch(np.empty(m, self.bins.codes.dtype), np.full(most + 1, np.nan), np.full(m, np.nan))
+            return desk, None, space, np.full(1 + q, np.nan)
+        search = Search(
+            tables=np.zeros((p if at_once else 1, most + 1, 1 + q)),
+            words=np.zeros((most >> 6) + 1, np.uint64),
+            groups=np.zeros(1, np.uint64),
+            atoms=np.full((most, 3 + q), np.nan),
+            lines=np.full((most + 1, 5), np.nan),
+            stop=np.zeros(1, np.uint8),
+        )
+        is_single = q == 1 and self.criterion == SQUARED
+        return desk, search, None, None if is_single else np.full((4, q), np.nan)
+
+    def axis(self, rows, masses, j, lo, hi):
+        """The points of a node along one feature, None if there are none."""
+        x, sums = self.X[rows, j], masses[:, None] * self.stored[rows]
+        if np.isnan(x).all():
+            return None
+        return Axis(x, self.cell_widths[rows, j], masses, sums, lo, hi, self.shapes[j])
+
+
+KINDS = {
+    "one target": (1, False, SQUARED),
+    "targets": (2, False, SQUARED),
+    "one of two classes": (1, False, BINARY_ENTROPY),
+    "labels": (3, True, SQUARED),
+    "labels, entropy": (3, True, ENTROPY),
+}
+
+
+def problem(seed, kind, general, *, n=14, missing=0.15):
+    """Four features: a crisp one with ties, two soft ones, and one with a single value; some cells missing."""
+    q, labelled, criterion = KINDS[kind]
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(4, size=n) / 2.0, rng.normal(size=(n, 2)), np.full(n, 3.0)])
+    X[rng.random(X.shape) < missing] = np.nan
+    labels = rng.integers(q, size=n).astype(np.int32) if labelled else None
+    if labelled:
+        stored = np.eye(q)[labels]
+    else:
+        stored = rng.random((n, q)) if criterion == BINARY_ENTROPY else rng.normal(size=(n, q))
+    cells = rng.choice([0.0, 0.2, 0.9], size=X.shape) if general else None
+    return Problem(
+        X, bin_features(X, None, None), np.array([0.0, 1.0 if general else 0.3, 0.6, 0.0]),
+        [BOX, STAIRS, LATE, BOX] if general else [BOX] * 4, cells, rng.random(n) + 0.5, labels, stored, criterion,
+    )  # fmt: skip
+
+
+def longer(array):
+    return np.concatenate([array, np.full_like(array, 7)])
+
+
+def run(given, rules, *, seed=0, room=64, spare=64, budget=1000, random=False):
+    """Grow by the loop, `budget` nodes at a time, with room for so many nodes and `spare` rows to begin with.
+
+    What is too short is made longer. The nodes, and how many calls it took.
+    """
+    n, p = given.X.shape
+    pile = Pile(
+        state=np.array([0, 1, n, 0]),
+        stop=np.zeros(1, np.uint8),
+        lines=np.zeros(room, NODE),
+        sums=np.full((room, given.q), np.nan),
+        stack=np.full((room, 4), 77),
+        seeds=np.zeros(room, np.uint64),
+        intervals=np.full((room, 2, p), np.nan),
+        rows=np.arange(n + spare, dtype=np.uint32),
+        shares=np.ones(n + spare),
+    )
+    pile.stack[0], pile.seeds[0], pile.intervals[0] = (0, -1, 0, 0), seed, [[-np.inf] * p, [np.inf] * p]
+    scratch = given.scratch(n, random=random)
+    n_calls = 0
+    while pile.state[1] > 0:
+        n_calls += 1
+        done = pile.state[0]
+        pile.state[3] = done + budget
+        loop.grow(
+            given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
+        )
+        assert pile.state[0] <= done + budget
+        if pile.state[0] == done:
+            pile = Pile(*pile[:2], *map(longer, pile[2:]))
+    return NodeTable(pile.lines[: pile.state[0]], pile.sums[: pile.state[0]]), n_calls
+
+
+def tree_of(given, nodes, cutoff):
+    """The nodes as a tree."""
+    lines = nodes.lines
+    left, right = children_of(lines["parent"], lines["side"])
+    kinds = [0, 0, 0, 0] if given.kernels is None else given.kernels.kinds
+    return SoftTree.from_nodes(
+        children_left=left, children_right=right, parent=lines["parent"], depth=lines["depth"],
+        feature=lines["feature"], threshold=lines["threshold"], mass=lines["mass"],
+        missing_left=np.where(left >= 0, lines["missing_left"], 0.5),
+        width=np.where(left >= 0, given.widths[lines["feature"]], 0.0),
+        kernel=np.where(left >= 0, np.array(kinds)[lines["feature"]], 0), value=nodes.sums / lines["mass"][:, None],
+        impurity=np.zeros(len(lines)), n_features=4, cutoff=cutoff,
+        shapes=KernelShapes.of([table(shape) for shape in (BOX, STAIRS, LATE)]),
+    )  # fmt: skip

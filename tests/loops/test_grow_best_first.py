@@ -1,0 +1,189 @@
+"""Best-first growth: the splits of the tree grown depth first, of which the best open one is always made next."""
+
+import numpy as np
+import pytest
+
+from softwood.loops import grow_best_first as loop
+from softwood.loops.groups import NODE, NodeTable, Rules
+from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.tree import children_of
+from tests.loops.growth import EXTRA_TREES, TREES, longer, problem, run, tree_of
+from tests.reference.growing import intervals
+from tests.reference.records import as_columns, assert_same_records
+
+SEEDS = range(4)
+GROWTHS = [(*each, False) for each in TREES] + [(*each, True) for each in EXTRA_TREES]
+
+
+def rules_for(given, **changes):
+    is_class = given.labels is not None or given.criterion == BINARY_ENTROPY
+    return Rules(9, 0.5, 0.0, 2, 0.01, is_class)._replace(**changes)
+
+
+def run_best_first(given, rules, *, most_splits, seed=0, room=64, spare=64, budget=1000, random=False, stop=0):
+    """Nodes, the order of the splits, and how many calls it took; arrays that are too short are made longer."""
+    n, p = given.X.shape
+    pile = loop.OpenPile(
+        state=np.array([1, 0, n, 0, most_splits, 0]),
+        stop=np.full(1, stop, np.uint8),
+        lines=np.zeros(room, NODE),
+        sums=np.full((room, given.q), np.nan),
+        nodes=np.zeros(room, loop.OPEN),
+        seeds=np.zeros(room, np.uint64),
+        order=np.full(room, 77),
+        intervals=np.full((2, p), np.nan),
+        rows=np.arange(n + spare, dtype=np.uint32),
+        shares=np.ones(n + spare),
+    )
+    pile.lines[0] = (-1, 0, 0, -1, np.nan, np.nan, 0.0, 0.0)
+    pile.nodes["size"][0], pile.seeds[0] = n, seed
+    scratch = given.scratch(n, random=random)
+    n_calls, is_finished = 0, False
+    while not is_finished:
+        n_calls += 1
+        before = pile.state[loop.N_NODES]
+        pile.state[loop.MOST_NODES] = before + budget
+        is_finished = loop.grow_best_first(
+            given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
+        )
+        assert pile.state[loop.N_NODES] <= before + budget + 1
+        if stop:
+            break
+        if pile.state[loop.N_NODES] == before and not is_finished:
+            names = ("lines", "sums", "nodes", "seeds", "order", "rows", "shares")
+            pile = pile._replace(**{name: longer(getattr(pile, name)) for name in names})
+    n_nodes, n_splits = pile.state[[loop.N_NODES, loop.N_SPLITS]]
+    return NodeTable(pile.lines[:n_nodes], pile.sums[:n_nodes]), pile.order[:n_splits], n_calls
+
+
+def merit_of_node(given, mass, sums):
+    """Of an unsplit node."""
+    if given.criterion == SQUARED:
+        return (sums**2).sum() / mass
+    assert given.criterion == ENTROPY
+    return sum(s * np.log(s / mass) for s in sums if s > 0)
+
+
+def follow(given, nodes, order, most_splits):
+    """Make the splits of the whole tree in this order; each must be the best of the open ones, up to rounding.
+
+    Returns the numbers of the nodes in the order in which they come to be.
+    """
+    left, right = children_of(nodes.lines["parent"], nodes.lines["side"])
+    merits = np.array([merit_of_node(given, *each) for each in zip(nodes.lines["mass"], nodes.sums, strict=True)])
+    gains = np.where(left >= 0, merits[left] + merits[right] - merits, -np.inf)
+    made, is_open = [0], {0} if left[0] >= 0 else set()
+    for best in order:
+        assert best in is_open
+        assert gains[made[best]] >= max(gains[made[k]] for k in is_open) - 1e-9
+        is_open.remove(best)
+        for child in (left[made[best]], right[made[best]]):
+            made.append(child)
+            if left[child] >= 0:
+                is_open.add(len(made) - 1)
+    assert len(order) == most_splits or not is_open
+    return made
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+@pytest.mark.parametrize("most_splits", [0, 1, 3, 100])
+def test_the_best_open_leaf_is_split_next(kind, general, random, most_splits):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules = rules_for(given, cutoff=0.0)  # or the gains of children would not be quite those of the search
+        whole, _ = run(given, rules, seed=seed, room=400, spare=400, random=random)
+        found, order, n_calls = run_best_first(
+            given, rules, most_splits=most_splits, seed=seed, room=400, spare=400, random=random
+        )
+        assert n_calls == 1
+        made = follow(given, whole, order.tolist(), most_splits)
+        expected = whole.lines[made]
+        names = ["side", "depth", "mass", "square"]
+        np.testing.assert_allclose(as_columns(found.lines, names), as_columns(expected, names), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.sums, whole.sums[made], rtol=1e-9, atol=1e-12)
+        parents = [-1] + [k for k in order for _ in range(2)]
+        assert found.lines["parent"].tolist() == parents
+        is_split = np.isin(np.arange(len(made)), order)
+        names = ["feature", "threshold", "missing_left"]
+        split = as_columns(found.lines, names)
+        np.testing.assert_allclose(split[is_split], as_columns(expected, names)[is_split], rtol=1e-9)
+        np.testing.assert_array_equal(split[~is_split], [[-1, np.nan, np.nan]] * np.count_nonzero(~is_split))
+    if most_splits == 100:
+        assert len(order) > 2, "something to compare"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+def test_growth_goes_on_where_arrays_were_too_short_or_nodes_enough(kind, general, random):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules = rules_for(given)
+        expected, order, n_calls = run_best_first(
+            given, rules, most_splits=9, seed=seed, room=400, spare=400, random=random
+        )
+        assert n_calls == 1
+        for options in ({"room": 1}, {"room": 400, "spare": 1}, {"room": 400, "budget": 1}):
+            found, again, n_calls = run_best_first(given, rules, most_splits=9, seed=seed, random=random, **options)
+            assert n_calls > 1
+            assert_same_records(found.lines, expected.lines)
+            np.testing.assert_array_equal(found.sums, expected.sums)
+            assert again.tolist() == order.tolist()
+
+
+@pytest.mark.tiny
+def test_smaller_trees_are_the_beginning_of_larger_ones():
+    given = problem(1, "one target", general=False)
+    whole, order, _ = run_best_first(given, rules_for(given), most_splits=100)
+    assert len(order) > 5
+    for n in range(len(order)):
+        some, first, _ = run_best_first(given, rules_for(given), most_splits=n)
+        assert first.tolist() == order[:n].tolist()
+        np.testing.assert_array_equal(some.sums, whole.sums[: 2 * n + 1])
+
+
+@pytest.mark.tiny
+def test_limits_and_stops():
+    given = problem(0, "one target", general=False, n=30)
+    rules = rules_for(given, cutoff=0.0, n_draw=4)
+    whole = run_best_first(given, rules, most_splits=100)[0]
+    assert whole.lines["depth"].max() > 2
+    assert run_best_first(given, rules._replace(max_depth=2), most_splits=100)[0].lines["depth"].max() == 2
+    heavy = run_best_first(given, rules._replace(min_mass=3.0), most_splits=100)[0]
+    assert 3 <= len(heavy.lines) < len(whole.lines)
+    assert heavy.lines["mass"].min() >= 3.0 * (1 - 1e-9)
+    merits = whole.sums[:3, 0] ** 2 / whole.lines["mass"][:3]
+    gain = merits[1] + merits[2] - merits[0]
+    for factor, n_least, n_most in ((1 + 1e-6, 1, 1), (1 - 1e-6, 3, 99)):
+        limited = run_best_first(given, rules._replace(min_gain=gain * factor), most_splits=100)[0]
+        assert n_least <= len(limited.lines) <= n_most
+    assert len(run_best_first(given, rules, most_splits=100, stop=1)[1]) == 0
+
+
+@pytest.mark.tiny
+def test_a_split_whose_shares_are_all_cut_off_is_none():
+    given = problem(0, "one target", general=False, missing=0.0)
+    given.widths[:] = 50.0, 0.0, 0.0, 0.0
+    given.bins.priority[:] = 0, 1, 2, 3
+    rules = rules_for(given, n_draw=1, min_mass=0.1)
+    only_first = [run_best_first(given, rules._replace(cutoff=c), most_splits=1, seed=s) for c in (0.0, 0.6)
+                  for s in range(30)]  # fmt: skip
+    without, cut = only_first[:30], only_first[30:]
+    for (nodes, _, _), (none, order, _) in zip(without, cut, strict=True):
+        if nodes.lines["feature"][0] == 0:
+            assert len(none.lines) == 1
+            assert len(order) == 0
+            assert none.lines["mass"][0] == pytest.approx(given.weights.sum())
+    assert any(nodes.lines["feature"][0] == 0 for nodes, _, _ in without)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", SEEDS)
+def test_ends_of_nodes(seed):
+    given = problem(seed, "targets", general=True)
+    nodes, _ = run(given, rules_for(given), room=400)
+    lo, hi = intervals(tree_of(given, nodes, 0.0))
+    out = np.full((2, 4), 7.0)
+    for node in range(len(nodes.lines)):
+        loop.find_intervals(nodes.lines, node, out)
+        np.testing.assert_array_equal(out, [lo[node], hi[node]])
