@@ -144,6 +144,7 @@ def predict_soft(points, tree, path, is_class, out):
     is_class : True or None, not False: the softmax is then not even compiled
     """
     nodes, numbers, gates, values, _, _, scaler, _, _, settings, _ = tree
+    path = Path(*path)
     x = np.empty(points.shape[1] + 1)
     for i in range(points.shape[0]):
         standardise(points[i], scaler, settings[HAS_BIAS] > 0.0, x)

@@ -154,7 +154,7 @@ def test_other_trees(table):
     X, y = table
     for model in (
         HoeffdingTreeClassifier(grace_period=50),
-        SmoothStepTreeClassifier(depth=3, random_state=0),
+        SmoothStepTreeClassifier(max_depth=3, random_state=0),
         KernelTreeClassifier(bandwidth=0.01, max_depth=3),
         SoftTreeClassifier(max_depth=2, random_state=0),
     ):

@@ -1,6 +1,7 @@
 """Growth of soft trees on streams: what a split leaves behind, tests that became bad, learned alpha."""
 
 import copy
+from itertools import product
 
 import numpy as np
 import pytest
@@ -167,20 +168,15 @@ def flags(is_class, y):
 
 
 @pytest.mark.tiny
-@given(
-    st.integers(0, 5), st.integers(0, 20), st.integers(0, 12), st.integers(0, 20), st.integers(0, 9), st.booleans(),
-    st.integers(0, 4), st.integers(0, 4),
-)  # fmt: skip
-def test_there_is_room_for_all_splits_of_a_row(n_inner, n_room, n_slots, n_log, n_events, is_all, n_taken, max_inner):
-    counters, settings, n_nodes = np.zeros(layout.N_COUNTERS, dtype=np.int64), new_settings(), 2 * n_inner + 1
-    counters[[layout.N_INNER, layout.N_NODES, layout.N_EVENTS]] = n_inner, n_nodes, n_events
-    counters[[layout.SLOTS_ARE_ALL, layout.N_TAKEN]] = is_all, n_taken
-    settings[layout.MAX_INNER] = max_inner
-    # Each node may enter the log; each leaf gets two children, which have slots before it gives up its own.
-    fits = n_nodes + 2 * (n_inner + 1) <= n_room and (is_all or n_taken + 2 * n_taken <= n_slots)
-    expected = n_events + n_nodes <= n_log and (n_inner >= max_inner or fits)
-    nodes, slots = np.empty((n_room, layout.N_NODE_INTS), dtype=np.int64), np.empty((n_slots, 4), dtype=np.int64)
-    assert loop.has_room_for_all(nodes, slots, counters, settings, np.empty(n_log, layout.EVENT)) == expected
+def test_there_is_room_for_all_splits_of_a_row():
+    counters, settings = np.zeros(layout.N_COUNTERS, dtype=np.int64), new_settings()
+    counters[[layout.N_INNER, layout.N_NODES, layout.N_TAKEN]] = 3, 7, 2
+    for n_nodes, n_slots, n_events, is_all, max_inner in product((14, 15), (5, 6), (1, 2), (0, 1), (3, 4)):
+        counters[[layout.N_EVENTS, layout.SLOTS_ARE_ALL]], settings[layout.MAX_INNER] = (n_events, is_all), max_inner
+        nodes, slots = np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_slots, 4), dtype=np.int64)
+        # Two children of four leaves; slots of two of these, and of their children; each node in a log of eight.
+        is_expected = n_events == 1 and (max_inner == 3 or (n_nodes == 15 and (is_all or n_slots == 6)))
+        assert loop.has_room_for_all(nodes, slots, counters, settings, np.empty(8, layout.EVENT)) == is_expected
 
 
 @pytest.mark.tiny
