@@ -74,27 +74,29 @@ class SplittingTree(StreamModel):
 class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     """Hoeffding tree for classes.
 
-    Rows go down one path. A leaf keeps class weights and a normal distribution of each feature for each class; every
-    `grace_period` of weight it compares the best tests of its features, and splits when the best is better than the
-    second best by more than Hoeffding's bound (or when the bound is below `tau`: both are as good). On the same stream
-    and with the same settings it grows the tree of river's class of the same name.
+    Each row follows one path to a leaf. A leaf keeps the weight of each class and, for each feature and class, a normal
+    distribution. Each time it has received another `grace_period` of weight, it compares the best splits of its
+    features. It splits if the best one exceeds the best split on any other feature by more than the Hoeffding bound, or
+    if the bound has fallen below `tau`, which means that both are about equally good. On the same stream and with the
+    same settings it grows the same tree as river's class of the same name.
 
     Parameters
     ----------
-    grace_period : weight that a leaf sees between two attempts to split it
-    max_depth : depth of the tree, or None
+    grace_period : weight that a leaf must receive between two attempts to split it
+    max_depth : maximum depth of the tree; None for no limit
     split_criterion : "info_gain" or "gini"
-    delta : probability with which the chosen test may not be the best
-    tau : bound below which a split is made in any case
-    leaf_prediction : "mc" (class shares), "nb" (naive Bayes) or "nba" (whichever has been right more often)
-    min_branch_fraction : least part of the weight on each side of a test
-    max_share_to_split : a leaf with a larger share of one class is not split
-    max_inner_nodes : limit of inner nodes, or None
-    max_size : limit of memory in MiB, or None; when it is reached, leaves that promise little give up their statistics
-        (in regressors and soft trees, new leaves have none and do not split)
-    class_weight : dict of class weights, "balanced" (by what the stream has brought so far), or None
+    delta : allowed probability that the chosen split is not the best one
+    tau : a leaf is split even without a clear winner once the Hoeffding bound is below this value
+    leaf_prediction : "mc" (class frequencies of the leaf), "nb" (naive Bayes) or "nba" (the one of the two that
+        has been right more often in this leaf)
+    min_branch_fraction : minimum fraction of the weight of a leaf that each side of a split must receive
+    max_share_to_split : a leaf is not split if one class has more than this share of its weight
+    max_inner_nodes : maximum number of inner nodes; None for no limit
+    max_size : maximum memory in MiB; None for no limit. When it is reached, the leaves with the least to gain from a
+        split lose their statistics. In regressors and soft trees, new leaves then have no statistics and do not split.
+    class_weight : dict of class weights, "balanced" (from the class weights seen so far on the stream), or None
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
-        columns; new categories may come at any time
+        columns. New categories may appear at any time.
 
     Examples
     --------
@@ -123,17 +125,18 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
 class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
     """Hoeffding tree for real targets.
 
-    As `HoeffdingTreeClassifier`, with the decrease of the target's variance as the merit of a test, read off histograms
-    of the features that widen as needed. The ratio of the merits of second best and best must be below 1 less the
-    bound.
+    It grows as `HoeffdingTreeClassifier` does, with the reduction of the target's variance as the merit of a split. A
+    leaf finds it in histograms of the features, which widen as needed. It splits if the merit of the second best split,
+    divided by that of the best one, is below 1 minus the Hoeffding bound.
 
     Parameters
     ----------
     grace_period, max_depth, delta, tau, min_branch_fraction, max_inner_nodes, max_size, categorical_features : see
         `HoeffdingTreeClassifier`
-    leaf_prediction : "mean", "model" (a linear model in each leaf) or "adaptive" (whichever has been closer of late)
-    learning_rate : of the linear models
-    model_selector_decay : factor by which errors fade in "adaptive" with each row
+    leaf_prediction : "mean", "model" (a linear model in each leaf) or "adaptive" (the one of the two with the smaller
+        recent error in this leaf)
+    learning_rate : learning rate of the linear models
+    model_selector_decay : factor by which past errors decay with each row, for "adaptive"
 
     Examples
     --------

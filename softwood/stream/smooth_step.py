@@ -42,11 +42,12 @@ class _SmoothStepTree(SoftStreamTree):
 class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     """Complete soft tree for classes (ST; one tree of the tree ensemble layer, Hazimeh et al. 2020), on a stream.
 
-    All gates are smooth steps of oblique sums, from the first row on; the tree does not grow.
+    The tree has all its gates from the first row on and does not grow. Each gate is a smooth step of a weighted sum
+    of the features.
 
     Parameters
     ----------
-    max_depth : of the tree, up to 12
+    max_depth : depth of the tree, at most 12
     gamma, learning_rate, bias, batch_size, scaler_memory, class_weight, categorical_features, random_state : see
         `SoftHoeffdingTreeClassifier`
 

@@ -113,36 +113,36 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     """Soft Hoeffding tree for classes (SoHoT; Köbschall, Hartung and Kramer 2024).
 
     A gate sends the share ``alpha * S(w @ z + b) + (1 - alpha) * [x[feature] <= threshold]`` of a row to the left,
-    where `S` is the smooth step of width `gamma` and `z` the row in running standard units. Leaves hold vectors; the
-    shares of a row times these pass a softmax. Every gate and leaf that a row reaches takes a step of Adam on the
-    cross-entropy. Leaves keep statistics as in a Hoeffding tree, and split by Hoeffding's bound.
+    where `S` is the smooth step of width `gamma` and `z` the row standardised by running means and deviations. Each
+    leaf holds a vector. The vectors of the leaves, weighted by the shares of the row, are added up and passed through a
+    softmax. Every gate and leaf that a row reaches takes a step of Adam on the cross-entropy. Leaves keep statistics as
+    in a Hoeffding tree, and split by the Hoeffding bound.
 
-    The defaults are this library's: gates begin in agreement with their test, each `alpha` is learned with a pull
-    towards 0, statistics are weighted by share, and leaves split soon. The tree of the paper is
+    The defaults differ from the paper: a new gate agrees with its test, each `alpha` is learned and pulled towards 0,
+    statistics are weighted by share, and leaves split early. For the tree of the paper, use
     ``SoftHoeffdingTreeClassifier(**AS_PUBLISHED)``.
 
     Parameters
     ----------
-    max_depth : depth of the tree, or None
-    alpha : part of the smooth step in a gate, at its start; 0 is a crisp tree, 1 an oblique soft one
+    max_depth : maximum depth of the tree; None for no limit
+    alpha : initial weight of the smooth step in a gate; 0 gives a crisp tree, 1 an oblique soft tree
     gamma : width of the smooth step
-    learning_rate : of Adam
-    grace_period : weight that a leaf sees between two attempts to split it
-    delta : probability with which the chosen test may not be the best
-    tau : bound below which a split is made in any case
-    min_share : rows of which a leaf has no larger share do not enter its statistics (the paper's epsilon_s)
-    weigh_by_share : whether rows enter the statistics with their share, or as a whole
+    learning_rate : learning rate of Adam
+    grace_period, delta, tau : see `HoeffdingTreeClassifier`
+    min_share : a row enters the statistics of a leaf only if its share is larger than this (the paper's epsilon_s)
+    weigh_by_share : whether a row enters the statistics weighted by its share, or with its full weight
     bias : whether gates have a bias
-    gate_init : slope of a new gate along its test, so that both agree; 0: small random weights
-    leaf_init : how much new leaves differ by the class shares on the sides of their test; 0: they begin alike
-    alpha_learning_rate : of the alphas, which do not fall below 0.02; 0: they stay as they are
-    alpha_pull : cost of a unit of alpha; larger values give more transparent trees
-    recheck_period : weight after which the test of an inner node is compared with the best one, and replaced if it
-        is surely worse; None: never
-    batch_size : rows whose mean gradient makes a step
-    scaler_memory : weight after which old rows begin to fade from the running means and deviations; None: never
+    gate_init : slope of a new gate along the feature of its test, so that both agree; 0 for small random weights
+    leaf_init : how far the values of two new leaves are moved towards the class frequencies on their sides of the test;
+        0 if both are to start with the value of their parent
+    alpha_learning_rate : learning rate of the alphas, which do not fall below 0.02; 0 to keep them fixed
+    alpha_pull : penalty on each alpha; larger values give more transparent trees
+    recheck_period : weight after which the test of an inner node is compared with the best one, and replaced if that is
+        better by more than the Hoeffding bound; None to keep all tests
+    batch_size : number of rows whose mean gradient makes a step
+    scaler_memory : total weight above which old rows fade from the running means and deviations; None for no fading
     min_branch_fraction, max_inner_nodes, max_size, class_weight, categorical_features : see `HoeffdingTreeClassifier`
-    random_state : seed of the small random weights
+    random_state : seed of the random weights
 
     Examples
     --------
@@ -156,10 +156,10 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
-    """Soft Hoeffding tree for real targets: squared error of the target in running standard units.
+    """Soft Hoeffding tree for real targets.
 
-    Parameters are those of `SoftHoeffdingTreeClassifier` without `class_weight`; tests are chosen by the decrease of
-    the target's variance.
+    It minimises the squared error of the target, standardised by its running mean and deviation. Tests are chosen by
+    the reduction of the target's variance. Parameters are those of `SoftHoeffdingTreeClassifier` without `class_weight`.
 
     Examples
     --------
