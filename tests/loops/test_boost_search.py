@@ -279,6 +279,7 @@ def check_scan(node, scan, thresholds, side):
     score, threshold, *left, _ = out[1]
     assert least - tolerance <= score <= most + tolerance
     if np.isfinite(score):
+        assert np.abs(np.array(thresholds) - threshold).min() <= 1e-12, "one of them, in the middle of its gap"
         expected, sums = node.score(threshold, side)
         assert score == pytest.approx(expected, abs=tolerance)
         assert left == pytest.approx(sums, abs=1e-9 * node.scale)
