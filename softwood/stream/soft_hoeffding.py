@@ -159,7 +159,9 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """Soft Hoeffding tree for real targets.
 
     It minimises the squared error of the target, standardised by its running mean and deviation. Tests are chosen by
-    the reduction of the target's variance. Parameters are those of `SoftHoeffdingTreeClassifier` without `class_weight`.
+    the reduction of the target's variance.
+
+    Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`.
 
     Examples
     --------
