@@ -139,6 +139,8 @@ ODD = {
 @pytest.mark.parametrize("odd", ODD)
 def test_odd_data(spec, odd):
     X, y = (np.array(part) for part in ODD[odd])
+    is_out_of_bounds = spec.name.startswith("KernelBoosting") and odd == "largest numbers"
+    known_fault(is_out_of_bounds, "a range beyond all floats is read out of bounds, which may end the process")
     if spec.name == "KernelBoostingClassifier" and len(np.unique(y)) == 1:
         with pytest.raises(ValueError, match="one class only; boosting needs at least two"):
             spec.make().fit(X, y)
