@@ -372,6 +372,8 @@ def test_missing_values_alone():
         assert threshold == 1.0 + width
         assert replace(node, rules=Rules(min_mass=4.5)).search()[0] == -np.inf
         assert replace(node, sums=sums[:, :] * [[0.0], [1.0]]).search()[0] == -np.inf, "no values at all"
+        residue = replace(node, sums=sums * [[1e-12], [1.0]], rules=Rules(min_mass=0.0, min_hessian=0.0))
+        assert residue.search()[0] == -np.inf, "what subtraction leaves behind is none"
     # later values a little above the range are values, too
     wide = Node(np.array([1.0, 3.0]), np.array([1.0, 3.0]), np.array([1.0, 3.0]), np.ones((3, 3)), 0.0, -np.inf, np.inf,
                 (-np.inf, np.inf), Rules())  # fmt: skip
@@ -428,14 +430,17 @@ def sibling_leaves(seed, width, directions):
     rows = rng.permutation(n).astype(np.uint32)
     pile = Pile(
         np.zeros(5, np.int64), np.zeros(0, np.int64), np.zeros(3, loop.LEAF), np.zeros((3, 6)),
-        np.tile([[[-np.inf] * p], [[np.inf] * p]], (3, 1, 1, 1)).reshape(3, 2, p), np.zeros(0, NODE), rows,
+        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows,
         np.zeros(0, np.uint32),
     )  # fmt: skip
-    leaves = []
+    leaves, columns = [], columns_of(bins, np.full(p, width))
     for number, begin, size, slot in ((1, 5, 14, 2), (2, 19, 21, 0)):
         whole = np.zeros(n)
         whole[rows[begin : begin + size]] = shares[begin : begin + size] if width else 1.0
-        leaf = Leaf(0, 0, whole, np.full(p, -np.inf), np.full(p, np.inf), -0.8, 0.7)
+        # ends within the outermost kernels
+        ends = [[sign * np.nanmax(sign * column.x) for column in columns] for sign in (-1, 1)]
+        pile.bounds[number] = np.add(ends, [[-0.05 * number], [0.1 * number]])
+        leaf = Leaf(0, 0, whole, *pile.bounds[number], -0.8, 0.7)
         values = zip(("h", "g", "w"), whole @ sums, strict=True)
         own = {"begin": begin, "size": size, "slot": slot, "lowest": -0.8, "highest": 0.7, **dict(values)}
         for name, value in own.items():

@@ -102,6 +102,14 @@ def test_lines_describe_the_share(node, data):
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize(("part", "is_step"), [(0.7, True), (1.5, False)])
+def test_thin_slices_of_a_kernel_are_steps(part, is_step):
+    lines = np.empty((2, 5))
+    place_lines(np.array([[0.0, 0, 1.0, 0.0]]), 1, 0.25 - 0.5 * part * THIN, np.inf, 0.25, lines)
+    assert (lines[0, 2] == 0.0) == is_step
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize("q", [1, 2, 5])
 @pytest.mark.parametrize("jump", [0.0, 1.0])
 def test_left_sums_move_on_by_their_slopes(q, jump):
