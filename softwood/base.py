@@ -81,10 +81,19 @@ class TreeEstimator(BaseEstimator):
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.apply(matrix, widths=widths)
 
-    def decision_path(self, X: Any, **conditions: Any) -> sparse.csr_array:
-        """Indicator of the nodes of ``tree_`` that each row reaches, sparse (n_rows, n_nodes)."""
+    def decision_path(self, X: Any, **conditions: Any) -> Any:
+        """Nodes that each row reaches, as in scikit-learn.
+
+        Returns
+        -------
+        indicator : sparse (n_rows, n_nodes); the nodes of all trees side by side if there are several
+        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``; only if
+            there are several trees
+        """
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.decision_path(matrix, widths=widths)
+        finished = self._finished
+        indicator = finished.decision_path(matrix, widths=widths)
+        return (indicator, finished.offsets.copy()) if isinstance(finished, SoftForest) else indicator
 
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
         """Derivative of the prediction with respect to each column of X, (n_rows, n_outputs, n_features_in).
@@ -270,7 +279,7 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         if known != found:
             raise ValueError(
                 f"With warm_start=True y must have the classes of the last fit, {known!r}. Got {found!r} instead. "
-                "Give y with these classes, or set warm_start=False to begin anew."
+                "Pass y with these classes, or set warm_start=False to start a new fit."
             )
 
     def _class_weights(self, targets: ClassTargets, weights: np.ndarray) -> np.ndarray | float:
@@ -330,7 +339,7 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         if known != found:
             raise ValueError(
                 f"With warm_start=True y must have as many targets as in the last fit, {known}. Got {found} instead. "
-                "Give y with as many, or set warm_start=False to begin anew."
+                "Pass y with as many targets, or set warm_start=False to start a new fit."
             )
 
     def _targets(self, X: Any, **conditions: Any) -> np.ndarray:

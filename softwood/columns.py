@@ -390,7 +390,7 @@ def _one_hot(
     new = [v for v in present if v not in number]
     if new and columns is not None and columns.handle_unknown == "error":
         raise ValueError(
-            f"Column {name!r} holds categories that were not there at fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
+            f"Column {name!r} holds categories that were not seen in fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
             f"{' and more' if len(known) > 5 else ''}. "
             "With handle_unknown='missing' they would count as missing values."
         )

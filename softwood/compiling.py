@@ -154,7 +154,7 @@ def compile_loops(families: Sequence[str] = (), n_jobs: int | None = None) -> in
     folder = cache_folder()
     if folder is None:
         print(
-            "There is no place where numba could keep compiled code, or compiling is turned off. Set NUMBA_CACHE_DIR "
+            "numba has no folder to keep compiled code in, or compiling is turned off. Set NUMBA_CACHE_DIR "
             "to a folder that can be written to, and leave NUMBA_DISABLE_JIT unset.",
             file=sys.stderr,
         )

@@ -319,7 +319,7 @@ def test_unknown_categories_are_missing_values():
 def test_unknown_categories_are_refused_by_name():
     reader = Reader(handle_unknown="error")
     reader.learn(pd.DataFrame({"word": ["u", "v", "w"]}))
-    with pytest.raises(ValueError, match=r"Column 'word' holds categories that were not there at fit: \['q'\]"):
+    with pytest.raises(ValueError, match=r"Column 'word' holds categories that were not seen in fit: \['q'\]"):
         reader.read(pd.DataFrame({"word": ["u", "q"]}))
     assert np.isnan(reader.read(pd.DataFrame({"word": ["u", None]}))[1]).all()
 

@@ -57,7 +57,7 @@ def test_dates_are_named(columns):
 
 def test_unknown_categories_are_named():
     model = KernelTreeClassifier(bandwidth=0.1, handle_unknown="error").fit(X, y)
-    with pytest.raises(ValueError, match=r"Column 'city' .* not there at fit: \['Lima'\]"):
+    with pytest.raises(ValueError, match=r"Column 'city' .* not seen in fit: \['Lima'\]"):
         model.predict(X.assign(city="Lima"))
 
 

@@ -202,7 +202,7 @@ def plot_leaf_distribution(
     """
     reading = read_model(model, "plot_leaf_distribution")
     if reading.is_class is None:
-        raise TypeError(f"plot_leaf_distribution takes an estimator, which knows classes from targets. Got {model!r}.")
+        raise TypeError(f"plot_leaf_distribution takes a fitted estimator, not a SoftTree. Got {model!r}.")
     if y is None:
         raise ValueError("plot_leaf_distribution requires y to be passed, but the target y is None.")
     table = node_table(model, X, y, sample_weight)

@@ -123,7 +123,7 @@ def _class_matrix(y: Any, classes: Sequence[Any]) -> np.ndarray:
     names = given.classes.tolist()
     new = [name for name in names if name not in number]
     if new:
-        raise ValueError(f"y holds classes that were not there at fit: {new[:3]!r}. Known are {list(number)[:5]!r}.")
+        raise ValueError(f"y holds classes that were not seen in fit: {new[:3]!r}. Known are {list(number)[:5]!r}.")
     out = np.zeros((len(shares), len(number)))
     out[:, [number[name] for name in names]] = shares
     return out

@@ -69,7 +69,7 @@ def wilcoxon_signed_rank(a: Any, b: Any) -> RankTest:
     """
     a, b = _read_samples(a, b)
     if len(a) != len(b):
-        raise ValueError(f"a and b must have the same length, for they are paired. Got {len(a)} and {len(b)}.")
+        raise ValueError(f"a and b must have the same length, because they are paired. Got {len(a)} and {len(b)}.")
     d = differences(a, b)
     ranks = stats.rankdata(np.abs(d))
     shared = ranks[d == 0].sum() / 2

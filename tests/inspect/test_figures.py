@@ -290,7 +290,7 @@ def test_wrong_arguments_of_leaves(table, crisp):
             plot_leaf_distribution(crisp, X, y, leaves=leaves)
     with pytest.raises(ValueError, match="requires y"):
         plot_leaf_distribution(crisp, X, None)
-    with pytest.raises(TypeError, match="takes an estimator, which knows classes from targets"):
+    with pytest.raises(TypeError, match="takes a fitted estimator, not a SoftTree"):
         plot_leaf_distribution(crisp.tree_, X, y)
     with pytest.raises(NotFittedError):
         plot_leaf_distribution(SoftTreeClassifier(), X, y)

@@ -174,7 +174,7 @@ def test_wrong_arguments(tree):
         node_table(tree, X, sample_weight=[1.0])
     points, y = _rings()
     model = LinearDiscriminantTreeClassifier(random_state=0).fit(points, y)
-    with pytest.raises(ValueError, match=r"y holds classes that were not there at fit: \['maybe'\]"):
+    with pytest.raises(ValueError, match=r"y holds classes that were not seen in fit: \['maybe'\]"):
         node_table(model, points[:2], ["yes", "maybe"])
     with pytest.raises(ValueError, match="X has 1 features"):
         node_table(model, points[:, :1])

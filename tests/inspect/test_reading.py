@@ -36,7 +36,7 @@ def test_features_are_added_up_for_their_columns():
 def test_classes_are_rows_of_0_and_1():
     reading = read_model(KernelTreeClassifier(bandwidth=0.1).fit(X, ["a", "b", "c", "a"]), "this")
     assert reading.targets(["c", "a"], 2).tolist() == [[0, 0, 1], [1, 0, 0]]
-    with pytest.raises(ValueError, match=r"not there at fit: \['d'\]. Known are \['a', 'b', 'c'\]"):
+    with pytest.raises(ValueError, match=r"not seen in fit: \['d'\]. Known are \['a', 'b', 'c'\]"):
         reading.targets(["c", "d"], 2)
 
 

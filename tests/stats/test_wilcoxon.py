@@ -135,6 +135,6 @@ def test_bad_samples_are_named(function, a, b, message):
 
 
 def test_pairs_need_equal_lengths():
-    with pytest.raises(ValueError, match=r"a and b must have the same length, for they are paired. Got 2 and 3"):
+    with pytest.raises(ValueError, match=r"a and b must have the same length, because they are paired. Got 2 and 3"):
         wilcoxon_signed_rank([1, 2], [1, 2, 3])
     assert rank_sum([1, 2], [1, 2, 3]).statistic == 2
