@@ -247,11 +247,15 @@ def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_c
             twin.observe([(twin.nodes[0], path.shares[0, layout.SHARE])], row, target, 1.0)
         own.nodes[0, FEATURE], own.numbers[0, layout.THRESHOLD] = 1, 20.0
         twin.nodes[0].feature, twin.nodes[0].threshold = 1, 20.0
+        seen = twin.nodes[0].seen
+        now = observers.class_merit(seen, 1, 20.0, twin.impurity(seen), False) if is_class else None
+        now = observers.real_merit(seen, 1, 20.0) if now is None else max(now, 0.0)
         loop.grow(*grow)
         twin.grow([twin.nodes[0]])
         assert [event[0] for event in twin.log] == ["split", "replace"]
     tree._read_events()
     assert_same_tree(tree, twin)
+    assert recheck == np.inf or tree.log[1].second_merit == pytest.approx(now)
 
 
 @pytest.mark.tiny
