@@ -98,7 +98,7 @@ def test_lines_describe_the_share(node, data):
             continue
         for t in np.linspace(start, end, 4):
             expected = left_share(t, x, h, node.lo, node.hi)
-            assert (t - start) * rate == pytest.approx(expected, abs=1e-12 + 1e-15 / (end - start))
+            assert (t - start) * rate == pytest.approx(expected, abs=1e-12 + 1e-14 / (end - start))  # rounded ends
 
 
 @pytest.mark.tiny
