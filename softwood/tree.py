@@ -203,7 +203,8 @@ class NodeArrays:
     def _ends(self) -> np.ndarray:
         """Value up to which a point goes left entirely, and value from which it goes right entirely, (n_nodes, 2)."""
         reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
-        ends = self.threshold[:, None] - reach
+        with np.errstate(over="ignore"):
+            ends = self.threshold[:, None] - reach
         ends[self.children_left < 0] = -np.inf, np.inf
         return ends
 

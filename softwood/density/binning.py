@@ -78,7 +78,8 @@ def _bin_column(
     if weights is None:
         means = np.add.reduceat(offsets, starts) / np.diff(np.append(starts, known))
     else:
-        means = np.add.reduceat(offsets * weights, starts) / np.add.reduceat(weights, starts)
+        sums, masses = np.add.reduceat(offsets * weights, starts), np.add.reduceat(weights, starts)
+        means = np.divide(sums, masses, out=np.zeros(len(starts)), where=masses > 0)  # classes may have no weight
     return np.clip(lows + means, lows, highs), lows, highs, _skewness(x, weights)
 
 

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -289,7 +288,8 @@ class KernelBoosting(KernelModel):
                 )  # fmt: skip
                 total += min(result.validation_losses) * held_out.weights.sum()
             tried[scale] = total / sum(held_out.weights.sum() for _, held_out, _ in prepared)
-            step.end(bandwidth=scale, validation_loss=tried[scale])
+            if step.end(bandwidth=scale, validation_loss=tried[scale]):
+                break
         return best_of(tried)
 
     # The finished model
@@ -322,16 +322,6 @@ class KernelBoosting(KernelModel):
     def _staged_raw(self, X: Any, **conditions: Any) -> Iterator[np.ndarray]:
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.staged_predict(matrix, widths=widths, step=self._loss_.n_scores, n_jobs=self.n_jobs)
-
-    def decision_path(self, X: Any, **conditions: Any) -> tuple[sparse.csr_array, np.ndarray]:
-        """Nodes that each row reaches.
-
-        Returns
-        -------
-        indicator : sparse (n_rows, n_nodes), the nodes of all trees side by side
-        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``
-        """
-        return super().decision_path(X, **conditions), self.forest_.offsets.copy()
 
 
 def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:

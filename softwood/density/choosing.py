@@ -27,7 +27,7 @@ from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.steps import Steps
 
-__all__ = ["best_of", "choose_by_auto", "choose_by_cv", "content_folds", "widths_by_rule"]
+__all__ = ["best_of", "choose_by_auto", "choose_by_cv", "content_folds", "grid_and_beyond", "widths_by_rule"]
 
 AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.2, 0.32, 0.45, 0.65, 1.0])
 CV_GRID = np.geomspace(0.01, 1.0, 9)
@@ -58,11 +58,19 @@ def choose_by_cv(
     """Scale with the smallest loss over the held-out rows of all `parts`; of several such, the smallest scale."""
     if not parts:
         return 0.0
-    tried = {scale: _loss(data, limits, scale, parts, seed, steps, crisp) for scale in CV_GRID}
-    while max(tried) == best_of(tried) and max(tried) * STEP <= MAX_SCALE:
-        scale = max(tried) * STEP
+    tried: dict[float, float] = {}
+    for scale in grid_and_beyond(tried):
         tried[scale] = _loss(data, limits, scale, parts, seed, steps, crisp)
+        if steps.is_stopped:
+            break
     return best_of(tried)
+
+
+def grid_and_beyond(tried: dict[float, float]) -> Iterator[float]:
+    """The scales of the grid, and then larger ones as long as the largest is the best."""
+    yield from CV_GRID.tolist()
+    while max(tried) == best_of(tried) and max(tried) * STEP <= MAX_SCALE:
+        yield max(tried) * STEP
 
 
 def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, *, crisp: bool = False) -> float:
@@ -79,7 +87,8 @@ def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, 
         tried[scale] = _loss(data, limits, scale, parts, seed, steps, crisp)
         # On large data the loss is a smooth function of the scale, and large scales are slow: stop when it rises.
         recent = list(tried.values())[-2:]
-        if n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values()):
+        gets_worse = n >= 10_000 and len(tried) > 3 and min(recent) > 1.05 * min(tried.values())
+        if gets_worse or steps.is_stopped:
             break
     return best_of(tried)
 

@@ -8,13 +8,12 @@ they are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from softwood.density.bagging import Draws, assemble, grow_trees, out_of_bag
-from softwood.density.choosing import CV_GRID, MAX_SCALE, STEP, best_of
+from softwood.density.choosing import best_of, grid_and_beyond
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.loops.groups import NodeTable
@@ -53,10 +52,10 @@ class ForestChoice:
         draws = self.draws if is_final else replace(self.draws, held_in=True)
         tried: dict[float, float] = {}
         kept: list[NodeTable] = []
-        for scale in _grid_and_beyond(tried):
+        for scale in grid_and_beyond(tried):
             trees, tried[scale] = self._out_of_bag(scale, draws, self.n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
-            if _gets_worse(tried):
+            if _gets_worse(tried) or self.steps.is_stopped:
                 break
         return best_of(tried), kept
 
@@ -70,7 +69,7 @@ class ForestChoice:
         for scale in AUTO_GRID:
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
-            if _gets_worse(tried):
+            if _gets_worse(tried) or self.steps.is_stopped:
                 break
         return best_of(tried), kept
 
@@ -79,9 +78,9 @@ class ForestChoice:
         if not parts:
             return 0.0
         tried: dict[float, float] = {}
-        for scale in _grid_and_beyond(tried):
+        for scale in grid_and_beyond(tried):
             tried[scale] = self._cross_validated(scale, parts)
-            if _gets_worse(tried):
+            if _gets_worse(tried) or self.steps.is_stopped:
                 break
         return best_of(tried)
 
@@ -129,10 +128,3 @@ class ForestChoice:
 def _gets_worse(tried: dict[float, float]) -> bool:
     """Whether the last two scales were clearly worse than the best; then larger, slower ones are not tried."""
     return len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values())
-
-
-def _grid_and_beyond(tried: dict[float, float]) -> Iterator[float]:
-    """The scales of the grid, and then larger ones as long as the largest is the best."""
-    yield from CV_GRID.tolist()
-    while max(tried) == best_of(tried) and max(tried) * STEP <= MAX_SCALE:
-        yield max(tried) * STEP

@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -233,16 +232,6 @@ class KernelForest(SearchedKernelModel):
 
     def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         return self._finished.predict(matrix, widths=widths, n_jobs=self.n_jobs)
-
-    def decision_path(self, X: Any, **conditions: Any) -> tuple[sparse.csr_array, np.ndarray]:
-        """Nodes that each row reaches, as in scikit-learn's forests.
-
-        Returns
-        -------
-        indicator : sparse (n_rows, n_nodes), the nodes of all trees side by side
-        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``
-        """
-        return super().decision_path(X, **conditions), self.forest_.offsets.copy()
 
     @property
     def estimators_(self) -> list[Any]:

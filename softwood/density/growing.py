@@ -20,7 +20,16 @@ from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import Stopped, interruptible, new_stop
 from softwood.loops import grow as loop
 from softwood.loops.groups import NODE, Desk, Goal, NodePoints, NodeTable, Pile, RandomSearch, Rules, Search
-from softwood.loops.grow_best_first import MOST_NODES, N_NODES, N_ROWS, N_SPLITS, OPEN, OpenPile, grow_best_first
+from softwood.loops.grow_best_first import (
+    MOST_NODES,
+    MOST_SPLITS,
+    N_NODES,
+    N_ROWS,
+    N_SPLITS,
+    OPEN,
+    OpenPile,
+    grow_best_first,
+)
 from softwood.loops.scan import SLACK, SQUARED
 from softwood.steps import Steps
 from softwood.tree import SoftTree
@@ -208,10 +217,11 @@ class _Grower:
             step = None if steps is None else steps.begin()
             pile = _with_room(pile)
             state[3] = state[0] + budget
+            # If a callback wants to stop, the nodes that are still to do remain leaves.
+            rules = self.rules if steps is None or not steps.is_stopped else self.rules._replace(max_depth=-1)
             loop.grow(
-                self.bins, self.widths, self.kernels, self.labels, self.targets, self.rules, self.criterion, pile,
-                *scratch,
-            )  # fmt: skip
+                self.bins, self.widths, self.kernels, self.labels, self.targets, rules, self.criterion, pile, *scratch
+            )
             self._check_stop()
             if step is not None:
                 step.end(n_nodes=int(state[0]))
@@ -255,8 +265,8 @@ class _Grower:
                 *scratch,
             )  # fmt: skip
             self._check_stop()
-            if step is not None:
-                step.end(n_nodes=int(state[N_NODES]))
+            if step is not None and step.end(n_nodes=int(state[N_NODES])):
+                state[MOST_SPLITS] = state[N_SPLITS]
         space.keep(
             node_lines=pile.lines, sums=pile.sums, open_nodes=pile.nodes, seeds=pile.seeds, split_order=pile.order,
             rows=pile.rows, shares=pile.shares,

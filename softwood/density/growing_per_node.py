@@ -50,7 +50,7 @@ def grow_tree_per_node(
         node = stack.pop()
         leaf, points = grower.weigh(node)
         nodes.append(leaf)
-        split = grower.search(node, leaf, points)
+        split = None if steps.is_stopped else grower.search(node, leaf, points)
         children = None if split is None else grower.divide(node, split, len(nodes) - 1)
         widths.append(0.0 if split is None or children is None else split.width)
         if split is not None and children is not None:

@@ -116,11 +116,13 @@ class KernelModel(BatchEstimator):
         criterion: str,
     ) -> TrainingData:
         """The binned training data; `rows` are the kept ones of the user's `n_rows` rows."""
-        return prepare(
+        data = prepare(
             matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
             self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
             max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
+        self._make_reading(np.zeros(matrix.shape[1]), data)  # what is wrong with its parameters is told before any work
+        return data
 
     def _errors(
         self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None

@@ -24,7 +24,7 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.grow import BLOCK
-from softwood.loops.scan import SLACK, THIN, middle_of
+from softwood.loops.scan import LARGEST, SLACK, THIN, middle_of
 
 # Columns of `found`.
 GAIN, THRESHOLD, LEFT_H, LEFT_G, LEFT_W, MISSING_LEFT = range(6)
@@ -49,8 +49,6 @@ LEAF = np.dtype(
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
 TIE = 1e-12
-# The largest number: a threshold must be finite.
-LARGEST = np.finfo(np.float64).max
 
 
 class Rules(NamedTuple):
@@ -180,7 +178,8 @@ def scan_boxes(table, j, values, span, interval, width, sums, rules, limits, lin
     sums : those of the node, and those to begin with, as `total` and `start` of `scan_crisp`
     """
     offset, n_bins = span
-    lo, hi = interval
+    lo = max(interval[0], -LARGEST)  # an end must come before the infinity that marks the end of the list
+    hi = min(interval[1], LARGEST)
     total, start = sums
     min_mass, min_hessian, l2 = rules.min_mass, rules.min_hessian, rules.l2
     empty = EMPTY * total[2]

@@ -34,7 +34,8 @@ def kernel_density(t, x, width, edges, cdf):
     k = 1
     while k < edges.shape[0] - 1 and z > edges[k]:
         k += 1
-    return (cdf[k] - cdf[k - 1]) / ((edges[k] - edges[k - 1]) * width)
+    density = (cdf[k] - cdf[k - 1]) / ((edges[k] - edges[k - 1]) * width)
+    return density if density < np.inf else 0.0  # a width below all normal numbers is none
 
 
 @compiled

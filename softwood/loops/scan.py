@@ -21,6 +21,8 @@ SQUARED, ENTROPY, BINARY_ENTROPY = None, 1, 2
 THIN = 1e-6
 # Slack on the minimum mass: sums of weights that should be exact are not, in floating point.
 SLACK = 1.0 - 1e-9
+# The largest number: a threshold must be finite.
+LARGEST = np.finfo(np.float64).max
 # Part of the mass by which a split must be nearer to halves to win a tie: rounding errors must not decide.
 EVEN = 1e-9
 
@@ -62,6 +64,8 @@ def middle_of(low, high):
 @compiled
 def place_lines(atoms, n, lo, hi, h, lines):
     """Where each atom's share begins and ends to rise within the interval, and at what rate (0: at once, a step)."""
+    lo = max(lo, -LARGEST)  # an end must come before the infinity that marks the end of the list
+    hi = min(hi, LARGEST)
     for k in range(n):
         start = atoms[k, 0] - h
         end = atoms[k, 0] + h

@@ -5,7 +5,7 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed, to_unit
-from softwood.loops.scan import SLACK, merit_of, middle_of
+from softwood.loops.scan import LARGEST, SLACK, merit_of, middle_of
 
 # A node with more than so many times the minimum mass is searched on where none of the drawn splits is admissible.
 PATIENCE = 10.0
@@ -57,7 +57,7 @@ def support_of(codes, values, offset, n_bins, kernels, feature, node, width, int
                     w = kernels.cells[rows[begin + k], feature]
                     start = min(start, x + w * edges[kind, 0])
                     stop = max(stop, x + w * edges[kind, last])
-    return max(start, lo), min(stop, hi), has_missing
+    return max(start, lo, -LARGEST), min(stop, hi, LARGEST), has_missing
 
 
 @compiled
@@ -212,7 +212,10 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             continue
         n_tried += 1
         # The draw depends on the seed and the feature alone: neither equal rows nor the order of rows change it.
-        threshold = start + to_unit(next_seed(next_seed(seed, order.shape[0]), j)) * (stop - start)
+        part = to_unit(next_seed(next_seed(seed, order.shape[0]), j))
+        threshold = start + part * (stop - start)
+        if not threshold < np.inf:  # the length is beyond all numbers
+            threshold = (1.0 - part) * start + part * stop
         crisp = widths[j] <= 0.0
         if crisp:
             threshold = settle_crisp(threshold, values, lows, highs, offsets[j], n_bins)

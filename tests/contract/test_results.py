@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from tests.contract.specs import SPECS, answer, every, every_classifier, every_with_jobs, known_fault, trees_of
+from tests.contract.specs import SPECS, answer, every, every_classifier, every_with_jobs, trees_of
 
 
 def assert_same_trees(one, other):
@@ -56,7 +56,6 @@ def test_leaves_share_each_row(spec, missing):
         below = own[:, tree.children_left[inner]] + own[:, tree.children_right[inner]]
         np.testing.assert_allclose(below, own[:, inner], atol=1e-12)
         np.testing.assert_array_equal(found, np.where(is_leaf, own, -1.0).argmax(axis=1))
-    known_fault(spec.name.startswith("OneStageForest"), "its decision_path lacks where each tree begins")
     assert isinstance(model.decision_path(X), tuple) == hasattr(model, "forest_")
 
 
