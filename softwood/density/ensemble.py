@@ -135,6 +135,7 @@ class KernelForest(SearchedKernelModel):
         """How the rows of each tree are drawn."""
         draws = draws_of(data.matrix, data.targets, weights, self._seed_)
         factors = self._class_weights(data.targets, weights)
+        self._with_class_weights(data.targets, weights)  # an error if no row has a weight
         if isinstance(factors, np.ndarray):
             draws = replace(draws, factors=factors)
         elif self._balances_draws:

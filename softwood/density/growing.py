@@ -214,7 +214,7 @@ class _Grower:
         scratch = self.scratch(m, space)
         budget = _BUDGET if steps is not None else np.iinfo(np.int64).max >> 1
         while state[1] > 0:
-            step = None if steps is None else steps.begin()
+            step = None if steps is None or steps.is_stopped else steps.begin()
             pile = _with_room(pile)
             state[3] = state[0] + budget
             # If a callback wants to stop, the nodes that are still to do remain leaves.
@@ -254,7 +254,7 @@ class _Grower:
         budget = _BUDGET if steps is not None else np.iinfo(np.int64).max >> 1
         is_finished = False
         while not is_finished:
-            step = None if steps is None else steps.begin()
+            step = None if steps is None or steps.is_stopped else steps.begin()
             n_nodes, n_rows = state[N_NODES] + 2, state[N_ROWS] + int(pile.nodes["size"][: state[N_NODES]].max())
             wanted = dict.fromkeys(("lines", "sums", "nodes", "seeds", "order"), n_nodes)
             wanted |= {"rows": n_rows, "shares": n_rows}
