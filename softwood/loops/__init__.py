@@ -1,7 +1,7 @@
 """Compiled inner loops: free functions over arrays, nothing else.
 
-Rules of this room: callers allocate and check, loops fill; only plain arrays, scalars and tuples of scalars
-cross the boundary; every loop has an obvious slow twin under ``tests/reference``.
+Rules of this room: callers allocate and check, loops fill; only arrays, scalars and tuples of these cross the
+boundary; every loop has an obvious slow twin under ``tests/reference``.
 """
 
 from softwood.loops._compile import compiled

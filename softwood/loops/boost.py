@@ -17,7 +17,7 @@ from softwood.loops.boost_search import (
     search_block,
     search_parallel,
 )
-from softwood.loops.kernel import box_share
+from softwood.loops.grow import divide
 from softwood.loops.scan import SLACK
 
 # A line of the node table.
@@ -59,51 +59,6 @@ class Pile(NamedTuple):
     nodes: np.ndarray
     rows: np.ndarray
     left_rows: np.ndarray
-
-
-@compiled
-def divide_rows(bins, widths, rows, shares, begin, m, split, interval, cutoff, left_rows, left_shares):
-    """The left child's rows and shares to `left_rows` and `left_shares`; the right child's in place of the node's.
-
-    Parameters
-    ----------
-    split : feature, threshold, and share of points without a value that goes left
-    interval : the node's lower and upper end on the feature
-
-    Returns
-    -------
-    number of rows on the left and on the right
-    """
-    feature, threshold, missing_left = split
-    lo, hi = interval
-    codes, values, width = bins.codes, bins.values, widths[feature]
-    offset = bins.offsets[feature]
-    n_bins = bins.offsets[feature + 1] - offset
-    n_left = np.int64(0)
-    n_right = np.int64(0)
-    for k in range(m):
-        i = rows[begin + k]
-        c = codes[i, feature]
-        part = missing_left if c == n_bins else box_share(threshold, values[offset + c], width, lo, hi)
-        if shares is None:
-            left_rows[n_left] = i
-            rows[begin + n_right] = i
-            n_left += np.int64(part > 0.5)
-            n_right += np.int64(part <= 0.5)
-        if shares is not None:
-            u = shares[begin + k]
-            left = u * part
-            left *= np.float64(left >= cutoff)
-            right = u - left
-            right *= np.float64(right >= cutoff)
-            left = u - right
-            left_rows[n_left] = i
-            left_shares[n_left] = left
-            rows[begin + n_right] = i
-            shares[begin + n_right] = right
-            n_left += np.int64(left > 0.0)
-            n_right += np.int64(right > 0.0)
-    return n_left, n_right
 
 
 @compiled
@@ -211,8 +166,8 @@ def split_leaf(leaf, bins, widths, rows_sums, pile, shares, left_shares, directi
     begin = leaves[leaf]["begin"]
     j = leaves[leaf]["feature"]
     threshold, missing_left = splits[leaf, THRESHOLD], splits[leaf, MISSING_LEFT]
-    n_left, n_right = divide_rows(
-        bins, widths, rows, shares, begin, leaves[leaf]["size"], (j, threshold, missing_left),
+    n_left, n_right = divide(
+        bins, widths, None, rows, shares, begin, leaves[leaf]["size"], (j, threshold, missing_left),
         (bounds[leaf, 0, j], bounds[leaf, 1, j]), rules.cutoff, left_rows, left_shares,
     )  # fmt: skip
     leaves[leaf]["feature"] = -1

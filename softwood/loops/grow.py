@@ -218,6 +218,7 @@ def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutof
 
     Parameters
     ----------
+    shares, left_shares : None if every point goes to one side as a whole
     split : feature, threshold, and share of points without a value that goes left
     interval : the node's lower and upper end on the feature
 
@@ -249,20 +250,24 @@ def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutof
                 lower = kernel_cdf(lo, x, w, edges, cdf)
                 upper = kernel_cdf(hi, x, w, edges, cdf)
                 part = kernel_share(threshold, x, w, edges, cdf, lower, upper)
-        u = shares[begin + k]
-        left = u * part
-        left *= np.float64(left >= cutoff)
-        right = u - left
-        right *= np.float64(right >= cutoff)
-        left = u - right
         # Written on both sides and counted where there is a share, without branches: which side a point is on cannot
         # be predicted.
         left_rows[n_left] = i
-        left_shares[n_left] = left
-        n_left += np.int64(left > 0.0)
         rows[begin + n_right] = i
-        shares[begin + n_right] = right
-        n_right += np.int64(right > 0.0)
+        if shares is None:
+            n_left += np.int64(part > 0.5)
+            n_right += np.int64(part <= 0.5)
+        if shares is not None:
+            u = shares[begin + k]
+            left = u * part
+            left *= np.float64(left >= cutoff)
+            right = u - left
+            right *= np.float64(right >= cutoff)
+            left = u - right
+            left_shares[n_left] = left
+            shares[begin + n_right] = right
+            n_left += np.int64(left > 0.0)
+            n_right += np.int64(right > 0.0)
     return n_left, n_right
 
 

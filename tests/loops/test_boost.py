@@ -60,9 +60,9 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
     shares[begin : begin + m] = rng.uniform(max(cutoff, 0.01), 1.0, size=m)
     before = dict(zip(pile[begin : begin + m], shares[begin : begin + m], strict=True))
     left_rows, left_shares = np.zeros(m, dtype=np.uint32), np.zeros(m)
-    n_left, n_right = loop.divide_rows(
-        Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), np.array([9.0, width]), pile,
-        shares if is_soft else None, begin, m, (1, threshold, missing_left), (lo, hi), cutoff, left_rows,
+    n_left, n_right = loop.divide(
+        Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), np.array([9.0, width]), None,
+        pile, shares if is_soft else None, begin, m, (1, threshold, missing_left), (lo, hi), cutoff, left_rows,
         left_shares if is_soft else None,
     )  # fmt: skip
     column = Column(*[np.append(values[1:], np.nan)[codes[:, 1]]] * 3, width)
