@@ -40,7 +40,7 @@ def make_pool(name: str, stream: str, seed: int, n_models: int = N_MODELS) -> Mo
         grid = {"leaf_prediction": ["mc", "nba"], "delta": DELTAS, "grace_period": GRACES}
     elif name == "st":
         model = SmoothStepTreeClassifier(random_state=seed)
-        grid = {"depth": DEPTHS, "gamma": gammas(stream), "learning_rate": RATES}
+        grid = {"max_depth": DEPTHS, "gamma": gammas(stream), "learning_rate": RATES}
     else:
         grid = {"max_depth": DEPTHS, "gamma": gammas(stream), "learning_rate": RATES}
         if name == "sohot":

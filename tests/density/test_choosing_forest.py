@@ -13,7 +13,7 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
-from softwood.density import choosing_forest, ensemble
+from softwood.density import choosing, choosing_forest, ensemble
 from softwood.density.choosing import CV_GRID, MAX_SCALE
 from softwood.density.choosing_forest import AUTO_GRID, AUTO_TREES, ForestChoice
 from tests.reference.bagging import unseen_predictions
@@ -211,7 +211,7 @@ def test_a_wide_kernel_where_the_signal_is_smooth_and_a_narrow_one_where_it_is_n
 
 @pytest.mark.parametrize("bandwidth", ["oob", "cv"])
 def test_past_the_grid_as_long_as_that_is_better(monkeypatch, bandwidth):
-    monkeypatch.setattr(choosing_forest, "CV_GRID", CV_GRID[:4])
+    monkeypatch.setattr(choosing, "CV_GRID", CV_GRID[:4])
     X, y = data(KernelForestRegressor, p=1, noise=1.0)
     model, tried = fitted(KernelForestRegressor(10, bandwidth=bandwidth, cv=3, random_state=0), X, y)
     scales, losses = np.array(list(tried)), np.array(list(tried.values()))

@@ -1,5 +1,7 @@
 """One-stage, budding and end-to-end trees: how good they are, what must not matter, the finished tree, training."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -377,20 +379,20 @@ def test_a_finished_budding_tree_predicts_the_same_as_its_own_loop(model_class, 
     grown = _Buds.grown
 
     def spy(self):
-        rows = model._scaling_.standardise(X)
-        out = np.empty((len(X), self.values.shape[1]))
-        budding_loop.budding_outputs(rows, self.nodes, self.scratch, out)
-        kept.append(np.array([predict(row, self.link) for row in out]))
-        assert self.link != IDENTITY or not is_classifier(model)
+        kept.append(copy.deepcopy(self))
         return grown(self)
 
     monkeypatch.setattr(_Buds, "grown", spy)
     model = small(model_class, max_iter=20)
     found = answer(model.fit(X, y), X)
+    buds, out = kept[-1], np.empty((len(X), kept[-1].values.shape[1]))
+    budding_loop.budding_outputs(model._scaling_.standardise(X), buds.nodes, buds.scratch, out)
+    expected = np.array([predict(row, buds.link) for row in out])
+    assert buds.link != IDENTITY or not is_classifier(model)
     if not is_classifier(model):
-        np.testing.assert_allclose((found - y.mean()) / y.std(), kept[-1][:, 0], atol=1e-9)
+        np.testing.assert_allclose((found - y.mean()) / y.std(), expected[:, 0], atol=1e-9)
     else:
-        np.testing.assert_allclose(found[:, 1:] if n_classes == 2 else found, kept[-1], atol=1e-12)
+        np.testing.assert_allclose(found[:, 1:] if n_classes == 2 else found, expected, atol=1e-12)
 
 
 @every
