@@ -271,5 +271,5 @@ def _run(family: str, kind: str) -> Compiled:
 def _n_compiled() -> int:
     """Number of functions that this process has compiled and not loaded from the cache; each signature counts."""
     modules = [module for name, module in sys.modules.items() if name.startswith("softwood.loops.")]
-    functions = {id(f): f for module in modules for f in vars(module).values() if hasattr(f, "stats")}
+    functions = {id(f): f for module in modules for f in vars(module).values() if hasattr(f, "py_func")}
     return sum(sum(f.stats.cache_misses.values()) for f in functions.values())

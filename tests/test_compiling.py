@@ -175,3 +175,16 @@ def test_progress_is_a_line_for_each_step_elsewhere():
         progress.step(name)
     progress.close()
     assert stream.getvalue() == "[1/2] one\n[2/2] two\n"
+
+
+def test_compiled_functions_are_counted_in_all_loops():
+    code = (
+        "import importlib, pkgutil, softwood.loops\n"
+        "for module in pkgutil.iter_modules(softwood.loops.__path__):\n"
+        "    importlib.import_module('softwood.loops.' + module.name)\n"
+        "print(softwood.compiling._n_compiled())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", "import softwood.compiling\n" + code], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "0"
