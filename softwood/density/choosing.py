@@ -27,7 +27,15 @@ from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.steps import Steps
 
-__all__ = ["best_of", "choose_by_auto", "choose_by_cv", "content_folds", "grid_and_beyond", "widths_by_rule"]
+__all__ = [
+    "auto_parts",
+    "best_of",
+    "choose_by_auto",
+    "choose_by_cv",
+    "content_folds",
+    "grid_and_beyond",
+    "widths_by_rule",
+]
 
 AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.2, 0.32, 0.45, 0.65, 1.0])
 CV_GRID = np.geomspace(0.01, 1.0, 9)
@@ -77,9 +85,7 @@ def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, 
     """Scale with the smallest held-out loss at a bounded cost."""
     n, p = data.matrix.shape
     limits = replace(limits, n_draw=min(AUTO_COLUMNS, p if limits.n_draw is None else limits.n_draw))
-    parts = (
-        list(content_folds(data.matrix, 5, seed)) if n <= 2000 else list(_samples(data, 3 if n < 10_000 else 1, seed))
-    )
+    parts = auto_parts(data, seed)
     if not parts:
         return 0.0
     tried: dict[float, float] = {}
@@ -91,6 +97,12 @@ def choose_by_auto(data: TrainingData, limits: Limits, seed: int, steps: Steps, 
         if gets_worse or steps.is_stopped:
             break
     return best_of(tried)
+
+
+def auto_parts(data: TrainingData, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Training and held-out rows of "auto": five folds of a small table, samples of a large one."""
+    n = len(data.matrix)
+    return list(content_folds(data.matrix, 5, seed) if n <= 2000 else _samples(data, 3 if n < 10_000 else 1, seed))
 
 
 def best_of(tried: dict[float, float]) -> float:

@@ -12,7 +12,7 @@ from softwood.loops.groups import NODE, NodeTable
 from softwood.targets import RealTargets
 from softwood.tree import SoftTree, children_of
 
-__all__ = ["depth_first", "finish", "finish_forest"]
+__all__ = ["depth_first", "finish", "finish_forest", "node_values"]
 
 
 def finish(problem: GrowthProblem, limits: Limits, nodes: NodeTable, node_widths: np.ndarray | None = None) -> SoftTree:
@@ -64,7 +64,7 @@ def _columns(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray |
     parent, feature = lines["parent"], lines["feature"]
     left, right = children_of(parent, lines["side"])
     is_inner = feature >= 0
-    value, impurity = _values(problem, nodes)
+    value, impurity = node_values(problem, nodes)
     return {
         "children_left": left,
         "children_right": right,
@@ -106,7 +106,7 @@ def depth_first(nodes: NodeTable) -> tuple[NodeTable, np.ndarray]:
     return NodeTable(lines, nodes.sums[order]), np.array(order)
 
 
-def _values(problem: GrowthProblem, nodes: NodeTable) -> tuple[np.ndarray, np.ndarray]:
+def node_values(problem: GrowthProblem, nodes: NodeTable) -> tuple[np.ndarray, np.ndarray]:
     """Value and impurity of each node, in the user's units."""
     targets = problem.targets
     mass = nodes.lines["mass"]

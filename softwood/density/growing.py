@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -34,7 +34,9 @@ from softwood.loops.scan import SLACK, SQUARED
 from softwood.steps import Steps
 from softwood.tree import SoftTree
 
-__all__ = ["Workspace", "grow_nodes", "grow_tree", "join_tables"]
+__all__ = ["Workspace", "grow_by_gain", "grow_nodes", "grow_tree", "join_tables"]
+
+Grown = TypeVar("Grown")
 
 # The compiled loop returns to Python after this many nodes, to report progress.
 _BUDGET = 2000
@@ -79,12 +81,8 @@ def grow_nodes(
     steps : where progress is reported; None: nowhere
     space : memory of earlier trees of the same problem, to be reused
     """
-    n, p = problem.bins.codes.shape
-    rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
-    weights = problem.weights if weights is None else weights
     space = Workspace() if space is None else space
-    grower = _Grower(problem, limits, weights, float(weights[rows].sum()), space.stop)
-    root = _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
+    grower, root = _begin(problem, limits, seed, rows, weights, space)
     threads = effective_n_jobs(n_jobs)
 
     def work() -> NodeTable:
@@ -94,7 +92,45 @@ def grow_nodes(
             return depth_first(_grow_shared_out(grower, root, threads, steps))[0]
         return grower.grow(root, steps, space)
 
-    return interruptible(work, space.stop) if len(rows) * p >= _LONG else work()
+    return _run(work, root, grower)
+
+
+def grow_by_gain(
+    problem: GrowthProblem, limits: Limits, *, seed: int, rows: np.ndarray
+) -> tuple[NodeTable, np.ndarray]:
+    """Grow a tree of up to `max_leaf_nodes` leaves best first.
+
+    Returns
+    -------
+    nodes : in the order in which they came to be, so that smaller trees are the beginning of larger ones
+    order : (n_splits,) the nodes that are split, in the order of their splits
+    """
+    space = Workspace()
+    grower, root = _begin(problem, limits, seed, rows, None, space)
+    assert limits.max_leaf_nodes is not None
+    most = limits.max_leaf_nodes
+    return _run(lambda: grower.grow_best_first(root, most, None, space), root, grower)
+
+
+def _begin(
+    problem: GrowthProblem,
+    limits: Limits,
+    seed: int,
+    rows: np.ndarray | None,
+    weights: np.ndarray | None,
+    space: Workspace,
+) -> tuple[_Grower, _Node]:
+    """What a tree is grown by, and its root."""
+    n, p = problem.bins.codes.shape
+    rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
+    weights = problem.weights if weights is None else weights
+    grower = _Grower(problem, limits, weights, float(weights[rows].sum()), space.stop)
+    return grower, _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
+
+
+def _run(work: Callable[[], Grown], root: _Node, grower: _Grower) -> Grown:
+    """Grow, in a thread if it takes long, so that an interrupt is heard."""
+    return interruptible(work, grower.stop) if len(root.rows) * grower.p >= _LONG else work()
 
 
 @dataclass
@@ -135,8 +171,8 @@ class _Scratch(NamedTuple):
 
     desk: Desk
     search: Search | None
+    single: Search | None
     random: RandomSearch | None
-    work: np.ndarray | None
 
 
 class _Grower:
@@ -179,8 +215,9 @@ class _Grower:
                 codes=make("codes", (m,), self.bins.codes.dtype),
                 bin_shares=make("bin_shares", (most + 1,)),
                 shares=make("point_shares", (m,)),
+                work=make("random_work", (1 + q,)),
             )
-            return _Scratch(desk, None, random, make("work", (1 + q,)))
+            return _Scratch(desk, None, None, random)
         n_words = (most >> 6) + 1
         at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
         search = Search(
@@ -189,10 +226,11 @@ class _Grower:
             groups=make("groups", ((n_words >> 6) + 1,), np.uint64),
             atoms=make("atoms", (most, 3 + q)),
             lines=make("lines", (most + 1, 5)),
+            work=make("work", (4, q)),
             stop=self.stop,
         )
         is_single = q == 1 and self.criterion == SQUARED
-        return _Scratch(desk, search, None, None if is_single else make("work", (4, q)))
+        return _Scratch(desk, None, search, None) if is_single else _Scratch(desk, search, None, None)
 
     def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> NodeTable:
         """The finished nodes of the subtree at `root`, depth first."""
@@ -294,7 +332,7 @@ class _Grower:
 
         None if the node remains a leaf.
         """
-        rules, (desk, search, random, work), m = self.rules, scratch, len(node.rows)
+        rules, (desk, search, single, random), m = self.rules, scratch, len(node.rows)
         mass = leaf.lines["mass"][0]
         base, impure = loop.merit_and_impurity(*leaf, 0, self.criterion, rules.is_class)
         if node.depth >= rules.max_depth or mass < 2.0 * rules.min_mass * SLACK or impure <= 1e-12 * mass:
@@ -308,9 +346,9 @@ class _Grower:
             goal, self.criterion,
         )  # fmt: skip
         if random is None:
-            feature, threshold, left_mass, gain = loop.search_node(*data, search, work)
+            feature, threshold, left_mass, gain = loop.search_node(*data, search, single)
         else:
-            feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, desk.totals, random, work)
+            feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, desk.totals, random)
         self._check_stop()
         if feature < 0 or gain < rules.min_gain:
             return None

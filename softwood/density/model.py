@@ -40,7 +40,7 @@ class KernelModel(BatchEstimator):
     max_depth: int | None = None
     min_mass: float = 1.0
     min_gain: float = 0.0
-    max_leaf_nodes: int | None = None
+    max_leaf_nodes: Any = None
     max_features: Any = None
     cutoff: float = 1e-6
     n_jobs: int | None = None
@@ -82,9 +82,12 @@ class KernelModel(BatchEstimator):
             max_depth=check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
             min_mass=check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True),
             min_gain=check_number(self, "min_gain", self.min_gain, low=0.0),
-            max_leaf_nodes=check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True),
+            max_leaf_nodes=self._most_leaves(),
             cutoff=check_number(self, "cutoff", self.cutoff, low=0.0, high=0.1),
         )
+
+    def _most_leaves(self) -> int | None:
+        return check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True)
 
     @staticmethod
     def _least_mass(min_mass: float, weights: np.ndarray) -> float:

@@ -17,12 +17,13 @@ from sklearn.utils import Bunch, check_random_state
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.density.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
-from softwood.density.choosing import choose_by_auto, choose_by_cv
+from softwood.density.choosing import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.density.growing import grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
+from softwood.density.sizing import SizeChoice
 from softwood.parameters import check_choice, check_flag, check_number, parameter_error
 from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.steps import Steps
@@ -68,7 +69,7 @@ class _KernelTree(SearchedKernelModel):
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
             raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
         stages = fit.steps("stage", self._n_stages())
-        widths = self._choose_widths(data, limits, seed, rows, stages)
+        widths, limits = self._choose(data, limits, seed, rows, stages)
         reading = self._make_reading(widths, data)
         problem = data.problem(widths)
         with stages.stage("grow", "part") as parts:
@@ -112,21 +113,52 @@ class _KernelTree(SearchedKernelModel):
             raise parameter_error(self, "max_leaf_nodes", "None with bandwidth_per_node", self.max_leaf_nodes)
         return self._limits()
 
-    def _choose_widths(
+    def _most_leaves(self) -> int | None:
+        if not self._chooses_size:
+            return super()._most_leaves()
+        if self.max_leaf_nodes not in ("auto", "small"):
+            expected = "an int in the range [2, inf), 'auto', 'small' or None"
+            raise parameter_error(self, "max_leaf_nodes", expected, self.max_leaf_nodes)
+        return None
+
+    @property
+    def _chooses_size(self) -> bool:
+        return isinstance(self.max_leaf_nodes, str)
+
+    def _n_stages(self) -> int:
+        return 2 if self._chooses_size else super()._n_stages()
+
+    def _choose(
         self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray, stages: Steps
-    ) -> np.ndarray:
-        """Half-width of each column's kernel, in the column's units; sets ``bandwidth_`` if held-out loss decides."""
+    ) -> tuple[np.ndarray, Limits]:
+        """Half-width of each column's kernel, in the column's units, and the limits with the number of leaves.
+
+        Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
+        """
         widths = self._given_widths(data)
-        if widths is not None:
-            return widths
+        if widths is not None and not self._chooses_size:
+            return widths, limits
         is_crisp = self.prediction_kernel is None  # chosen for the reading that will be used
-        with stages.stage("choose bandwidth", "trial") as steps:
-            if self.bandwidth == "cv":
+        with stages.stage("choose", "trial") as steps:
+            if widths is None and self.bandwidth == "cv":
                 parts = self._parts(data, rows, seed)
                 self.bandwidth_ = choose_by_cv(data, limits, parts, seed, steps, crisp=is_crisp)
-            else:
+                widths = self.bandwidth_ * data.deviations
+            elif widths is None and not self._chooses_size:
                 self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp)
-        return self.bandwidth_ * data.deviations
+                widths = self.bandwidth_ * data.deviations
+            if self._chooses_size:
+                is_free = widths is None
+                unit = data.deviations if widths is None else widths
+                choice = SizeChoice(data, limits, unit, seed, is_crisp, steps)
+                scales = AUTO_GRID.tolist() if is_free else [1.0]
+                scale, size, path = choice.choose(scales, small=self.max_leaf_nodes == "small")
+                limits, widths = replace(limits, max_leaf_nodes=size), scale * unit
+                self.size_path_ = path.columns()
+                if is_free:
+                    self.bandwidth_ = scale
+        assert widths is not None
+        return widths, limits
 
     def _node_rule(self) -> Callable[..., np.ndarray]:
         """Half-widths from the points of one node."""
@@ -205,8 +237,11 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     min_gain : float, default=0.0
         A node is split only if this lowers the impurity by at least `min_gain`, where the impurity is weighted by the
         node's fraction of the total mass.
-    max_leaf_nodes : int, default=None
-        If given, grow the tree best first until it has this many leaves. None means no limit.
+    max_leaf_nodes : int, "auto", "small" or None, default=None
+        If given, grow the tree best first until it has this many leaves. None means no limit. ``"auto"`` chooses the
+        number of leaves, together with the bandwidth if that is ``"auto"``, by held-out loss: the share of wrong
+        classes, or the squared error. ``"small"`` takes the smallest tree whose loss is within one standard error of
+        the best one. See ``size_path_``.
     max_features : int, float, "sqrt", "log2", default=None
         Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
     ccp_alpha : float, default=0.0
@@ -242,6 +277,10 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         The chosen bandwidth in standard deviations, if `bandwidth` is "auto" or "cv".
     bandwidths_ : (n_encoded,) array
         Half-width of each column of the encoded table, in the column's own units.
+    size_path_ : dict of arrays
+        Held-out losses, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``, ``max_leaf_nodes``,
+        ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size. For more than 2000 rows, these
+        are the losses of the last choice, of the size with the chosen bandwidth.
     columns_ : Columns
         Encoding of the table as a matrix: names of the encoded columns, and categories.
     feature_importances_ : (n_features_in,) array

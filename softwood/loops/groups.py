@@ -1,7 +1,8 @@
 """Groups of arrays that the loops of kernel trees take as one argument.
 
 A loop that runs over rows takes what it needs out of a group before it begins: looking it up each time costs a fifth.
-No field is ever None. What may be None is an argument of its own, for only then is the code behind it left out.
+No field is ever None. What may be None is an argument of its own, for only then is the code behind it left out; and it
+is asked ``is not None``, for numba leaves nothing out behind ``is None``.
 
 Beside these there are arguments that recur, each an array or None:
 
@@ -146,7 +147,7 @@ class Search(NamedTuple):
     Attributes
     ----------
     tables : (p or 1, n_bins + 1, 1 + q) for the bins of every feature, or of one
-    words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5)
+    words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5);  work : (4, q)
     stop : as in `Pile`
     """
 
@@ -155,15 +156,22 @@ class Search(NamedTuple):
     groups: np.ndarray
     atoms: np.ndarray
     lines: np.ndarray
+    work: np.ndarray
     stop: np.ndarray
 
 
 class RandomSearch(NamedTuple):
-    """Scratch space of the search of extra trees: codes (m,), shares by bin (n_bins + 1,) and by point (m,)."""
+    """Scratch space of the search of extra trees.
+
+    Attributes
+    ----------
+    codes : (m,);  bin_shares : (n_bins + 1,);  shares : (m,);  work : (1 + q,)
+    """
 
     codes: np.ndarray
     bin_shares: np.ndarray
     shares: np.ndarray
+    work: np.ndarray
 
 
 class NodePoints(NamedTuple):

@@ -131,14 +131,14 @@ def tie_of(base, impure, mass):
 
 
 @compiled
-def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion, search, work):
+def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion, search, single):
     """Best split of a node.
 
     Parameters
     ----------
     node, labels : the points, as `weigh` and `number_labels` leave them
     intervals : (2, p) the node's lower and upper end on each feature
-    work : (4, q) scratch space of `scan_box`; None for one output with squared error or two-class Gini
+    search, single : scratch space; the latter for one output with squared error or two-class Gini, and one of them None
 
     Returns
     -------
@@ -147,7 +147,10 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
     codes, values, lows, highs, offsets, _ = bins
     rows, begin, m, points, order, n_draw = node
     total, base, min_mass, tie, n_outputs = goal
-    tables, words, groups, atoms, lines, stop = search
+    if search is not None:
+        tables, words, groups, atoms, lines, work, stop = search
+    if single is not None:
+        tables, words, groups, atoms, lines, work, stop = single
     at_once = tables.shape[0] > 1
     no_rows = np.int64(0)  # a plain 0 would be a type of its own, and compile the callee again
     if at_once:
@@ -189,11 +192,11 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
                 shape = kernels.edges[kind], kernels.cdfs[kind]
                 merit, threshold, left_mass = scan_atoms(atoms, n, widths[j], shape, (lo, hi), goal, criterion)
         if is_box:
-            if work is None:
+            if single is not None:
                 merit, threshold, left_mass = scan_box_single(
                     atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, lines
                 )
-            if work is not None:
+            if search is not None:
                 merit, threshold, left_mass = scan_box(
                     atoms, n, lows, highs, (lo, hi), widths[j], min_mass, tie, criterion, n_outputs, lines, work
                 )
@@ -272,15 +275,14 @@ def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutof
 
 
 @compiled
-def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, random, work):
+def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, single, random):
     """Go on growing, depth first, until all nodes or as many as wanted are done, an array is too short, or stopped.
 
     All of the state is in arrays of the caller, who makes them longer, tells of progress, and calls again.
 
     Parameters
     ----------
-    search, random : scratch space of the search over all thresholds, or of that of extra trees; the other one is None
-    work : as in `search_node`, or (1 + q,) with `random`
+    search, single, random : scratch space of `search_node`, or of the search of extra trees; two of them are None
     """
     state, stop, lines, sums, stack, seeds, intervals, rows, shares = pile
     max_depth, min_mass, min_gain, n_draw, cutoff, is_class = rules
@@ -318,12 +320,16 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
         feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
         if search is not None:
             feature, threshold, left_mass, gain = search_node(
-                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, search, work
+                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, search, None
+            )
+        if single is not None:
+            feature, threshold, left_mass, gain = search_node(
+                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, None, single
             )
         if random is not None:
             feature, threshold, left_mass, gain = search_random(
                 bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, seeds[at], desk.totals,
-                random, work,
+                random,
             )  # fmt: skip
         if stop[0] != 0 or feature < 0 or gain < min_gain:
             continue

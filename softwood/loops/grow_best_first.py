@@ -75,7 +75,7 @@ def find_intervals(lines, node, intervals):
 
 
 @compiled
-def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, random, work):
+def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, single, random):
     """Go on growing until there is no split left or enough are made, an array is too short, or stopped.
 
     The caller makes arrays longer, tells of progress, and calls again. Arguments are as in `softwood.loops.grow.grow`,
@@ -112,12 +112,16 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
             feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
             if search is not None:
                 feature, threshold, left_mass, gain = search_node(
-                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, search, work
+                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, search, None
+                )
+            if single is not None:
+                feature, threshold, left_mass, gain = search_node(
+                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, None, single
                 )
             if random is not None:
                 feature, threshold, left_mass, gain = search_random(
                     bins, widths, kernels, points, node_labels, intervals, goal, criterion, seeds[node], desk.totals,
-                    random, work,
+                    random,
                 )  # fmt: skip
             if feature >= 0 and gain >= min_gain:
                 nodes[node]["feature"] = feature

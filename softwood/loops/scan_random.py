@@ -176,7 +176,7 @@ def share_missing(points, m, shares):
 
 
 @compiled
-def search_random(bins, widths, kernels, node, labels, intervals, goal, criterion, seed, totals, random, work):
+def search_random(bins, widths, kernels, node, labels, intervals, goal, criterion, seed, totals, random):
     """Best of one random split for each feature of `node.order` (the first `n_draw`, and more if none can be split).
 
     The threshold is uniform over the part of the feature's axis that holds mass of the node. Arguments and results
@@ -185,12 +185,12 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
     Parameters
     ----------
     totals : (>= q,) sums of targets of the node, or the masses of its labels
-    random, work : scratch space; the latter is (>= 1 + q,)
+    random : scratch space
     """
     codes, values, lows, highs, offsets, _ = bins
     m, points, order, n_draw = node.size, node.points, node.order, node.n_draw
     total, base, min_mass, tie, n_outputs = goal
-    node_codes, table, shares = random
+    node_codes, table, shares, work = random
     totals, work = totals[:n_outputs], work[: 1 + n_outputs]
     best_feature = -1
     best_threshold = np.nan

@@ -71,22 +71,23 @@ class Problem:
         return Targets(self.weights, matrix, (matrix**2).sum(axis=1))
 
     def scratch(self, m, at_once=True, random=False):
-        """Scratch space: of the points, of the search and of extra trees' search, of which one is None, and work."""
+        """Scratch space: of the points, and of the three searches, of which two are None."""
         most, p, q = self.bins.most, self.X.shape[1], self.q
         desk = new_desk(m, p, q, self.labels is not None)
         if random:
-            space = RandomSearch(np.empty(m, self.bins.codes.dtype), np.full(most + 1, np.nan), np.full(m, np.nan))
-            return desk, None, space, np.full(1 + q, np.nan)
+            nothing = (np.full(size, np.nan) for size in (most + 1, m, 1 + q))
+            return desk, None, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)
         search = Search(
             tables=np.zeros((p if at_once else 1, most + 1, 1 + q)),
             words=np.zeros((most >> 6) + 1, np.uint64),
             groups=np.zeros(1, np.uint64),
             atoms=np.full((most, 3 + q), np.nan),
             lines=np.full((most + 1, 5), np.nan),
+            work=np.full((4, q), np.nan),
             stop=np.zeros(1, np.uint8),
         )
         is_single = q == 1 and self.criterion == SQUARED
-        return desk, search, None, None if is_single else np.full((4, q), np.nan)
+        return (desk, None, search, None) if is_single else (desk, search, None, None)
 
     def axis(self, rows, masses, j, lo, hi):
         """The points of a node along one feature, None if there are none."""

@@ -166,7 +166,7 @@ def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once)
         # ends that leave a part of every kernel inside
         ends = np.array([[-np.inf] * 4, [np.inf] * 4])
         ends[:, 2] = np.nanmin(given.X[at, 2]) - 0.1, np.nanmax(given.X[at, 2]) + 0.4
-        desk, search, _, work = given.scratch(11, at_once)
+        desk, search, single, _ = given.scratch(11, at_once)
         lines, sums = np.zeros(1, NODE), np.zeros((1, given.q))
         loop.weigh(rows, 2, shares, 11, given.labels, given.targets, desk, lines, sums, 0)
         base, impure = loop.merit_and_impurity(lines, sums, 0, given.criterion, given.labels is not None)
@@ -177,13 +177,13 @@ def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once)
         feature, threshold, left, gain = loop.search_node(
             given.bins, given.widths, given.kernels, NodePoints(rows, 2, 11, desk.points, order, n_draw),
             None if given.labels is None else desk.labels, ends,
-            Goal(masses.sum(), base, min_mass, tie, n_outputs), given.criterion, search, work,
+            Goal(masses.sum(), base, min_mass, tie, n_outputs), given.criterion, search, single,
         )  # fmt: skip
         name = CRITERION_NAMES[given.criterion]
         axes = [given.axis(at, masses, j, *ends[:, j]) for j in range(4)]
         best = best_gain_of(axes, order, n_draw, name, min_mass, base, tie)
         assert (feature >= 0) == np.isfinite(best)
-        assert not search.tables.any(), "left empty for the next node"
+        assert not (search or single).tables.any(), "left empty for the next node"
         if feature < 0:
             continue
         n_found += 1
@@ -201,15 +201,15 @@ def search_root(given, order, *, base=None, stop=0):
     """The split of all rows on these features."""
     n = len(given.X)
     rows, shares = np.arange(n, dtype=np.uint32), np.ones(n)
-    desk, search, _, work = given.scratch(n)
+    desk, search, single, _ = given.scratch(n)
     lines, sums = np.zeros(1, NODE), np.zeros((1, 1))
     loop.weigh(rows, 0, shares, n, None, given.targets, desk, lines, sums, 0)
     node = NodePoints(rows, 0, n, desk.points, np.array(order), len(order))
     ends = np.array([[-np.inf] * 4, [np.inf] * 4])
     mass = lines["mass"][0]
     goal = Goal(mass, sums[0, 0] ** 2 / mass if base is None else base, 0.1, 1e-9, 1)
-    search.stop[0] = stop
-    return loop.search_node(given.bins, given.widths, None, node, None, ends, goal, SQUARED, search, work)
+    single.stop[0] = stop
+    return loop.search_node(given.bins, given.widths, None, node, None, ends, goal, SQUARED, search, single)
 
 
 @pytest.mark.tiny

@@ -152,8 +152,7 @@ class Node:
             bins, self.widths, self.kernels, self.node_points, self.labels, intervals,
             Goal(total, self.base, self.min_mass, self.tie, q), self.criterion, np.uint64(self.seed),
             np.append(self.masses @ self.targets, np.nan),
-            RandomSearch(np.empty(m, self.codes.dtype), np.full(bins.most + 1, np.nan), np.full(m, np.nan)),
-            np.full(2 + q, np.nan),
+            RandomSearch(np.empty(m, self.codes.dtype), *(np.full(k, np.nan) for k in (bins.most + 1, m, 2 + q))),
         )  # fmt: skip
 
     def slow_search(self):

@@ -1,0 +1,137 @@
+"""Losses of all trees that best-first growth passes through, from one division of the rows."""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.grow import divide
+from softwood.loops.grow_best_first import find_intervals
+
+# Losses: the squared error of targets or class shares, the share of wrong classes, the cross-entropy.
+SQUARED_ERROR, ERRORS, CROSS_ENTROPY = range(3)
+# Smaller probabilities count as this in the cross-entropy.
+LEAST_PROBABILITY = 1e-3
+
+
+@compiled
+def row_loss(prediction, truth, i, kind):
+    """Loss of the prediction of row `i`; both are (n, q)."""
+    q = truth.shape[1]
+    loss = 0.0
+    if kind == SQUARED_ERROR:
+        for o in range(q):
+            loss += (prediction[i, o] - truth[i, o]) ** 2
+    elif kind == ERRORS:
+        largest = 0
+        for o in range(1, q):
+            if prediction[i, o] > prediction[i, largest]:
+                largest = o
+        loss = 1.0 - truth[i, largest]
+    else:
+        for o in range(q):
+            loss -= truth[i, o] * np.log(max(prediction[i, o], LEAST_PROBABILITY))
+    return loss
+
+
+@compiled
+def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, weights, cutoff, kind):
+    """Mean loss of some rows for the root alone, and after each split in its turn.
+
+    Rows are shared among the nodes as in growing, by the places of their bins.
+
+    Parameters
+    ----------
+    lines : (n_nodes,) the grown nodes, of type `softwood.loops.groups.NODE`
+    order : (n_splits,) the nodes that are split, in the order of their splits
+    values : (n_nodes, q) predictions of the nodes
+    rows : (m,) rows of `bins`;  truth, weights : (m, q) and (m,) what is true for them, and their weights
+    kind : the loss
+
+    Returns
+    -------
+    (n_splits + 1, 2) weighted sums of the losses and of their squares
+    """
+    m = rows.shape[0]
+    out = np.zeros((order.shape[0] + 1, 2))
+    # Places of the rows in `rows` would do, but `divide` looks up codes: both go along.
+    pile = np.empty(2 * m, rows.dtype)
+    shares = np.empty(2 * m)
+    left_rows = np.empty(m, rows.dtype)
+    left_shares = np.empty(m)
+    begin = np.zeros(lines.shape[0], np.int64)
+    size = np.zeros(lines.shape[0], np.int64)
+    child = np.full((lines.shape[0], 2), -1)
+    for node in range(1, lines.shape[0]):
+        child[lines[node]["parent"], lines[node]["side"]] = node
+    place = np.empty(bins.codes.shape[0], np.int64)
+    prediction = np.empty((m, values.shape[1]))
+    for k in range(m):
+        pile[k] = rows[k]
+        shares[k] = 1.0
+        place[rows[k]] = k
+        for o in range(values.shape[1]):
+            prediction[k, o] = values[0, o]
+        loss = row_loss(prediction, truth, k, kind)
+        out[0, 0] += weights[k] * loss
+        out[0, 1] += weights[k] * loss * loss
+    size[0] = m
+    end = np.int64(m)
+    intervals = np.empty((2, widths.shape[0]))
+    for step in range(order.shape[0]):
+        node = order[step]
+        if end + size[node] > pile.shape[0]:
+            more = np.empty(2 * (end + size[node]), rows.dtype)
+            more[:end] = pile[:end]
+            pile = more
+            more_shares = np.empty(2 * (end + size[node]))
+            more_shares[:end] = shares[:end]
+            shares = more_shares
+        feature = np.int64(lines[node]["feature"])
+        find_intervals(lines, node, intervals)
+        out[step + 1, 0] = out[step, 0]
+        out[step + 1, 1] = out[step, 1]
+        for k in range(size[node]):  # what the node has predicted goes
+            i = place[pile[begin[node] + k]]
+            loss = row_loss(prediction, truth, i, kind)
+            out[step + 1, 0] -= weights[i] * loss
+            out[step + 1, 1] -= weights[i] * loss * loss
+        for k in range(size[node]):
+            i = place[pile[begin[node] + k]]
+            for o in range(values.shape[1]):
+                prediction[i, o] -= shares[begin[node] + k] * values[node, o]
+        first = begin[node]
+        n_left, n_right = divide(
+            bins, widths, kernels, pile, shares, first, size[node],
+            (feature, lines[node]["threshold"], lines[node]["missing_left"]),
+            (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
+        )  # fmt: skip
+        for k in range(n_left):
+            pile[end + k] = left_rows[k]
+            shares[end + k] = left_shares[k]
+        begin[child[node, 0]] = end
+        size[child[node, 0]] = n_left
+        begin[child[node, 1]] = first
+        size[child[node, 1]] = n_right
+        for side in range(2):
+            below = child[node, side]
+            for k in range(size[below]):
+                i = place[pile[begin[below] + k]]
+                for o in range(values.shape[1]):
+                    prediction[i, o] += shares[begin[below] + k] * values[below, o]
+        for side in range(2):
+            below = child[node, side]
+            for k in range(size[below]):
+                row = pile[begin[below] + k]
+                i = place[row]
+                if i >= 0:
+                    loss = row_loss(prediction, truth, i, kind)
+                    out[step + 1, 0] += weights[i] * loss
+                    out[step + 1, 1] += weights[i] * loss * loss
+                    place[row] = -1 - i  # a row on both sides counts once
+        for side in range(2):
+            below = child[node, side]
+            for k in range(size[below]):
+                row = pile[begin[below] + k]
+                if place[row] < 0:
+                    place[row] = -1 - place[row]
+        end += n_left
+    return out
