@@ -279,8 +279,8 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         Half-width of each column of the encoded table, in the column's own units.
     size_path_ : dict of arrays
         Held-out losses, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``, ``max_leaf_nodes``,
-        ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size. For more than 2000 rows, these
-        are the losses of the last choice, of the size with the chosen bandwidth.
+        ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size. For more than 2000
+        rows, these are the losses of the last choice, of the size with the chosen bandwidth.
     columns_ : Columns
         Encoding of the table as a matrix: names of the encoded columns, and categories.
     feature_importances_ : (n_features_in,) array
