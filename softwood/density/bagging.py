@@ -8,7 +8,6 @@ and each has as many places in this order as its weight.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -182,12 +181,17 @@ def grow_trees(
 
     def work() -> None:
         space = Workspace(stop)
-        with suppress(Stopped):
+        try:
             for number in waiting:  # one iterator for all workers
                 step = steps.begin()
                 end(step, number, _grow_one(problem, limits, draws, seed, number, space))
                 if steps.is_stopped:
                     break
+        except Stopped:
+            pass
+        except BaseException:
+            stop[0] = 1  # the others need not go on
+            raise
 
     try:
         if getattr(backend, "supports_sharedmem", False):
