@@ -153,7 +153,7 @@ class SizeChoice:
             limits = replace(limits, n_draw=min(AUTO_COLUMNS, limits.n_draw or AUTO_COLUMNS))
         is_real = isinstance(data.targets, RealTargets)
         truth, kind = data.targets.matrix(), SQUARED_ERROR if is_real else ERRORS
-        sums, mass, n_rows = np.zeros((most, 2)), 0.0, 0
+        sums, mass = np.zeros((most, 2)), 0.0
         path.complete.add(scale)
         for train, test in parts:
             nodes, order = grow_by_gain(problem, limits, seed=self.seed, rows=train)
@@ -171,9 +171,8 @@ class SizeChoice:
             sums[: len(found)] += found
             sums[len(found) :] += found[-1]  # a tree that cannot grow any more
             mass += float(data.weights[test].sum())
-            n_rows += len(test)
         means = sums / mass
         path.losses[scale] = means[:, 0]
-        path.errors[scale] = np.sqrt(np.maximum(means[:, 1] - means[:, 0] ** 2, 0.0) / n_rows)
+        path.errors[scale] = np.sqrt(np.maximum(means[:, 1] - means[:, 0] ** 2, 0.0) / mass)
         size = int(means[:, 0].argmin()) + 1
         step.end(bandwidth=float(scale), validation_loss=float(means[size - 1, 0]), n_leaves=size)

@@ -57,7 +57,7 @@ def test_losses_are_those_of_trees_of_each_size(model_class, prediction_kernel):
             expected = np.average(losses, weights=weights) / scale_of_targets
             assert found[scale][0][size - 1] == pytest.approx(expected, rel=1e-9)
             spread = np.average((losses / scale_of_targets - expected) ** 2, weights=weights)
-            assert found[scale][1][size - 1] == pytest.approx(np.sqrt(spread / len(X)), rel=1e-9)
+            assert found[scale][1][size - 1] == pytest.approx(np.sqrt(spread / weights.sum()), rel=1e-9)
 
 
 @both
@@ -75,6 +75,19 @@ def test_the_best_and_the_smallest_that_is_as_good(model_class):
     for model in (best, small):
         given = clone(model).set_params(max_leaf_nodes=model.get_n_leaves(), bandwidth=model.bandwidth_)
         np.testing.assert_array_equal(given.fit(X, y).predict(X), model.predict(X))
+
+
+@both
+@pytest.mark.parametrize("way", ["auto", "small"])
+def test_a_weight_of_two_is_the_row_twice(model_class, way):
+    X, y = table(model_class, n=200)
+    weights = np.random.default_rng(7).integers(0, 4, size=len(X))
+    weighted = model_class(max_leaf_nodes=way, random_state=0).fit(X, y, weights)
+    repeated = model_class(max_leaf_nodes=way, random_state=0).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    assert weighted.get_n_leaves() == repeated.get_n_leaves()
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9, atol=1e-12)
+    for name, column in weighted.size_path_.items():
+        np.testing.assert_allclose(column, repeated.size_path_[name], rtol=1e-9, atol=1e-12)
 
 
 @both
