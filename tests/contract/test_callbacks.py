@@ -52,11 +52,15 @@ def record(spec, *parts, **parameters):
     return recorder, spec.make(**parameters).set_callbacks(recorder).fit(*parts)
 
 
-@every_batch
-@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize(
+    ("spec", "n_jobs"),
+    [
+        pytest.param(spec, n_jobs, id=f"{spec.name}-{n_jobs}")
+        for spec in BATCH
+        for n_jobs in ((None, 2) if "n_jobs" in spec.parameters else (None,))
+    ],
+)
 def test_callbacks_are_told_of_each_task(spec, n_jobs):
-    if n_jobs and "n_jobs" not in spec.parameters:
-        pytest.skip("it has no jobs")
     X, y = spec.table()
     weights = np.full(len(X), 2.0)
     assert isinstance(Recorder(), FitCallback)
