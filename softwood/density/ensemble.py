@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -43,28 +42,6 @@ class KernelForest(SearchedKernelModel):
     _rules: ClassVar[tuple[str, ...]] = ("auto", "oob", "cv", "silverman", "loo")
     _random_thresholds: ClassVar[bool] = False
     _tree_class: ClassVar[type]
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
-        """Grow the trees.
-
-        After an interrupt, the trees that are finished make up a working forest.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
-        """
-        with self._fitting(X, y, sample_weight) as fit:
-            fit.worker._grow(fit, X, y, sample_weight, measurement_error)
-        return self
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         before = fit.earlier if self.warm_start else {}

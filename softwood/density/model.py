@@ -5,12 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.callback import with_callbacks
 from sklearn.model_selection import check_cv
 
-from softwood.base import BatchEstimator, as_counts
+from softwood.base import BatchEstimator, Fit, as_counts
 from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
 from softwood.density.errors import Errors, read_errors
@@ -222,3 +223,28 @@ class SearchedKernelModel(KernelModel):
     splitter: str = "auto"
     ccp_alpha: float = 0.0
     cv: Any = 10
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
+        """Grow the tree or the trees.
+
+        After an interrupt, the trees of a forest that are finished make up a working forest.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; missing values are allowed everywhere.
+        y : (n_rows,) labels or targets
+            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
+        sample_weight : (n_rows,) weights
+            A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        """
+        with self._fitting(X, y, sample_weight) as fit:
+            fit.worker._grow(fit, X, y, sample_weight, measurement_error)
+        return self
+
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+        raise NotImplementedError

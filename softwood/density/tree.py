@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.callback import with_callbacks
 from sklearn.utils import Bunch, check_random_state
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
@@ -37,26 +36,6 @@ class _KernelTree(SearchedKernelModel):
     """What the classifier and the regressor share."""
 
     bandwidth_per_node: bool = False
-
-    @with_callbacks
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
-        """Grow the tree.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
-        """
-        with self._fitting(X, y, sample_weight) as fit:
-            fit.worker._grow(fit, X, y, sample_weight, measurement_error)
-        return self
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()

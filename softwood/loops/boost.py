@@ -17,24 +17,12 @@ from softwood.loops.boost_search import (
     search_block,
     search_parallel,
 )
+from softwood.loops.groups import SPLIT
 from softwood.loops.grow import divide
 from softwood.loops.scan import SLACK
 
-# A line of the node table.
-NODE = np.dtype(
-    [
-        ("parent", np.int32),
-        ("side", np.int32),  # 0: left child
-        ("depth", np.int32),
-        ("feature", np.int32),  # -1: a leaf
-        ("threshold", np.float64),
-        ("missing_left", np.float64),
-        ("h", np.float64),  # sums: hessian, gradient, weight
-        ("g", np.float64),
-        ("w", np.float64),
-        ("value", np.float64),
-    ]
-)
+# A line of the node table, with sums of hessian, gradient and weight.
+NODE = np.dtype([*SPLIT, *((name, np.float64) for name in ("h", "g", "w", "value"))])
 # Cells of a search that are worth waking other threads for.
 WORTH_THREADS = 1 << 15
 

@@ -15,19 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-# A line of the table of nodes; the sums of targets, or the masses of classes, are in an array beside it.
-NODE = np.dtype(
-    [
-        ("parent", np.int32),
-        ("side", np.int32),  # 0: left child
-        ("depth", np.int32),
-        ("feature", np.int32),  # -1: a leaf
-        ("threshold", np.float64),
-        ("missing_left", np.float64),
-        ("mass", np.float64),
-        ("square", np.float64),  # mass times the square of the targets
-    ]
-)
+# Columns of all tables of nodes.
+SPLIT = [
+    ("parent", np.int32),
+    ("side", np.int32),  # 0: left child
+    ("depth", np.int32),
+    ("feature", np.int32),  # -1: a leaf
+    ("threshold", np.float64),
+    ("missing_left", np.float64),
+]
+# A line of the table of nodes, with the mass times the square of the targets; the sums of targets, or the masses of
+# classes, are in an array beside it.
+NODE = np.dtype([*SPLIT, ("mass", np.float64), ("square", np.float64)])
 
 
 class NodeTable(NamedTuple):
