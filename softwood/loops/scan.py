@@ -62,6 +62,31 @@ def middle_of(low, high):
 
 
 @compiled
+def scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
+    """`scan_box_single` for half-width 0: CART's scan."""
+    least = min_mass * SLACK
+    most = total - least
+    best = -np.inf
+    best_t = np.nan
+    best_mass = 0.0
+    left = 0.0
+    left_sum = 0.0
+    for a in range(n - 1):
+        left += atoms[a, 2]
+        left_sum += atoms[a, 3]
+        right = total - left
+        right_sum = total_sum - left_sum
+        up = left_sum * left_sum * right + right_sum * right_sum * left
+        if up > (best - tie) * (left * right) and left >= least and left <= most:
+            merit = up / (left * right)
+            if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total) - EVEN * total:
+                best = max(best, merit)
+                best_mass = left
+                best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
+    return best, best_t, best_mass
+
+
+@compiled
 def place_lines(atoms, n, lo, hi, h, lines):
     """Where each atom's share begins and ends to rise within the interval, and at what rate (0: at once, a step)."""
     lo = max(lo, -LARGEST)  # an end must come before the infinity that marks the end of the list
@@ -112,20 +137,8 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     best_mass = 0.0
     left = 0.0
     left_sum = 0.0
-    if h <= 0.0:  # CART's scan
-        for a in range(n - 1):
-            left += atoms[a, 2]
-            left_sum += atoms[a, 3]
-            right = total - left
-            right_sum = total_sum - left_sum
-            up = left_sum * left_sum * right + right_sum * right_sum * left
-            if up > (best - tie) * (left * right) and left >= least and left <= most:
-                merit = up / (left * right)
-                if merit > best + tie or abs(2.0 * left - total) < abs(2.0 * best_mass - total) - EVEN * total:
-                    best = max(best, merit)
-                    best_mass = left
-                    best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
-        return best, best_t, best_mass
+    if h <= 0.0:
+        return scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie)
     place_lines(atoms, n, lo, hi, h, lines)
     margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     begun = 0

@@ -17,6 +17,7 @@ from softwood.loops.scan import (
     place_lines,
     scan_box,
     scan_box_single,
+    scan_steps_single,
     x_log_x,
 )
 from tests.loops.strategies import check, nodes, with_slivers
@@ -63,6 +64,14 @@ def test_kernels_of_which_hardly_anything_is_in_the_node(node, parts):
     with_slivers(node, 0.5, parts)
     check(node, BOX, run_single(node), precision=3e-6)
     check(node, BOX, run_box(node), precision=3e-6)
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1], criteria=[SQUARED], widths=st.just(0.0)))
+def test_single_output_scan_of_steps(node):
+    totals = node.masses.sum(), node.sums.sum()
+    found = scan_steps_single(node.atoms(), len(node.x), node.x, node.x, *totals, node.min_mass, node.tie)
+    check(node, BOX, found)
 
 
 @pytest.mark.tiny
