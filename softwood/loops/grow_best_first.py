@@ -75,6 +75,27 @@ def find_intervals(lines, node, intervals):
 
 
 @compiled
+def best_open(nodes, n):
+    """The first of the nodes with the largest gain; -1 if no split is left."""
+    best = -1
+    for node in range(n):
+        if nodes[node]["gain"] > (-np.inf if best < 0 else nodes[best]["gain"]):
+            best = node
+    return best
+
+
+@compiled
+def enter_child(lines, child, parent, side):
+    """Begin the line of a new leaf."""
+    lines[child]["parent"] = parent
+    lines[child]["side"] = side
+    lines[child]["depth"] = lines[parent]["depth"] + 1
+    lines[child]["feature"] = -1
+    lines[child]["threshold"] = np.nan
+    lines[child]["missing_left"] = np.nan
+
+
+@compiled
 def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, single, random):
     """Go on growing until there is no split left or enough are made, an array is too short, or stopped.
 
@@ -131,12 +152,7 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
             continue
         if state[N_SPLITS] == state[MOST_SPLITS]:
             return True
-        best = np.int64(-1)
-        best_gain = -np.inf
-        for node in range(state[N_NODES]):
-            if nodes[node]["gain"] > best_gain:
-                best_gain = nodes[node]["gain"]
-                best = np.int64(node)
+        best = best_open(nodes, state[N_NODES])
         if best < 0:
             return True
         begin = nodes[best]["begin"]
@@ -165,15 +181,9 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
         lines[best]["threshold"] = threshold
         lines[best]["missing_left"] = nodes[best]["missing_left"]
         for side in range(2):
-            child = first + side
-            lines[child]["parent"] = best
-            lines[child]["side"] = side
-            lines[child]["depth"] = lines[best]["depth"] + 1
-            lines[child]["feature"] = -1
-            lines[child]["threshold"] = np.nan
-            lines[child]["missing_left"] = np.nan
-            nodes[child]["begin"] = end if side == 0 else begin
-            nodes[child]["size"] = n_left if side == 0 else n_right
-            seeds[child] = next_seed(seeds[best], side)
+            enter_child(lines, first + side, best, side)
+            nodes[first + side]["begin"] = end if side == 0 else begin
+            nodes[first + side]["size"] = n_left if side == 0 else n_right
+            seeds[first + side] = next_seed(seeds[best], side)
         state[N_NODES] += 2
     return False

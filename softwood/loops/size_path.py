@@ -52,11 +52,11 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
     """
     m = rows.shape[0]
     out = np.zeros((order.shape[0] + 1, 2))
-    # Places of the rows in `rows` would do, but `divide` looks up codes: both go along.
     pile = np.empty(2 * m, rows.dtype)
     shares = np.empty(2 * m)
     left_rows = np.empty(m, rows.dtype)
     left_shares = np.empty(m)
+    touched = np.empty(m, np.int64)
     begin = np.zeros(lines.shape[0], np.int64)
     size = np.zeros(lines.shape[0], np.int64)
     child = np.full((lines.shape[0], 2), -1)
@@ -89,18 +89,18 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
         find_intervals(lines, node, intervals)
         out[step + 1, 0] = out[step, 0]
         out[step + 1, 1] = out[step, 1]
-        for k in range(size[node]):  # what the node has predicted goes
+        n_rows = size[node]
+        for k in range(n_rows):  # what the node has predicted goes
             i = place[pile[begin[node] + k]]
+            touched[k] = i
             loss = row_loss(prediction, truth, i, kind)
             out[step + 1, 0] -= weights[i] * loss
             out[step + 1, 1] -= weights[i] * loss * loss
-        for k in range(size[node]):
-            i = place[pile[begin[node] + k]]
             for o in range(values.shape[1]):
                 prediction[i, o] -= shares[begin[node] + k] * values[node, o]
         first = begin[node]
         n_left, n_right = divide(
-            bins, widths, kernels, pile, shares, first, size[node],
+            bins, widths, kernels, pile, shares, first, n_rows,
             (feature, lines[node]["threshold"], lines[node]["missing_left"]),
             (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
         )  # fmt: skip
@@ -117,21 +117,10 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
                 i = place[pile[begin[below] + k]]
                 for o in range(values.shape[1]):
                     prediction[i, o] += shares[begin[below] + k] * values[below, o]
-        for side in range(2):
-            below = child[node, side]
-            for k in range(size[below]):
-                row = pile[begin[below] + k]
-                i = place[row]
-                if i >= 0:
-                    loss = row_loss(prediction, truth, i, kind)
-                    out[step + 1, 0] += weights[i] * loss
-                    out[step + 1, 1] += weights[i] * loss * loss
-                    place[row] = -1 - i  # a row on both sides counts once
-        for side in range(2):
-            below = child[node, side]
-            for k in range(size[below]):
-                row = pile[begin[below] + k]
-                if place[row] < 0:
-                    place[row] = -1 - place[row]
+        for k in range(n_rows):
+            i = touched[k]
+            loss = row_loss(prediction, truth, i, kind)
+            out[step + 1, 0] += weights[i] * loss
+            out[step + 1, 1] += weights[i] * loss * loss
         end += n_left
     return out

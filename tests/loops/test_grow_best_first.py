@@ -187,3 +187,19 @@ def test_ends_of_nodes(seed):
     for node in range(len(nodes.lines)):
         loop.find_intervals(nodes.lines, node, out)
         np.testing.assert_array_equal(out, [lo[node], hi[node]])
+
+
+@pytest.mark.tiny
+def test_the_first_of_the_largest_gains():
+    nodes = np.zeros(5, loop.OPEN)
+    nodes["gain"] = [-np.inf, 1.0, 3.0, 3.0, 9.0]
+    assert [loop.best_open(nodes, n) for n in range(6)] == [-1, -1, 1, 2, 2, 4]
+
+
+@pytest.mark.tiny
+def test_the_line_of_a_child():
+    lines = np.zeros(3, NODE)
+    lines["depth"] = 4
+    loop.enter_child(lines, 2, 1, 1)
+    assert lines[2].tolist()[:4] == (1, 1, 5, -1)
+    assert np.isnan([lines[2]["threshold"], lines[2]["missing_left"]]).all()
