@@ -1,9 +1,9 @@
-"""Speed of kernel forests, extra trees and boosting, as ratios to scikit-learn and LightGBM measured in the same run.
+"""Speed of kernel forests and extra trees, as ratios to scikit-learn measured in the same run.
 
 Run:  python benchmarks/ensembles.py [--only NAME ...] [--times 3] [--threads 2] [--write docs/benchmarks.md]
 
 Every figure is the median of a few repetitions on warm code, ours and the peer's in turn and with the same number of
-threads. Accuracy is on held-out rows. Data are synthetic and seeded. LightGBM: pip install lightgbm.
+threads. Accuracy is on held-out rows. Data are synthetic and seeded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from measuring import Data, blobs, compare, letter_like, machine, run_python, wr
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from softwood import KernelBoostingClassifier, KernelExtraTreesClassifier, KernelForestClassifier
+from softwood import KernelExtraTreesClassifier, KernelForestClassifier
 
 
 def pair(
@@ -27,8 +27,7 @@ def pair(
     """A row for fitting, and one for predicting 20 000 rows."""
     X, y, X_test, y_test = data
     # Compile: two trees on all rows, for the code depends on the way of binning, and that on the number of rows.
-    few = {"max_iter": 2} if "max_iter" in ours.get_params() else {"n_estimators": 2}
-    clone(ours).set_params(**few).fit(X, y).predict_proba(X_test)
+    clone(ours).set_params(n_estimators=2).fit(X, y).predict_proba(X_test)
     fit, peer_fit = compare(lambda: ours.fit(X, y), lambda: peer.fit(X, y), times, is_warm=True)
     rows = np.resize(X_test, (20_000, X.shape[1]))
     predict, peer_predict = compare(lambda: ours.predict_proba(rows), lambda: peer.predict_proba(rows), 3 * times)
@@ -71,18 +70,6 @@ def row_extra_large(times: int, threads: int) -> list[dict]:
     return two_classes(KernelExtraTreesClassifier, ExtraTreesClassifier, "extra trees", 1.0, threads)
 
 
-def row_boosting(times: int, threads: int) -> list[dict]:
-    from lightgbm import LGBMClassifier
-
-    rows = []
-    for bandwidth, target in ((0.0, 1.5), (0.05, 3.0)):
-        model = KernelBoostingClassifier(bandwidth=bandwidth, early_stopping=False, n_jobs=threads)
-        work = f"boosting, 100 rounds, 31 leaves, 100 000 × 20, h = {bandwidth:g}"
-        peer = LGBMClassifier(n_jobs=threads, verbose=-1)
-        rows += pair(work, blobs(100_000, 20, 2), model, peer, times, target, 2.0)
-    return rows
-
-
 def row_threads(times: int, threads: int) -> list[dict]:
     """Time with one thread (in the place of the peer's) against two: a ratio of 1 / 1.7 is wanted."""
     rows = []
@@ -101,10 +88,7 @@ def row_default(times: int, threads: int) -> list[dict]:
     """Cost of the default bandwidth; the peer is one fit with the bandwidth that it chooses."""
     rows = []
     X, y, X_test, y_test = blobs(20_000, 20, 2)
-    for name, ours in (
-        ("forest", KernelForestClassifier), ("extra trees", KernelExtraTreesClassifier),
-        ("boosting", KernelBoostingClassifier),
-    ):  # fmt: skip
+    for name, ours in (("forest", KernelForestClassifier), ("extra trees", KernelExtraTreesClassifier)):
         model = ours(random_state=0, n_jobs=threads).fit(X, y)
         given = ours(random_state=0, n_jobs=threads, bandwidth=model.bandwidth_)
         chosen, once = compare(lambda m=model: m.fit(X, y), lambda g=given: g.fit(X, y), times)
@@ -139,7 +123,7 @@ def row_memory(times: int, threads: int) -> list[dict]:
 
 ROWS: dict[str, Callable[[int, int], list[dict]]] = {
     "forest": row_forest, "forest_large": row_forest_large, "extra": row_extra, "extra_large": row_extra_large,
-    "boosting": row_boosting, "threads": row_threads, "default": row_default, "memory": row_memory,
+    "threads": row_threads, "default": row_default, "memory": row_memory,
 }  # fmt: skip
 
 

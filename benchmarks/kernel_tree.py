@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from measuring import TIME_IT, Data, blobs, compare, letter_like, machine, merge_rows, run_python, write_page
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -32,7 +32,8 @@ except ImportError:
 
 def fit_row(name: str, data: Data, target: float, times: int, **parameters: object) -> dict:
     X, y, X_test, y_test = data
-    model, cart = KernelTreeClassifier(**parameters), DecisionTreeClassifier(random_state=0)
+    model = KernelTreeClassifier(**{"max_leaf_nodes": None, **parameters})
+    cart = DecisionTreeClassifier(random_state=0)
     ours, peer = compare(lambda: model.fit(X, y), lambda: cart.fit(X, y), times)
     return {
         "work": name, "ours": ours, "peer": peer, "ratio": ours / peer, "target": target,
@@ -66,7 +67,7 @@ def row_exact(times: int) -> list[dict]:
 def histogram_rows(name: str, data: Data, times: int, threads: int, **parameters: object) -> list[dict]:
     """Ours beside one tree of each histogram library: the same bins, number of leaves and threads."""
     X, y, X_test, y_test = data
-    model = KernelTreeClassifier(splitter="hist", n_jobs=threads, **parameters)
+    model = KernelTreeClassifier(splitter="hist", n_jobs=threads, **{"max_leaf_nodes": None, **parameters})
     leaves = model.fit(X, y).get_n_leaves()
     peers = {
         "one tree of scikit-learn's histogram boosting": HistGradientBoostingClassifier(
@@ -121,9 +122,10 @@ def peak_memory_ratio() -> float:
         "    return [int(line.split()[1]) * 1024 for line in open('/proc/self/status') if line.startswith(what)][0]\n"
         "rng = np.random.default_rng(0); X = rng.normal(size=(1_000_000, 20))\n"
         "y = (X[:, :5].sum(axis=1) + rng.normal(size=len(X)) > 0).astype(int)\n"
-        "KernelTreeClassifier(bandwidth=0.03, splitter='hist', n_jobs=2).fit(X[:20_000].copy(), y[:20_000])\n"
+        "model = KernelTreeClassifier(bandwidth=0.03, splitter='hist', n_jobs=2, max_leaf_nodes=None)\n"
+        "model.fit(X[:20_000].copy(), y[:20_000])\n"
         "before = memory('VmRSS')\n"
-        "KernelTreeClassifier(bandwidth=0.03, splitter='hist', n_jobs=2).fit(X, y)\n"
+        "model.fit(X, y)\n"
         "print((memory('VmHWM') - before) / X.nbytes)\n"
     )
     return float(run_python(code))
@@ -135,7 +137,7 @@ def row_predict(times: int) -> list[dict]:
     cart = DecisionTreeClassifier(random_state=0).fit(X, y)
     out = []
     for name, kernel, target in (("on", "same", 3.0), ("off", None, 1.2)):
-        model = KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y)
+        model = KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel, max_leaf_nodes=None).fit(X, y)
         ours, peer = compare(lambda m=model: m.predict(rows), lambda: cart.predict(rows), 5 * times)
         out.append({
             "work": f"predict 20 000 rows, h = 0.1, prediction kernel {name}", "ours": ours, "peer": peer,
@@ -147,33 +149,46 @@ def row_predict(times: int) -> list[dict]:
 
 def row_small(times: int) -> list[dict]:
     X, y = load_iris(return_X_y=True)
-    fixed, default, cart = KernelTreeClassifier(bandwidth=0.3), KernelTreeClassifier(), DecisionTreeClassifier()
+    fixed, default = KernelTreeClassifier(bandwidth=0.3, max_leaf_nodes=None), KernelTreeClassifier()
+    cart = DecisionTreeClassifier()
     ours, peer = compare(lambda: fixed.fit(X, y), lambda: cart.fit(X, y), 10 * times)
     chosen, _ = compare(lambda: default.fit(X, y), lambda: None, times)
     return [
-        {"work": "fit 150 × 4, bandwidth given", "ours": ours, "peer": peer, "ratio": ours / peer, "limit": 0.003},
+        {"work": "fit 150 × 4, bandwidth given", "ours": ours, "peer": peer, "ratio": ours / peer, "limit": 0.002},
         {"work": "fit 150 × 4, bandwidth chosen", "ours": chosen, "peer": peer, "ratio": chosen / peer, "limit": 1.0},
     ]
 
 
+def row_leaves(times: int) -> list[dict]:
+    """Best-first growth of small trees, which choosing a size consists of."""
+    rows = []
+    for words, data, leaves in (("30 000 × 20, 2 classes", blobs(30_000, 20, 2), 64),
+                                ("20 000 × 16, 26 classes", blobs(20_000, 16, 26), 256)):  # fmt: skip
+        for h in (0.3, 0.65):
+            work = f"fit {words}, {leaves} leaves, h = {h:g}"
+            rows.append(fit_row(work, data, 0.5, times, bandwidth=h, max_leaf_nodes=leaves))
+    return rows
+
+
 def row_default(times: int) -> list[dict]:
-    """Cost of the default bandwidth, in fits with the bandwidth that it chooses."""
+    """The default fit, the choice of size and bandwidth included, against one fit of CART."""
+    X, y = make_classification(1_000, 1_000, n_informative=20, random_state=0)
     return [
-        default_row("20 000 × 16, 26 classes", blobs(20_000, 16, 26), times),
-        default_row("letter-like", letter_like(), times),
-        default_row("30 000 × 20, 2 classes", blobs(30_000, 20, 2), times),
+        default_row("30 000 × 20, 2 classes", blobs(30_000, 20, 2), 3.0, times),
+        default_row("20 000 × 16, 26 classes", blobs(20_000, 16, 26), 10.0, times),
+        default_row("the same, letter-like", letter_like(), 10.0, times),
+        default_row("500 × 1 000, 2 classes", (X[:500], y[:500], X[500:], y[500:]), 10.0, times),
     ]
 
 
-def default_row(name: str, data: Data, times: int) -> dict:
+def default_row(name: str, data: Data, target: float, times: int) -> dict:
     X, y, X_test, y_test = data
-    model = KernelTreeClassifier(random_state=0).fit(X, y)
-    given = KernelTreeClassifier(bandwidth=model.bandwidth_)
-    ours, peer = compare(lambda: model.fit(X, y), lambda: given.fit(X, y), times)
+    model, cart = KernelTreeClassifier(random_state=0).fit(X, y), DecisionTreeClassifier(random_state=0)
+    ours, peer = compare(lambda: model.fit(X, y), lambda: cart.fit(X, y), times)
     return {
-        "work": f"default bandwidth, {name} (chosen {model.bandwidth_:.2g}); peer: one fit with it", "ours": ours,
-        "peer": peer, "ratio": ours / peer, "target": 3.0, "accuracy": model.score(X_test, y_test),
-        "leaves": model.get_n_leaves(),
+        "work": f"default fit {name} (chosen h = {model.bandwidth_:.2g})", "ours": ours, "peer": peer,
+        "ratio": ours / peer, "target": target, "accuracy": model.score(X_test, y_test),
+        "peer accuracy": cart.score(X_test, y_test), "leaves": model.get_n_leaves(),
     }  # fmt: skip
 
 
@@ -183,7 +198,10 @@ def row_start(times: int) -> list[dict]:
     both = min(float(run_python(TIME_IT.format("import sklearn, softwood"))) for _ in range(5))
     rows = [{"work": "`import softwood` beside `import sklearn`", "ours": both - base, "limit": 0.1}]
     for name, model in (
-        ("bandwidth given, 2 classes", "softwood.KernelTreeClassifier(bandwidth=0.1).fit(X[:100], y[:100])"),
+        (
+            "bandwidth given, 2 classes",
+            "softwood.KernelTreeClassifier(bandwidth=0.1, max_leaf_nodes=None).fit(X[:100], y[:100])",
+        ),
         ("default bandwidth, 3 classes", "softwood.KernelTreeClassifier().fit(X, y)"),
     ):
         code = (
@@ -210,7 +228,7 @@ def growth(times: int) -> list[dict]:
         ours, peers = [], []
         for value in values:
             (X, y, _, _), bandwidth = case(value)
-            model = KernelTreeClassifier(bandwidth=bandwidth, splitter="hist")
+            model = KernelTreeClassifier(bandwidth=bandwidth, splitter="hist", max_leaf_nodes=None)
             cart = DecisionTreeClassifier(random_state=0)
             a, b = compare(lambda m=model, X=X, y=y: m.fit(X, y), lambda c=cart, X=X, y=y: c.fit(X, y), times)
             ours.append(a)
@@ -222,8 +240,8 @@ def growth(times: int) -> list[dict]:
 
 ROWS: dict[str, Callable[[int], list[dict]]] = {
     "binary": row_binary, "histogram": row_histogram, "classes": row_classes, "wide": row_wide_bandwidth,
-    "exact": row_exact, "million": row_million, "predict": row_predict, "small": row_small, "default": row_default,
-    "start": row_start,
+    "exact": row_exact, "million": row_million, "predict": row_predict, "small": row_small, "leaves": row_leaves,
+    "default": row_default, "start": row_start,
 }  # fmt: skip
 
 

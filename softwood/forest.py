@@ -102,6 +102,60 @@ class SoftForest(NodeArrays):
             **{name: getattr(first, name) for name in _COMMON},
         )
 
+    @classmethod
+    def from_sklearn(cls, model: Any) -> SoftForest:
+        """The trees of a fitted ensemble of scikit-learn, with the same predictions.
+
+        Random forests and extra trees predict probabilities or targets; gradient boosting, of both kinds, predicts raw
+        scores: the `decision_function` of a classifier, the targets of a regressor, or their logarithms if its loss is
+        "poisson" or "gamma". Thresholds are those of float64 rows, as in `SoftTree.from_sklearn`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from softwood import SoftForest
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = RandomForestClassifier(10, random_state=0).fit(X, y)
+        >>> bool(np.allclose(SoftForest.from_sklearn(model).predict(X), model.predict_proba(X), rtol=0, atol=1e-12))
+        True
+        """
+        from softwood.imported.scikit_learn import read_sklearn
+
+        return cls._imported(read_sklearn(model, "SoftForest.from_sklearn").trees)
+
+    @classmethod
+    def from_lightgbm(cls, model: Any) -> SoftForest:
+        """The trees of a LightGBM model, whose predictions are its raw scores, (n_rows, n_scores).
+
+        Parameters
+        ----------
+        model : fitted estimator, Booster, or what ``Booster.dump_model()`` gives, as an object or as JSON text
+        """
+        from softwood.imported.lightgbm_dump import read_lightgbm
+
+        return cls._imported(read_lightgbm(model, "SoftForest.from_lightgbm").trees)
+
+    @classmethod
+    def from_xgboost(cls, model: Any) -> SoftForest:
+        """The trees of an XGBoost model, whose predictions are its raw scores (margins), (n_rows, n_scores).
+
+        XGBoost adds up in float32; this forest adds up the same numbers in float64.
+
+        Parameters
+        ----------
+        model : fitted estimator, Booster, or what ``Booster.save_model("model.json")`` writes, as an object or as JSON
+            text
+        """
+        from softwood.imported.xgboost_dump import read_xgboost
+
+        return cls._imported(read_xgboost(model, "SoftForest.from_xgboost").trees)
+
+    @classmethod
+    def _imported(cls, trees: SoftTree | SoftForest) -> SoftForest:
+        return cls.mean([trees]) if isinstance(trees, SoftTree) else trees
+
     def with_trees_of(self, other: SoftForest) -> SoftForest:
         """A forest with the trees of `self` followed by those of `other`; both must be means, or both sums."""
         _first_of([self, other])
@@ -259,7 +313,7 @@ class SoftForest(NodeArrays):
         bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
         parts = [slice(int(begin), int(end)) for begin, end in pairwise(bounds)]
         if widths is None and self.weights is None:
-            _ = self.is_crisp, self._tests, self._ends  # made once, before there are threads
+            sharing.prepare(self)  # once, before there are threads
         if n_parts == 1:
             self._add_part(X, widths, trees, out)
         else:

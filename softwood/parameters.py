@@ -20,6 +20,7 @@ __all__ = [
     "check_number",
     "checked",
     "is_real",
+    "or_auto",
     "parameter",
     "parameter_error",
 ]
@@ -102,6 +103,20 @@ def check_n_jobs(owner: object, value: Any) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, Integral) or int(value) == 0):
         raise parameter_error(owner, "n_jobs", "an int other than 0, or None", value)
     return None if value is None else int(value)
+
+
+def or_auto(check: Callable[..., Any]) -> Callable[..., Any]:
+    """A check that also allows "auto", which becomes None."""
+
+    def check_or_auto(owner: object, name: str, value: Any, **limits: Any) -> Any:
+        if isinstance(value, str) and value == "auto":
+            return None
+        try:
+            return check(owner, name, value, **limits)
+        except ValueError as error:
+            raise ValueError(str(error).replace(". Got ", ", or 'auto'. Got ", 1)) from None
+
+    return check_or_auto
 
 
 def check_choice(owner: object, name: str, value: Any, choices: Collection[Any]) -> Any:

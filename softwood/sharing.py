@@ -7,19 +7,23 @@ each tree begin.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from softwood.loops.predict import Items
+    from softwood.loops.predict import Lists
     from softwood.tree import NodeArrays, SoftTree
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 
-# Number of rows that `add_kernel_trees` starts together.
-_BATCH = 256
+# Rows that `add_kernel_trees` takes at once: enough for lists of several rows in the lower nodes of large trees, and so
+# few for small trees that they stay in the processor's nearest memory.
+_LEAST_BLOCK, _LARGEST_BLOCK = 1024, 32768
+# Entries of the lists of all levels together, which limits the blocks of very deep trees.
+_MOST_ENTRIES = 2**21
 
 Way = Callable[[np.ndarray, np.ndarray], None]
 
@@ -67,36 +71,66 @@ def add_raw(
     trees : numbers of the trees to add
     widths : (n_rows, n_features) half-widths of single cells, or None
     """
-
-    def walk(rows: np.ndarray, part: np.ndarray) -> None:
-        """The general loop, for all kinds of gates, missing values, and half-widths of single cells."""
-        from softwood.loops.walk import predict_rows
-
-        for tree in trees:
-            own = slice(int(offsets[tree]), int(offsets[tree + 1]))
-            found = np.zeros((len(rows), nodes.value.shape[1]))
-            predict_rows(*walk_arguments(nodes, own, rows, widths), nodes.value[own], found)
-            part[:, output[tree] : output[tree] + found.shape[1]] += found
-
-    def crisp(rows: np.ndarray, part: np.ndarray) -> None:
-        from softwood.loops.predict import add_crisp_trees
-
-        add_crisp_trees(rows, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.value, part)
-
-    def kernel(rows: np.ndarray, part: np.ndarray) -> None:
-        from softwood.loops.predict import KernelTrees, add_kernel_trees
-
-        arrays = KernelTrees(
-            nodes._tests, nodes._ends, nodes.threshold, nodes.width, nodes.kernel, nodes.shapes.edges,
-            nodes.shapes.cdfs, float(nodes.cutoff),
-        )  # fmt: skip
-        scratch = kernel_scratch(int(np.diff(offsets)[trees].max()))
-        add_kernel_trees(rows, trees, offsets, output, _BATCH, arrays, scratch, nodes.value, part)
-
     if widths is not None or nodes.weights is not None:
-        walk(X, out)
+        _add_walks(nodes, offsets, output, trees, X, widths, out)
+    elif nodes.is_crisp:
+        _each_its_way(
+            X,
+            out,
+            partial(_add_crisp, nodes, offsets, output, trees),
+            partial(_add_kernel, nodes, offsets, output, trees),
+        )
     else:
-        _each_its_way(X, out, crisp if nodes.is_crisp else kernel, walk)
+        _add_kernel(nodes, offsets, output, trees, X, out)
+
+
+def prepare(nodes: NodeArrays) -> None:
+    """Compute what the loops need besides the arrays of the nodes, so that threads find it ready."""
+    _ = (nodes._tests, nodes._crisp_thresholds) if nodes.is_crisp else (nodes._only_boxes, nodes._height)
+
+
+def _add_walks(
+    nodes: NodeArrays,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    trees: np.ndarray,
+    X: np.ndarray,
+    widths: np.ndarray | None,
+    out: np.ndarray,
+) -> None:
+    """The general loop, for all kinds of gates, missing values, and half-widths of single cells."""
+    from softwood.loops.walk import predict_rows
+
+    for tree in trees:
+        own = slice(int(offsets[tree]), int(offsets[tree + 1]))
+        found = np.zeros((len(X), nodes.value.shape[1]))
+        predict_rows(*walk_arguments(nodes, own, X, widths), nodes.value[own], found)
+        out[:, output[tree] : output[tree] + found.shape[1]] += found
+
+
+def _add_crisp(
+    nodes: NodeArrays, offsets: np.ndarray, output: np.ndarray, trees: np.ndarray, X: np.ndarray, out: np.ndarray
+) -> None:
+    """Trees of crisp axis-aligned tests, rows without missing values."""
+    from softwood.loops.predict import add_crisp_trees
+
+    add_crisp_trees(X, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.value, out)
+
+
+def _add_kernel(
+    nodes: NodeArrays, offsets: np.ndarray, output: np.ndarray, trees: np.ndarray, X: np.ndarray, out: np.ndarray
+) -> None:
+    """Trees of kernel gates."""
+    from softwood.loops.predict import KernelTrees, add_kernel_trees
+
+    arrays = KernelTrees(
+        nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
+        float(nodes.cutoff), nodes._only_boxes,
+    )  # fmt: skip
+    largest = int(np.diff(offsets)[trees].max(initial=0))
+    block = min(_LARGEST_BLOCK, max(_LEAST_BLOCK, 4 * largest), max(1, _MOST_ENTRIES // (nodes._height + 2)))
+    lists = kernel_lists(min(block, max(1, len(X))), nodes._height, nodes.n_features)
+    add_kernel_trees(X, trees, offsets, output, block, arrays, lists, nodes.value, out)
 
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
@@ -168,12 +202,11 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     return X, tree, None if nodes.weights is None else nodes.weights[part], widths, scratch
 
 
-def kernel_scratch(n_nodes: int) -> Items:
-    """Scratch space of `softwood.loops.predict.add_kernel_trees` for trees of up to `n_nodes` nodes."""
-    from softwood.loops.predict import Items
+def kernel_lists(block: int, height: int, n_features: int) -> Lists:
+    """Scratch space of `softwood.loops.predict.add_kernel_trees`."""
+    from softwood.loops.predict import ITEM, Lists
 
-    capacity = max(2 * n_nodes, 64 * _BATCH)  # enough for any single row
-    return Items(
-        np.empty((capacity, 3), np.uint32), np.empty(capacity), np.empty((2 * capacity, 2), np.uint32),
-        np.empty((2 * capacity, 2)), np.empty(capacity, np.uint32), np.empty(capacity, np.uint32),
+    return Lists(
+        np.empty(block * (height + 2), ITEM), np.empty(2 * block + 1, ITEM), np.empty((height + 1, 5), np.int64),
+        np.full((2, n_features), -1, np.int64),
     )  # fmt: skip

@@ -200,13 +200,34 @@ class NodeArrays:
         return X
 
     @cached_property
-    def _ends(self) -> np.ndarray:
-        """Value up to which a point goes left entirely, and value from which it goes right entirely, (n_nodes, 2)."""
-        reach = self.width[:, None] * self.shapes.edges[self.kernel][:, [-1, 0]]
+    def _gates(self) -> np.ndarray:
+        """The nodes of a tree or forest of kernel gates as records `softwood.loops.predict.GATE`, (n_nodes,)."""
+        from softwood.loops.predict import GATE
+
+        is_leaf = self.children_left < 0
+        gates = np.empty(self.n_nodes, GATE)
         with np.errstate(over="ignore"):
-            ends = self.threshold[:, None] - reach
-        ends[self.children_left < 0] = -np.inf, np.inf
-        return ends
+            for end, edge in (("low", -1), ("high", 0)):
+                reach = self.width * self.shapes.edges[self.kernel, edge]
+                gates[end] = np.where(is_leaf, np.nan, self.threshold - reach)
+            # The threshold of a crisp gate belongs to the left.
+            gates["high"] = np.maximum(gates["high"], np.nextafter(gates["low"], np.inf))
+        for name, column in zip(("feature", "left", "right"), self._tests.T, strict=True):
+            gates[name] = column
+        gates["kernel"] = self.kernel
+        return gates
+
+    @cached_property
+    def _only_boxes(self) -> bool:
+        """Whether the ends of the gates describe their kernels: all are boxes, of half-widths that do not overflow."""
+        with np.errstate(over="ignore"):
+            reach = self._gates["high"] - self._gates["low"]
+        return len(self.shapes) == 1 and not np.any(np.isinf(reach))
+
+    @cached_property
+    def _height(self) -> int:
+        """Number of levels of gates of the deepest tree."""
+        return self.max_depth
 
     @property
     def _begin(self) -> np.ndarray | int:
@@ -230,7 +251,10 @@ class NodeArrays:
         return np.where(self.children_left < 0, np.inf, self.threshold)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("_ends", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid", "_sigmoid_gates")
+        made = (
+            "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
+            "_sigmoid_gates",
+        )  # fmt: skip
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
 
@@ -313,6 +337,30 @@ class SoftTree(NodeArrays):
         self._check_common()
         if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes))) or np.any(~(self.width >= 0)):
             raise ValueError("kernel must be a row of shapes, and width at least 0.")
+
+    @classmethod
+    def from_sklearn(cls, model: Any) -> SoftTree:
+        """The tree of a fitted decision tree or extra tree of scikit-learn, with the same predictions.
+
+        scikit-learn rounds rows to float32 before it compares them with a threshold. The thresholds of the tree are
+        moved, by less than half of the distance of float32 numbers, so that rows of float64 go to the same leaves.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from softwood import SoftTree
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, y)
+        >>> bool((SoftTree.from_sklearn(model).predict(X) == model.predict_proba(X)).all())
+        True
+        """
+        from softwood.imported.scikit_learn import read_sklearn
+
+        trees = read_sklearn(model, "SoftTree.from_sklearn").trees
+        if not isinstance(trees, SoftTree):
+            raise TypeError(f"{type(model).__name__} has several trees; use SoftForest.from_sklearn.")
+        return trees
 
     # Size
 

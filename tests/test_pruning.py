@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from softwood import Gate, KernelTreeClassifier, KernelTreeRegressor, SoftTree
+from softwood import Gate, SoftTree
 from softwood.pruning import cut_below, merge_equal_leaves, prune_cost_complexity, pruning_path
+from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.pruning import leaves_after, weakest_links
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 

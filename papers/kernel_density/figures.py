@@ -33,6 +33,8 @@ ALPHAS = np.geomspace(1e-5, 1.0, 21)
 BANDWIDTHS = np.geomspace(1e-2, 1.0, 9)
 COLOURS = np.array([[0.85, 0.37, 0.13], [0.15, 0.42, 0.70], [0.25, 0.60, 0.30]])  # one for each class
 MARKERS = ("o", "X", "^")
+# As in the paper: no size is chosen, and no share of a point is too small.
+FULLY_GROWN = {"max_leaf_nodes": None, "cutoff": 1e-6}
 
 # ---------------------------------------------------------------- figure 1
 
@@ -51,8 +53,9 @@ def figure_1() -> plt.Figure:
     X, y = small_example()
     half_width = 0.7
     cart = DecisionTreeClassifier(random_state=0).fit(X, y)
-    kernel = KernelTreeClassifier(bandwidth=half_width, bandwidth_unit="absolute").fit(X, y)
-    crisp = KernelTreeClassifier(bandwidth=half_width, bandwidth_unit="absolute", prediction_kernel=None).fit(X, y)
+    given = {"bandwidth": half_width, "bandwidth_unit": "absolute", **FULLY_GROWN}
+    kernel = KernelTreeClassifier(**given).fit(X, y)
+    crisp = KernelTreeClassifier(**given, prediction_kernel=None).fit(X, y)
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.35), layout="constrained")
     titles = ("data, and the partition of CART", "partition of a kernel tree", "prediction with the box kernel")
     for ax, model, title in zip(axes, (cart, crisp, kernel), titles, strict=True):
@@ -94,8 +97,10 @@ def classifiers() -> dict[str, Any]:
     return {
         "decision tree": tuned(DecisionTreeClassifier(random_state=0), "ccp_alpha", ALPHAS),
         "random forest": RandomForestClassifier(random_state=0),
-        "kernel tree": KernelTreeClassifier(bandwidth="cv", random_state=0),
-        "kernel tree,\nread crisply": tuned(KernelTreeClassifier(prediction_kernel=None), "bandwidth", BANDWIDTHS),
+        "kernel tree": KernelTreeClassifier(bandwidth="cv", random_state=0, **FULLY_GROWN),
+        "kernel tree,\nread crisply": tuned(
+            KernelTreeClassifier(prediction_kernel=None, **FULLY_GROWN), "bandwidth", BANDWIDTHS
+        ),
     }
 
 
@@ -103,8 +108,10 @@ def regressors() -> dict[str, Any]:
     return {
         "decision tree": tuned(DecisionTreeRegressor(random_state=0), "ccp_alpha", ALPHAS),
         "random forest": RandomForestRegressor(random_state=0),
-        "kernel tree": KernelTreeRegressor(bandwidth="cv", random_state=0),
-        "kernel tree,\nread crisply": tuned(KernelTreeRegressor(prediction_kernel=None), "bandwidth", BANDWIDTHS),
+        "kernel tree": KernelTreeRegressor(bandwidth="cv", random_state=0, **FULLY_GROWN),
+        "kernel tree,\nread crisply": tuned(
+            KernelTreeRegressor(prediction_kernel=None, **FULLY_GROWN), "bandwidth", BANDWIDTHS
+        ),
     }
 
 

@@ -25,6 +25,9 @@ N_FOLDS = 10
 ALPHAS = np.geomspace(1e-5, 1.0, 21)
 BANDWIDTHS = np.geomspace(1e-2, 1.0, 9)
 
+# The trees of the paper are fully grown, and no share of a point is too small.
+_tree = partial(KernelTreeClassifier, max_leaf_nodes=None, cutoff=1e-6)
+
 
 class Model(NamedTuple):
     """A fitted model and the parameter that was chosen for it, nan if it has none."""
@@ -74,8 +77,8 @@ def as_soft_tree(fitted: DecisionTreeClassifier) -> SoftTree:
 
 def fit_kernel_tree(X: np.ndarray, y: np.ndarray, seed: int, n_jobs: int) -> dict[str, Model]:
     """The bandwidth is chosen for the reading with the prediction kernel; the same tree is read without it, too."""
-    kernel = KernelTreeClassifier(bandwidth="cv", cv=N_FOLDS, random_state=seed, n_jobs=n_jobs).fit(X, y)
-    crisp = KernelTreeClassifier(bandwidth=kernel.bandwidth_, prediction_kernel=None, n_jobs=n_jobs).fit(X, y)
+    kernel = _tree(bandwidth="cv", cv=N_FOLDS, random_state=seed, n_jobs=n_jobs).fit(X, y)
+    crisp = _tree(bandwidth=kernel.bandwidth_, prediction_kernel=None, n_jobs=n_jobs).fit(X, y)
     return {
         "tree_kernel": Model(kernel, kernel.bandwidth_),
         "tree_kernel_read_crisp": Model(crisp, kernel.bandwidth_),
@@ -84,7 +87,7 @@ def fit_kernel_tree(X: np.ndarray, y: np.ndarray, seed: int, n_jobs: int) -> dic
 
 def fit_crisp_tree(X: np.ndarray, y: np.ndarray, seed: int, n_jobs: int) -> dict[str, Model]:
     """The bandwidth is chosen for the crisp reading."""
-    tree = KernelTreeClassifier(prediction_kernel=None)
+    tree = _tree(prediction_kernel=None)
     search = GridSearchCV(tree, {"bandwidth": BANDWIDTHS}, cv=_inner_folds(seed), n_jobs=n_jobs)
     search.fit(X, y)
     return {"tree_crisp": Model(search, search.best_params_["bandwidth"])}

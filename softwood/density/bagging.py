@@ -32,6 +32,8 @@ __all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_se
 
 # Without bootstrap, trees that are grown to compare bandwidths get this fraction of the rows.
 _HELD_IN = 0.632
+# Size in bytes of the blocks of memory that the nodes of several trees share until the forest is put together.
+_BLOCK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def grow_trees(
         )
 
     def work() -> None:
-        space = Workspace(stop)
+        space = Workspace(stop, _BLOCK)
         try:
             for number in waiting:  # one iterator for all workers
                 step = steps.begin()
@@ -228,10 +230,16 @@ def _grow_one(
 
 
 def assemble(
-    problem: GrowthProblem, limits: Limits, tables: list[NodeTable], ccp_alpha: float, *, consume: bool = False
+    problem: GrowthProblem,
+    limits: Limits,
+    tables: list[NodeTable],
+    ccp_alpha: float,
+    *,
+    consume: bool = False,
+    n_jobs: int | None = None,
 ) -> SoftForest:
-    """The forest of these trees, pruned if asked for; `consume` as in `finish_forest`."""
-    forest = finish_forest(problem, limits, tables, consume=consume)
+    """The forest of these trees, pruned if asked for; `consume` and `n_jobs` as in `finish_forest`."""
+    forest = finish_forest(problem, limits, tables, consume=consume, n_jobs=n_jobs)
     return SoftForest.mean([prune_cost_complexity(tree, ccp_alpha) for tree in forest]) if ccp_alpha > 0 else forest
 
 

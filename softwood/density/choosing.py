@@ -108,7 +108,7 @@ def auto_parts(data: TrainingData, seed: int) -> list[tuple[np.ndarray, np.ndarr
 def best_of(tried: dict[float, float]) -> float:
     """Scale with the smallest loss, up to rounding; of several such, the smallest scale."""
     least = min(tried.values())
-    return min(scale for scale, loss in tried.items() if loss <= least * (1.0 + 1e-12))
+    return min(scale for scale, loss in tried.items() if loss <= least + 1e-12 * abs(least))
 
 
 def content_folds(matrix: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -70,7 +70,9 @@ class KernelForest(SearchedKernelModel):
 
         def forest_of(tables: list[NodeTable], *, consume: bool = False) -> dict[str, Any]:
             """Attributes of a forest fitted with the earlier trees and the trees in `tables`."""
-            forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume) if tables else None
+            forest = None
+            if tables:
+                forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
             if earlier is not None:
                 forest = earlier if forest is None else earlier.with_trees_of(forest)
             if forest is None:

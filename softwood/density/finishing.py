@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
+from softwood.gates import Gate
 from softwood.loops.groups import NODE, NodeTable
 from softwood.targets import RealTargets
-from softwood.tree import SoftTree, children_of
+from softwood.tree import NODE_TYPES, SoftTree, children_of
 
 __all__ = ["depth_first", "finish", "finish_forest", "node_values"]
 
@@ -23,31 +25,43 @@ def finish(problem: GrowthProblem, limits: Limits, nodes: NodeTable, node_widths
     nodes : the nodes, depth first
     node_widths : (n_nodes,) half-width of each node's kernel; None: the half-width of the node's feature
     """
-    return SoftTree.from_nodes(**_columns(problem, nodes, node_widths), **_common(problem, limits))
+    columns = _new_columns(problem, len(nodes.lines))
+    _fill(columns, 0, problem, nodes, node_widths)
+    return SoftTree(**columns, **_common(problem, limits))
 
 
 def finish_forest(
-    problem: GrowthProblem, limits: Limits, tables: list[NodeTable], *, consume: bool = False
+    problem: GrowthProblem,
+    limits: Limits,
+    tables: list[NodeTable],
+    *,
+    consume: bool = False,
+    n_jobs: int | None = None,
 ) -> SoftForest:
     """A forest from the nodes of each of its trees.
 
     Parameters
     ----------
     consume : whether to drop each table once it is read, so that there are never two copies of all trees
+    n_jobs : number of threads, over trees
     """
     offsets = np.concatenate([[0], np.cumsum([len(nodes.lines) for nodes in tables])]).astype(np.int64)
-    columns: dict[str, np.ndarray] = {}
-    for k in range(len(tables)):
-        for name, column in _columns(problem, tables[k], None).items():
-            if name not in columns:
-                columns[name] = np.empty((offsets[-1], *column.shape[1:]), dtype=column.dtype)
-            columns[name][offsets[k] : offsets[k + 1]] = column
-        if consume:
-            tables[k] = NodeTable(np.empty(0, NODE), np.empty((0, 0)))
-    return SoftForest.from_nodes(
+    columns = _new_columns(problem, int(offsets[-1]))
+
+    def fill(numbers: range) -> None:
+        for k in numbers:
+            _fill(columns, int(offsets[k]), problem, tables[k], None)
+            if consume:
+                tables[k] = NodeTable(np.empty(0, NODE), np.empty((0, 0)))
+
+    threads = min(effective_n_jobs(n_jobs), len(tables))
+    Parallel(n_jobs=threads, prefer="threads", require="sharedmem")(
+        delayed(fill)(range(k, len(tables), threads)) for k in range(threads)
+    )
+    return SoftForest(
         offsets=offsets,
         output=np.zeros(len(tables), np.int32),
-        base=np.zeros(columns["value"].shape[1]),
+        base=np.zeros(problem.n_outputs),
         is_mean=True,
         **columns,
         **_common(problem, limits),
@@ -55,30 +69,39 @@ def finish_forest(
 
 
 def _common(problem: GrowthProblem, limits: Limits) -> dict[str, Any]:
-    return {"n_features": len(problem.widths), "shapes": problem.shapes, "cutoff": limits.cutoff}
+    return {"n_features": len(problem.widths), "shapes": problem.shapes, "cutoff": limits.cutoff, "weights": None}
 
 
-def _columns(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None) -> dict[str, np.ndarray]:
-    """Columns of one tree."""
+def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:
+    """Columns of the finished nodes, to be filled by `_fill`.
+
+    Filled in place: a forest is large, and new memory costs more time than the numbers that are written to it.
+    """
+    columns: dict[str, Any] = {name: np.empty(n_nodes, dtype=dtype) for name, dtype in NODE_TYPES.items()}
+    columns |= {name: np.zeros(n_nodes) for name in ("blend", "bias")}  # other kinds of gates have these
+    return columns | {"value": np.empty((n_nodes, problem.n_outputs))}
+
+
+def _fill(
+    columns: dict[str, np.ndarray],
+    begin: int,
+    problem: GrowthProblem,
+    nodes: NodeTable,
+    node_widths: np.ndarray | None,
+) -> None:
+    """Write the nodes of one tree into the columns, from `begin` on; `node_widths` as in `finish`."""
     lines = nodes.lines
-    parent, feature = lines["parent"], lines["feature"]
-    left, right = children_of(parent, lines["side"])
-    is_inner = feature >= 0
-    value, impurity = node_values(problem, nodes)
-    return {
-        "children_left": left,
-        "children_right": right,
-        "parent": parent,
-        "depth": lines["depth"],
-        "feature": feature,
-        "threshold": lines["threshold"],
-        "missing_left": np.where(is_inner, lines["missing_left"], 0.5),
-        "width": np.where(is_inner, problem.widths[feature] if node_widths is None else node_widths, 0.0),
-        "kernel": np.where(is_inner, problem.kinds[feature], 0),
-        "value": value,
-        "mass": lines["mass"],
-        "impurity": impurity,
-    }
+    part = {name: column[begin : begin + len(lines)] for name, column in columns.items()}
+    for name in ("parent", "depth", "feature", "threshold", "missing_left", "mass"):
+        part[name][:] = lines[name]
+    feature, is_leaf = part["feature"], part["feature"] < 0
+    part["children_left"][:], part["children_right"][:] = children_of(part["parent"], lines["side"])
+    part["gate"][:] = np.where(is_leaf, Gate.LEAF, Gate.KERNEL)
+    part["width"][:] = problem.widths[feature] if node_widths is None else node_widths
+    part["kernel"][:] = problem.kinds[feature]
+    for name, neutral in (("missing_left", 0.5), ("width", 0.0), ("kernel", 0)):
+        part[name][is_leaf] = neutral
+    part["impurity"][:] = node_values(problem, nodes, part["value"])[1]
 
 
 def depth_first(nodes: NodeTable) -> tuple[NodeTable, np.ndarray]:
@@ -106,23 +129,37 @@ def depth_first(nodes: NodeTable) -> tuple[NodeTable, np.ndarray]:
     return NodeTable(lines, nodes.sums[order]), np.array(order)
 
 
-def node_values(problem: GrowthProblem, nodes: NodeTable) -> tuple[np.ndarray, np.ndarray]:
-    """Value and impurity of each node, in the user's units."""
+def node_values(
+    problem: GrowthProblem, nodes: NodeTable, out: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Value and impurity of each node, in the user's units.
+
+    Parameters
+    ----------
+    out : (n_nodes, n_outputs) array for the values; None: a new one
+    """
     targets = problem.targets
-    mass = nodes.lines["mass"]
-    means = nodes.sums / mass[:, None]
+    mass, sums = nodes.lines["mass"], nodes.sums
+    values = np.empty((len(mass), problem.n_outputs)) if out is None else out
     if isinstance(targets, RealTargets):
-        variance = nodes.lines["square"] / mass - np.einsum("ij,ij->i", means, means)
-        return targets.mean + targets.scale * means, np.maximum(variance, 0.0) * targets.square_scale / means.shape[1]
+        np.divide(sums, mass[:, None], out=values)
+        variance = nodes.lines["square"] / mass - np.einsum("ij,ij->i", values, values)
+        impurity = np.maximum(variance, 0.0) * targets.square_scale / sums.shape[1]
+        values *= targets.scale
+        values += targets.mean
+        return values, impurity
     if len(targets.classes) == 1:
-        means = np.ones((len(mass), 1))
-    elif means.shape[1] == 1:
-        means = np.hstack([1.0 - means, means])
-    np.clip(means, 0.0, 1.0, out=means)
-    means /= means.sum(axis=1, keepdims=True)
+        values[:] = 1.0
+    elif sums.shape[1] == 1:
+        np.divide(sums[:, 0], mass, out=values[:, 1])
+        np.subtract(1.0, values[:, 1], out=values[:, 0])
+    else:
+        np.divide(sums, mass[:, None], out=values)
+    np.clip(values, 0.0, 1.0, out=values)
+    values /= values.sum(axis=1, keepdims=True)
     if problem.criterion == "entropy":
         with np.errstate(divide="ignore", invalid="ignore"):
-            impurity = -np.where(means > 0, means * np.log2(means), 0.0).sum(axis=1)
+            impurity = -np.where(values > 0, values * np.log2(values), 0.0).sum(axis=1)
     else:
-        impurity = 1.0 - np.einsum("ij,ij->i", means, means)
-    return means, np.maximum(impurity, 0.0)
+        impurity = 1.0 - np.einsum("ij,ij->i", values, values)
+    return values, np.maximum(impurity, 0.0)

@@ -61,7 +61,10 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
     class_weight : dict, "balanced" or "balanced_subsample", default=None
         Weights of the classes. "balanced" gives all classes the same total weight; "balanced_subsample" does this
         separately in the rows of each tree.
-    ccp_alpha, cutoff, categorical_features, handle_unknown
+    cutoff : float, default=1e-4
+        As in `KernelTreeClassifier`. Forests gain little time from larger values, and give more rows a probability
+        of 0.
+    ccp_alpha, categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for ``bandwidth="cv"``.

@@ -8,7 +8,9 @@ number of threads.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -34,7 +36,7 @@ from softwood.loops.scan import SLACK, SQUARED
 from softwood.steps import Steps
 from softwood.tree import SoftTree
 
-__all__ = ["Workspace", "grow_by_gain", "grow_nodes", "grow_tree", "join_tables"]
+__all__ = ["GrowthByGain", "Workspace", "grow_nodes", "grow_tree", "join_tables"]
 
 Grown = TypeVar("Grown")
 
@@ -46,6 +48,8 @@ _LONG = 200_000
 _TABLES_AT_ONCE = 1 << 25
 # With several threads, a subtree with at most this fraction of the rows is grown by a single thread.
 _HAND_OUT = 1 / 24
+# Arrays in a block of memory begin at multiples of this number of bytes.
+_ALIGNMENT = 64
 
 
 def grow_tree(
@@ -87,7 +91,14 @@ def grow_nodes(
 
     def work() -> NodeTable:
         if limits.max_leaf_nodes is not None:
-            return depth_first(grower.grow_best_first(root, limits.max_leaf_nodes, steps, space)[0])[0]
+            scratch = grower.scratch(len(root.rows), space)
+            pile = grower.grow_best_first(grower.open_pile(root, space), scratch, limits.max_leaf_nodes, steps)
+            space.keep(
+                node_lines=pile.lines, sums=pile.sums, open_nodes=pile.nodes, seeds=pile.seeds, heap=pile.heap,
+                split_order=pile.order, rows=pile.rows, shares=pile.shares,
+            )  # fmt: skip
+            n_nodes = pile.state[N_NODES]
+            return depth_first(NodeTable(pile.lines[:n_nodes].copy(), pile.sums[:n_nodes].copy()))[0]
         if threads > 1:
             return depth_first(_grow_shared_out(grower, root, threads, steps))[0]
         return grower.grow(root, steps, space)
@@ -95,21 +106,43 @@ def grow_nodes(
     return _run(work, root, grower)
 
 
-def grow_by_gain(
-    problem: GrowthProblem, limits: Limits, *, seed: int, rows: np.ndarray
-) -> tuple[NodeTable, np.ndarray]:
-    """Grow a tree of up to `max_leaf_nodes` leaves best first.
+class GrowthByGain:
+    """A tree that is grown best first, and can go on growing.
 
-    Returns
-    -------
+    Attributes
+    ----------
     nodes : in the order in which they came to be, so that smaller trees are the beginning of larger ones
-    order : (n_splits,) the nodes that are split, in the order of their splits
+    order, gains : (n_splits,) the nodes that are split, in the order of their splits, and what the splits gain
+    is_complete : whether no further split is possible
     """
-    space = Workspace()
-    grower, root = _begin(problem, limits, seed, rows, None, space)
-    assert limits.max_leaf_nodes is not None
-    most = limits.max_leaf_nodes
-    return _run(lambda: grower.grow_best_first(root, most, None, space), root, grower)
+
+    nodes: NodeTable
+    order: np.ndarray
+    gains: np.ndarray
+    is_complete: bool
+
+    def __init__(
+        self, problem: GrowthProblem, limits: Limits, *, seed: int, rows: np.ndarray, space: Workspace
+    ) -> None:
+        """`space` is scratch space, which growths one after the other may share."""
+        self._grower, self._root = _begin(problem, limits, seed, rows, None, space)
+        self._pile = self._grower.open_pile(self._root, Workspace())
+        self._space = space
+
+    def grow_to(self, max_leaf_nodes: int) -> None:
+        """Go on until there are so many leaves."""
+        grower = self._grower
+
+        def work() -> OpenPile:
+            scratch = grower.scratch(len(self._root.rows), self._space)
+            return grower.grow_best_first(self._pile, scratch, max_leaf_nodes, None)
+
+        self._pile = pile = _run(work, self._root, grower)
+        n_nodes, n_splits = pile.state[N_NODES], pile.state[N_SPLITS]
+        self.nodes = NodeTable(pile.lines[:n_nodes], pile.sums[:n_nodes])
+        self.order = pile.order[:n_splits]
+        self.gains = pile.nodes["gain"][self.order]
+        self.is_complete = n_splits < max_leaf_nodes - 1
 
 
 def _begin(
@@ -123,6 +156,10 @@ def _begin(
     """What a tree is grown by, and its root."""
     n, p = problem.bins.codes.shape
     rows = np.arange(n, dtype=np.uint32) if rows is None else rows.astype(np.uint32)
+    labels = problem.target_arrays[0]
+    if labels is not None:  # rows of a class one after the other, and so in all nodes: their sums are faster to compute
+        classes = labels[rows].astype(np.min_scalar_type(problem.n_outputs))
+        rows = rows[np.argsort(classes, kind="stable")]
     weights = problem.weights if weights is None else weights
     grower = _Grower(problem, limits, weights, float(weights[rows].sum()), space.stop)
     return grower, _Node(rows, np.ones(len(rows)), np.array([[-np.inf] * p, [np.inf] * p]), np.uint64(seed), 0)
@@ -147,12 +184,33 @@ class _Node:
 class Workspace:
     """Arrays that are reused from tree to tree, because allocating new memory is slow.
 
-    `stop` is the flag that asks the loops to stop; several workspaces may share one flag.
+    Parameters
+    ----------
+    stop : flag that asks the loops to stop; several workspaces may share one flag
+    block : size in bytes of the blocks of memory that hold finished trees; None: each array has its own memory
     """
 
-    def __init__(self, stop: np.ndarray | None = None) -> None:
+    def __init__(self, stop: np.ndarray | None = None, block: int | None = None) -> None:
         self.stop = new_stop() if stop is None else stop
+        self._block_size = block
+        self._block = np.empty(0, np.uint8)  # what is left of the current block
         self._arrays: dict[str, np.ndarray] = {}
+
+    def copy(self, array: np.ndarray) -> np.ndarray:
+        """A copy of an array of a finished tree.
+
+        In a block, several trees share large pages, which are faster to get than small ones. And the system gets a
+        block back as soon as the last of its arrays is dropped, while the allocator might keep their memory.
+        """
+        if self._block_size is None:
+            return array.copy()
+        length = -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
+        if length > len(self._block):
+            self._block = _new_block(max(length, self._block_size))
+        place, self._block = self._block[: array.nbytes], self._block[length:]
+        copied = place.view(array.dtype).reshape(array.shape)
+        copied[...] = array
+        return copied
 
     def array(self, name: str, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
         """The array of this name with at least ``shape[0]`` lines: a new array of zeros, or the old one as it is."""
@@ -164,6 +222,16 @@ class Workspace:
     def keep(self, **arrays: np.ndarray) -> None:
         """Store arrays that were replaced by longer ones."""
         self._arrays.update(arrays)
+
+
+def _new_block(size: int) -> np.ndarray:
+    """Memory of `size` bytes, where possible directly from the system and in large pages."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):  # not Linux
+        return np.empty(size, np.uint8)
+    block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without large pages
+        block.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(block, dtype=np.uint8)
 
 
 class _Scratch(NamedTuple):
@@ -201,8 +269,13 @@ class _Grower:
         q, most = self.q, self.bins.most
         has_labels = self.labels is not None
         make = space.array
+        n_columns = 1 if has_labels else 1 + q
+        if self.has_random_thresholds:  # which are judged column by column
+            points = make("points_by_column", (m * n_columns,))[: m * n_columns].reshape(n_columns, m).T
+        else:
+            points = make("points", (m, n_columns))
         desk = Desk(
-            points=make("points", (m, 1 if has_labels else 1 + q)),
+            points=points,
             labels=make("labels", (m if has_labels else 0,), np.int32),
             left_rows=make("left_rows", (m,), np.uint32),
             left_shares=make("left_shares", (m,)),
@@ -219,6 +292,8 @@ class _Grower:
             )
             return _Scratch(desk, None, None, random)
         n_words = (most >> 6) + 1
+        is_single = q == 1 and self.criterion == SQUARED
+        q = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
         at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
         search = Search(
             tables=make("tables", (self.p if at_once else 1, most + 1, 1 + q)),
@@ -229,7 +304,6 @@ class _Grower:
             work=make("work", (4, q)),
             stop=self.stop,
         )
-        is_single = q == 1 and self.criterion == SQUARED
         return _Scratch(desk, None, search, None) if is_single else _Scratch(desk, search, None, None)
 
     def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> NodeTable:
@@ -265,21 +339,19 @@ class _Grower:
                 step.end(n_nodes=int(state[0]))
         names = ("sums", "stack", "seeds", "intervals", "rows", "shares")
         space.keep(node_lines=pile.lines, **{name: getattr(pile, name) for name in names})
-        return NodeTable(pile.lines[: state[0]].copy(), pile.sums[: state[0]].copy())
+        return NodeTable(space.copy(pile.lines[: state[0]]), space.copy(pile.sums[: state[0]]))
 
-    def grow_best_first(
-        self, root: _Node, max_leaf_nodes: int, steps: Steps | None, space: Workspace
-    ) -> tuple[NodeTable, np.ndarray]:
-        """Nodes in the order in which they came to be, and the nodes that are split in the order of their splits."""
+    def open_pile(self, root: _Node, space: Workspace) -> OpenPile:
+        """The beginning of best-first growth."""
         m = len(root.rows)
-        state = np.array([1, 0, m, 0, max_leaf_nodes - 1, 0], dtype=np.int64)
         pile = OpenPile(
-            state=state,
+            state=np.array([1, 0, m, 0, 0, 0, 0], dtype=np.int64),
             stop=self.stop,
             lines=space.array("node_lines", (64,), NODE),
             sums=space.array("sums", (64, self.q)),
             nodes=space.array("open_nodes", (64,), OPEN),
             seeds=space.array("seeds", (64,), np.uint64),
+            heap=space.array("heap", (64,), np.int64),
             order=space.array("split_order", (64,), np.int64),
             intervals=space.array("interval", (2, self.p)),
             rows=space.array("rows", (2 * m,), np.uint32),
@@ -288,13 +360,18 @@ class _Grower:
         pile.lines[0] = (-1, 0, root.depth, -1, np.nan, np.nan, 0.0, 0.0)
         pile.nodes["begin"][0], pile.nodes["size"][0], pile.seeds[0] = 0, m, root.seed
         pile.rows[:m], pile.shares[:m] = root.rows, root.shares
-        scratch = self.scratch(m, space)
+        return pile
+
+    def grow_best_first(self, pile: OpenPile, scratch: _Scratch, max_leaf_nodes: int, steps: Steps | None) -> OpenPile:
+        """Grow a tree to this number of leaves; the nodes stay in the order in which they came to be."""
+        state = pile.state
+        state[MOST_SPLITS] = max_leaf_nodes - 1
         budget = _BUDGET if steps is not None else np.iinfo(np.int64).max >> 1
         is_finished = False
         while not is_finished:
             step = None if steps is None or steps.is_stopped else steps.begin()
             n_nodes, n_rows = state[N_NODES] + 2, state[N_ROWS] + int(pile.nodes["size"][: state[N_NODES]].max())
-            wanted = dict.fromkeys(("lines", "sums", "nodes", "seeds", "order"), n_nodes)
+            wanted = dict.fromkeys(("lines", "sums", "nodes", "seeds", "heap", "order"), n_nodes)
             wanted |= {"rows": n_rows, "shares": n_rows}
             pile = pile._replace(**{name: _at_least(getattr(pile, name), length) for name, length in wanted.items()})
             state[MOST_NODES] = state[N_NODES] + budget
@@ -305,12 +382,7 @@ class _Grower:
             self._check_stop()
             if step is not None and step.end(n_nodes=int(state[N_NODES])):
                 state[MOST_SPLITS] = state[N_SPLITS]
-        space.keep(
-            node_lines=pile.lines, sums=pile.sums, open_nodes=pile.nodes, seeds=pile.seeds, split_order=pile.order,
-            rows=pile.rows, shares=pile.shares,
-        )  # fmt: skip
-        n_nodes, n_splits = state[N_NODES], state[N_SPLITS]
-        return NodeTable(pile.lines[:n_nodes].copy(), pile.sums[:n_nodes].copy()), pile.order[:n_splits].copy()
+        return pile
 
     def _check_stop(self) -> None:
         if self.stop[0]:

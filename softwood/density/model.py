@@ -43,7 +43,7 @@ class KernelModel(BatchEstimator):
     min_gain: float = 0.0
     max_leaf_nodes: Any = None
     max_features: Any = None
-    cutoff: float = 1e-6
+    cutoff: float = 1e-4
     n_jobs: int | None = None
 
     _reading_: Reading = field(init=False)

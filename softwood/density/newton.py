@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
+from softwood.density.threads import Threads
 from softwood.forest import SoftForest
 from softwood.loops import boost as loop
-from softwood.loops.boost_search import LEAF, Rules, SearchSpace
+from softwood.loops.boost_search import BLOCK, LEAF, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.loops.groups import Bins
-from softwood.loops.grow import BLOCK
 from softwood.tree import SoftTree, children_of
 
-__all__ = ["NewtonGrower", "NewtonLimits", "NewtonTree", "boosted_forest", "boosted_tree"]
+__all__ = ["BinnedRows", "Boxes", "NewtonGrower", "NewtonLimits", "NewtonTree", "boosted_forest", "boosted_tree"]
 
-# A parallel region must not be entered by two Python threads at once.
-_REGION = threading.Lock()
+# Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
+# where handing over takes forty microseconds.
+WORTH_THREADS = 1 << 17
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
 
@@ -72,31 +71,83 @@ class NewtonTree:
         return self.rows[part], 1.0 if self.shares is None else self.shares[part]
 
 
-class NewtonGrower:
-    """Grows tree after tree on the same bins, in the same memory."""
+@dataclass(frozen=True)
+class BinnedRows:
+    """The training rows as growers read them.
 
-    def __init__(self, bins: Bins, limits: NewtonLimits, n_threads: int = 1) -> None:
-        self.bins, self.limits = bins, limits
-        self.n_threads = max(1, min(n_threads, bins.codes.shape[1], numba.get_num_threads()))
-        n, p = bins.codes.shape
-        most = bins.most
+    Attributes
+    ----------
+    columns : (p, n) the codes by feature: dividing the rows reads one feature only
+    all_rows : (n,) numbers of the rows
+    """
+
+    bins: Bins
+    columns: np.ndarray
+    all_rows: np.ndarray
+
+    @classmethod
+    def of(cls, bins: Bins) -> BinnedRows:
+        """All rows of these bins."""
+        return cls(bins, np.ascontiguousarray(bins.codes.T), np.arange(len(bins.codes), dtype=np.uint32))
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Half-widths of the kernels (p,), and the edges of the bins' boxes in their order."""
+
+    widths: np.ndarray
+    edges: Edges
+
+    @classmethod
+    def of(cls, bins: Bins, widths: np.ndarray) -> Boxes:
+        """Boxes of these half-widths around the bins."""
+        p = len(widths)
+        is_soft = widths > 0
+        shape = p, 2 * bins.most if is_soft.any() else 0
+        edges = Edges(np.full(shape, np.inf), np.zeros(shape, np.uint32))
+        for j in np.flatnonzero(is_soft):
+            values = bins.values[bins.offsets[j] : bins.offsets[j + 1]]
+            n = len(values)
+            with np.errstate(over="ignore"):
+                places = np.concatenate([values - widths[j], values + widths[j]])
+            order = np.argsort(places, kind="stable")  # of edges at one place, those where boxes begin come first
+            is_end = order >= n
+            n_covering = np.cumsum(1 - 2 * is_end)
+            edges.places[j, : 2 * n] = places[order]
+            edges.kinds[j, : 2 * n] = 4 * (order % max(n, 1)) + 2 * (n_covering == 0) + is_end
+        return cls(widths, edges)
+
+
+class NewtonGrower:
+    """Grows tree after tree on the same bins, in the same memory.
+
+    With several threads, large searches are divided by features; trees do not depend on their number.
+    """
+
+    def __init__(self, data: BinnedRows, limits: NewtonLimits, threads: Threads | None = None) -> None:
+        self.data, self.limits, self.threads = data, limits, threads
+        n, p = data.bins.codes.shape
+        most = data.bins.most
+        self.n_parts = 1 if threads is None else max(1, min(threads.n_threads, p))
         room = 32 if limits.max_leaves is None else limits.max_leaves
         self.pile = loop.Pile(
-            state=np.zeros(5, np.int64),
-            free=np.zeros(0, np.int64),
+            state=np.zeros(6, np.int64),
+            free=np.zeros(min(room, 32) + 1, np.int64),
             leaves=np.zeros(room, LEAF),
             splits=np.zeros((room, 6)),
             bounds=np.zeros((room, 2, p)),
             nodes=np.zeros(2 * room, loop.NODE),
             rows=np.zeros(2 * n, dtype=np.uint32),
             left_rows=np.zeros(n, dtype=np.uint32),
+            parts=np.zeros(most + 1),
         )
         self.space = SearchSpace(
-            tables=np.zeros((min(room, 32) + 1, p, most + 1, 3)),
+            tables=np.zeros((min(room, 32) + 1, p, most + 1, 4)),
             found=np.zeros((2, p, 6)),
-            block=np.zeros((self.n_threads, BLOCK, 3)),
-            lines=np.zeros((self.n_threads, most + 1, 4)),
-            totals=np.zeros((self.n_threads, 2, 3)),
+            block=np.zeros((self.n_parts, BLOCK, 4)),
+            lines=np.zeros((self.n_parts, 5, 2 * most)),
+            rates=np.zeros((self.n_parts, most)),
+            totals=np.zeros((self.n_parts, 2, 3)),
         )
         self.shares: np.ndarray | None = None
         self.left_shares: np.ndarray | None = None
@@ -112,68 +163,74 @@ class NewtonGrower:
             best_first=limits.max_leaves is not None,
         )
 
-    def grow(
-        self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, widths: np.ndarray
-    ) -> NewtonTree:
+    def grow(self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes) -> NewtonTree:
         """Grow a tree; the result's arrays are views that the next call overwrites, but for its nodes.
 
         Parameters
         ----------
         rows_sums : (n, 3) hessian, gradient and weight of each row
         rows : rows to grow it on; None: all
-        features : features to look at;  widths : (p,) half-widths of the kernels
+        features : features to look at
         """
         pile = self.pile
-        m = len(self.bins.codes) if rows is None else len(rows)
-        is_soft = bool(np.any(widths > 0))
-        pile.rows[:m] = np.arange(m) if rows is None else rows
+        m = len(self.data.all_rows) if rows is None else len(rows)
+        is_soft = bool(np.any(kernels.widths > 0))
+        pile.rows[:m] = self.data.all_rows if rows is None else rows
         if is_soft and self.shares is None:
             self.shares, self.left_shares = np.zeros(len(pile.rows)), np.zeros(len(pile.left_rows))
         if is_soft:
             assert self.shares is not None
             self.shares[:m] = 1.0
-        free = np.arange(len(self.space.tables) - 1, -1, -1)
-        self.pile = pile = pile._replace(free=free)
-        pile.state[:] = 1, 1, m, 0, len(free)
+        n_slots = len(self.space.tables)
+        pile.free[:n_slots] = np.arange(n_slots - 1, -1, -1)
+        pile.state[:] = 0, 1, m, n_slots, -1, -1
         root = pile.leaves[:1]
         root["begin"], root["size"], root["line"], root["depth"], root["feature"] = 0, m, 0, 0, -1
         root["lowest"], root["highest"] = -np.inf, np.inf
         pile.bounds[0] = [[-np.inf], [np.inf]]
         while True:
-            self._run(rows_sums, features, widths, is_soft)
+            self._run(rows_sums, features, kernels, is_soft)
             if not self._make_room():
                 break
-        pile = self.pile
+        pile, shares = self.pile, self.shares if is_soft else None
         n_nodes, n_leaves, length = (int(number) for number in pile.state[:3])
+        loop.settle_leaves(pile.leaves, n_leaves, pile.nodes, pile.rows, shares, rows_sums, self.rules.l2)
         return NewtonTree(
             pile.nodes[:n_nodes].copy(),
-            widths,
+            kernels.widths,
             pile.leaves[:n_leaves],
             pile.rows[:length],
-            self.shares[:length] if is_soft and self.shares is not None else None,
+            None if shares is None else shares[:length],
         )
 
-    def _run(self, rows_sums: np.ndarray, features: np.ndarray, widths: np.ndarray, is_soft: bool) -> None:
-        n_threads = self.n_threads if self.n_threads > 1 and len(features) > 1 else None
-        arguments = (
-            self.bins, widths, rows_sums, features, self.limits.directions, n_threads, self.rules, self.pile,
-            self.shares if is_soft else None, self.left_shares if is_soft else None, self.space,
-        )  # fmt: skip
-        if n_threads is None:
-            loop.grow_boosted(*arguments)
-            return
-        with _REGION:
-            usual = numba.get_num_threads()
-            numba.set_num_threads(n_threads)
-            try:
-                loop.grow_boosted(*arguments)
-            finally:
-                numba.set_num_threads(usual)
+    def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes, is_soft: bool) -> None:
+        """Grow until there is no split left, or an array is too short."""
+        bins, widths, edges = self.data.bins, kernels.widths, kernels.edges
+        directions = self.limits.directions
+        shares, left_shares = (self.shares, self.left_shares) if is_soft else (None, None)
+        n_parts = min(self.n_parts, len(features))
+        most = WORTH_THREADS // len(features) if n_parts > 1 else np.iinfo(np.int64).max
+
+        def search(part: int, _: int) -> None:
+            loop.search_part(
+                (part, n_parts), bins, widths, edges, rows_sums, self.pile, shares, features, directions, self.rules,
+                self.space,
+            )  # fmt: skip
+
+        while True:
+            loop.grow_boosted(
+                bins, self.data.columns, widths, edges, rows_sums, features, directions, self.rules, self.pile,
+                (shares, left_shares), self.space, most,
+            )  # fmt: skip
+            if self.pile.state[SEARCHED] < 0:
+                return
+            assert self.threads is not None
+            self.threads.run(search, n_parts)
 
     def _make_room(self) -> bool:
         """Lengthen the arrays that are too short for the next split; returns False if the tree is finished."""
         pile, rules = self.pile, self.rules
-        n_nodes, n_leaves, length, _, n_free = (int(number) for number in pile.state)
+        n_nodes, n_leaves, length, n_free = (int(number) for number in pile.state[:4])
         leaf = loop.next_leaf(pile.leaves, n_leaves, rules.best_first)
         if n_leaves >= rules.max_leaves or leaf < 0:
             return False
@@ -191,7 +248,7 @@ class NewtonGrower:
             n_after = len(self.space.tables)
             longer["free"] = np.zeros(n_after, np.int64)
             longer["free"][: n_after - n_before] = np.arange(n_after - 1, n_before - 1, -1)
-            pile.state[4] = n_after - n_before
+            pile.state[N_FREE] = n_after - n_before
         self.pile = pile._replace(**longer)
         return True
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from softwood.density.binning import Bins
-from softwood.density.newton import NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
+from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
+from softwood.density.threads import Threads
 from softwood.losses import Loss
 from softwood.steps import Best, Steps
 from softwood.tree import SoftTree
@@ -112,54 +113,154 @@ def boost(
     steps : where each round is reported;  snapshot : returns the attributes of an estimator fitted so far
     """
     result = Boosted(loss.start(data.y, data.weights)) if result is None else result
-    n, p = data.matrix.shape
-    n_scores = loss.n_scores
-    grower = NewtonGrower(bins, rules.limits, n_threads)
-    raw = np.tile(result.base, (n, 1))
-    raw_validation = None if validation is None else np.tile(result.base, (len(validation.matrix), 1))
-    gradient, hessian = np.empty((n, n_scores), order="F"), np.empty((n, n_scores), order="F")
-    rows_sums = np.empty((n, 3))
-    rows_sums[:, 2] = data.weights
-
-    best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
     steps = Steps() if steps is None else steps
+    with Threads(n_threads) as threads:
+        state = _Rounds(data, bins, loss, rules, result, threads, validation, scored)
+        state.note()
+        for number in range(rules.n_rounds):
+            step = steps.begin()
+            state.run(number, widths * rules.decay**number, np.random.default_rng([seed, number]))
+            if step.end(snapshot, **state.note()) or state.best.is_stalled:
+                break
+    return result
 
-    def note() -> dict[str, float]:
-        line = {}
+
+class _Rounds:
+    """The raw scores, and what else changes from round to round."""
+
+    def __init__(
+        self,
+        data: BoostingData,
+        bins: Bins,
+        loss: Loss,
+        rules: BoostingRules,
+        result: Boosted,
+        threads: Threads,
+        validation: BoostingData | None,
+        scored: np.ndarray | None,
+    ) -> None:
+        self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
+        self.threads, self.validation = threads, validation
+        n, n_scores = len(data.matrix), loss.n_scores
+        self.raw = _tile(result.base, n)
+        self.updated = self.raw if n_scores == 1 else self.raw.copy(order="F")
+        self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix))
+        self.gradient, self.hessian = (np.empty((n, n_scores), order="F") for _ in range(2))
+        self.growers = _growers(bins, rules.limits, n_scores, threads)
+        self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
+        for rows_sums in self.rows_sums:
+            rows_sums[:, 2] = data.weights
+        self.kernels: Boxes | None = None
+        self.scored = None
         if scored is not None:
-            line["train_loss"] = loss.value(data.y[scored], raw[scored], data.weights[scored])
+            is_all = len(scored) == n  # without a copy
+            self.scored = slice(None) if is_all else scored
+            self.scored_y, self.scored_weights = data.y[self.scored], data.weights[self.scored]
+        self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
+
+    def note(self) -> dict[str, float]:
+        """Append the losses of the scores so far to those of the result."""
+        line = {}
+        result, validation = self.result, self.validation
+        if self.scored is not None:
+            line["train_loss"] = self._mean_loss(self.scored_y, self.raw[self.scored], self.scored_weights)
             result.train_losses.append(line["train_loss"])
-        if validation is not None and raw_validation is not None:
-            line["validation_loss"] = loss.value(validation.y, raw_validation, validation.weights)
+        if validation is not None and self.raw_validation is not None:
+            line["validation_loss"] = self._mean_loss(validation.y, self.raw_validation, validation.weights)
             result.validation_losses.append(line["validation_loss"])
-            best.offer(line["validation_loss"], lambda: result.n_rounds)
+            self.best.offer(line["validation_loss"], lambda: result.n_rounds)
         return line
 
-    note()
-    for number in range(rules.n_rounds):
-        step = steps.begin()
-        rng = np.random.default_rng([seed, number])
-        rows = _draw_rows(data.group, rules.subsample, rng)
-        loss.gradients(data.y, raw, data.weights, gradient, hessian)
-        updated = raw if n_scores == 1 else raw.copy()  # all trees of a round start from the same scores
-        for score in range(n_scores):
-            rows_sums[:, 0], rows_sums[:, 1] = hessian[:, score], gradient[:, score]
-            features = _draw_features(p, rules.n_features, rng)
-            tree = grower.grow(rows_sums, rows, features, widths * rules.decay**number)
-            if not loss.has_exact_leaves:
-                _refit_leaves(tree, loss, data, raw[:, score], rules.limits.directions)
-            values = tree.nodes["value"]
-            np.clip(values, -loss.max_step, loss.max_step, out=values)
-            values *= rules.learning_rate
-            _add_tree(tree, rules, rows, data.matrix, updated, score)
-            if validation is not None and raw_validation is not None:
-                raw_validation[:, score] += _read(tree, rules, validation.matrix)
-            result.trees.append(replace(tree, leaves=_NONE, rows=_NONE, shares=None))
-            result.output.append(score)
-        raw = updated
-        if step.end(snapshot, **note()) or best.is_stalled:
-            break
-    return result
+    def run(self, number: int, widths: np.ndarray, rng: np.random.Generator) -> None:
+        """Add a tree for each raw score; all of them start from the same scores."""
+        n_scores, rules = self.loss.n_scores, self.rules
+        rows = _draw_rows(self.data.group, rules.subsample, rng)
+        features = [_draw_features(self.data.matrix.shape[1], rules.n_features, rng) for _ in range(n_scores)]
+        if self.kernels is None or not np.array_equal(widths, self.kernels.widths):
+            self.kernels = Boxes.of(self.bins, widths)
+        kernels = self.kernels
+        self._set_gradients()
+        trees: list[NewtonTree | None] = [None] * n_scores
+
+        def add(score: int, worker: int) -> None:
+            trees[score] = self._add_tree(score, worker, rows, features[score], kernels)
+
+        if len(self.growers) == 1:
+            for score in range(n_scores):
+                add(score, 0)
+        else:
+            self.threads.run(add, n_scores)
+        if n_scores > 1:
+            self.raw[:] = self.updated
+        self.result.trees += [tree for tree in trees if tree is not None]
+        self.result.output += range(n_scores)
+
+    def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
+        """Call `work` for blocks of `n` rows, in threads.
+
+        The blocks do not depend on the number of threads, for numbers at the ends of arrays may be rounded otherwise.
+        """
+        size = max(1, _BLOCK // self.loss.n_scores)
+        self.threads.run(lambda block, _: work(slice(block * size, (block + 1) * size)), -(-n // size))
+
+    def _set_gradients(self) -> None:
+        data = self.data
+
+        def fill(part: slice) -> None:
+            self.loss.gradients(
+                data.y[part], self.raw[part], data.weights[part], self.gradient[part], self.hessian[part]
+            )
+
+        self._in_blocks(len(data.y), fill)
+
+    def _mean_loss(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray) -> float:
+        """Weighted mean of the losses of these rows."""
+        totals: dict[int, float] = {}
+
+        def add(part: slice) -> None:
+            if weight := float(weights[part].sum()):
+                totals[part.start] = weight * self.loss.value(y[part], raw[part], weights[part])
+
+        self._in_blocks(len(y), add)
+        return float(sum(total for _, total in sorted(totals.items())) / weights.sum())
+
+    def _add_tree(
+        self, score: int, worker: int, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes
+    ) -> NewtonTree:
+        """Grow the tree of a raw score, and add it to the scores; returns it without its rows."""
+        loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
+        rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
+        tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
+        if not loss.has_exact_leaves:
+            _refit_leaves(tree, loss, data, self.raw[:, score], rules.limits.directions)
+        values = tree.nodes["value"]
+        np.clip(values, -loss.max_step, loss.max_step, out=values)
+        values *= rules.learning_rate
+        _add_tree(tree, rules, rows, data.matrix, self.updated, score)
+        if self.validation is not None and self.raw_validation is not None:
+            self.raw_validation[:, score] += _read(tree, rules, self.validation.matrix)
+        return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
+
+
+# Scores whose gradients or losses are computed at once: few enough for the cache.
+_BLOCK = 1 << 16
+# Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
+_MOST_BYTES = 1 << 30
+
+
+def _tile(base: np.ndarray, n: int) -> np.ndarray:
+    """The start value for each of `n` rows, by column: a tree adds to one of them."""
+    return np.array(np.broadcast_to(base, (n, len(base))), order="F")
+
+
+def _growers(bins: Bins, limits: NewtonLimits, n_scores: int, threads: Threads) -> list[NewtonGrower]:
+    """A grower for each tree that is grown at the same time; one that uses all threads if these are few."""
+    rows = BinnedRows.of(bins)
+    first = NewtonGrower(rows, limits, threads)
+    n_growers = min(n_scores, threads.n_threads, max(1, _MOST_BYTES // first.space.tables.nbytes))
+    if n_growers == 1:
+        return [first]
+    return [NewtonGrower(rows, limits) for _ in range(n_growers)]
 
 
 _NONE = np.empty(0)

@@ -35,11 +35,18 @@ __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 class _KernelTree(SearchedKernelModel):
     """What the classifier and the regressor share."""
 
+    max_leaf_nodes: Any = "auto"
+    cutoff: float = 1e-2
     bandwidth_per_node: bool = False
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
+        factors = self._class_weights(targets, weights)
+        # A small share of a row of a heavy class may outweigh a whole row of a light one.
+        heavy, light = np.max(factors), np.min(factors, where=np.asarray(factors) > 0, initial=np.inf)
+        if heavy > 0:
+            limits = replace(limits, cutoff=limits.cutoff * min(1.0, float(light / heavy)))
         weights = self._with_class_weights(targets, weights)
         min_mass = self._least_mass(limits.min_mass, weights)
         limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]), min_mass=min_mass)
@@ -72,6 +79,8 @@ class _KernelTree(SearchedKernelModel):
         bunch with ``ccp_alphas`` and ``impurities``
         """
         full = clone(self).set_params(ccp_alpha=0.0, **({"merge_equal": False} if hasattr(self, "merge_equal") else {}))
+        if self.max_leaf_nodes == "auto":  # a penalty stands for the choice
+            full.set_params(max_leaf_nodes=None)
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
@@ -88,12 +97,12 @@ class _KernelTree(SearchedKernelModel):
         if self.bandwidth_per_node and isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo"):
             expected = "a number, one per column, a dict by column, or one of 'silverman', 'loo'"
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
-        if self.bandwidth_per_node and self.max_leaf_nodes is not None:
-            raise parameter_error(self, "max_leaf_nodes", "None with bandwidth_per_node", self.max_leaf_nodes)
+        if self.bandwidth_per_node and self.max_leaf_nodes not in (None, "auto"):
+            raise parameter_error(self, "max_leaf_nodes", "None or 'auto' with bandwidth_per_node", self.max_leaf_nodes)
         return self._limits()
 
     def _most_leaves(self) -> int | None:
-        if not self._chooses_size:
+        if not isinstance(self.max_leaf_nodes, str):
             return super()._most_leaves()
         if self.max_leaf_nodes not in ("auto", "small"):
             expected = "an int in the range [2, inf), 'auto', 'small' or None"
@@ -102,6 +111,9 @@ class _KernelTree(SearchedKernelModel):
 
     @property
     def _chooses_size(self) -> bool:
+        """Whether held-out loss decides on the number of leaves; "auto" leaves it to a given penalty."""
+        if self.max_leaf_nodes == "auto":
+            return not self.bandwidth_per_node and self.ccp_alpha == 0
         return isinstance(self.max_leaf_nodes, str)
 
     def _n_stages(self) -> int:
@@ -129,10 +141,10 @@ class _KernelTree(SearchedKernelModel):
             if self._chooses_size:
                 is_free = widths is None
                 unit = data.deviations if widths is None else widths
-                choice = SizeChoice(data, limits, unit, seed, is_crisp, steps)
+                choice = SizeChoice(data, limits, unit, seed, crisp=is_crisp, steps=steps)
                 scales = AUTO_GRID.tolist() if is_free else [1.0]
-                scale, size, path = choice.choose(scales, small=self.max_leaf_nodes == "small")
-                limits, widths = replace(limits, max_leaf_nodes=size), scale * unit
+                scale, limits, path = choice.choose(scales, small=self.max_leaf_nodes == "small")
+                widths = scale * unit
                 self.size_path_ = path.columns()
                 if is_free:
                     self.bandwidth_ = scale
@@ -216,11 +228,13 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     min_gain : float, default=0.0
         A node is split only if this lowers the impurity by at least `min_gain`, where the impurity is weighted by the
         node's fraction of the total mass.
-    max_leaf_nodes : int, "auto", "small" or None, default=None
-        If given, grow the tree best first until it has this many leaves. None means no limit. ``"auto"`` chooses the
-        number of leaves, together with the bandwidth if that is ``"auto"``, by held-out loss: the share of wrong
-        classes, or the squared error. ``"small"`` takes the smallest tree whose loss is within one standard error of
-        the best one. See ``size_path_``.
+    max_leaf_nodes : int, "auto", "small" or None, default="auto"
+        Number of leaves. ``"auto"`` chooses it, together with the bandwidth if that is ``"auto"``, by held-out loss:
+        the squared error of the probabilities or of the target; above 2 000 rows, the share of wrong classes counts as
+        much. Of trees that are practically as good (within a fraction of a standard error) it takes the smallest.
+        ``"small"`` takes the smallest tree within one standard error of the best one. An int grows the tree best first
+        until it has so many leaves. None means no limit; so does ``"auto"`` if `ccp_alpha` is not 0, or with
+        `bandwidth_per_node`. See ``size_path_``.
     max_features : int, float, "sqrt", "log2", default=None
         Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
     ccp_alpha : float, default=0.0
@@ -228,10 +242,12 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     merge_equal : bool, default=False
         If True, merge sibling leaves that predict the same class. This changes probabilities, but not the crisp
         decision (that of ``prediction_kernel=None``).
-    cutoff : float, default=1e-6
+    cutoff : float, default=1e-2
         If a gate would send less than this share of the whole point to one side, that part goes to the other side, in
-        fitting and in predicting. Larger values are faster and less exact: a prediction changes by at most `cutoff`
-        times the number of nodes that the point visits times the range of the leaf values.
+        fitting and in predicting. Smaller values are slower, and not more accurate on held-out rows; with 0, the tree
+        is exactly that of the density estimate. Unequal weights of classes lower it.
+        A prediction changes by at most `cutoff` times the number of nodes that the point visits times the range of the
+        leaf values.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories. "from_dtype" selects the text and category columns of data frames; None selects
         no columns.

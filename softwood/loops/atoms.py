@@ -33,21 +33,23 @@ def add_points(codes, feature, rows, begin, points, labels, first, last, table):
     labels : (>= last,) the class of each row; None if there are targets
     table : (n_bins + 1, 1 + q) mass and sums of each bin; the last line is for missing values
     """
+    # Unsigned, because of other indices numba asks whether they are negative.
+    at, first, last = np.uint64(begin), np.uint64(first), np.uint64(last)
     if labels is not None:
         for k in range(first, last):
-            c = codes[rows[begin + k], feature]
+            c = codes[rows[at + k], feature]
             table[c, 0] += points[k, 0]
-            table[c, 1 + labels[k]] += points[k, 0]
+            table[c, np.uint32(1) + np.uint32(labels[k])] += points[k, 0]
     if labels is None:
-        if table.shape[1] == 2:  # spelled out: one addition of two numbers for the processor
+        if points.shape[1] == 2:  # spelled out: one addition of two numbers for the processor
             for k in range(first, last):
-                c = codes[rows[begin + k], feature]
+                c = codes[rows[at + k], feature]
                 table[c, 0] += points[k, 0]
                 table[c, 1] += points[k, 1]
         else:
             for k in range(first, last):
-                c = codes[rows[begin + k], feature]
-                for o in range(table.shape[1]):
+                c = codes[rows[at + k], feature]
+                for o in range(points.shape[1]):
                     table[c, o] += points[k, o]
 
 
@@ -55,8 +57,9 @@ def add_points(codes, feature, rows, begin, points, labels, first, last, table):
 def mark_points(codes, feature, rows, begin, m, words, groups):
     """Set the bits of the bins that hold a point of the node, and of the words that hold a set bit."""
     one = np.uint64(1)
-    for k in range(m):
-        c = np.uint64(codes[rows[begin + k], feature])
+    at = np.uint64(begin)
+    for k in range(np.uint64(m)):
+        c = np.uint64(codes[rows[at + k], feature])
         words[c >> np.uint64(6)] |= one << (c & np.uint64(63))
         groups[c >> np.uint64(12)] |= one << ((c >> np.uint64(6)) & np.uint64(63))
 
@@ -101,13 +104,20 @@ def take_atoms(table, words, groups, values, offset, n_bins, n_outputs, sparse, 
             if table[c, 0] > 0.0:
                 atoms[n, 1] = c
                 n += 1
+    first = np.uint64(offset)
     for a in range(n):
-        c = np.int64(atoms[a, 1])
-        atoms[a, 0] = values[offset + c]
-        atoms[a, 1] = offset + c
-        for o in range(1 + n_outputs):
-            atoms[a, 2 + o] = table[c, o]
-            table[c, o] = 0.0
+        c = np.uint64(np.uint32(atoms[a, 1]))
+        atoms[a, 0] = values[first + c]
+        atoms[a, 1] = first + c
+        if n_outputs == 1:  # spelled out: a loop of two steps would take longer to begin
+            atoms[a, 2] = table[c, 0]
+            atoms[a, 3] = table[c, 1]
+            table[c, 0] = 0.0
+            table[c, 1] = 0.0
+        else:
+            for o in range(1 + n_outputs):
+                atoms[a, 2 + o] = table[c, o]
+                table[c, o] = 0.0
     if table[n_bins, 0] > 0.0:
         total = 0.0
         for a in range(n):

@@ -10,21 +10,24 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.boost_search import (
+    LENGTH,
     MISSING_LEFT,
+    N_FREE,
+    N_LEAVES,
+    N_NODES,
+    SEARCHED,
+    SIBLING,
     THRESHOLD,
     choose_split,
+    is_splittable,
     leaf_value,
-    search_block,
-    search_parallel,
+    search_part,
 )
 from softwood.loops.groups import SPLIT
-from softwood.loops.grow import divide
-from softwood.loops.scan import SLACK
+from softwood.loops.kernel import box_share
 
 # A line of the node table, with sums of hessian, gradient and weight.
 NODE = np.dtype([*SPLIT, *((name, np.float64) for name in ("h", "g", "w", "value"))])
-# Cells of a search that are worth waking other threads for.
-WORTH_THREADS = 1 << 15
 
 
 class Pile(NamedTuple):
@@ -32,11 +35,13 @@ class Pile(NamedTuple):
 
     Attributes
     ----------
-    state : (5,) number of nodes, of leaves, length of the pile, whether the root has been searched, free slots
+    state : (6,) number of nodes (0: the root is still to come), of leaves, length of the pile, free slots; and the
+        leaf to search with its sibling, -1 if there is none
     free : numbers of the free slots of the histograms
     leaves : (capacity,) the leaves;  splits : (capacity, 6) the best split of each open one, columns as of `found`
     bounds : (capacity, 2, p) their intervals;  nodes : (capacity,) of type `NODE`
     rows : (capacity,) rows of the leaves, one after the other;  left_rows : (n,) scratch space
+    parts : (most + 1,) scratch space
     """
 
     state: np.ndarray
@@ -47,6 +52,58 @@ class Pile(NamedTuple):
     nodes: np.ndarray
     rows: np.ndarray
     left_rows: np.ndarray
+    parts: np.ndarray
+
+
+@compiled
+def set_parts(bins, j, width, split, interval, parts):
+    """Share of the rows of each bin that goes left, and that of rows without a value after the last bin.
+
+    split : threshold, and share of rows without a value that goes left;  interval : the node's ends on the feature
+    """
+    threshold, missing_left = split
+    lo, hi = interval
+    values, offset = bins.values, bins.offsets[j]
+    n_bins = bins.offsets[j + 1] - offset
+    for c in range(n_bins):
+        parts[c] = box_share(threshold, values[offset + c], width, lo, hi)
+    parts[n_bins] = missing_left
+
+
+@compiled
+def divide_by_bin(column, parts, rows, shares, begin, m, cutoff, left_rows, left_shares):
+    """Share the rows of a node between its children, as `softwood.loops.grow.divide`, by the parts of their bins.
+
+    column : (n,) bins of all rows on the feature
+
+    Returns
+    -------
+    number of rows on the left and on the right
+    """
+    n_left = np.int64(0)
+    n_right = np.int64(0)
+    for k in range(m):
+        i = rows[begin + k]
+        part = parts[column[i]]
+        # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
+        # predicted.
+        left_rows[n_left] = i
+        rows[begin + n_right] = i
+        if shares is None:
+            n_left += np.int64(part > 0.5)
+            n_right += np.int64(part <= 0.5)
+        if shares is not None:
+            u = shares[begin + k]
+            left = u * part
+            left *= np.float64(left >= cutoff)
+            right = u - left
+            right *= np.float64(right >= cutoff)
+            left = u - right
+            left_shares[n_left] = left
+            shares[begin + n_right] = right
+            n_left += np.int64(left > 0.0)
+            n_right += np.int64(right > 0.0)
+    return n_left, n_right
 
 
 @compiled
@@ -70,7 +127,7 @@ def place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_sha
 
 @compiled
 def set_sums(leaves, leaf, rows, shares, rows_sums):
-    """Add up the sums of a leaf's rows: exactly, not by what the search found."""
+    """Add up the sums of a leaf's rows."""
     begin = leaves[leaf]["begin"]
     h = 0.0
     g = 0.0
@@ -138,50 +195,52 @@ def limit_children(leaves, leaf, other, direction, l2):
 @compiled
 def free_slot(leaves, leaf, free, state):
     """Give back the table of a leaf that will not be split."""
-    free[state[4]] = leaves[leaf]["slot"]
-    state[4] += 1
+    free[state[N_FREE]] = leaves[leaf]["slot"]
+    state[N_FREE] += 1
 
 
 @compiled
-def split_leaf(leaf, bins, widths, rows_sums, pile, shares, left_shares, directions, rules):
+def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares, directions, rules):
     """Split an open leaf: it becomes the left child, the right child is a new leaf.
+
+    The sums of the child with fewer rows are added up, those of the other one are what is left of the leaf's.
 
     Returns
     -------
     the child with fewer rows and the other one; -1 twice if a side would have no rows, which rounding may do
     """
-    state, _, leaves, splits, bounds, nodes, rows, left_rows = pile
+    state, _, leaves, splits, bounds, nodes, rows, left_rows, parts = pile
     begin = leaves[leaf]["begin"]
     j = leaves[leaf]["feature"]
     threshold, missing_left = splits[leaf, THRESHOLD], splits[leaf, MISSING_LEFT]
-    n_left, n_right = divide(
-        bins, widths, None, rows, shares, begin, leaves[leaf]["size"], (j, threshold, missing_left),
-        (bounds[leaf, 0, j], bounds[leaf, 1, j]), rules.cutoff, left_rows, left_shares,
-    )  # fmt: skip
+    set_parts(bins, j, widths[j], (threshold, missing_left), (bounds[leaf, 0, j], bounds[leaf, 1, j]), parts)
+    n_left, n_right = divide_by_bin(
+        columns[j], parts, rows, shares, begin, leaves[leaf]["size"], rules.cutoff, left_rows, left_shares
+    )
     leaves[leaf]["feature"] = -1
-    end = state[2]
+    end = state[LENGTH]
     if n_left > 0 or n_right > 0:
         place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares)
     if n_left == 0 or n_right == 0:  # all rows are where they were
         return np.int64(-1), np.int64(-1)
-    state[2] = end + min(n_left, n_right)
-    other = state[1]
-    state[1] += 1
+    state[LENGTH] = end + min(n_left, n_right)
+    other = state[N_LEAVES]
+    state[N_LEAVES] += 1
     line = leaves[leaf]["line"]
     nodes[line]["feature"] = j
     nodes[line]["threshold"] = threshold
     nodes[line]["missing_left"] = missing_left
+    small = leaf if n_left <= n_right else other
+    large = other if n_left <= n_right else leaf
+    h, g, w = leaves[leaf]["h"], leaves[leaf]["g"], leaves[leaf]["w"]
+    leaves[small]["begin"], leaves[small]["size"] = end, min(n_left, n_right)
+    leaves[large]["begin"], leaves[large]["size"] = begin, max(n_left, n_right)
+    set_sums(leaves, small, rows, shares, rows_sums)
+    leaves[large]["h"] = h - leaves[small]["h"]
+    leaves[large]["g"] = g - leaves[small]["g"]
+    leaves[large]["w"] = w - leaves[small]["w"]
+    leaves[large]["slot"] = leaves[leaf]["slot"]  # the parent's table goes to the larger child
     depth = leaves[leaf]["depth"] + 1
-    for side in range(2):
-        child = leaf if side == 0 else other
-        is_left = side == 0
-        leaves[child]["size"] = n_left if is_left else n_right
-        leaves[child]["begin"] = end if is_left == (n_left <= n_right) else begin
-        leaves[child]["depth"] = depth
-        leaves[child]["line"] = state[0] + side
-        leaves[child]["feature"] = -1
-        set_sums(leaves, child, rows, shares, rows_sums)
-    state[0] += 2
     direction = np.int64(0)
     if directions is not None:
         direction = np.int64(directions[j])
@@ -192,85 +251,112 @@ def split_leaf(leaf, bins, widths, rows_sums, pile, shares, left_shares, directi
     bounds[leaf, 1, j] = threshold
     bounds[other, 0, j] = threshold
     for side in range(2):
-        write_line(nodes, leaves, leaf if side == 0 else other, line, side, rules.l2)
-    small = leaf if n_left <= n_right else other
-    large = other if n_left <= n_right else leaf
-    leaves[large]["slot"] = leaves[leaf]["slot"]  # the parent's table goes to the larger child
+        child = leaf if side == 0 else other
+        leaves[child]["depth"] = depth
+        leaves[child]["line"] = state[N_NODES]
+        leaves[child]["feature"] = -1
+        state[N_NODES] += 1
+        write_line(nodes, leaves, child, line, side, rules.l2)
     return small, large
 
 
 @compiled
-def is_splittable(leaves, leaf, max_depth, min_mass):
-    """Whether a split of this leaf may be looked for; -1 is no leaf."""
-    if leaf < 0:
-        return False
-    return leaves[leaf]["depth"] < max_depth and leaves[leaf]["w"] >= 2.0 * min_mass * SLACK
+def settle_leaves(leaves, n_leaves, nodes, rows, shares, rows_sums, l2):
+    """Add up the sums of all leaves exactly, without the rounding errors of differences, and enter their values."""
+    for leaf in range(n_leaves):
+        set_sums(leaves, leaf, rows, shares, rows_sums)
+        line = leaves[leaf]["line"]
+        write_line(nodes, leaves, leaf, nodes[line]["parent"], nodes[line]["side"], l2)
 
 
 @compiled
-def grow_boosted(bins, widths, rows_sums, features, directions, n_blocks, rules, pile, shares, left_shares, space):
-    """Go on growing until there is no split left, or an array is too short; the caller then makes it longer.
+def next_search(bins, columns, widths, rows_sums, directions, rules, pile, shares, left_shares):
+    """Split leaves until there is one to search, or an array is too short, or the tree is finished.
 
-    Parameters
-    ----------
-    features : list of the features to look at;  directions : (p,) monotonic constraints, or None
-    n_blocks : threads to divide the features among; None: one, and no code for several is compiled
-    shares, left_shares : memberships that go with `pile.rows` and `pile.left_rows`, or None
+    The leaf to search and its sibling are entered in the state.
     """
-    state, free, leaves, splits, _, nodes, rows, _ = pile
-    max_leaves, max_depth, min_mass, _, min_gain, l2, _, best_first = rules
-    tables, found, _, _, _ = space
-    root, none, one = np.int64(0), np.int64(-1), np.int64(1)  # plain numbers would be types of their own
+    state, free, leaves, nodes, rows = pile.state, pile.free, pile.leaves, pile.nodes, pile.rows
+    max_leaves, max_depth, min_mass, l2 = rules.max_leaves, rules.max_depth, rules.min_mass, rules.l2
+    small, large = np.int64(0), np.int64(-1)
     while True:
-        small = root
-        large = none
-        if state[3] == 0:
-            state[3] = 1
-            set_sums(leaves, root, rows, shares, rows_sums)
-            write_line(nodes, leaves, root, none, root, l2)
-            leaves[root]["feature"] = -1
+        if state[N_NODES] == 0:
+            state[N_NODES] = 1
+            set_sums(leaves, small, rows, shares, rows_sums)
+            write_line(nodes, leaves, small, large, small, l2)
+            leaves[small]["feature"] = -1
         else:
-            leaf = next_leaf(leaves, state[1], best_first)
-            if leaf < 0 or state[1] >= max_leaves:
+            leaf = next_leaf(leaves, state[N_LEAVES], rules.best_first)
+            if leaf < 0 or state[N_LEAVES] >= max_leaves:
                 return
-            too_short = state[1] == leaves.shape[0] or state[0] + 2 > nodes.shape[0] or state[4] == 0
-            if too_short or state[2] + leaves[leaf]["size"] > rows.shape[0]:
+            too_short = state[N_LEAVES] == leaves.shape[0] or state[N_NODES] + 2 > nodes.shape[0] or state[N_FREE] == 0
+            if too_short or state[LENGTH] + leaves[leaf]["size"] > rows.shape[0]:
                 return
-            small, large = split_leaf(leaf, bins, widths, rows_sums, pile, shares, left_shares, directions, rules)
+            small, large = split_leaf(
+                leaf, bins, columns, widths, rows_sums, pile, shares, left_shares, directions, rules
+            )
             if small < 0:
                 free_slot(leaves, leaf, free, state)
                 continue
-            if state[1] >= max_leaves:
+            if state[N_LEAVES] >= max_leaves:
                 return
-        may_small = is_splittable(leaves, small, max_depth, min_mass)
         may_large = is_splittable(leaves, large, max_depth, min_mass)
-        if not may_small and not may_large:
-            if large >= 0:
-                free_slot(leaves, large, free, state)
-            continue
-        state[4] -= 1
-        leaves[small]["slot"] = free[state[4]]
-        sibling = large if may_large else none
-        in_threads = False
-        if n_blocks is not None:
-            in_threads = (leaves[small]["size"] + 2 * tables.shape[2]) * features.shape[0] > WORTH_THREADS
-        if not in_threads:
-            search_block(
-                (root, one), bins, widths, rows_sums, pile, shares, small, sibling, features, directions, rules, space
-            )
-        if n_blocks is not None:  # noqa: SIM102 (compiled code drops the outer branch if there is one block)
-            if in_threads:
-                search_parallel(
-                    n_blocks, bins, widths, rows_sums, pile, shares, small, sibling, features, directions, rules, space
-                )
-        if may_small:
-            choose_split(leaves, small, found[0], features, l2, min_gain, splits)
-        if may_large:
-            choose_split(leaves, large, found[1], features, l2, min_gain, splits)
-        if leaves[small]["feature"] < 0:
-            free_slot(leaves, small, free, state)
-        if large >= 0 and leaves[large]["feature"] < 0:
+        if large >= 0 and not may_large:
             free_slot(leaves, large, free, state)
+        if may_large or is_splittable(leaves, small, max_depth, min_mass):
+            state[N_FREE] -= 1
+            leaves[small]["slot"] = free[state[N_FREE]]
+            state[SEARCHED] = small
+            state[SIBLING] = large if may_large else -1
+            return
+
+
+@compiled
+def end_search(features, rules, pile, found):
+    """Enter the best splits of the leaves that were searched."""
+    state, leaves = pile.state, pile.leaves
+    for side in range(2):
+        leaf = state[SEARCHED] if side == 0 else state[SIBLING]
+        if leaf >= 0:
+            if is_splittable(leaves, leaf, rules.max_depth, rules.min_mass):
+                choose_split(leaves, leaf, found[side], features, rules.l2, rules.min_gain, pile.splits)
+            if leaves[leaf]["feature"] < 0:
+                free_slot(leaves, leaf, pile.free, state)
+    state[SEARCHED] = -1
+    state[SIBLING] = -1
+
+
+@compiled
+def search_cost(size, n_bins, is_soft):
+    """Time that a search takes for each feature, in that of adding one row to a histogram."""
+    return size + 2 * n_bins * (10 if is_soft else 3)
+
+
+@compiled
+def grow_boosted(bins, columns, widths, edges, rows_sums, features, directions, rules, pile, memberships, space, most):
+    """Go on growing until there is no split left, or the caller has something to do.
+
+    The caller makes arrays longer that are too short; and if a leaf is to be searched (see `Pile`), it searches all
+    parts of the features. If an array is too short or the tree is finished, there is no leaf to search.
+
+    Parameters
+    ----------
+    columns : (p, n) the codes of `bins`, by feature
+    features : list of the features to look at;  directions : (p,) monotonic constraints, or None
+    memberships : shares that go with `pile.rows` and with `pile.left_rows`, or None twice
+    most : a search that costs more than this, see `search_cost`, is left to the caller
+    """
+    shares, left_shares = memberships
+    state, leaves = pile.state, pile.leaves
+    whole = np.int64(0), np.int64(1)
+    while True:
+        if state[SEARCHED] >= 0:
+            end_search(features, rules, pile, space.found)
+        next_search(bins, columns, widths, rows_sums, directions, rules, pile, shares, left_shares)
+        if state[SEARCHED] < 0:
+            return
+        if search_cost(leaves[state[SEARCHED]]["size"], space.tables.shape[2], edges.places.shape[1] > 0) > most:
+            return
+        search_part(whole, bins, widths, edges, rows_sums, pile, shares, features, directions, rules, space)
 
 
 @compiled

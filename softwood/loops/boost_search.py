@@ -10,22 +10,24 @@ bins, widths : the binned features, see `softwood.loops.groups`, and half-widths
 rows_sums : (n, 3) hessian, gradient and weight of each row
 rows, shares : the pile: rows of the nodes, one after the other, and their memberships; shares is None if no kernel has
     a width, and the code for it is then not compiled
-table : (p, n_bins + 1, 3) sums of the rows of a node by feature and bin, the last line for missing values
+table : (p, most + 1, 4) sums of the rows of a node by feature and bin, the line after the last bin for missing values;
+    the fourth column is 0 and makes a line four numbers, which are added at once
 leaves : (n_leaves,) the open leaves, of type `LEAF`;  bounds : (n_leaves, 2, p) their intervals
-rules : see `Rules`
+rules : see `Rules`;  edges : see `Edges`
 limits : lowest and highest value of a leaf, and the direction of the feature (1: rising, -1: falling, 0: any)
 found : (n_features, 6) best split of a node on each feature, columns below
 """
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.grow import BLOCK
+from softwood.loops.add_four import add_four
 from softwood.loops.scan import LARGEST, SLACK, THIN, middle_of
 
+# Entries of the state of a pile, see `softwood.loops.boost.Pile`.
+N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING = range(6)
 # Columns of `found`.
 GAIN, THRESHOLD, LEFT_H, LEFT_G, LEFT_W, MISSING_LEFT = range(6)
 # A leaf while the tree grows.
@@ -45,6 +47,8 @@ LEAF = np.dtype(
         ("highest", np.float64),
     ]
 )
+# Rows whose sums and codes stay in the first-level cache while all features read them.
+BLOCK = 512
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
@@ -64,20 +68,35 @@ class Rules(NamedTuple):
     best_first: bool
 
 
-class SearchSpace(NamedTuple):
-    """Scratch space of the search; all but the first two for each block of features.
+class Edges(NamedTuple):
+    """Where the boxes of bins begin and end, in ascending order, for each feature with a kernel.
 
     Attributes
     ----------
-    tables : (n_slots, p, n_bins + 1, 3) histograms of the open leaves, by slot
+    places : (p, 2 * most) the edges;  kinds : (p, 2 * most) the bin times 4, plus 1 at the end of its box, plus 2 if
+        no box reaches further
+    """
+
+    places: np.ndarray
+    kinds: np.ndarray
+
+
+class SearchSpace(NamedTuple):
+    """Scratch space of the search; all but the first two for each part of the features.
+
+    Attributes
+    ----------
+    tables : (n_slots, p, most + 1, 4) histograms of the open leaves, by slot
     found : (2, n_features, 6) best splits of a leaf and its sibling
-    block : (n_blocks, BLOCK, 3);  lines : (n_blocks, n_bins + 1, 4);  totals : (n_blocks, 2, 3)
+    block : (n_parts, BLOCK, 4), the last column 0;  lines : (n_parts, 5, 2 * most);  rates : (n_parts, most)
+    totals : (n_parts, 2, 3)
     """
 
     tables: np.ndarray
     found: np.ndarray
     block: np.ndarray
     lines: np.ndarray
+    rates: np.ndarray
     totals: np.ndarray
 
 
@@ -110,136 +129,273 @@ def split_score(left_h, left_g, h, g, l2, limits):
 
 
 @compiled
-def add_histograms(codes, rows, begin, m, shares, rows_sums, features, f0, f1, table, block):
-    """Add the rows of a node to the tables of the features `f0` to `f1` of the list; block : (BLOCK, 3) scratch."""
-    for first in range(0, m, BLOCK):
-        last = min(first + BLOCK, m)
-        for k in range(first, last):
-            i = rows[begin + k]
-            if shares is None:
-                for o in range(3):
-                    block[k - first, o] = rows_sums[i, o]
-            if shares is not None:
-                for o in range(3):
-                    block[k - first, o] = shares[begin + k] * rows_sums[i, o]
-        for f in range(f0, f1):
-            j = features[f]
-            for k in range(first, last):
-                c = codes[rows[begin + k], j]
-                table[j, c, 0] += block[k - first, 0]
-                table[j, c, 1] += block[k - first, 1]
-                table[j, c, 2] += block[k - first, 2]
+def gather_rows(rows, begin, first, last, shares, rows_sums, block):
+    """Sums of some rows of a node, times their shares: lines of `block`, one after the other."""
+    for k in range(first, last):
+        i = rows[begin + k]
+        if shares is None:
+            for o in range(3):
+                block[k - first, o] = rows_sums[i, o]
+        if shares is not None:
+            for o in range(3):
+                block[k - first, o] = shares[begin + k] * rows_sums[i, o]
 
 
 @compiled
-def subtract_histogram(table, part, j):
-    """Take the sums of a part of the rows from those of all, on one feature."""
-    for c in range(table.shape[1]):
-        for o in range(3):
+def add_histograms(codes, rows, begin, m, shares, rows_sums, features, f0, f1, table, block):
+    """Add the rows of a node to the tables of the features `f0` to `f1` of the list; block : (BLOCK, 4) scratch.
+
+    Four features at once, and two of what is left: their lines differ, so no addition has to wait for the one before.
+    """
+    line = 4 * table.shape[1]
+    for first in range(0, m, BLOCK):
+        last = min(first + BLOCK, m)
+        gather_rows(rows, begin, first, last, shares, rows_sums, block)
+        f = f0
+        while f + 4 <= f1:
+            j0, j1, j2, j3 = features[f], features[f + 1], features[f + 2], features[f + 3]
+            for k in range(first, last):
+                i = rows[begin + k]
+                at = 4 * (k - first)
+                add_four(table, j0 * line + 4 * np.int64(codes[i, j0]), block, at)
+                add_four(table, j1 * line + 4 * np.int64(codes[i, j1]), block, at)
+                add_four(table, j2 * line + 4 * np.int64(codes[i, j2]), block, at)
+                add_four(table, j3 * line + 4 * np.int64(codes[i, j3]), block, at)
+            f += 4
+        if f + 2 <= f1:
+            j0, j1 = features[f], features[f + 1]
+            for k in range(first, last):
+                i = rows[begin + k]
+                at = 4 * (k - first)
+                add_four(table, j0 * line + 4 * np.int64(codes[i, j0]), block, at)
+                add_four(table, j1 * line + 4 * np.int64(codes[i, j1]), block, at)
+            f += 2
+        if f < f1:
+            j = features[f]
+            for k in range(first, last):
+                add_four(table, j * line + 4 * np.int64(codes[rows[begin + k], j]), block, 4 * (k - first))
+
+
+@compiled
+def clear_histogram(table, j, n_lines):
+    """Set the first lines of a feature's table to 0."""
+    for c in range(n_lines):
+        for o in range(4):
+            table[j, c, o] = 0.0
+
+
+@compiled
+def subtract_histogram(table, part, j, n_lines):
+    """Take the sums of a part of the rows from those of all, in the first lines of one feature."""
+    for c in range(n_lines):
+        for o in range(4):
             table[j, c, o] -= part[j, c, o]
 
 
 @compiled
-def scan_crisp(table, j, lows, highs, offset, n_bins, start, total, rules, limits, out, line):
-    """Best threshold between bins, better than what is in line `line` of `out`; start : left sums to begin with.
-
-    total : sums of the node;  start : (3,) sums of the missing values if they go left, else 0
-    """
-    min_mass, min_hessian, l2 = rules.min_mass, rules.min_hessian, rules.l2
-    empty = EMPTY * total[2]
-    least = min_mass * SLACK
-    left_h = start[0]
-    left_g = start[1]
-    left_w = start[2]
-    before = -1
-    for c in range(n_bins):
-        if table[j, c, 2] <= empty:
-            continue
-        enough = left_w >= least and total[2] - left_w >= least
-        if before >= 0 and enough and left_h >= min_hessian and total[0] - left_h >= min_hessian:
-            s = split_score(left_h, left_g, total[0], total[1], l2, limits)
-            if s - TIE * abs(s) > out[line, 0]:
-                out[line, 0] = s
-                out[line, 1] = middle_of(highs[offset + before], lows[offset + c])
-                out[line, 2] = left_h
-                out[line, 3] = left_g
-                out[line, 4] = left_w
-        left_h += table[j, c, 0]
-        left_g += table[j, c, 1]
-        left_w += table[j, c, 2]
-        before = c
+def between_bins(table, j, c, n_bins, empty, lows, highs, offset):
+    """Threshold between a bin and the next one: the middle of the gap between the nearest bins that are not empty."""
+    before = c
+    while before > 0 and table[j, before, 2] <= empty:
+        before -= 1
+    after = c + 1
+    while after < n_bins - 1 and table[j, after, 2] <= empty:
+        after += 1
+    return middle_of(highs[offset + before], lows[offset + after])
 
 
 @compiled
-def scan_boxes(table, j, values, span, interval, width, sums, rules, limits, lines, out, line):
-    """As `scan_crisp`, where the mass of every bin is spread by a box: sums are linear between its edges.
+def score_candidates(left_h, left_g, h, g, l2, limits, scores):
+    """Scores of splits with these left sums; loops without branches, which the processor does for several at once."""
+    if limits[2] == 0 and limits[0] == -np.inf and limits[1] == np.inf:
+        for e in range(scores.shape[0]):
+            left = left_h[e] + l2
+            right = h - left_h[e] + l2
+            right_g = g - left_g[e]
+            scores[e] = (left_g[e] * left_g[e] * right + right_g * right_g * left) / (left * right)
+    else:
+        for e in range(scores.shape[0]):
+            scores[e] = split_score(left_h[e], left_g[e], h, g, l2, limits)
 
-    span : where the bins of the feature begin, and their number
-    sums : those of the node, and those to begin with, as `total` and `start` of `scan_crisp`
+
+@compiled
+def best_candidate(lines, begin, end, total, known, rules, limits, out, line):
+    """Enter the best of some splits if it is better than what is in `out`: the first of equals.
+
+    Sums rise from split to split: the first ones have too little on the left, the last ones too little on the right.
+
+    Parameters
+    ----------
+    lines : a column for each split, with its left sums in the first three rows; the fifth row is scratch space
+    known : weight of the missing values on the left, and of all values; some values must be on either side
+
+    Returns
+    -------
+    number of the split, -1 if none is better
     """
-    offset, n_bins = span
-    lo = max(interval[0], -LARGEST)  # an end must come before the infinity that marks the end of the list
-    hi = min(interval[1], LARGEST)
-    total, start = sums
-    min_mass, min_hessian, l2 = rules.min_mass, rules.min_hessian, rules.l2
     empty = EMPTY * total[2]
-    n = 0
+    least = rules.min_mass * SLACK
+    lowest = max(least, known[0] + empty)
+    highest = min(total[2] - least, known[0] + known[1] - empty)
+    highest_h = total[0] - rules.min_hessian
+    while begin < end and (lines[2, begin] < lowest or lines[0, begin] < rules.min_hessian):
+        begin += 1
+    while begin < end and (lines[2, end - 1] > highest or lines[0, end - 1] > highest_h):
+        end -= 1
+    if begin >= end:
+        return np.int64(-1)
+    scores = lines[4, begin:end]
+    score_candidates(lines[0, begin:end], lines[1, begin:end], total[0], total[1], rules.l2, limits, scores)
+    best = -np.inf
+    for e in range(scores.shape[0]):
+        best = scores[e] if scores[e] > best else best
+    enough = best - TIE * abs(best)
+    if not enough > out[line, 0]:
+        return np.int64(-1)
+    e = 0
+    while not scores[e] >= enough:
+        e += 1
+    out[line, 0] = scores[e]
+    for o in range(3):
+        out[line, 2 + o] = lines[o, begin + e]
+    return begin + e
+
+
+@compiled
+def scan_crisp(table, j, lows, highs, offset, n_bins, sums, rules, limits, lines, out, line):
+    """Best threshold between bins, better than what is in line `line` of `out`.
+
+    A split next to an empty bin has the score of the split before it, so empty bins need no test.
+
+    Parameters
+    ----------
+    sums : those of the node, and those to begin with on the left: of the missing values if they go left, else 0
+    lines : (5, 2 * most) scratch space
+    """
+    total, start = sums
+    left_h, left_g, left_w = start[0], start[1], start[2]
+    for c in range(n_bins - 1):
+        left_h += table[j, c, 0]
+        left_g += table[j, c, 1]
+        left_w += table[j, c, 2]
+        lines[0, c] = left_h
+        lines[1, c] = left_g
+        lines[2, c] = left_w
+    known = start[2], total[2] - table[j, n_bins, 2]
+    c = best_candidate(lines, np.int64(0), n_bins - 1, total, known, rules, limits, out, line)
+    if c >= 0:
+        out[line, 1] = between_bins(table, j, c, n_bins, EMPTY * total[2], lows, highs, offset)
+
+
+@compiled
+def set_rates(values, offset, n_bins, reach, rates):
+    """Share of each bin per unit of the threshold, while the threshold passes through the bin's box.
+
+    reach : the node's interval, and the half-width. 0 for a box that is cut thin or lies outside; such a bin changes
+    sides as a whole.
+    """
+    lo, hi, width = reach
+    thin = THIN * 2.0 * width
     for c in range(n_bins):
-        if table[j, c, 2] > empty:
-            begin = max(values[offset + c] - width, lo)
-            end = min(values[offset + c] + width, hi)
-            lines[n, 0] = begin
-            lines[n, 1] = end
-            lines[n, 2] = 1.0 / (end - begin) if end - begin > THIN * 2.0 * width else 0.0
-            lines[n, 3] = c
-            n += 1
-    if n == 0:
-        return
-    lines[n, 0] = np.inf  # nothing begins after the last one
-    least = min_mass * SLACK
-    left_h = start[0]
-    left_g = start[1]
-    left_w = start[2]
-    slope_h = 0.0
-    slope_g = 0.0
-    slope_w = 0.0
-    begun = 0
-    ended = 0
-    t = lines[0, 0]
-    while ended < n:
-        is_start = lines[begun, 0] <= lines[ended, 1]
-        k = begun if is_start else ended
-        t_next = lines[k, 0] if is_start else lines[k, 1]
-        has_values = ended > 0 or t > lines[0, 0]  # missing values alone are not for this scan
-        enough = has_values and left_w >= least and total[2] - left_w >= least
-        if enough and t > lo and t < hi and left_h >= min_hessian and total[0] - left_h >= min_hessian:
-            s = split_score(left_h, left_g, total[0], total[1], l2, limits)
-            if s - TIE * abs(s) > out[line, 0]:
-                out[line, 0] = s
-                out[line, 1] = middle_of(t, t_next) if begun == ended else t
-                out[line, 2] = left_h
-                out[line, 3] = left_g
-                out[line, 4] = left_w
-        step = t_next - t
-        left_h += slope_h * step
-        left_g += slope_g * step
-        left_w += slope_w * step
-        t = t_next
-        c = int(lines[k, 3])
-        rate = lines[k, 2] if is_start else -lines[k, 2]
-        slope_h += rate * table[j, c, 0]
-        slope_g += rate * table[j, c, 1]
-        slope_w += rate * table[j, c, 2]
-        if rate == 0.0 and not is_start:
+        length = min(values[offset + c] + width, hi) - max(values[offset + c] - width, lo)
+        rates[c] = 1.0 / length if length > thin else 0.0
+
+
+@compiled
+def within_gap(t, table, j, n_bins, empty, values, offset, width):
+    """The threshold, or the middle of the gap after it if no box of a bin that is not empty covers it."""
+    after = np.inf
+    for c in range(n_bins):
+        if table[j, c, 2] > empty and values[offset + c] + width > t:
+            if values[offset + c] - width <= t:
+                return t
+            after = min(after, values[offset + c] - width)
+    return middle_of(t, after) if after < np.inf else t
+
+
+@compiled
+def left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines):
+    """Sums on the left of a threshold at each of these edges, and the slope of the weight after it, in their columns.
+
+    At the edges of empty bins, those of the edge before.
+
+    rates : as `set_rates` leaves them;  start : sums to begin with;  lo : lower end of the node
+    """
+    places, kinds = edges.places, edges.kinds
+    left_h, left_g, left_w = start[0], start[1], start[2]
+    slope_h, slope_g, slope_w = 0.0, 0.0, 0.0
+    t = lo
+    if begin < end:
+        t = max(places[j, begin], lo)
+    e = begin
+    while e < end:
+        c = np.uint32(0)
+        rate = 0.0
+        kind = np.uint32(0)
+        while e < end:  # nothing but additions in the inner loop
+            kind = kinds[j, e]
+            c = kind >> np.uint32(2)
+            rate = rates[c]
+            before = t
+            t = max(places[j, e], lo) if table[j, c, 2] > empty else t
+            step = t - before
+            left_h += slope_h * step
+            left_g += slope_g * step
+            left_w += slope_w * step
+            signed = rate * (1.0 - 2.0 * np.float64(kind & np.uint32(1)))
+            slope_h += signed * table[j, c, 0]
+            slope_g += signed * table[j, c, 1]
+            slope_w += signed * table[j, c, 2]
+            lines[0, e] = left_h
+            lines[1, e] = left_g
+            lines[2, e] = left_w
+            lines[3, e] = slope_w
+            e += 1
+            if rate == 0.0 or kind & np.uint32(2) != 0:
+                break
+        if rate == 0.0 and kind & np.uint32(1) != 0:  # a bin that changes sides as a whole
             left_h += table[j, c, 0]
             left_g += table[j, c, 1]
             left_w += table[j, c, 2]
-        begun += 1 if is_start else 0
-        ended += 0 if is_start else 1
-        if begun == ended:  # no kernel reaches here: forget rounding errors of the slopes
-            slope_h = 0.0
-            slope_g = 0.0
-            slope_w = 0.0
+            lines[0, e - 1] = left_h
+            lines[1, e - 1] = left_g
+            lines[2, e - 1] = left_w
+        if kind & np.uint32(2) != 0:  # no box reaches further: forget rounding errors of the slopes
+            slope_h, slope_g, slope_w = 0.0, 0.0, 0.0
+            lines[3, e - 1] = 0.0
+
+
+@compiled
+def scan_boxes(table, j, values, edges, span, reach, sums, rules, limits, scratch, out, line):
+    """As `scan_crisp`, where the mass of every bin is spread by a box: sums are linear between its edges.
+
+    Parameters
+    ----------
+    edges : see `Edges`;  span : where the bins of the feature begin, and their number;  reach : as of `set_rates`
+    scratch : lines as of `scan_crisp`, and (most,) rates
+    """
+    offset, n_bins = span
+    lo, hi, width = reach
+    total, start = sums
+    lines, rates = scratch
+    places = edges.places
+    end = 2 * n_bins
+    begin = np.int64(np.searchsorted(places[j, :end], lo - 2.0 * width))  # boxes that begin before end before the node
+    while end > begin and places[j, end - 1] >= hi:
+        end -= 1
+    set_rates(values, offset, n_bins, reach, rates)
+    empty = EMPTY * total[2]
+    left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines)
+    while begin < end and places[j, begin] <= lo:
+        begin += 1
+    known = start[2], total[2] - table[j, n_bins, 2]
+    e = best_candidate(lines, begin, end, total, known, rules, limits, out, line)
+    if e >= 0:
+        t = places[j, e]
+        while e + 1 < end and places[j, e + 1] == t:
+            e += 1
+        is_covered = lines[3, e] * width > empty
+        out[line, 1] = t if is_covered else within_gap(t, table, j, n_bins, empty, values, offset, width)
 
 
 @compiled
@@ -264,7 +420,7 @@ def scan_missing(table, j, n_bins, above, total, rules, limits, out, line):
 
 
 @compiled
-def search_feature(table, j, bins, widths, bounds, totals, rules, limits, lines, out, line):
+def search_feature(table, j, bins, widths, edges, bounds, totals, rules, limits, scratch, out, line):
     """Best split on one feature, in line `line` of `out`; missing values go to the side where they do better, or alone.
 
     Without missing values, those of later points will go to the side with the larger weight.
@@ -272,7 +428,7 @@ def search_feature(table, j, bins, widths, bounds, totals, rules, limits, lines,
     Parameters
     ----------
     bounds : (2, p) the leaf's interval on each feature
-    totals : (2, 3) sums of the leaf, and scratch space
+    totals : (2, 3) sums of the leaf, and scratch space;  scratch : as of `scan_boxes`
     """
     values, lows, highs, offsets = bins.values, bins.lows, bins.highs, bins.offsets
     total, start = totals[0], totals[1]
@@ -284,12 +440,12 @@ def search_feature(table, j, bins, widths, bounds, totals, rules, limits, lines,
             start[o] = table[j, n_bins, o] if side == 1 else 0.0
         before = out[line, GAIN]
         if widths[j] > 0.0:
+            reach = max(bounds[0, j], -LARGEST), min(bounds[1, j], LARGEST), widths[j]
             scan_boxes(
-                table, j, values, (offsets[j], n_bins), (bounds[0, j], bounds[1, j]), widths[j], (total, start), rules,
-                limits, lines, out, line,
-            )  # fmt: skip
+                table, j, values, edges, (offsets[j], n_bins), reach, (total, start), rules, limits, scratch, out, line
+            )
         else:
-            scan_crisp(table, j, lows, highs, offsets[j], n_bins, start, total, rules, limits, out, line)
+            scan_crisp(table, j, lows, highs, offsets[j], n_bins, (total, start), rules, limits, scratch[0], out, line)
         if out[line, GAIN] > before:
             out[line, MISSING_LEFT] = side
     if not has_missing:
@@ -306,34 +462,39 @@ def search_feature(table, j, bins, widths, bounds, totals, rules, limits, lines,
 
 
 @compiled
-def search_block(
-    part, bins, widths, rows_sums, pile, shares, small, large, features, directions, rules, space
-):  # fmt: skip
-    """Histograms and best splits on a part of the features, for a leaf and its sibling.
+def is_splittable(leaves, leaf, max_depth, min_mass):
+    """Whether a split of this leaf may be looked for; -1 is no leaf."""
+    if leaf < 0:
+        return False
+    return leaves[leaf]["depth"] < max_depth and leaves[leaf]["w"] >= 2.0 * min_mass * SLACK
 
-    The leaf `small` is added up row by row; `large`, if it is not -1, has its parent's table, from which that of
-    `small` is taken. part : number of the part, and of all parts
+
+@compiled
+def search_part(part, bins, widths, edges, rows_sums, pile, shares, features, directions, rules, space):
+    """Histograms and best splits on a part of the features, for the leaves that `pile.state` names.
+
+    The first leaf is added up row by row; the other one, if it is not -1, has its parent's table, from which that of
+    the first is taken. Each part may be searched in a thread of its own. part : its number, and that of all parts
     """
-    b, n_blocks = part
+    b, n_parts = part
     leaves, rows, bounds = pile.leaves, pile.rows, pile.bounds
+    small, large = pile.state[SEARCHED], pile.state[SIBLING]
     tables, found = space.tables, space.found
-    lines, totals = space.lines[b], space.totals[b]
-    f0 = features.shape[0] * b // n_blocks
-    f1 = features.shape[0] * (b + 1) // n_blocks
+    scratch, totals = (space.lines[b], space.rates[b]), space.totals[b]
+    f0 = features.shape[0] * b // n_parts
+    f1 = features.shape[0] * (b + 1) // n_parts
     slot = leaves[small]["slot"]
     for f in range(f0, f1):
         j = features[f]
-        for c in range(tables.shape[2]):
-            for o in range(3):
-                tables[slot, j, c, o] = 0.0
+        clear_histogram(tables[slot], j, bins.offsets[j + 1] - bins.offsets[j] + 1)
     add_histograms(
         bins.codes, rows, leaves[small]["begin"], leaves[small]["size"], shares, rows_sums, features, f0, f1,
         tables[slot], space.block[b],
     )  # fmt: skip
     for side in range(2):
         leaf = small if side == 0 else large
-        if leaf < 0:
-            break
+        if not is_splittable(leaves, leaf, rules.max_depth, rules.min_mass):
+            continue
         totals[0, 0] = leaves[leaf]["h"]
         totals[0, 1] = leaves[leaf]["g"]
         totals[0, 2] = leaves[leaf]["w"]
@@ -341,25 +502,15 @@ def search_block(
         for f in range(f0, f1):
             j = features[f]
             if side == 1:
-                subtract_histogram(tables[own], tables[slot], j)
+                n_lines = bins.offsets[j + 1] - bins.offsets[j] + 1
+                subtract_histogram(tables[own], tables[slot], j, n_lines)
             direction = np.int64(0)
             if directions is not None:
                 direction = np.int64(directions[j])
             limits = leaves[leaf]["lowest"], leaves[leaf]["highest"], direction
-            search_feature(tables[own], j, bins, widths, bounds[leaf], totals, rules, limits, lines, found[side], f)
-
-
-def _search_parallel(
-    n_blocks, bins, widths, rows_sums, pile, shares, small, large, features, directions, rules, space
-):  # fmt: skip
-    """`search_block` for all features, a block of them for each thread."""
-    for b in numba.prange(n_blocks):
-        search_block(
-            (b, n_blocks), bins, widths, rows_sums, pile, shares, small, large, features, directions, rules, space
-        )
-
-
-search_parallel = compiled(_search_parallel, parallel=True)
+            search_feature(
+                tables[own], j, bins, widths, edges, bounds[leaf], totals, rules, limits, scratch, found[side], f
+            )
 
 
 @compiled

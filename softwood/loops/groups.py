@@ -148,6 +148,8 @@ class Search(NamedTuple):
     tables : (p or 1, n_bins + 1, 1 + q) for the bins of every feature, or of one
     words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5);  work : (4, q)
     stop : as in `Pile`
+
+    With several outputs, or entropy, q is the number of outputs rounded up to a multiple of four.
     """
 
     tables: np.ndarray

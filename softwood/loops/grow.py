@@ -10,9 +10,9 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
 from softwood.loops.groups import Goal, NodePoints
-from softwood.loops.kernel import box_share, kernel_cdf, kernel_share
+from softwood.loops.kernel import box_share, box_shares, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed
-from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single
+from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single, sum_atoms
 from softwood.loops.scan_general import scan_atoms, scan_cells
 from softwood.loops.scan_random import search_random
 
@@ -37,23 +37,34 @@ def weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, line):
     """Gather the points of a node: mass and mass times target, or label; and put mass, squares and sums in its line."""
     weights, matrix, squares = targets.weights, targets.matrix, targets.squares
     points, node_labels = desk.points, desk.labels
+    at = np.uint64(begin)  # unsigned, here and below: of other indices numba asks whether they are negative
+    m = np.uint64(m)
     for o in range(sums.shape[1]):
         sums[line, o] = 0.0
     total = 0.0
     square = 0.0
     if labels is not None:
-        for k in range(m):
-            i = rows[begin + k]
-            mass = shares[begin + k] * weights[i]
+        of_class = 0.0
+        current = np.uint32(labels[rows[at]])
+        for k in range(m):  # points of a class mostly follow one another: their sum stays in a register
+            i = rows[at + k]
+            label = np.uint32(labels[i])
+            if label != current:
+                sums[line, current] += of_class
+                total += of_class
+                of_class = 0.0
+                current = label
+            mass = shares[at + k] * weights[i]
             points[k, 0] = mass
-            total += mass
-            node_labels[k] = labels[i]
-            sums[line, labels[i]] += mass
+            node_labels[k] = label
+            of_class += mass
+        sums[line, current] += of_class
+        total += of_class
     if labels is None:
         first = 0.0
         for k in range(m):  # sums that stay in registers
-            i = rows[begin + k]
-            mass = shares[begin + k] * weights[i]
+            i = rows[at + k]
+            mass = shares[at + k] * weights[i]
             part = mass * matrix[i, 0]
             points[k, 0] = mass
             points[k, 1] = part
@@ -63,7 +74,7 @@ def weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, line):
         sums[line, 0] = first
         if matrix.shape[1] > 1:
             for k in range(m):
-                i = rows[begin + k]
+                i = rows[at + k]
                 for o in range(1, matrix.shape[1]):
                     part = points[k, 0] * matrix[i, o]
                     points[k, 1 + o] = part
@@ -87,12 +98,11 @@ def number_labels(sums, line, m, labels, desk):
         n_outputs = np.int64(0)
         for o in range(n_classes):
             numbers[o] = n_outputs
-            if sums[line, o] > 0.0:
-                totals[n_outputs] = sums[line, o]
-                n_outputs += 1
+            totals[n_outputs] = sums[line, o]  # written over by the next one if there is none of this class
+            n_outputs += np.int64(sums[line, o] > 0.0)
         if n_outputs < n_classes:
             for k in range(m):
-                node_labels[k] = numbers[node_labels[k]]
+                node_labels[k] = numbers[np.uint32(node_labels[k])]
     if labels is None:
         for o in range(n_outputs):
             totals[o] = sums[line, o]
@@ -147,8 +157,10 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
     codes, values, lows, highs, offsets, _ = bins
     rows, begin, m, points, order, n_draw = node
     total, base, min_mass, tie, n_outputs = goal
+    n_columns = n_outputs
     if search is not None:
         tables, words, groups, atoms, lines, work, stop = search
+        n_columns = (n_outputs + 3) >> 2 << 2  # a scan takes four of them at a time
     if single is not None:
         tables, words, groups, atoms, lines, work, stop = single
     at_once = tables.shape[0] > 1
@@ -163,6 +175,7 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
     best_threshold = np.nan
     best_mass = 0.0
     best = -np.inf
+    has_sums = False
     for f in range(order.shape[0]):
         if stop[0] != 0 or (f >= n_draw and best_feature >= 0):
             break
@@ -177,7 +190,7 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
         sparse = 2 * m < n_bins
         if sparse:
             mark_points(codes, j, rows, begin, m, words, groups)
-        n = take_atoms(tables[slot], words, groups, values, offsets[j], n_bins, n_outputs, sparse, atoms)
+        n = take_atoms(tables[slot], words, groups, values, offsets[j], n_bins, n_columns, sparse, atoms)
         if n == 0 or (n == 1 and crisp):
             continue
         merit, threshold, left_mass = -np.inf, np.nan, 0.0
@@ -197,8 +210,11 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
                     atoms, n, lows, highs, lo, hi, widths[j], min_mass, tie, lines
                 )
             if search is not None:
+                if not has_sums:  # which are the same for all features
+                    sum_atoms(atoms, n, n_columns, work[0])
+                    has_sums = True
                 merit, threshold, left_mass = scan_box(
-                    atoms, n, lows, highs, (lo, hi), widths[j], min_mass, tie, criterion, n_outputs, lines, work
+                    atoms, n, lows, highs, (lo, hi), widths[j], min_mass, tie, criterion, n_columns, lines, work
                 )
         gain = merit - base
         # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
@@ -213,6 +229,106 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
 
 
 @compiled
+def place_points(codes, feature, values, offset, n_bins, rows, begin, m, x):
+    """Place of each of a node's points on a feature's axis, (m,) in `x`; nan where missing."""
+    at, first, n_bins = np.uint64(begin), np.uint64(offset), np.uint64(n_bins)
+    for k in range(np.uint64(m)):
+        c = np.uint64(codes[rows[at + k], feature])
+        x[k] = values[first + c] if c < n_bins else np.nan
+
+
+@compiled
+def kernel_parts(bins, width, kernels, rows, begin, m, split, interval, parts):
+    """Part of each of a node's points on the left of a split, (m,) in `parts`, for any kernel."""
+    feature, threshold, missing_left = split
+    lo, hi = interval
+    codes, values = bins.codes, bins.values
+    kind = kernels.kinds[feature]
+    edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
+    by_cell, cells = kernels.by_cell[feature], kernels.cells
+    offset = bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
+    for k in range(m):
+        i = rows[begin + k]
+        c = codes[i, feature]
+        parts[k] = missing_left
+        if c != n_bins:
+            x = values[offset + c]
+            w = cells[i, feature] if by_cell else width
+            lower = kernel_cdf(lo, x, w, edges, cdf)
+            upper = kernel_cdf(hi, x, w, edges, cdf)
+            parts[k] = kernel_share(threshold, x, w, edges, cdf, lower, upper)
+
+
+@compiled
+def part_shares(shares, begin, m, cutoff, parts):
+    """Replace `shares` of a node by the right child's and `parts` (m,) by the left child's.
+
+    A share smaller than `cutoff` (of the whole point) is given to the larger side.
+    """
+    shares = shares[begin : begin + m]
+    for k in range(m):
+        u = shares[k]
+        left = u * parts[k]
+        left = left if left >= cutoff else 0.0
+        right = u - left
+        right = right if right >= cutoff else 0.0
+        parts[k] = u - right
+        shares[k] = right
+
+
+@compiled
+def sort_out(rows, shares, begin, m, left_rows, left_shares):
+    """Move the rows with a share on the left to `left_rows`, and close the gaps on both sides.
+
+    Returns
+    -------
+    number of rows on the left and on the right
+    """
+    at = np.uint64(begin)
+    n_left = np.uint64(0)
+    n_right = np.uint64(0)
+    for k in range(np.uint64(m)):
+        i = rows[at + k]
+        left = left_shares[k]
+        right = shares[at + k]
+        # Written on both sides and counted where there is a share, without branches: which side a point is on cannot
+        # be predicted.
+        left_rows[n_left] = i
+        left_shares[n_left] = left
+        rows[at + n_right] = i
+        shares[at + n_right] = right
+        n_left += np.uint64(left > 0.0)
+        n_right += np.uint64(right > 0.0)
+    return np.int64(n_left), np.int64(n_right)
+
+
+@compiled
+def sort_out_whole(codes, feature, values, offset, n_bins, rows, begin, m, cut, left_rows):
+    """`sort_out` for points that go to one side as a whole, the side with more than half of their box.
+
+    Parameters
+    ----------
+    cut : threshold, side of points without a value (left if above a half), half-width, and the node's interval
+    """
+    threshold, missing_left, width, lo, hi = cut
+    at, first, n_bins = np.uint64(begin), np.uint64(offset), np.uint64(n_bins)
+    n_left = np.uint64(0)
+    n_right = np.uint64(0)
+    for k in range(np.uint64(m)):
+        i = rows[at + k]
+        c = np.uint64(codes[i, feature])
+        part = missing_left
+        if c < n_bins:
+            part = box_share(threshold, values[first + c], width, lo, hi)
+        left_rows[n_left] = i
+        rows[at + n_right] = i
+        n_left += np.uint64(part > 0.5)
+        n_right += np.uint64(part <= 0.5)
+    return np.int64(n_left), np.int64(n_right)
+
+
+@compiled
 def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutoff, left_rows, left_shares):
     """Share the points of a node between its children, exactly.
 
@@ -221,7 +337,7 @@ def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutof
 
     Parameters
     ----------
-    shares, left_shares : None if every point goes to one side as a whole
+    shares, left_shares : None if every point goes to one side as a whole; all kernels must then be boxes
     split : feature, threshold, and share of points without a value that goes left
     interval : the node's lower and upper end on the feature
 
@@ -230,48 +346,19 @@ def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutof
     number of rows on the left and on the right
     """
     feature, threshold, missing_left = split
-    lo, hi = interval
-    codes, values, width = bins.codes, bins.values, widths[feature]
+    width = widths[feature]
     offset = bins.offsets[feature]
     n_bins = bins.offsets[feature + 1] - offset
-    n_left = np.int64(0)
-    n_right = np.int64(0)
-    for k in range(m):
-        i = rows[begin + k]
-        c = codes[i, feature]
-        part = 0.0
-        if c == n_bins:
-            part = missing_left
-        else:
-            x = values[offset + c]
-            if kernels is None:
-                part = box_share(threshold, x, width, lo, hi)
-            if kernels is not None:
-                kind = kernels.kinds[feature]
-                edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
-                w = kernels.cells[i, feature] if kernels.by_cell[feature] else width
-                lower = kernel_cdf(lo, x, w, edges, cdf)
-                upper = kernel_cdf(hi, x, w, edges, cdf)
-                part = kernel_share(threshold, x, w, edges, cdf, lower, upper)
-        # Written on both sides and counted where there is a share, without branches: which side a point is on cannot
-        # be predicted.
-        left_rows[n_left] = i
-        rows[begin + n_right] = i
-        if shares is None:
-            n_left += np.int64(part > 0.5)
-            n_right += np.int64(part <= 0.5)
-        if shares is not None:
-            u = shares[begin + k]
-            left = u * part
-            left *= np.float64(left >= cutoff)
-            right = u - left
-            right *= np.float64(right >= cutoff)
-            left = u - right
-            left_shares[n_left] = left
-            shares[begin + n_right] = right
-            n_left += np.int64(left > 0.0)
-            n_right += np.int64(right > 0.0)
-    return n_left, n_right
+    if shares is not None:
+        if kernels is None:
+            place_points(bins.codes, feature, bins.values, offset, n_bins, rows, begin, m, left_shares)
+            box_shares(left_shares, m, threshold, width, interval, missing_left)
+        if kernels is not None:
+            kernel_parts(bins, width, kernels, rows, begin, m, split, interval, left_shares)
+        part_shares(shares, begin, m, cutoff, left_shares)
+        return sort_out(rows, shares, begin, m, left_rows, left_shares)
+    cut = threshold, missing_left, width, interval[0], interval[1]
+    return sort_out_whole(bins.codes, feature, bins.values, offset, n_bins, rows, begin, m, cut, left_rows)
 
 
 @compiled

@@ -1,7 +1,7 @@
 """Growing a kernel tree best first: always the leaf whose split gains most.
 
 All nodes stay in the order in which they came to be. So the tree with any smaller number of leaves is the beginning of
-the table: its splits are the first ones.
+the table: its splits are the first ones. A tree that has grown to a number of leaves can go on growing.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from softwood.loops.random import next_seed
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_random import search_random
 
-# A node while the tree grows: where its rows are, and its best split; the gain is -inf if there is none, or it is made.
+# A node while the tree grows: where its rows are, and its best split.
 OPEN = np.dtype(
     [
         ("begin", np.int64),
@@ -27,7 +27,7 @@ OPEN = np.dtype(
     ]
 )
 # Entries of the state.
-N_NODES, N_SEARCHED, N_ROWS, N_SPLITS, MOST_SPLITS, MOST_NODES = range(6)
+N_NODES, N_SEARCHED, N_ROWS, N_SPLITS, N_OPEN, MOST_SPLITS, MOST_NODES = range(7)
 
 
 class OpenPile(NamedTuple):
@@ -35,11 +35,12 @@ class OpenPile(NamedTuple):
 
     Attributes
     ----------
-    state : (6,) number of nodes, of nodes whose best split has been searched, length of the pile, number of splits; how
-        many splits to make, and after how many nodes to return
+    state : (7,) number of nodes, of nodes whose best split has been searched, length of the pile, number of splits, of
+        open nodes; how many splits to make, and after how many nodes to return
     stop : (1,) not 0 if growing is to be given up
     lines, sums : the nodes, see `softwood.loops.groups.NodeTable`
     nodes : (capacity,) of type `OPEN`;  seeds : (capacity,)
+    heap : (capacity,) the open nodes, those with a split that is not made yet: entry k comes before 2 k + 1 and 2 k + 2
     order : (capacity,) the nodes that are split, in the order of their splits
     intervals : (2, p) scratch space
     rows, shares : (capacity,) rows and shares of the nodes
@@ -51,6 +52,7 @@ class OpenPile(NamedTuple):
     sums: np.ndarray
     nodes: np.ndarray
     seeds: np.ndarray
+    heap: np.ndarray
     order: np.ndarray
     intervals: np.ndarray
     rows: np.ndarray
@@ -75,13 +77,40 @@ def find_intervals(lines, node, intervals):
 
 
 @compiled
-def best_open(nodes, n):
-    """The first of the nodes with the largest gain; -1 if no split is left."""
-    best = -1
-    for node in range(n):
-        if nodes[node]["gain"] > (-np.inf if best < 0 else nodes[best]["gain"]):
-            best = node
-    return best
+def comes_before(nodes, one, other):
+    """Whether a node is split before another: the larger gain, or the older one of equal gains."""
+    if nodes[one]["gain"] == nodes[other]["gain"]:
+        return one < other
+    return nodes[one]["gain"] > nodes[other]["gain"]
+
+
+@compiled
+def open_node(nodes, heap, n, node):
+    """Add a node to the `n` open ones."""
+    place = n
+    while place > 0:
+        above = (place - 1) >> 1
+        if not comes_before(nodes, node, heap[above]):
+            break
+        heap[place] = heap[above]
+        place = above
+    heap[place] = node
+
+
+@compiled
+def close_first(nodes, heap, n):
+    """Take the first of the `n` open nodes away."""
+    last = heap[n - 1]
+    place = 0
+    while 2 * place + 1 < n - 1:
+        below = 2 * place + 1
+        if below + 1 < n - 1 and comes_before(nodes, heap[below + 1], heap[below]):
+            below += 1
+        if comes_before(nodes, last, heap[below]):
+            break
+        heap[place] = heap[below]
+        place = below
+    heap[place] = last
 
 
 @compiled
@@ -104,26 +133,28 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
 
     Returns
     -------
-    whether the tree is finished
+    whether there is no split left, or enough are made
     """
-    state, stop, lines, sums, nodes, seeds, order, intervals, rows, shares = pile
+    state, stop, lines, sums, nodes, seeds, heap, order, intervals, rows, shares = pile
     max_depth, min_mass, min_gain, n_draw, cutoff, is_class = rules
     left_rows, left_shares = desk.left_rows, desk.left_shares
     node_labels = None
     if labels is not None:
         node_labels = desk.labels
     while stop[0] == 0 and state[N_NODES] < state[MOST_NODES]:
+        if state[N_SPLITS] == state[MOST_SPLITS]:  # the last leaves are searched if growth goes on
+            for node in range(state[N_SEARCHED], state[N_NODES]):
+                weigh(rows, nodes[node]["begin"], shares, nodes[node]["size"], labels, targets, desk, lines, sums, node)
+            return True
         if state[N_SEARCHED] < state[N_NODES]:
             node = state[N_SEARCHED]
             state[N_SEARCHED] += 1
             begin = nodes[node]["begin"]
             m = nodes[node]["size"]
-            nodes[node]["gain"] = -np.inf
             weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, node)
             mass = lines[node]["mass"]
             base, impure = merit_and_impurity(lines, sums, node, criterion, is_class)
-            is_last = state[N_SPLITS] == state[MOST_SPLITS]
-            if is_last or lines[node]["depth"] >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
+            if lines[node]["depth"] >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
                 continue
             find_intervals(lines, node, intervals)
             draw_features(desk.order, bins.priority, seeds[node], n_draw)
@@ -149,12 +180,12 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
                 nodes[node]["gain"] = gain
                 nodes[node]["threshold"] = threshold
                 nodes[node]["missing_left"] = left_mass / mass
+                open_node(nodes, heap, state[N_OPEN], node)
+                state[N_OPEN] += 1
             continue
-        if state[N_SPLITS] == state[MOST_SPLITS]:
+        if state[N_OPEN] == 0:
             return True
-        best = best_open(nodes, state[N_NODES])
-        if best < 0:
-            return True
+        best = heap[0]
         begin = nodes[best]["begin"]
         m = nodes[best]["size"]
         end = state[N_ROWS]
@@ -164,7 +195,8 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
         feature = nodes[best]["feature"]
         threshold = nodes[best]["threshold"]
         find_intervals(lines, best, intervals)
-        nodes[best]["gain"] = -np.inf
+        close_first(nodes, heap, state[N_OPEN])
+        state[N_OPEN] -= 1
         n_left, n_right = divide(
             bins, widths, kernels, rows, shares, begin, m, (feature, threshold, nodes[best]["missing_left"]),
             (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,

@@ -64,3 +64,22 @@ def box_share(t, x, width, lo, hi):
     if (t > start) & (t < stop):
         part = (t - start) / (stop - start)
     return part
+
+
+@compiled
+def box_shares(x, n, t, width, interval, missing):
+    """`box_share` of many boxes: replace their centres `x` (>= n,) by the shares, and nan by `missing`.
+
+    Without branches, so that the processor computes several of them at once.
+    """
+    lo, hi = interval
+    for k in range(n):
+        is_missing = np.isnan(x[k])
+        centre = t if is_missing else x[k]
+        start = max(lo, centre - width)
+        stop = min(hi, centre + width)
+        length = stop - start
+        part = (t - start) / (length if length > 0.0 else 1.0)
+        whole = np.float64(t >= stop)
+        part = min(part if part > whole else whole, 1.0)  # nan, where ends overflow, is not larger
+        x[k] = missing if is_missing else part

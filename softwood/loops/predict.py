@@ -1,7 +1,10 @@
-"""Fast predictions of trees with axis-aligned gates, for rows without missing values.
+"""Fast predictions of trees with axis-aligned gates.
 
-The children of a node are a row of two numbers and the choice between them is computed, not branched on: which way a
-point goes cannot be predicted, and a wrong guess of the processor costs more than the whole step.
+In crisp trees, the children of a node are a row of two numbers and the choice between them is computed, not branched
+on: which way a point goes cannot be predicted, and a wrong guess of the processor costs more than the whole step.
+
+Trees with kernels take many rows at once, node by node: the rows of a node are a list, and its gate makes the lists of
+its two children from it, again without a branch. A row that the gate divides is in both lists.
 `softwood.loops.walk` has the loops for everything else.
 """
 
@@ -12,8 +15,21 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.kernel import kernel_cdf
 
-STEPS = 4  # that an item makes before it is looked at
 LANES = 8  # rows that go down together: the processor waits for memory once for all of them
+
+# A node of a tree with kernels, in half a cache line. A point up to `low` goes left as a whole, and one from `high` on
+# goes right; `high` is above `low`, also at crisp gates, and both are nan at leaves.
+GATE = np.dtype(
+    [("low", "f8"), ("high", "f8"), ("feature", "u4"), ("left", "u4"), ("right", "u4"), ("kernel", "u4")]
+)  # fmt: skip
+
+# A row in the list of a node, and its share there.
+ITEM = np.dtype([("row", "u8"), ("share", "f8")])
+
+# Columns of a frame: its node, the list of rows that are still to go to the right child, the bound that the frame sets
+# on the kernels of these rows, and the frame that set the same bound before it.
+NODE, BEGIN, END, BOUND, BEFORE = 0, 1, 2, 3, 4
+LOWER, UPPER, NEITHER = 0, 1, 2
 
 
 class KernelTrees(NamedTuple):
@@ -21,38 +37,36 @@ class KernelTrees(NamedTuple):
 
     Attributes
     ----------
-    tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
-    ends : (n_nodes, 2) values up to which a point goes left as a whole, and from which on right; -inf and inf at leaves
-    thresholds, widths, kernels : (n_nodes,);  edges, cdfs : the tables of the kernel shapes
+    gates : (n_nodes,) of type `GATE`
+    missing_left, thresholds, widths : (n_nodes,);  edges, cdfs : the tables of the kernel shapes
+    only_boxes : whether all kernels are boxes, which `low` and `high` describe completely
     """
 
-    tests: np.ndarray
-    ends: np.ndarray
+    gates: np.ndarray
+    missing_left: np.ndarray
     thresholds: np.ndarray
     widths: np.ndarray
-    kernels: np.ndarray
     edges: np.ndarray
     cdfs: np.ndarray
     cutoff: float
+    only_boxes: bool
 
 
-class Items(NamedTuple):
-    """Scratch space for parts of rows on their way down.
+class Lists(NamedTuple):
+    """Scratch space for blocks of up to `block` rows, and trees of up to `height` levels of gates.
 
     Attributes
     ----------
-    items : (capacity, 3) node, row, and last link of each item;  shares : (capacity,)
-    links : (2 * capacity, 2) a fork that an item has passed, as its feature and the link before it
-    link_ends : (2 * capacity, 2) the distribution values between which the item's part of the kernel lies since then
-    active, events : (capacity,) items that are on their way, or at a gate that may divide them
+    items : (block * (height + 2),) of type `ITEM`, lists of rows, one after the other
+    spare : (2 * block + 1,) of type `ITEM`, rows that go left, from the front; rows to be divided, from the back
+    frames : (height + 1, 5) int64 nodes of the path with something left to do
+    bounds : (2, p) int64 last frame that set the lower and the upper bound of each feature; -1 before and after
     """
 
     items: np.ndarray
-    shares: np.ndarray
-    links: np.ndarray
-    link_ends: np.ndarray
-    active: np.ndarray
-    events: np.ndarray
+    spare: np.ndarray
+    frames: np.ndarray
+    bounds: np.ndarray
 
 
 @compiled
@@ -83,142 +97,201 @@ def crisp_leaves_fast(points, tests, thresholds, out):
             out[np.uint64(begin) + lane] = node[lane]
 
 
-@compiled
-def share_out(points, begin, end, root, trees, scratch):
-    """Share out the rows `begin` to `end` at once among the leaves of a tree of kernel gates.
+@compiled(inline=True)
+def partition(points, j, low, high, items, start, stop, spare):
+    """Take the list of a node apart, without branches.
 
-    An item is a part of a row on its way down. In each round every item makes a few steps, without branches. Items at a
-    leaf are then done; those at a gate that may divide them are seen to one by one.
-
-    Parameters
-    ----------
-    root : node to start from;  trees : `KernelTrees`;  scratch : `Items`
+    Rows up to `low` go to the front of `spare`, rows from `high` on stay at the start of the list, and rows between
+    them, or with a missing value, go to the back of `spare`.
 
     Returns
     -------
-    number of items, now at their leaves; -1 if the scratch space was not enough, and fewer rows must be taken
+    n_left, n_right : numbers of rows on each side
     """
-    tests, ends, thresholds, widths, kernels, edges, cdfs, cutoff = trees
-    items, shares, links, link_ends, active, events = scratch
-    none = np.uint32(0xFFFFFFFF)
-    one = np.uint32(1)
-    only_box = edges.shape[0] == 1
-    n_items = np.uint64(end - begin)
-    n_links = np.uint64(0)
-    n_active = n_items
-    capacity = items.shape[0]
-    for k in range(n_items):
-        items[k, 0] = root
-        items[k, 1] = np.uint64(begin) + k
-        items[k, 2] = none
-        shares[k] = 1.0
-        active[k] = k
-    while n_active > 0:
-        if n_items + n_active > capacity or n_links + 2 * n_active > 2 * capacity:
-            return np.int64(-1)
-        n_moving = n_active
-        n_active = np.uint64(0)
-        n_events = np.uint64(0)
-        for k in range(n_moving):
-            item = active[k]
-            at = items[item, 0]
-            i = items[item, 1]
-            stays = False
-            for _ in range(STEPS):
-                x = points[i, tests[at, 0]]
-                is_right = x > ends[at, 0]
-                stays = is_right & (x < ends[at, 1])
-                below = tests[at, one + np.uint32(is_right)]
-                at = at if stays else below
-            items[item, 0] = at
-            is_leaf = tests[at, 1] == at
-            events[n_events] = item
-            n_events += np.uint64(stays & (not is_leaf))
-            active[n_active] = item
-            n_active += np.uint64(not stays)
-        for k in range(n_events):
-            item = events[k]
-            at = items[item, 0]
-            i = items[item, 1]
-            j = tests[at, 0]
+    n_left = np.uint64(0)
+    n_right = start
+    back = np.uint64(spare.shape[0] - 1)
+    for k in range(start, stop):
+        row = items[k]["row"]
+        share = items[k]["share"]
+        x = points[row, j]
+        is_left = x <= low
+        is_right = x >= high
+        place = n_left if is_left else back
+        spare[place]["row"] = row
+        spare[place]["share"] = share
+        items[n_right]["row"] = row
+        items[n_right]["share"] = share
+        n_left += np.uint64(is_left)
+        n_right += np.uint64(is_right)
+        back -= np.uint64(not (is_left | is_right))
+    return n_left, n_right - start
+
+
+@compiled(inline=True)
+def mass_below(x, node, gates, thresholds, widths, edges, cdfs, only_boxes):
+    """Mass at or below the threshold of a node of the kernel around `x`."""
+    gate = gates[node]
+    if only_boxes:
+        if x <= gate["low"]:
+            return 1.0
+        if x >= gate["high"]:
+            return 0.0
+        return (gate["high"] - x) / (gate["high"] - gate["low"])
+    return kernel_cdf(thresholds[node], x, widths[node], edges[gate["kernel"]], cdfs[gate["kernel"]])
+
+
+@compiled(inline=True)
+def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
+    """Divide the rows between the ends of a gate, and append their parts to the lists of both sides.
+
+    The earlier gates of the path on the same feature have left only the mass between a lower and an upper bound.
+
+    Parameters
+    ----------
+    begin : of the list of rows that go right
+    n_left, n_right, n_between : numbers of rows that go left, that go right, and that are to be divided
+    trees : `KernelTrees`;  lists : `Lists`
+
+    Returns
+    -------
+    n_left, n_right : with the parts
+    """
+    gates, missing_left, thresholds, widths, edges, cdfs, cutoff, only_boxes = trees
+    items, spare, frames, bounds = lists
+    j = gates[node]["feature"]
+    last = np.uint64(spare.shape[0] - 1)
+    for k in range(n_between):
+        row = spare[last - k]["row"]
+        share = spare[last - k]["share"]
+        x = points[row, j]
+        left = share * missing_left[node]
+        if not np.isnan(x):
             lower = 0.0
+            frame = bounds[LOWER, j]
+            while frame >= 0:
+                at = np.uint64(frames[frame, NODE])
+                lower = max(lower, mass_below(x, at, gates, thresholds, widths, edges, cdfs, only_boxes))
+                frame = frames[frame, BEFORE]
             upper = 1.0
-            before = items[item, 2]
-            link = before
-            while link != none:
-                if links[link, 0] == j:
-                    lower = link_ends[link, 0]
-                    upper = link_ends[link, 1]
-                    break
-                link = links[link, 1]
-            if only_box:  # the ends say it all
-                mass = (ends[at, 1] - points[i, j]) / (ends[at, 1] - ends[at, 0])
-            else:
-                kind = kernels[at]
-                mass = kernel_cdf(thresholds[at], points[i, j], widths[at], edges[kind], cdfs[kind])
-            if mass >= upper:
-                items[item, 0] = tests[at, 1]
-            elif mass <= lower:
-                items[item, 0] = tests[at, 2]
-            else:
-                share = shares[item]
-                left = share * (mass - lower) / (upper - lower)
-                right = share - left
-                if left >= cutoff and right >= cutoff:  # a new item takes the right side
-                    items[n_items, 0] = tests[at, 2]
-                    items[n_items, 1] = i
-                    items[n_items, 2] = n_links
-                    shares[n_items] = right
-                    links[n_links, 0] = j
-                    links[n_links, 1] = before
-                    link_ends[n_links, 0] = mass
-                    link_ends[n_links, 1] = upper
-                    n_links += np.uint64(1)
-                    active[n_active] = n_items
-                    n_active += np.uint64(1)
-                    n_items += np.uint64(1)
-                    shares[item] = left
-                goes_left = left >= cutoff
-                items[item, 0] = tests[at, 1 if goes_left else 2]
-                items[item, 2] = n_links
-                links[n_links, 0] = j
-                links[n_links, 1] = before
-                link_ends[n_links, 0] = lower if goes_left else mass
-                link_ends[n_links, 1] = mass if goes_left else upper
-                n_links += np.uint64(1)
-            active[n_active] = item
-            n_active += np.uint64(1)
-    return np.int64(n_items)
+            frame = bounds[UPPER, j]
+            while frame >= 0:
+                at = np.uint64(frames[frame, NODE])
+                upper = min(upper, mass_below(x, at, gates, thresholds, widths, edges, cdfs, only_boxes))
+                frame = frames[frame, BEFORE]
+            mass = mass_below(x, node, gates, thresholds, widths, edges, cdfs, only_boxes)
+            left = share if mass >= upper else 0.0 if mass <= lower else share * (mass - lower) / (upper - lower)
+        right = share - left
+        if left < cutoff:
+            left, right = 0.0, share
+        elif right < cutoff:
+            left, right = share, 0.0
+        if left > 0.0:
+            spare[n_left]["row"] = row
+            spare[n_left]["share"] = left
+            n_left += np.uint64(1)
+        if right > 0.0:
+            items[begin + n_right]["row"] = row
+            items[begin + n_right]["share"] = right
+            n_right += np.uint64(1)
+    return n_left, n_right
+
+
+@compiled(inline=True)
+def next_list(gates, frames, bounds, height):
+    """After a leaf, go on with the last frame whose right branch is still to do, and take back what others have set.
+
+    Returns
+    -------
+    height, node, begin, end : number of frames, and where the list of rows is; a height of -1 if all is done
+    """
+    while height > 0:
+        top = height - 1
+        node = np.uint64(frames[top, NODE])
+        begin, end, which = frames[top, BEGIN], frames[top, END], frames[top, BOUND]
+        j = gates[node]["feature"]
+        if which != NEITHER:
+            bounds[which, j] = frames[top, BEFORE]
+        if end > begin:
+            if which == NEITHER:
+                height = top
+            else:  # what was an upper bound on the left is a lower bound on the right
+                frames[top, END] = begin
+                frames[top, BOUND] = LOWER
+                frames[top, BEFORE] = bounds[LOWER, j]
+                bounds[LOWER, j] = top
+            return height, np.uint64(gates[node]["right"]), np.uint64(begin), np.uint64(end)
+        height = top
+    return np.int64(-1), np.uint64(0), np.uint64(0), np.uint64(0)
 
 
 @compiled
-def add_kernel_trees(points, numbers, offsets, output, batch, trees, scratch, value, out):
+def add_block(points, begin, end, root, trees, lists, value, first, out):
+    """Add shares of leaves times their values for the rows `begin` to `end`, and one tree of kernel gates.
+
+    Parameters
+    ----------
+    root : node to start from;  trees : `KernelTrees`;  lists : `Lists`
+    first : column of `out` that the first value goes to
+    """
+    gates = trees.gates
+    items, spare, frames, bounds = lists
+    n = np.uint64(end - begin)  # unsigned: an index that cannot be negative is not checked for it
+    for k in range(n):
+        items[k]["row"] = np.uint64(begin) + k
+        items[k]["share"] = 1.0
+    start = np.uint64(0)
+    stop = n
+    node = np.uint64(root)
+    height = np.int64(0)
+    while height >= 0:
+        low = gates[node]["low"]
+        if np.isnan(low):
+            for k in range(start, stop):
+                row = items[k]["row"]
+                share = items[k]["share"]
+                for o in range(np.uint64(value.shape[1])):
+                    out[row, np.uint64(first) + o] += share * value[node, o]
+            height, node, start, stop = next_list(gates, frames, bounds, height)
+            continue
+        j = gates[node]["feature"]
+        n_left, n_right = partition(points, j, low, gates[node]["high"], items, start, stop, spare)
+        n_between = stop - start - n_left - n_right
+        if n_between > 0:
+            n_left, n_right = divide(points, node, start, n_left, n_right, n_between, trees, lists)
+        goes_left = n_left > 0
+        if n_between > 0 or (goes_left and n_right > 0):
+            frames[height, NODE] = node
+            frames[height, BEGIN] = start
+            frames[height, END] = start + n_right if goes_left else start
+            frames[height, BOUND] = NEITHER
+            if n_between > 0:
+                side = UPPER if goes_left else LOWER
+                frames[height, BOUND] = side
+                frames[height, BEFORE] = bounds[side, j]
+                bounds[side, j] = height
+            height += 1
+        start, stop = (start + n_right, start + n_right + n_left) if goes_left else (start, start + n_right)
+        node = np.uint64(gates[node]["left"] if goes_left else gates[node]["right"])
+        for k in range(n_left):
+            items[start + k]["row"] = spare[k]["row"]
+            items[start + k]["share"] = spare[k]["share"]
+
+
+@compiled
+def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, value, out):
     """Add shares of leaves times their values, for trees of kernel gates one after the other.
 
     Parameters
     ----------
     numbers : of the trees to add;  offsets : (n_trees + 1,) root of each
     output : (n_trees,) first column of `out` that a tree's values go to
-    batch : rows to begin with at once; fewer where the scratch space is too small
-    trees : `KernelTrees`;  scratch : `Items`
+    block : rows to take at once;  trees : `KernelTrees`;  lists : `Lists`
     """
-    items, shares = scratch.items, scratch.shares
     for t in numbers:
-        first = output[t]
-        size = np.int64(batch)
-        begin = np.int64(0)
-        while begin < points.shape[0]:
-            end = min(begin + size, points.shape[0])
-            n = share_out(points, begin, end, offsets[t], trees, scratch)
-            if n < 0:
-                size = max(size >> 1, np.int64(1))
-                continue
-            begin = end
-            for k in range(n):
-                leaf = items[k, 0]
-                i = items[k, 1]
-                for o in range(value.shape[1]):
-                    out[i, first + o] += shares[k] * value[leaf, o]
+        for begin in range(0, points.shape[0], block):
+            end = min(begin + block, points.shape[0])
+            add_block(points, begin, end, offsets[t], trees, lists, value, output[t], out)
 
 
 @compiled

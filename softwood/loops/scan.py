@@ -199,29 +199,20 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     return best, best_t, best_mass
 
 
-@compiled(reassociate=True)
-def _advance(left, slope, totals, step, atoms, k, rate, jump):
-    """Move the left sums on by `step`, then let atom `k` change the slopes by `rate` and the sums by `jump`.
-
-    Returns
-    -------
-    sums of squares of the left and of the right sums
-    """
-    squares_left = 0.0
-    squares_right = 0.0
-    for o in range(totals.shape[0]):
-        s = left[o] + slope[o] * step + jump * atoms[k, 3 + o]
-        left[o] = s
-        slope[o] += rate * atoms[k, 3 + o]
-        squares_left += s * s
-        squares_right += (totals[o] - s) ** 2
-    return squares_left, squares_right
-
-
 @compiled
-def _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, work):
+def sum_atoms(atoms, n, n_outputs, sums):
+    """Sums of targets of all atoms, or their masses of classes, in `sums`."""
+    for o in range(n_outputs):
+        sums[o] = 0.0
+    for a in range(n):
+        for o in range(n_outputs):
+            sums[o] += atoms[a, 3 + o]
+
+
+@compiled(reassociate=True)
+def _scan_steps(atoms, n, lows, highs, total, n_outputs, min_mass, tie, criterion, work):
     """`scan_box` for half-width 0: CART's scan."""
-    left = work[1]
+    totals, left = work[0, :n_outputs], work[1, :n_outputs]
     least = min_mass * SLACK
     most = total - least
     best = -np.inf
@@ -230,7 +221,13 @@ def _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, 
     left_mass = 0.0
     for a in range(n - 1):
         left_mass += atoms[a, 2]
-        squares_left, squares_right = _advance(left, work[2], totals, 0.0, atoms, a, 0.0, 1.0)
+        squares_left = 0.0
+        squares_right = 0.0
+        for o in range(n_outputs):
+            s = left[o] + atoms[a, 3 + o]
+            left[o] = s
+            squares_left += s * s
+            squares_right += (totals[o] - s) ** 2
         if left_mass >= least and left_mass <= most:
             merit = squares_left / left_mass + squares_right / (total - left_mass)
             if criterion is not None:
@@ -244,29 +241,19 @@ def _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, 
 
 
 @compiled
-def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_outputs, lines, work):
-    """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
+def _merit_at_least(goal, left_mass, slope_mass, total, work, n_outputs, criterion):
+    """Merit of the threshold further on at which the left mass is `goal`."""
+    part = (goal - left_mass) / slope_mass
+    for o in range(n_outputs):
+        work[3, o] = work[1, o] + work[2, o] * part
+    return merit_of(goal, work[3, :n_outputs], total, work[0, :n_outputs], criterion)
 
-    As `scan_box_single`; `interval` is the node's, and `work` is (4, >= n_outputs) scratch space.
-    """
+
+@compiled(reassociate=True)
+def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion, lines, work):
+    """`scan_box` for any other half-width, given `lines` by `place_lines`, and the mass up to each atom beside them."""
     lo, hi = interval
-    totals = work[0, :n_outputs]
-    left = work[1]
-    slope = work[2]
-    trial = work[3]
-    total = 0.0
-    for o in range(totals.shape[0]):
-        totals[o] = 0.0
-        left[o] = 0.0
-        slope[o] = 0.0
-    for a in range(n):
-        total += atoms[a, 2]
-        lines[a, 3] = total
-        for o in range(totals.shape[0]):
-            totals[o] += atoms[a, 3 + o]
-    if h <= 0.0:
-        return _scan_steps(atoms, n, lows, highs, total, totals, min_mass, tie, criterion, work)
-    place_lines(atoms, n, lo, hi, h, lines)
+    totals, left, slope = work[0, :n_outputs], work[1, :n_outputs], work[2, :n_outputs]
     least = min_mass * SLACK
     most = total - least
     margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
@@ -288,30 +275,29 @@ def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_out
             for side in range(2):  # where one side has exactly the minimum
                 goal = min_mass if side == 0 else total - min_mass
                 if left_mass + margin < goal and goal < reach - margin and goal >= least and goal <= most:
-                    part = (goal - left_mass) / slope_mass
-                    for o in range(totals.shape[0]):
-                        trial[o] = left[o] + slope[o] * part
-                    merit = merit_of(goal, trial, total, totals, criterion)
+                    merit = _merit_at_least(goal, left_mass, slope_mass, total, work, n_outputs, criterion)
                     if merit > best + tie:
                         best = merit
-                        best_t = t + part
+                        best_t = t + (goal - left_mass) / slope_mass
                         best_mass = goal
         rate = lines[k, 2] if is_start else -lines[k, 2]
         jump = 1.0 if (rate == 0.0 and not is_start) else 0.0
-        squares_left, squares_right = _advance(left, slope, totals, step, atoms, k, rate, jump)
-        left_mass = reach + jump * atoms[k, 2]
-        slope_mass += rate * atoms[k, 2]
+        begun += 1 if is_start else 0
+        ended += 0 if is_start else 1
+        is_gap = begun == ended  # no kernel reaches here: forget rounding errors
+        keep = 0.0 if is_gap else 1.0
+        squares_left = 0.0
+        squares_right = 0.0
+        for o in range(n_outputs):  # here and not in a function: a call would take longer
+            s = left[o] + slope[o] * step + jump * atoms[k, 3 + o]
+            left[o] = s
+            slope[o] = keep * (slope[o] + rate * atoms[k, 3 + o])
+            squares_left += s * s
+            squares_right += (totals[o] - s) ** 2
+        left_mass = lines[ended - 1, 3] if is_gap else reach + jump * atoms[k, 2]
+        slope_mass = keep * (slope_mass + rate * atoms[k, 2])
         t = t_next
-        if is_start:
-            begun += 1
-        else:
-            ended += 1
-        if begun == ended:  # no kernel reaches here: forget rounding errors
-            slope_mass = 0.0
-            left_mass = lines[ended - 1, 3]
-            for o in range(totals.shape[0]):
-                slope[o] = 0.0
-        if left_mass >= least and left_mass <= most and (begun == ended or (t > lo and t < hi)):
+        if left_mass >= least and left_mass <= most and (is_gap or (t > lo and t < hi)):
             merit = squares_left / left_mass + squares_right / (total - left_mass)
             if criterion is not None:
                 merit = merit_of(left_mass, left, total, totals, criterion)
@@ -319,5 +305,25 @@ def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_out
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
                 best_mass = left_mass
-                best_t = middle_of(t, lines[begun, 0]) if begun == ended else t
+                best_t = middle_of(t, lines[begun, 0]) if is_gap else t
     return best, best_t, best_mass
+
+
+@compiled
+def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_outputs, lines, work):
+    """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
+
+    As `scan_box_single`; `interval` is the node's, and `work` is (4, >= n_outputs) scratch space, its first row the
+    sums over all atoms. A number of outputs that is a multiple of four is fastest.
+    """
+    total = 0.0
+    for o in range(n_outputs):
+        work[1, o] = 0.0
+        work[2, o] = 0.0
+    for a in range(n):
+        total += atoms[a, 2]
+        lines[a, 3] = total
+    if h <= 0.0:
+        return _scan_steps(atoms, n, lows, highs, total, n_outputs, min_mass, tie, criterion, work)
+    place_lines(atoms, n, interval[0], interval[1], h, lines)
+    return _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion, lines, work)

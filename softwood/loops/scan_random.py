@@ -3,7 +3,7 @@
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.kernel import box_share, kernel_cdf, kernel_share
+from softwood.loops.kernel import box_shares, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.scan import LARGEST, SLACK, merit_of, middle_of
 
@@ -12,52 +12,52 @@ PATIENCE = 10.0
 
 
 @compiled
-def support_of(codes, values, offset, n_bins, kernels, feature, node, width, interval, node_codes):
-    """Part of the axis that holds mass of the node's points, and their codes copied to `node_codes`.
+def copy_codes(codes, feature, rows, begin, m, node_codes):
+    """Copy the codes of a node's points on one feature to `node_codes`."""
+    at = np.uint64(begin)
+    for k in range(np.uint64(m)):
+        node_codes[k] = codes[rows[at + k], feature]
 
-    Returns
-    -------
-    its two ends, and whether a value is missing; the second is not above the first if there is nothing to divide
-    """
-    rows, begin, m = node.rows, node.begin, node.size
-    lo, hi = interval
-    for k in range(m):
-        node_codes[k] = codes[rows[begin + k], feature]
+
+@compiled
+def code_range(node_codes, m):
+    """Lowest and highest code of a node's points."""
     low = node_codes[0]
     high = node_codes[0]
     for k in range(m):  # in the codes' own type, so that the processor compares many at once
         low = node_codes[k] if node_codes[k] < low else low
         high = node_codes[k] if node_codes[k] > high else high
-    lowest = np.int64(low)
-    highest = np.int64(high)
-    has_missing = highest == n_bins
-    if has_missing:
-        highest = np.int64(-1)
-        for k in range(m):
-            c = np.int64(node_codes[k])
-            highest = max(highest, c if c != n_bins else np.int64(-1))
-    is_one = lowest == highest  # one place: every threshold would divide all points alike
-    if kernels is not None:
-        is_one = is_one and not kernels.by_cell[feature]  # but not those of different widths
-    if highest < 0 or is_one:
-        return 0.0, 0.0, has_missing
-    start = values[offset + lowest] - width
-    stop = values[offset + highest] + width
-    if kernels is not None:
-        edges, kind = kernels.edges, kernels.kinds[feature]
-        last = edges.shape[1] - 1
+    return np.int64(low), np.int64(high)
+
+
+@compiled
+def highest_known(node_codes, m, n_bins):
+    """Highest code of the points whose value is known; -1 if there are none."""
+    highest = np.int64(-1)
+    for k in range(m):
+        c = np.int64(node_codes[k])
+        highest = max(highest, c if c != n_bins else np.int64(-1))
+    return highest
+
+
+@compiled
+def kernel_support(node_codes, values, offset, n_bins, kernels, feature, node, width, lowest, highest):
+    """Where the first kernel of a node's points begins and the last one ends; whether they all are the same one."""
+    rows, begin, m = node.rows, node.begin, node.size
+    edges, kind = kernels.edges, kernels.kinds[feature]
+    last = edges.shape[1] - 1
+    if not kernels.by_cell[feature]:
         start = values[offset + lowest] + width * edges[kind, 0]
-        stop = values[offset + highest] + width * edges[kind, last]
-        if kernels.by_cell[feature]:
-            start = np.inf
-            stop = -np.inf
-            for k in range(m):
-                if node_codes[k] != n_bins:
-                    x = values[offset + node_codes[k]]
-                    w = kernels.cells[rows[begin + k], feature]
-                    start = min(start, x + w * edges[kind, 0])
-                    stop = max(stop, x + w * edges[kind, last])
-    return max(start, lo, -LARGEST), min(stop, hi, LARGEST), has_missing
+        return start, values[offset + highest] + width * edges[kind, last], lowest == highest
+    start = np.inf
+    stop = -np.inf
+    for k in range(m):
+        if node_codes[k] != n_bins:
+            x = values[offset + node_codes[k]]
+            w = kernels.cells[rows[begin + k], feature]
+            start = min(start, x + w * edges[kind, 0])
+            stop = max(stop, x + w * edges[kind, last])
+    return start, stop, False
 
 
 @compiled
@@ -81,39 +81,29 @@ def settle_crisp(threshold, values, lows, highs, offset, n_bins):
     return middle_of(low, high) if threshold >= high else threshold
 
 
-@compiled(reassociate=True)
-def left_sums_of_boxes(
-    values, offset, n_bins, points, labels, m, threshold, width, interval, node_codes, table, left
-):  # fmt: skip
-    """Add up the left parts of the points, in `left` (1 + q,), for boxes of one width and values that are all known.
+@compiled
+def copy_values(values, offset, n_bins, table):
+    """Copy the places of a feature's bins to `table` (n_bins + 1,), with nan for missing values after them."""
+    first, end = np.uint64(offset), np.uint64(n_bins)
+    for c in range(end):
+        table[c] = values[first + c]
+    table[end] = np.nan
 
-    With many points the shares of the bins are computed first, in `table` (n_bins + 1,), and looked up.
-    """
-    lo, hi = interval
-    for o in range(left.shape[0]):
-        left[o] = 0.0
-    is_table = m > n_bins
-    if is_table:
-        for c in range(n_bins):
-            table[c] = box_share(threshold, values[offset + c], width, lo, hi)
-    mass = 0.0
-    first = 0.0
+
+@compiled
+def look_up(table, node_codes, m, found):
+    """The entry of `table` for the code of each point, (m,) in `found`."""
     for k in range(m):
-        if is_table:
-            share = table[node_codes[k]]
-        else:
-            share = box_share(threshold, values[offset + node_codes[k]], width, lo, hi)
-        part = points[k, 0] * share
-        mass += part
-        if labels is not None:
-            left[1 + labels[k]] += part
-        if labels is None:
-            first += points[k, 1] * share
-            for o in range(2, left.shape[0]):
-                left[o] += points[k, o] * share
-    left[0] = mass
-    if labels is None:
-        left[1] = first
+        found[k] = table[node_codes[k]]
+
+
+@compiled
+def look_up_known(values, offset, n_bins, node_codes, m, found):
+    """`look_up` without a table: the value of each point's bin, nan where missing."""
+    first, end = np.uint64(offset), np.uint64(n_bins)
+    for k in range(m):
+        c = np.uint64(node_codes[k])
+        found[k] = values[first + c] if c < end else np.nan
 
 
 @compiled
@@ -127,38 +117,42 @@ def left_shares(bins, kernels, feature, node, threshold, width, interval, node_c
         shares[k] = np.nan
         if node_codes[k] != n_bins:
             x = values[offset + node_codes[k]]
-            if kernels is None:
-                shares[k] = box_share(threshold, x, width, lo, hi)
-            if kernels is not None:
-                kind = kernels.kinds[feature]
-                edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
-                w = kernels.cells[rows[begin + k], feature] if kernels.by_cell[feature] else width
-                lower = kernel_cdf(lo, x, w, edges, cdf)
-                upper = kernel_cdf(hi, x, w, edges, cdf)
-                shares[k] = kernel_share(threshold, x, w, edges, cdf, lower, upper)
+            kind = kernels.kinds[feature]
+            edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
+            w = kernels.cells[rows[begin + k], feature] if kernels.by_cell[feature] else width
+            lower = kernel_cdf(lo, x, w, edges, cdf)
+            upper = kernel_cdf(hi, x, w, edges, cdf)
+            shares[k] = kernel_share(threshold, x, w, edges, cdf, lower, upper)
 
 
 @compiled(reassociate=True)
-def left_sums(points, labels, m, shares, left):
-    """Add up the left parts of the points, in `left` (1 + q,)."""
+def left_masses(points, labels, m, shares, left):
+    """Add up the left parts of points with labels, in `left` (1 + q,): their mass, and the masses of the classes."""
     for o in range(left.shape[0]):
         left[o] = 0.0
     mass = 0.0
-    if labels is not None:
+    of_class = 0.0
+    current = np.uint32(labels[0])
+    for k in range(m):  # points of a class mostly follow one another: their sum stays in a register
+        label = np.uint32(labels[k])
+        if label != current:
+            left[np.uint32(1) + current] += of_class
+            mass += of_class
+            of_class = 0.0
+            current = label
+        of_class += points[k, 0] * shares[k]
+    left[np.uint32(1) + current] += of_class
+    left[0] = mass + of_class
+
+
+@compiled(reassociate=True)
+def left_sums(points, m, shares, left):
+    """Add up the left parts of points with targets, in `left` (1 + q,): their mass, and sums of the targets."""
+    for o in range(left.shape[0]):
+        total = 0.0
         for k in range(m):
-            part = points[k, 0] * shares[k]
-            mass += part
-            left[1 + labels[k]] += part
-    if labels is None:
-        first = 0.0
-        for k in range(m):  # sums that stay in registers
-            mass += points[k, 0] * shares[k]
-            first += points[k, 1] * shares[k]
-        left[1] = first
-        for o in range(2, left.shape[0]):
-            for k in range(m):
-                left[o] += points[k, o] * shares[k]
-    left[0] = mass
+            total += points[k, o] * shares[k]
+        left[o] = total
 
 
 @compiled
@@ -188,10 +182,10 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
     random : scratch space
     """
     codes, values, lows, highs, offsets, _ = bins
-    m, points, order, n_draw = node.size, node.points, node.order, node.n_draw
+    rows, begin, m, points, order, n_draw = node
     total, base, min_mass, tie, n_outputs = goal
     node_codes, table, shares, work = random
-    totals, work = totals[:n_outputs], work[: 1 + n_outputs]
+    totals, sums, left = totals[:n_outputs], work[: 1 + n_outputs], work[1 : 1 + n_outputs]
     best_feature = -1
     best_threshold = np.nan
     best_mass = 0.0
@@ -203,12 +197,26 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
         if f >= n_draw and (best_feature >= 0 or (n_tried > 0 and total < PATIENCE * min_mass)):
             break
         j = order[f]
-        n_bins = offsets[j + 1] - offsets[j]
+        offset, width = offsets[j], widths[j]
+        n_bins = offsets[j + 1] - offset
         interval = intervals[0, j], intervals[1, j]
-        start, stop, has_missing = support_of(
-            codes, values, offsets[j], n_bins, kernels, j, node, widths[j], interval, node_codes
-        )
-        if not stop > start:
+        copy_codes(codes, j, rows, begin, m, node_codes)
+        lowest, highest = code_range(node_codes, m)
+        has_missing = highest == n_bins
+        if has_missing:
+            highest = highest_known(node_codes, m, n_bins)
+            if highest < 0:
+                continue
+        is_one = lowest == highest  # one place: every threshold would divide all points alike
+        start = values[offset + lowest] - width
+        stop = values[offset + highest] + width
+        if kernels is not None:
+            start, stop, is_one = kernel_support(
+                node_codes, values, offset, n_bins, kernels, j, node, width, lowest, highest
+            )
+        start = max(start, interval[0], -LARGEST)
+        stop = min(stop, interval[1], LARGEST)
+        if is_one or not stop > start:
             continue
         n_tried += 1
         # The draw depends on the seed and the feature alone: neither equal rows nor the order of rows change it.
@@ -216,27 +224,31 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
         threshold = start + part * (stop - start)
         if not threshold < np.inf:  # the length is beyond all numbers
             threshold = (1.0 - part) * start + part * stop
-        crisp = widths[j] <= 0.0
+        crisp = width <= 0.0
         if crisp:
-            threshold = settle_crisp(threshold, values, lows, highs, offsets[j], n_bins)
+            threshold = settle_crisp(threshold, values, lows, highs, offset, n_bins)
         if not (threshold > interval[0] and threshold < interval[1]):
             continue
-        is_general = has_missing
+        if kernels is None:
+            if m > n_bins:
+                copy_values(values, offset, n_bins, table)
+                box_shares(table, n_bins, threshold, width, interval, np.nan)
+                look_up(table, node_codes, m, shares)
+            else:
+                look_up_known(values, offset, n_bins, node_codes, m, shares)
+                box_shares(shares, m, threshold, width, interval, np.nan)
         if kernels is not None:
-            is_general = True
-        if is_general:
-            left_shares(bins, kernels, j, node, threshold, widths[j], interval, node_codes, shares)
-            if has_missing:
-                share_missing(points, m, shares)
-            left_sums(points, labels, m, shares, work)
-        else:
-            left_sums_of_boxes(
-                values, offsets[j], n_bins, points, labels, m, threshold, widths[j], interval, node_codes, table, work
-            )
-        left_mass = work[0]
+            left_shares(bins, kernels, j, node, threshold, width, interval, node_codes, shares)
+        if has_missing:
+            share_missing(points, m, shares)
+        if labels is not None:
+            left_masses(points, labels, m, shares, sums)
+        if labels is None:
+            left_sums(points, m, shares, sums)
+        left_mass = sums[0]
         if left_mass < least or total - left_mass < least:
             continue
-        merit = merit_of(left_mass, work[1:], total, totals, criterion)
+        merit = merit_of(left_mass, left, total, totals, criterion)
         gain = merit - base
         if (gain > tie or (gain >= -tie and crisp)) and merit > best + tie:
             best_feature = j

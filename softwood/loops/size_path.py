@@ -6,35 +6,25 @@ from softwood.loops._compile import compiled
 from softwood.loops.grow import divide
 from softwood.loops.grow_best_first import find_intervals
 
-# Losses: the squared error of targets or class shares, the share of wrong classes, the cross-entropy.
-SQUARED_ERROR, ERRORS, CROSS_ENTROPY = range(3)
-# Smaller probabilities count as this in the cross-entropy.
-LEAST_PROBABILITY = 1e-3
-
 
 @compiled
-def row_loss(prediction, truth, i, kind):
-    """Loss of the prediction of row `i`; both are (n, q)."""
-    q = truth.shape[1]
+def row_loss(prediction, truth, i, counts_wrong):
+    """Squared error of the prediction of row `i`; both are (n, q).
+
+    With `counts_wrong`, the mean of this and of 1 for a wrong class.
+    """
     loss = 0.0
-    if kind == SQUARED_ERROR:
-        for o in range(q):
-            loss += (prediction[i, o] - truth[i, o]) ** 2
-    elif kind == ERRORS:
-        largest = 0
-        for o in range(1, q):
-            if prediction[i, o] > prediction[i, largest]:
-                largest = o
-        loss = 1.0 - truth[i, largest]
-    else:
-        for o in range(q):
-            loss -= truth[i, o] * np.log(max(prediction[i, o], LEAST_PROBABILITY))
-    return loss
+    largest = 0
+    for o in range(truth.shape[1]):
+        loss += (prediction[i, o] - truth[i, o]) ** 2
+        if prediction[i, o] > prediction[i, largest]:
+            largest = o
+    return 0.5 * (loss + 1.0 - truth[i, largest]) if counts_wrong else loss
 
 
 @compiled
-def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, weights, cutoff, kind):
-    """Mean loss of some rows for the root alone, and after each split in its turn.
+def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, weights, cutoff, counts_wrong):
+    """Losses of some rows for the root alone, and after each split in its turn.
 
     Rows are shared among the nodes as in growing, by the places of their bins.
 
@@ -43,8 +33,8 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
     lines : (n_nodes,) the grown nodes, of type `softwood.loops.groups.NODE`
     order : (n_splits,) the nodes that are split, in the order of their splits
     values : (n_nodes, q) predictions of the nodes
+    counts_wrong : whether wrong classes count, see `row_loss`
     rows : (m,) rows of `bins`;  truth, weights : (m, q) and (m,) what is true for them, and their weights
-    kind : the loss
 
     Returns
     -------
@@ -70,7 +60,7 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
         place[rows[k]] = k
         for o in range(values.shape[1]):
             prediction[k, o] = values[0, o]
-        loss = row_loss(prediction, truth, k, kind)
+        loss = row_loss(prediction, truth, k, counts_wrong)
         out[0, 0] += weights[k] * loss
         out[0, 1] += weights[k] * loss * loss
     size[0] = m
@@ -93,7 +83,7 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
         for k in range(n_rows):  # what the node has predicted goes
             i = place[pile[begin[node] + k]]
             touched[k] = i
-            loss = row_loss(prediction, truth, i, kind)
+            loss = row_loss(prediction, truth, i, counts_wrong)
             out[step + 1, 0] -= weights[i] * loss
             out[step + 1, 1] -= weights[i] * loss * loss
             for o in range(values.shape[1]):
@@ -119,7 +109,7 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
                     prediction[i, o] += shares[begin[below] + k] * values[below, o]
         for k in range(n_rows):
             i = touched[k]
-            loss = row_loss(prediction, truth, i, kind)
+            loss = row_loss(prediction, truth, i, counts_wrong)
             out[step + 1, 0] += weights[i] * loss
             out[step + 1, 1] += weights[i] * loss * loss
         end += n_left

@@ -238,16 +238,17 @@ def best_test(points, targets, weights, orders):
     Parameters
     ----------
     weights : (n,) rows with weight 0 do not count
-    orders : (d, n) rows in rising order of each input
+    orders : (d, n) rows in rising order of each input; those that are not in it do not count
 
     Returns
     -------
     feature (-1: there is none), threshold
     """
-    n, q = targets.shape
+    n, q = orders.shape[1], targets.shape[1]
     totals = np.zeros(q)
     total = 0.0
-    for i in range(n):
+    for k in range(n):
+        i = orders[0, k]
         total += weights[i]
         for o in range(q):
             totals[o] += weights[i] * targets[i, o]

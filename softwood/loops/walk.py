@@ -60,18 +60,22 @@ class Scratch(NamedTuple):
     shares: np.ndarray
 
 
+@compiled(inline=True)
+def oblique_input(points, i, node, weights, bias):
+    """``weights @ x + bias`` of an oblique gate for row `i`; nan if a value with a weight is missing."""
+    z = bias[node]
+    for j in range(points.shape[1]):
+        if weights[node, j] != 0.0:
+            z += weights[node, j] * points[i, j]
+    return z
+
+
 @compiled
 def visit(points, i, tree, weights, cells, scratch):
-    """List the nodes that row `i` reaches, parents before children, with its share in each.
-
-    Returns
-    -------
-    number of nodes reached
-    """
+    """List the nodes that row `i` reaches, parents before children, with its share in each, and return their number."""
     left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, cutoff = tree
     bounds, frames, frame_nodes, nodes, shares = scratch
-    n = 0
-    height = 0
+    n = height = 0
     node = np.int64(0)
     share = 1.0
     while True:
@@ -79,10 +83,9 @@ def visit(points, i, tree, weights, cells, scratch):
         shares[n] = share
         n += 1
         if left[node] >= 0:
-            # The share that goes left, and for kernel gates the mass at or below the threshold.
             j = feature[node]
-            part = missing_left[node]
-            mass = np.nan
+            part = missing_left[node]  # the share that goes left
+            mass = np.nan  # at or below the threshold of a kernel gate
             if gate[node] == KERNEL:
                 x = points[i, j]
                 if not np.isnan(x):
@@ -90,15 +93,11 @@ def visit(points, i, tree, weights, cells, scratch):
                     if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
                         if not np.isnan(cells[i, j]):
                             h = cells[i, j]
-                    shape = kernel[node]
-                    mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
+                    mass = kernel_cdf(threshold[node], x, h, edges[kernel[node]], cdfs[kernel[node]])
                     lower, upper = bounds[0, j], bounds[1, j]
                     part = 1.0 if mass >= upper else 0.0 if mass <= lower else (mass - lower) / (upper - lower)
             elif weights is not None:
-                z = bias[node]
-                for k in range(points.shape[1]):
-                    if weights[node, k] != 0.0:
-                        z += weights[node, k] * points[i, k]
+                z = oblique_input(points, i, node, weights, bias)
                 passes = False
                 if gate[node] == BLEND:
                     z = np.nan if np.isnan(points[i, j]) else z
@@ -113,15 +112,12 @@ def visit(points, i, tree, weights, cells, scratch):
                 continue
             share_left = share * part
             share_right = share - share_left
-            # A fork: remember what to do later. Bounds change on kernel gates only, which have a mass.
-            soft = not np.isnan(mass)
+            soft = not np.isnan(mass)  # bounds change on kernel gates only, which have a mass
             goes_left = share_left >= cutoff
             is_whole = not goes_left or share_right < cutoff
-            if soft or not is_whole:
+            if soft or not is_whole:  # there is something to do later
                 frame_nodes[height] = node
-                frames[height, 0] = GO_RIGHT
-                if is_whole:
-                    frames[height, 0] = RESTORE_UPPER if goes_left else RESTORE_LOWER
+                frames[height, 0] = GO_RIGHT if not is_whole else RESTORE_UPPER if goes_left else RESTORE_LOWER
                 frames[height, 2] = share_right
                 frames[height, 3] = mass
                 if soft:
@@ -129,16 +125,13 @@ def visit(points, i, tree, weights, cells, scratch):
                     frames[height, 1] = bounds[end, j]
                     bounds[end, j] = mass
                 height += 1
-            if not is_whole:
-                share = share_left
+            share = share if is_whole else share_left
             node = left[node] if goes_left else right[node]
             continue
-        # A leaf: back to the last fork whose right branch is still to do.
-        again = False
+        again = False  # after a leaf, back to the last fork whose right branch is still to do
         while height > 0 and not again:
             top = height - 1
-            fork = frame_nodes[top]
-            j = feature[fork]
+            j = feature[frame_nodes[top]]
             todo = frames[top, 0]
             if todo == GO_RIGHT:
                 mass = frames[top, 3]
@@ -150,13 +143,11 @@ def visit(points, i, tree, weights, cells, scratch):
                     bounds[0, j] = mass
                     frames[top, 0] = RESTORE_LOWER
                 share = frames[top, 2]
-                node = right[fork]
+                node = right[frame_nodes[top]]
                 again = True
             else:
-                if todo == RESTORE_LOWER:
-                    bounds[0, j] = frames[top, 1]
-                elif todo == RESTORE_UPPER:
-                    bounds[1, j] = frames[top, 1]
+                if todo != NOTHING:
+                    bounds[0 if todo == RESTORE_LOWER else 1, j] = frames[top, 1]
                 height -= 1
         if not again:
             return n
@@ -244,10 +235,7 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
                             ends[0, j] = mass
                             slopes[0, j] = slope
                 elif weights is not None:
-                    z = bias[node]
-                    for f in range(p):
-                        if weights[node, f] != 0.0:
-                            z += weights[node, f] * points[i, f]
+                    z = oblique_input(points, i, node, weights, bias)
                     passes = gate[node] == BLEND and points[i, j] <= threshold[node]
                     if not np.isnan(z) and not (gate[node] == BLEND and np.isnan(points[i, j])):
                         slope = oblique_slope(gate[node], z, width[node], blend[node])

@@ -16,6 +16,7 @@ from softwood.density.problem import Limits
 from softwood.loops import grow as loop
 from softwood.pruning import prune_cost_complexity
 from softwood.steps import Steps
+from tests.density.forests import assert_same_forest
 from tests.reference.records import assert_same_records
 
 SEED = 5
@@ -324,15 +325,24 @@ def test_trees_by_their_numbers(alone):
 
 
 @pytest.mark.parametrize("kind", ["forest", "extra", "regression"])
-def test_trees_put_together_are_those_trees(alone, kind):
+@pytest.mark.parametrize("n_jobs", [1, 2, 20])
+def test_trees_put_together_are_those_trees(alone, kind, n_jobs):
     problem, limits, _ = growth(kind)
-    forest = assemble(problem, limits, alone[kind], 0.0)
+    forest = assemble(problem, limits, alone[kind], 0.0, n_jobs=n_jobs)
     assert len(forest) == 6
     for one, nodes in zip(forest, alone[kind], strict=True):
         other = finish(problem, limits, nodes)
         for field in fields(other):
             a, b = getattr(one, field.name), getattr(other, field.name)
             np.testing.assert_array_equal(a.edges if field.name == "shapes" else a, getattr(b, "edges", b))
+
+
+def test_nodes_are_dropped_while_trees_are_put_together(alone):
+    problem, limits, _ = growth()
+    tables = list(alone["forest"])
+    found = assemble(problem, limits, tables, 0.0, consume=True)
+    assert_same_forest(found, assemble(problem, limits, alone["forest"], 0.0))
+    assert sum(len(nodes.lines) + len(nodes.sums) for nodes in tables) == 0
 
 
 def test_trees_are_grown_from_their_rows(alone):

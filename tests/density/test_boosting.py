@@ -9,9 +9,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_base
+from softwood.density import boosting_base, newton, rounds
 from softwood.density.bandwidths import loo_widths, silverman_widths
-from softwood.loops import boost as loop
 from softwood.targets import read_reals
 from tests.density.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
 from tests.density.forests import answer, differs
@@ -150,15 +149,20 @@ def test_order_of_rows_and_columns_does_not_matter(model_class, parameters):
 
 @pytest.mark.parametrize("model_class", BOTH)
 @pytest.mark.parametrize("bandwidth", [0.0, 0.3])
-def test_same_model_for_any_number_of_threads(model_class, bandwidth):
+@pytest.mark.parametrize("most_bytes", [1 << 30, 1])
+def test_same_model_for_any_number_of_threads(monkeypatch, model_class, bandwidth, most_bytes):
+    """Whether they grow several trees at once, or divide the work on one."""
+    monkeypatch.setattr(newton, "WORTH_THREADS", 20_000)
+    monkeypatch.setattr(rounds, "_MOST_BYTES", most_bytes)
+    monkeypatch.setattr(rounds, "_BLOCK", 500)
     X, y = problem(model_class, n=1500, p=25)
     X[::7, 3] = np.nan
-    assert loop.WORTH_THREADS < (0.9 * 0.9 * 1500 + 2 * 255) * 25, "large enough to be divided"
     parameters = {"max_iter": 4, "bandwidth": bandwidth, "early_stopping": True, "random_state": 0, "subsample": 0.9}
-    one, two = (model_class(n_jobs=n, **parameters).fit(X, y) for n in (1, 2))
-    assert_same_forest(one.forest_, two.forest_)
-    np.testing.assert_array_equal(one.validation_score_, two.validation_score_)
-    np.testing.assert_array_equal(answer(one, X), answer(two, X))
+    one, *others = (model_class(n_jobs=n, **parameters).fit(X, y) for n in (1, 2, 5))
+    for other in others:
+        assert_same_forest(one.forest_, other.forest_)
+        np.testing.assert_array_equal(one.validation_score_, other.validation_score_)
+        np.testing.assert_array_equal(answer(one, X), answer(other, X))
 
 
 @pytest.mark.parametrize("model_class", BOTH)

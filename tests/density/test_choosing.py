@@ -5,8 +5,9 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftTree
-from softwood.density import choosing
+from softwood.density import choosing, sizing
 from softwood.density.choosing import AUTO_GRID, CV_GRID, content_folds
+from softwood.density.growing import GrowthByGain
 
 BOTH = [KernelTreeClassifier, KernelTreeRegressor]
 
@@ -46,7 +47,9 @@ def slow_loss(model_class, X, y, scale, parts):
     """Mean held-out loss of models of their own, with the half-widths of the whole data."""
     total = 0.0
     for train, test in parts:
-        model = model_class(bandwidth=scale * X.std(axis=0), bandwidth_unit="absolute").fit(X[train], y[train])
+        model = model_class(max_leaf_nodes=None, bandwidth=scale * X.std(axis=0), bandwidth_unit="absolute").fit(
+            X[train], y[train]
+        )
         if model_class is KernelTreeClassifier:
             total += (model.predict(X[test]) != y[test]).sum()
         else:
@@ -58,7 +61,7 @@ def slow_loss(model_class, X, y, scale, parts):
 def test_cross_validation_takes_the_scale_with_the_least_loss(model_class):
     X, y = data(model_class, p=1)  # no ties between columns
     folds = KFold(3, shuffle=True, random_state=0)
-    model = model_class(bandwidth="cv", cv=folds).fit(X, y)
+    model = model_class(bandwidth="cv", cv=folds, max_leaf_nodes=None).fit(X, y)
     parts = list(folds.split(X))
     losses = np.array([slow_loss(model_class, X, y, scale, parts) for scale in CV_GRID])
     if model.bandwidth_ <= 1:
@@ -72,7 +75,7 @@ def test_cross_validation_takes_the_scale_with_the_least_loss(model_class):
 @pytest.mark.parametrize("model_class", BOTH)
 def test_auto_takes_a_scale_of_its_grid(model_class):
     X, y = data(model_class, p=1)
-    model = model_class(random_state=0).fit(X, y)
+    model = model_class(max_leaf_nodes=None, random_state=0).fit(X, y)
     assert model.bandwidth_ in AUTO_GRID
     parts = list(content_folds(X, 5, int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))))
     losses = [slow_loss(model_class, X, y, scale, parts) for scale in AUTO_GRID]
@@ -154,13 +157,15 @@ def test_progress_of_the_choice_is_told(capsys):
 def test_bandwidth_is_chosen_for_the_reading_that_will_be_used():
     """Read crisply, a wide kernel is worse than a narrow one: the choice must not be that of the kernel reading."""
     X, y = load_wine(return_X_y=True)
-    soft = KernelTreeClassifier(bandwidth="cv", cv=5, random_state=0).fit(X, y)
-    crisp = KernelTreeClassifier(bandwidth="cv", cv=5, prediction_kernel=None, random_state=0).fit(X, y)
+    given = {"bandwidth": "cv", "cv": 5, "max_leaf_nodes": None, "cutoff": 1e-6, "random_state": 0}
+    soft = KernelTreeClassifier(**given).fit(X, y)
+    crisp = KernelTreeClassifier(**given, prediction_kernel=None).fit(X, y)
     assert crisp.bandwidth_ < soft.bandwidth_
 
 
+@pytest.mark.parametrize("max_leaf_nodes", ["auto", None])
 @pytest.mark.parametrize("shape", [(300, 200), (130_000, 2)])
-def test_the_cost_of_the_default_choice_is_bounded(shape, monkeypatch):
+def test_the_cost_of_the_default_choice_is_bounded(shape, max_leaf_nodes, monkeypatch):
     """However wide or long the table, a tree of the choice looks at so many columns and has so many rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=shape)
@@ -171,8 +176,20 @@ def test_the_cost_of_the_default_choice_is_bounded(shape, monkeypatch):
         grown.append((len(rows), limits.n_draw))
         return SoftTree.from_nodes(children_left=[-1], children_right=[-1], value=[[0.5, 0.5]], n_features=shape[1])
 
+    class Growth(GrowthByGain):
+        def __init__(self, problem, limits, *, seed, rows, space):
+            grown.append((len(rows), limits.n_draw))
+            super().__init__(problem, limits, seed=seed, rows=rows, space=space)
+
     monkeypatch.setattr(choosing, "grow_tree", grow)
-    KernelTreeClassifier(random_state=0, max_depth=1).fit(X, y)
+    monkeypatch.setattr(sizing, "GrowthByGain", Growth)
+    KernelTreeClassifier(random_state=0, max_depth=1, max_leaf_nodes=max_leaf_nodes).fit(X, y)
     assert len(grown) > 3
     assert max(rows for rows, _ in grown) <= 20_000
     assert {columns for _, columns in grown} == {min(64, shape[1])}
+
+
+def test_losses_below_zero_have_a_best_one():
+    """The loss of few trees is corrected for their number, and may then be negative."""
+    assert choosing.best_of({0.1: -0.9, 0.3: -0.5}) == 0.1
+    assert choosing.best_of({0.1: 0.2, 0.3: 0.2, 0.5: 0.1 + 0.2}) == 0.1

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
 from softwood.density.errors import combine_widths
@@ -114,9 +115,8 @@ def test_masses_at_fit_are_those_at_prediction():
     X.iloc[::7, 0] = np.nan
     errors = np.abs(np.random.default_rng(1).normal(size=X.shape))
     errors[np.isnan(X.to_numpy())] = np.nan
-    model = KernelTreeRegressor(bandwidth=0.2, kernel="triangle", cutoff=0.0, min_mass=3).fit(
-        X, y, measurement_error=errors
-    )
+    model = KernelTreeRegressor(bandwidth=0.2, kernel="triangle", cutoff=0.0, min_mass=3, max_leaf_nodes=None)
+    model.fit(X, y, measurement_error=errors)
     shares = model.memberships(X, measurement_error=errors)
     assert model.tree_.n_leaves > 4
     assert shares.sum(axis=0) == pytest.approx(model.tree_.mass)
@@ -140,8 +140,9 @@ def test_errors_of_rows_without_weight_do_not_count():
     errors = np.abs(np.random.default_rng(1).normal(size=X.shape))
     errors[0] = 1e9
     kept = weights > 0
-    all_rows = KernelTreeClassifier(bandwidth=0.2).fit(X, y, sample_weight=weights, measurement_error=errors)
-    some_rows = KernelTreeClassifier(bandwidth=0.2).fit(X[kept], y[kept], measurement_error=errors[kept])
+    model = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=None)
+    all_rows = clone(model).fit(X, y, sample_weight=weights, measurement_error=errors)
+    some_rows = clone(model).fit(X[kept], y[kept], measurement_error=errors[kept])
     assert np.array_equal(all_rows.tree_.threshold, some_rows.tree_.threshold, equal_nan=True)
 
 
@@ -152,8 +153,8 @@ def test_a_known_error_keeps_a_tree_from_reading_noise():
     y = (truth > 5).astype(int)
     new_truth = rng.uniform(0, 10, size=2000)
     new = (new_truth + rng.uniform(-1, 1, size=2000))[:, None]
-    crisp = KernelTreeClassifier(bandwidth=0).fit(reading, y)
-    knowing = KernelTreeClassifier(bandwidth=0, measurement_error={0: 1.0}).fit(reading, y)
+    crisp = KernelTreeClassifier(bandwidth=0, max_leaf_nodes=None).fit(reading, y)
+    knowing = KernelTreeClassifier(bandwidth=0, max_leaf_nodes=None, measurement_error={0: 1.0}).fit(reading, y)
 
     def brier(model):
         return ((model.predict_proba(new)[:, 1] - (new_truth > 5)) ** 2).mean()

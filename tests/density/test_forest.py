@@ -79,6 +79,7 @@ def test_a_forest_of_one_tree_with_all_rows_and_features_is_the_tree(model_class
     X, y = problem(model_class)
     X[::9, 1] = np.nan
     forest = model_class(1, bootstrap=False, max_features=None, **parameters).fit(X, y)
+    parameters = {"max_leaf_nodes": None, "cutoff": forest.cutoff, **parameters}
     tree = (KernelTreeClassifier if is_classifier(forest) else KernelTreeRegressor)(**parameters).fit(X, y)
     assert len(forest) == 1
     assert_same_forest(forest.forest_[0], tree.tree_)

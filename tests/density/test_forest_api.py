@@ -110,18 +110,18 @@ def test_progress_is_told_when_asked(capsys):
 
 
 @pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize(("n_jobs", "n_trees"), [(1, 8), (2, 60)])
-def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees):
+@pytest.mark.parametrize(("n_jobs", "n_trees", "at"), [(1, 8, 3), (2, 300, 40)])
+def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees, at):
     X, y = problem(model_class)
     parameters = {"bandwidth": 0.3, "random_state": 0, "prediction_kernel": "triangle"}
     whole = model_class(n_trees, **parameters).fit(X, y)
     model = model_class(n_trees, n_jobs=n_jobs, warm_start=True, **parameters).set_callbacks(
-        Recorder(3, then=interrupt)
+        Recorder(at, then=interrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     n = len(model)
-    assert n == 3 or n_jobs > 1
+    assert n == at or n_jobs > 1
     assert 0 < n < n_trees
     assert_same_forest(model.forest_, whole.forest_.first(n))
     np.testing.assert_array_equal(answer(model, X), answer(whole.set_params(n_estimators=n).fit(X, y), X))

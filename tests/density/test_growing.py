@@ -1,13 +1,18 @@
 """The whole growth against the slow search, and what must not change a tree."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
+from softwood import Kernel
 from softwood.base import as_counts
+from softwood.density.growing import Workspace
+from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.growing import check_splits
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, draw
 
@@ -389,3 +394,46 @@ def test_first_splits_are_those_of_many_points_from_the_density(shape, is_class)
     assert tree.threshold[inner] == pytest.approx(drawn_tree.threshold[inner], abs=0.05)
     assert tree.value == pytest.approx(drawn_tree.value.reshape(7, -1), abs=0.03)
     assert tree.mass / 60 == pytest.approx(drawn_tree.weighted_n_node_samples / len(rows), abs=0.02)
+
+
+@pytest.mark.parametrize("block", [None, 200, 1 << 16])
+def test_copies_of_finished_trees_are_independent(block):
+    """Whether they have memory of their own, or share blocks that are too short for all or for one of them."""
+    space = Workspace(block=block)
+    given = [np.arange(float(n)).reshape(-1, k) + n for n, k in ((6, 2), (9, 3), (0, 1), (60, 5), (3, 1))]
+    given += [np.arange(7, dtype=np.int32), np.zeros(3, dtype=[("a", np.int32), ("b", np.float64)])]
+    kept = [array.copy() for array in given]
+    copies = [space.copy(array) for array in given]
+    for array in given:
+        array[...] = 0
+    for copied, expected in zip(copies, kept, strict=True):
+        np.testing.assert_array_equal(copied, expected)
+        assert copied.dtype == expected.dtype
+        assert copied.flags.writeable
+        assert copied.flags.c_contiguous
+    copies[3][...] = -1.0
+    for copied, expected in zip(copies[:3] + copies[4:], kept[:3] + kept[4:], strict=True):
+        np.testing.assert_array_equal(copied, expected)
+
+
+def test_blocks_are_given_back_with_the_last_of_their_arrays():
+    space = Workspace(block=1 << 12)
+    first = space.copy(np.arange(10.0))
+    block = weakref.ref(_owner(first))
+    second = space.copy(np.arange(20.0))
+    assert _owner(second) is block()
+    space.copy(np.arange(1000.0))  # a new block
+    del first
+    gc.collect()
+    np.testing.assert_array_equal(second, np.arange(20.0))
+    assert block() is not None
+    del second
+    gc.collect()
+    assert block() is None
+
+
+def _owner(array):
+    """The array that holds the memory of another."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
+from softwood import Kernel
 from softwood.base import as_counts
 from softwood.density.bandwidths import loo_widths, silverman_widths
 from softwood.targets import read_classes
+from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.gains import gain, impurity
 from tests.reference.growing import MERITS
 from tests.reference.kernels import BOX, LATE, STAIRS, cdf

@@ -6,9 +6,10 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from softwood.density import newton
 from softwood.density.binning import bin_features
-from softwood.density.newton import NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
-from softwood.loops import boost as loop
+from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
+from softwood.density.threads import Threads
 from tests.reference.kernels import BOX
 from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction
@@ -28,8 +29,14 @@ def problem(n=200, p=4, seed=0, missing=0.1):
 
 def grow(X, sums, bandwidth, limits=None, rows=None, features=None, n_threads=1):
     p = X.shape[1]
-    grower = NewtonGrower(bin_features(X, None, 255), limits or NewtonLimits(min_mass=3.0), n_threads)
-    return grower.grow(sums, rows, np.arange(p) if features is None else features, np.full(p, bandwidth))
+    bins = bin_features(X, None, 255)
+    with Threads(n_threads) as threads:
+        grower = NewtonGrower(BinnedRows.of(bins), limits or NewtonLimits(min_mass=3.0), threads)
+        return grower.grow(sums, rows, np.arange(p) if features is None else features, boxes(bins, bandwidth))
+
+
+def boxes(bins, bandwidth):
+    return Boxes.of(bins, np.full(bins.codes.shape[1], bandwidth))
 
 
 def memberships(tree, n):
@@ -47,19 +54,22 @@ def memberships(tree, n):
 
 @pytest.mark.parametrize("bandwidth", BANDWIDTHS)
 @pytest.mark.parametrize("max_leaves", [31, None])
-def test_same_tree_for_any_number_of_threads(bandwidth, max_leaves):
+@pytest.mark.parametrize("worth", [0, 20_000])
+def test_same_tree_for_any_number_of_threads(monkeypatch, bandwidth, max_leaves, worth):
+    monkeypatch.setattr(newton, "WORTH_THREADS", worth)  # all searches are divided, or some of them
     X, sums = problem(n=4000, p=11)
     limits = NewtonLimits(max_leaves=max_leaves, min_mass=60.0)
-    assert (len(X) + 2 * 256) * X.shape[1] > loop.WORTH_THREADS, "large enough to be divided"
-    one, two = (grow(X, sums, bandwidth, limits, n_threads=n) for n in (1, 2))
+    one, *others = (grow(X, sums, bandwidth, limits, n_threads=n) for n in (1, 2, 3))
     assert len(one.nodes) > 20
-    for name in ("nodes", "leaves"):
-        assert_same_records(getattr(one, name), getattr(two, name))
-    for name in ("rows", "shares"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    for other in others:
+        for name in ("nodes", "leaves"):
+            assert_same_records(getattr(one, name), getattr(other, name))
+        for name in ("rows", "shares"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
 
 
-def test_two_python_threads_may_grow_at_once():
+def test_two_python_threads_may_grow_at_once(monkeypatch):
+    monkeypatch.setattr(newton, "WORTH_THREADS", 0)
     X, sums = problem(n=4000, p=11)
     with ThreadPoolExecutor(4) as pool:
         trees = list(pool.map(lambda _: grow(X, sums, 0.0, n_threads=2), range(8)))
@@ -72,10 +82,10 @@ def test_two_python_threads_may_grow_at_once():
 @pytest.mark.parametrize("max_leaves", [20, None])
 def test_arrays_grow_as_needed(bandwidth, max_leaves):
     X, sums = problem(n=80)
-    limits, widths = NewtonLimits(max_leaves=max_leaves, min_mass=2.0), np.full(4, bandwidth)
-    bins, features = bin_features(X, None, 255), np.arange(4)
-    expected = NewtonGrower(bins, limits).grow(sums, None, features, widths)
-    grower = NewtonGrower(bins, limits)
+    bins, features, limits = bin_features(X, None, 255), np.arange(4), NewtonLimits(max_leaves=max_leaves, min_mass=2.0)
+    binned, widths = BinnedRows.of(bins), boxes(bins, bandwidth)
+    expected = NewtonGrower(binned, limits).grow(sums, None, features, widths)
+    grower = NewtonGrower(binned, limits)
     rooms = {"leaves": 1, "splits": 1, "bounds": 1, "nodes": 1, "rows": 80}
     grower.pile = grower.pile._replace(
         **{name: getattr(grower.pile, name)[:room].copy() for name, room in rooms.items()}
@@ -92,7 +102,8 @@ def test_arrays_grow_as_needed(bandwidth, max_leaves):
 def test_a_grower_forgets_its_last_tree():
     X, sums = problem(n=80)
     bins, limits = bin_features(X, None, 255), NewtonLimits(max_leaves=8, min_mass=2.0)
-    grower = NewtonGrower(bins, limits)
+    binned = BinnedRows.of(bins)
+    grower = NewtonGrower(binned, limits)
     some = np.arange(0, 80, 2)
     for bandwidth, rows, features in (
         (0.0, None, [0, 1, 2, 3]),
@@ -101,11 +112,24 @@ def test_a_grower_forgets_its_last_tree():
         (0.0, some, [0, 2]),
         (0.3, None, [2]),
     ):
-        arguments = (sums, rows, np.array(features), np.full(4, bandwidth))
-        found, expected = grower.grow(*arguments), NewtonGrower(bins, limits).grow(*arguments)
+        arguments = (sums, rows, np.array(features), boxes(bins, bandwidth))
+        found, expected = grower.grow(*arguments), NewtonGrower(binned, limits).grow(*arguments)
         assert_same_records(found.nodes, expected.nodes)
         np.testing.assert_array_equal(memberships(found, 80), memberships(expected, 80))
         assert (found.shares is None) == (bandwidth == 0.0)
+
+
+@pytest.mark.tiny
+def test_edges_of_boxes():
+    """In their order; at one place, those where boxes begin come first."""
+    X = np.array([[0.0, 5.0, np.nan], [1.0, 5.0, np.nan], [4.0, 5.0, np.nan]])
+    bins = bin_features(X, None, 255)
+    edges = Boxes.of(bins, np.array([0.5, 0.0, 0.5])).edges
+    assert edges.places[0].tolist() == [-0.5, 0.5, 0.5, 1.5, 3.5, 4.5]
+    begin, end, last = 0, 1, 2
+    assert edges.kinds[0].tolist() == [begin, 4 + begin, end, 4 + end + last, 8 + begin, 8 + end + last]
+    assert np.all(np.isinf(edges.places[1:])), "no kernel, no bins"
+    assert Boxes.of(bins, np.zeros(3)).edges.places.shape == (3, 0)
 
 
 # ------------------------------------------------------------------ rows and limits
@@ -217,8 +241,9 @@ def test_soft_trees_of_few_bins_add_nearly_what_they_predict():
     X, sums = problem(n=300, missing=0.0)
     errors = []
     for max_bins in (20, 60, 200):
-        grower = NewtonGrower(bin_features(X, None, max_bins), NewtonLimits(max_leaves=9, min_mass=3.0))
-        tree = grower.grow(sums, None, np.arange(4), np.full(4, 0.3))
+        bins = bin_features(X, None, max_bins)
+        grower = NewtonGrower(BinnedRows.of(bins), NewtonLimits(max_leaves=9, min_mass=3.0))
+        tree = grower.grow(sums, None, np.arange(4), boxes(bins, 0.3))
         raw = np.zeros((300, 1))
         tree.add_to(raw, 0)
         error = raw - boosted_tree(tree, 1e-6).predict(X)

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
+from softwood import Kernel
+from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 
 BOTH = [KernelTreeClassifier, KernelTreeRegressor]
 
@@ -210,8 +211,8 @@ def test_several_targets_are_one_tree():
 def test_class_weight_is_a_weight():
     X, y = load_wine(return_X_y=True)
     factors = {0: 1.0, 1: 3.0, 2: 0.5}
-    by_class = KernelTreeClassifier(bandwidth=0.5, class_weight=factors).fit(X, y)
-    by_row = KernelTreeClassifier(bandwidth=0.5).fit(X, y, sample_weight=[factors[c] for c in y])
+    by_class = KernelTreeClassifier(bandwidth=0.5, cutoff=0.0, class_weight=factors).fit(X, y)
+    by_row = KernelTreeClassifier(bandwidth=0.5, cutoff=0.0).fit(X, y, sample_weight=[factors[c] for c in y])
     np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-12)
     balanced = KernelTreeClassifier(bandwidth=0.5, class_weight="balanced").fit(X, y)
     np.testing.assert_allclose(balanced.tree_.value[0], 1 / 3)

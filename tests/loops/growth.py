@@ -77,6 +77,8 @@ class Problem:
         if random:
             nothing = (np.full(size, np.nan) for size in (most + 1, m, 1 + q))
             return desk, None, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)
+        is_single = q == 1 and self.criterion == SQUARED
+        q = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
         search = Search(
             tables=np.zeros((p if at_once else 1, most + 1, 1 + q)),
             words=np.zeros((most >> 6) + 1, np.uint64),
@@ -86,7 +88,6 @@ class Problem:
             work=np.full((4, q), np.nan),
             stop=np.zeros(1, np.uint8),
         )
-        is_single = q == 1 and self.criterion == SQUARED
         return (desk, None, search, None) if is_single else (desk, search, None, None)
 
     def axis(self, rows, masses, j, lo, hi):

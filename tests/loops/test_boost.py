@@ -8,11 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.density.binning import bin_features
+from softwood.density.newton import Boxes
 from softwood.loops import boost as loop
-from softwood.loops.boost_search import LEAF, SearchSpace
+from softwood.loops.boost_search import (
+    BLOCK,
+    LEAF,
+    N_FREE,
+    N_LEAVES,
+    N_NODES,
+    SEARCHED,
+    SIBLING,
+    SearchSpace,
+    search_part,
+)
 from softwood.loops.boost_search import Rules as LoopRules
 from softwood.loops.groups import Bins
-from softwood.loops.grow import BLOCK
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records
 
@@ -60,13 +70,16 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
     shares[begin : begin + m] = rng.uniform(max(cutoff, 0.01), 1.0, size=m)
     before = dict(zip(pile[begin : begin + m], shares[begin : begin + m], strict=True))
     left_rows, left_shares = np.zeros(m, dtype=np.uint32), np.zeros(m)
-    n_left, n_right = loop.divide(
-        Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), np.array([9.0, width]), None,
-        pile, shares if is_soft else None, begin, m, (1, threshold, missing_left), (lo, hi), cutoff, left_rows,
-        left_shares if is_soft else None,
-    )  # fmt: skip
+    bins, parts = Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), np.full(7, 7.0)
+    loop.set_parts(bins, 1, width, (threshold, missing_left), (lo, hi), parts)
     column = Column(*[np.append(values[1:], np.nan)[codes[:, 1]]] * 3, width)
     part = column.shares(threshold, lo, hi, missing_left)
+    assert parts[codes[:, 1]] == pytest.approx(part, abs=1e-12)
+    assert parts[6] == 7.0
+    n_left, n_right = loop.divide_by_bin(
+        codes[:, 1].copy(), parts, pile, shares if is_soft else None, begin, m, cutoff, left_rows,
+        left_shares if is_soft else None,
+    )  # fmt: skip
     end = begin + m + 1
     loop.place_smaller(
         pile, shares if is_soft else None, begin, end, n_left, n_right, left_rows, left_shares if is_soft else None
@@ -152,28 +165,11 @@ def test_children_stay_on_their_side(direction, l2, ends):
 
 @pytest.mark.tiny
 def test_a_slot_is_given_back():
-    leaves, free, state = np.zeros(3, LEAF), np.array([4, 1, 9, 9]), np.array([0, 0, 0, 0, 2])
+    leaves, free, state = np.zeros(3, LEAF), np.array([4, 1, 9, 9]), np.array([0, 0, 0, 2, -1, -1])
     leaves["slot"] = 5, 6, 7
     loop.free_slot(leaves, 2, free, state)
     assert free.tolist() == [4, 1, 7, 9]
-    assert state.tolist() == [0, 0, 0, 0, 3]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("leaf", "depth", "mass", "expected"),
-    [
-        (1, 2, 4.0, True),
-        (1, 3, 4.0, False),
-        (1, 2, 3.999, False),
-        (1, 2, 4.0 - 1e-10, True),  # ten times 0.1 is less than 1
-        (-1, 2, 4.0, False),
-    ],
-)
-def test_leaves_that_may_be_split(leaf, depth, mass, expected):
-    leaves = np.zeros(2, LEAF)
-    leaves["depth"][1], leaves["w"][1] = depth, mass
-    assert loop.is_splittable(leaves, leaf, 3, 2.0) == expected
+    assert state.tolist() == [0, 0, 0, 3, -1, -1]
 
 
 @pytest.mark.tiny
@@ -197,29 +193,23 @@ def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
         split = Split(1.0, 1, rng.uniform(known.min(), known.max()), missing_left)
         # what the loop is given: the leaf is the second of three, its line the last of the table
         leaves, nodes = longer(np.zeros(0, LEAF), 4), longer(np.zeros(0, loop.NODE), 9)
-        own = {
-            "begin": begin,
-            "size": m,
-            "line": 4,
-            "depth": 3,
-            "slot": 6,
-            "feature": 1,
-            "lowest": -0.4,
-            "highest": 0.6,
-        }
-        for name, value in {**own, "lowest": -0.4, "highest": 0.6}.items():
+        own = {"begin": begin, "size": m, "line": 4, "depth": 3, "slot": 6, "feature": 1}
+        totals = dict(zip(SUMS, u @ sums[at], strict=True))
+        for name, value in {**own, **totals, "lowest": -0.4, "highest": 0.6}.items():
             leaves[name][1] = value
         shares, left_shares = (np.full(30, 7.0), np.zeros(m)) if width else (None, None)
         pile = loop.Pile(
-            np.array([5, 3, length, 1, 0]), np.zeros(0, np.int64), leaves, np.full((4, 6), np.nan),
+            np.array([5, 3, length, 0, -1, -1]), np.zeros(0, np.int64), leaves, np.full((4, 6), np.nan),
             np.full((4, 2, 3), np.nan), nodes, np.full(30, 77, np.uint32), np.zeros(m, np.uint32),
+            np.zeros(bins.most + 1),
         )  # fmt: skip
         pile.splits[1, [loop.THRESHOLD, loop.MISSING_LEFT]] = split.threshold, missing_left
         pile.bounds[1], pile.rows[begin : begin + m] = ends, at
         if width:
             shares[begin : begin + m] = u
         small, large = loop.split_leaf(
-            1, bins, widths, sums, pile, shares, left_shares, directions, loop_rules(rules)
+            1, bins, np.ascontiguousarray(bins.codes.T), widths, sums, pile, shares, left_shares, directions,
+            loop_rules(rules),
         )  # fmt: skip
         # and by the twin
         whole = np.zeros(12)
@@ -229,14 +219,14 @@ def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
         assert leaves["feature"][1] == -1
         if children is None:
             assert (small, large) == (-1, -1)
-            assert pile.state.tolist() == [5, 3, length, 1, 0]
+            assert pile.state.tolist() == [5, 3, length, 0, -1, -1]
             assert pile.rows[begin : begin + m].tolist() == at.tolist()
             continue
         n_divided += 1
         limit(*children, rules.direction(1), sums, rules.l2)
         sizes = [np.count_nonzero(child.shares) for child in children]
         assert (small, large) == ((1, 3) if sizes[0] <= sizes[1] else (3, 1))
-        assert pile.state.tolist() == [7, 4, length + min(sizes), 1, 0]
+        assert pile.state.tolist() == [7, 4, length + min(sizes), 0, -1, -1]
         assert leaves["slot"][large] == 6
         assert (nodes["feature"][4], nodes["threshold"][4], nodes["missing_left"][4]) == (
             1,
@@ -312,15 +302,18 @@ def root_leaf(m):
     return tuple(leaf.get(name, 0) for name in LEAF.names)
 
 
-def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64):
-    """Grow by the loop; what is too short is made longer until the tree is finished."""
+def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_parts=None):
+    """Grow by the loop; what is too short is made longer until the tree is finished.
+
+    With `n_parts`, all searches are left to the caller, who searches so many parts of the features, the last one first.
+    """
     n, p = bins.codes.shape
     m = n if rows is None else len(rows)
     features = np.arange(p) if features is None else features
     is_soft = bool(np.any(widths > 0))
     most = bins.most
     pile = loop.Pile(
-        state=np.array([1, 1, m, 0, room]),
+        state=np.array([0, 1, m, room, -1, -1]),
         free=np.arange(room),
         leaves=longer(np.zeros(0, LEAF), room),
         splits=np.full((room, 6), 7.0),
@@ -328,14 +321,17 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64):
         nodes=longer(np.zeros(0, loop.NODE), room),
         rows=np.zeros(m + room, dtype=np.uint32),
         left_rows=np.zeros(m, dtype=np.uint32),
+        parts=np.zeros(most + 1),
     )
     space = SearchSpace(
-        tables=np.full((room, p, most + 1, 3), 7.0),
+        tables=np.full((room, p, most + 1, 4), 7.0),
         found=np.zeros((2, p, 6)),
-        block=np.zeros((1, BLOCK, 3)),
-        lines=np.zeros((1, most + 1, 4)),
-        totals=np.zeros((1, 2, 3)),
+        block=np.zeros((n_parts or 1, BLOCK, 4)),
+        lines=np.zeros((n_parts or 1, 5, 2 * most)),
+        rates=np.zeros((n_parts or 1, most)),
+        totals=np.zeros((n_parts or 1, 2, 3)),
     )
+    edges, columns, own_rules = Boxes.of(bins, widths).edges, np.ascontiguousarray(bins.codes.T), loop_rules(rules)
     shares, left_shares = (np.ones(m + room), np.zeros(m)) if is_soft else (None, None)
     pile.rows[:m] = np.arange(n) if rows is None else rows
     pile.leaves[0] = root_leaf(m)
@@ -344,19 +340,28 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64):
     while True:
         n_calls += 1
         loop.grow_boosted(
-            bins, widths, sums, features, rules.directions, None, loop_rules(rules), pile, shares, left_shares, space
-        )
-        if pile.state[1] >= rules.max_leaves or np.all(pile.leaves["feature"][: pile.state[1]] < 0):
+            bins, columns, widths, edges, sums, features, rules.directions, own_rules, pile, (shares, left_shares),
+            space, 0 if n_parts else NO_LIMIT,
+        )  # fmt: skip
+        if pile.state[SEARCHED] >= 0:
+            for part in reversed(range(n_parts)):
+                search_part(
+                    (part, n_parts), bins, widths, edges, sums, pile, shares, features, rules.directions, own_rules,
+                    space,
+                )  # fmt: skip
+            continue
+        if pile.state[N_LEAVES] >= rules.max_leaves or np.all(pile.leaves["feature"][: pile.state[N_LEAVES]] < 0):
             break
-        n_tables, n_free = len(space.tables), pile.state[4]
+        n_tables, n_free = len(space.tables), pile.state[N_FREE]
         more = np.arange(n_tables, 2 * n_tables)
         free = np.concatenate([pile.free[:n_free], more, np.full(n_tables - n_free, -1)])
-        pile.state[4] += n_tables
+        pile.state[N_FREE] += n_tables
         names = ("leaves", "splits", "bounds", "nodes", "rows")
         pile = pile._replace(free=free, **{name: longer(getattr(pile, name)) for name in names})
         space = space._replace(tables=longer(space.tables))
         shares = longer(shares) if is_soft else None
-    return Grown(pile.nodes[: pile.state[0]], pile.leaves[: pile.state[1]], pile.rows, shares, n_calls)
+    loop.settle_leaves(pile.leaves, pile.state[N_LEAVES], pile.nodes, pile.rows, shares, sums, rules.l2)
+    return Grown(pile.nodes[: pile.state[N_NODES]], pile.leaves[: pile.state[N_LEAVES]], pile.rows, shares, n_calls)
 
 
 def assert_same_tree(found, nodes, shares):
@@ -429,6 +434,86 @@ def test_growth_goes_on_where_arrays_were_too_short(widths, best_first):
     assert in_parts.n_calls > 4
     assert_same_records(in_parts.nodes, at_once.nodes)
     np.testing.assert_array_equal(in_parts.memberships(45), at_once.memberships(45))
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("widths", WIDTHS, ids=["crisp", "boxes", "mixed"])
+@pytest.mark.parametrize("n_parts", [1, 2, 3])
+def test_the_caller_may_search(widths, n_parts):
+    bins, sums = random_problem(3, missing=0.1)
+    rules = Rules(max_leaves=12, min_mass=2.0)
+    alone, divided = (grow_fast(bins, sums, widths, rules, n_parts=n) for n in (None, n_parts))
+    assert len(alone.leaves) == 12
+    assert divided.n_calls > 8
+    assert_same_records(divided.nodes, alone.nodes)
+    np.testing.assert_array_equal(divided.memberships(45), alone.memberships(45))
+
+
+@pytest.mark.tiny
+def test_the_cost_of_a_search():
+    """Rows, and bins of the leaf and of its sibling, which take longer with kernels."""
+    assert loop.search_cost(100, 0, False) == loop.search_cost(100, 0, True) == 100
+    assert loop.search_cost(100, 7, False) - 100 == 2 * 7 * 3
+    assert loop.search_cost(0, 7, True) > 2 * loop.search_cost(0, 7, False)
+
+
+@pytest.mark.tiny
+def test_sums_of_finished_leaves_are_exact():
+    """Those by which a tree grows are differences: next to a large neighbour, a small number loses its digits."""
+    sums = np.array([[1e9, 1e9, 1e9], [0.1, 0.3, 0.1], [0.2, -0.1, 0.2]])
+    leaves, nodes = np.zeros(2, LEAF), np.zeros(3, loop.NODE)
+    leaves["begin"], leaves["size"], leaves["line"] = [0, 1], [1, 2], [2, 1]
+    leaves["lowest"], leaves["highest"] = -np.inf, np.inf
+    leaves["w"] = 7.0
+    nodes["parent"][1:], nodes["side"][1:] = 5, [0, 1]
+    for shares in (None, np.array([1.0, 0.5, 0.25])):
+        loop.settle_leaves(leaves, 2, nodes, np.arange(3, dtype=np.uint32), shares, sums, 0.5)
+        u = np.ones(3) if shares is None else shares
+        for line, part in ((2, slice(0, 1)), (1, slice(1, 3))):
+            h, g, w = u[part] @ sums[part]
+            own = (5, line - 1, 0, -1, np.nan, np.nan, h, g, w, -g / (h + 0.5))
+            assert list(nodes[line]) == pytest.approx(own, rel=1e-15, nan_ok=True)
+        assert nodes[0] == np.zeros(1, loop.NODE)[0]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("min_mass", [1.0, 10.0, 30.0])
+def test_what_is_searched_next(min_mass):
+    """The root, then both children of the best leaf, if they are heavy enough; slots are given out and taken back."""
+    bins, sums = random_problem(0, n=40, weighted=False)
+    columns, widths, rules = np.ascontiguousarray(bins.codes.T), np.zeros(3), Rules(min_mass=min_mass)
+    pile = loop.Pile(
+        np.array([0, 1, 40, 3, -1, -1]), np.array([5, 6, 7]), np.zeros(4, LEAF), np.zeros((4, 6)), np.zeros((4, 2, 3)),
+        np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32), np.zeros(bins.most + 1),
+    )  # fmt: skip
+    pile.rows[:40], pile.leaves[0], pile.bounds[0] = np.arange(40), root_leaf(40), [[-np.inf], [np.inf]]
+
+    def go_on():
+        loop.next_search(bins, columns, widths, sums, None, loop_rules(rules), pile, None, None)
+
+    go_on()
+    if min_mass == 30.0:
+        assert pile.state.tolist() == [1, 1, 40, 3, -1, -1]
+        return
+    assert pile.state.tolist() == [1, 1, 40, 2, 0, -1]
+    assert pile.leaves["slot"][0] == 7
+    # 14 rows to the left, by a split that is better than that of the second feature
+    order = np.sort(bins.values[: bins.offsets[1]])
+    found = np.full((2, 3, 6), -np.inf)
+    found[0, :2] = [[90.0, order[13], 0, 0, 0, 0], [80.0, 0, 0, 0, 0, 0]]
+    loop.end_search(np.arange(3), loop_rules(rules), pile, found)
+    assert pile.state.tolist() == [1, 1, 40, 2, -1, -1]
+    assert (pile.leaves["feature"][0], pile.splits[0, loop.THRESHOLD]) == (0, order[13])
+    go_on()
+    assert pile.leaves["size"][:2].tolist() == [14, 26]
+    if min_mass == 10.0:  # the smaller one cannot be split, but its rows must be taken from its sibling's
+        assert pile.state.tolist() == [3, 2, 54, 1, 0, 1]
+    found[:] = -np.inf
+    loop.end_search(np.arange(3), loop_rules(rules), pile, found)
+    assert pile.state.tolist() == [3, 2, 54, 3, -1, -1], "no split found: all slots are free again"
+    assert set(pile.free) == {5, 6, 7}
+    go_on()
+    assert pile.state[[SEARCHED, SIBLING]].tolist() == [-1, -1]
 
 
 @pytest.mark.tiny

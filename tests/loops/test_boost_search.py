@@ -7,8 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from softwood.density.newton import _REGION
+from softwood.density.newton import Boxes
 from softwood.loops import boost_search as loop
+from softwood.loops._compile import compiled
+from softwood.loops.add_four import add_four
 from softwood.loops.boost import NODE, Pile
 from softwood.loops.groups import Bins
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, random_problem
@@ -23,11 +25,11 @@ def random_rows(rng, n, p, n_bins):
 
 
 def direct_sums(codes, rows, shares, sums, n_bins):
-    """(p, n_bins + 1, 3)"""
-    table = np.zeros((codes.shape[1], n_bins + 1, 3))
+    """(p, n_bins + 1, 4), the last column 0"""
+    table = np.zeros((codes.shape[1], n_bins + 1, 4))
     for row, share in zip(rows, shares, strict=True):
         for j in range(codes.shape[1]):
-            table[j, codes[row, j]] += share * sums[row]
+            table[j, codes[row, j], :3] += share * sums[row]
     return table
 
 
@@ -36,16 +38,55 @@ def direct_sums(codes, rows, shares, sums, n_bins):
 @pytest.mark.parametrize("is_soft", [False, True])
 def test_histograms_are_sums_by_bin(m, is_soft):
     rng = np.random.default_rng(m)
-    codes, sums = random_rows(rng, m + 5, 4, n_bins=6)
+    codes, sums = random_rows(rng, m + 5, 8, n_bins=6)
     pile = rng.permutation(m + 5).astype(np.uint32)
     shares = rng.random(m + 5) if is_soft else None
-    features = np.array([3, 0, 2])
-    table, block = np.ones((4, 7, 3)), np.empty((loop.BLOCK, 3))
-    loop.add_histograms(codes, pile, 2, m, shares, sums, features, 1, 3, table, block)
+    features = np.array([3, 0, 2, 7, 4, 5, 1])
     part = slice(2, m + 2)
     expected = direct_sums(codes, pile[part], shares[part] if is_soft else np.ones(m), sums, 6)
-    np.testing.assert_allclose(table[[0, 2]], 1.0 + expected[[0, 2]], rtol=1e-12, atol=1e-12)
-    assert np.all(table[[1, 3]] == 1.0), "features that are not asked for"
+    for first, last in ((2, 3), (1, 3), (0, 3), (0, 4), (1, 7), (0, 7)):  # less than four at once, four, and some more
+        table, block = np.ones((8, 7, 4)), np.zeros((loop.BLOCK, 4))
+        loop.add_histograms(codes, pile, 2, m, shares, sums, features, first, last, table, block)
+        wanted = features[first:last]
+        np.testing.assert_allclose(table[wanted], 1.0 + expected[wanted], rtol=1e-12, atol=1e-12)
+        assert np.all(np.delete(table, wanted, axis=0) == 1.0), "features that are not asked for"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_rows_are_gathered_with_their_shares(is_soft):
+    rng = np.random.default_rng(0)
+    sums, pile, block = rng.normal(size=(9, 3)), rng.permutation(9).astype(np.uint32), np.full((4, 4), 7.0)
+    shares = rng.random(9) if is_soft else None
+    loop.gather_rows(pile, 2, 3, 6, shares, sums, block)
+    at = slice(5, 8)
+    np.testing.assert_array_equal(block[:3, :3], sums[pile[at]] * (shares[at, None] if is_soft else 1.0))
+    assert np.all(block[3] == 7.0)
+    assert np.all(block[:, 3] == 7.0)
+
+
+@pytest.mark.tiny
+def test_four_numbers_are_added_at_once():
+    rng = np.random.default_rng(0)
+    table, block = rng.normal(size=(2, 3, 4)), rng.normal(size=(5, 4))
+    expected = table.copy()
+    expected[1, 2] += block[3]
+    add_line(table, 20, block, 12)
+    np.testing.assert_array_equal(table, expected)
+
+
+@compiled
+def add_line(table, at, block, first):
+    """Only compiled code can call it."""
+    add_four(table, at, block, first)
+
+
+@pytest.mark.tiny
+def test_lines_of_one_feature_are_cleared():
+    table = np.ones((3, 5, 4))
+    loop.clear_histogram(table, 1, 3)
+    assert np.all(table[1, :3] == 0.0)
+    assert table.sum() == 4 * (3 * 5 - 3)
 
 
 @pytest.mark.tiny
@@ -56,13 +97,14 @@ def test_the_rest_is_the_whole_less_the_part(is_soft):
     codes, sums = random_rows(rng, 50, 3, n_bins=5)
     pile, features = rng.permutation(50).astype(np.uint32), np.arange(3)
     shares = rng.random(50) if is_soft else None
-    whole, part, rest = np.zeros((3, 3, 6, 3))
-    block = np.empty((loop.BLOCK, 3))
+    whole, part, rest = np.zeros((3, 3, 6, 4))
+    block = np.zeros((loop.BLOCK, 4))
     for table, begin, m in ((whole, 0, 50), (part, 0, 20), (rest, 20, 30)):
         loop.add_histograms(codes, pile, begin, m, shares, sums, features, 0, 3, table, block)
     np.testing.assert_allclose(part + rest, whole, rtol=1e-12, atol=1e-12)
-    loop.subtract_histogram(whole, part, 1)
-    np.testing.assert_allclose(whole[1], rest[1], rtol=1e-12, atol=1e-12)
+    loop.subtract_histogram(whole, part, 1, 5)
+    np.testing.assert_allclose(whole[1, :5], rest[1, :5], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(whole[1, 5], (part + rest)[1, 5], rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(whole[[0, 2]], (part + rest)[[0, 2]], rtol=1e-12, atol=1e-12)
 
 
@@ -170,12 +212,22 @@ class Node:
         places = [np.concatenate([[99.0, 99.0], a]) for a in (self.values, self.lows, self.highs)]
         bins = Bins(np.empty((0, 1), np.uint8), *places, np.array([2, 2 + n_bins]), np.arange(1))
         out, totals = np.full((3, 6), np.nan), np.array([self.total, [np.nan] * 3])
+        widths = np.array([self.width])
         loop.search_feature(
-            self.sums[None].copy(), 0, bins, np.array([self.width]), np.array([[self.lo], [self.hi]]), totals,
-            self.loop_rules, self.loop_limits, np.empty((n_bins + 1, 4)), out, 1,
+            with_zeros(self.sums[None]), 0, bins, widths, Boxes.of(bins, widths).edges,
+            np.array([[self.lo], [self.hi]]), totals, self.loop_rules, self.loop_limits, scratch(n_bins), out, 1,
         )  # fmt: skip
         assert np.isnan(out[[0, 2]]).all()
         return out[1]
+
+
+def with_zeros(sums):
+    """The table with its fourth column."""
+    return np.concatenate([sums, np.zeros((*sums.shape[:-1], 1))], axis=-1)
+
+
+def scratch(n_bins):
+    return np.full((5, 2 * n_bins), np.nan), np.full(n_bins, np.nan)
 
 
 @st.composite
@@ -290,9 +342,110 @@ def check_scan(node, scan, thresholds, side):
         np.testing.assert_array_equal(again[1, : loop.MISSING_LEFT], out[1, :-1] if is_written else [before] * 5)
 
 
+def edges_of(values, width):
+    """Edges of the boxes of a second feature; the first one has two bins, and no boxes."""
+    n = len(values)
+    bins = Bins(np.empty((0, 2), np.uint8), values, values, values, np.array([0, 2, n]), np.arange(2))
+    return Boxes.of(bins, np.array([0.0, width])).edges
+
+
 def thresholds_of(node):
     leaf = node.leaf()
     return node.column().thresholds(leaf.shares > 0, node.lo, node.hi)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("ends", [(-np.inf, np.inf), (-0.2, 0.4)])
+@pytest.mark.parametrize("direction", [0, 1])
+def test_scores_of_candidates(ends, direction):
+    rng = np.random.default_rng(0)
+    left_h, left_g, scores = np.sort(rng.random(9)), rng.normal(size=9), np.zeros(9)
+    loop.score_candidates(left_h, left_g, 1.5, 0.3, 0.1, (*ends, direction), scores)
+    expected = [loop.split_score(h, g, 1.5, 0.3, 0.1, (*ends, direction)) for h, g in zip(left_h, left_g, strict=True)]
+    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("gradients", "before", "expected"),
+    [
+        ([9.0, 9.0, 0.1, 2.0, 1.0, 2.0, 9.0, 9.0], -np.inf, 3),  # the first and the last two have too little on a side
+        ([9.0, 9.0, 0.1, 2.0, 1.0, 2.0 + 1e-14, 9.0, 9.0], -np.inf, 3),  # no better than the first, but for rounding
+        ([9.0, 9.0, 0.1, 2.0, 1.0, 2.1, 9.0, 9.0], -np.inf, 5),
+        ([9.0, 9.0, 0.1, 2.0, 1.0, 2.1, 9.0, 9.0], 99.0, -1),
+    ],
+)
+def test_the_first_of_the_best_candidates_is_taken(gradients, before, expected):
+    lines, out = np.full((5, 10), np.nan), np.full((2, 6), 7.0)
+    lines[:3, 1:9] = np.full(8, 2.0), gradients, [0.5, 0.9, 1.5, 2.0, 2.0, 3.0, 3.2, 4.0]
+    rules = loop.Rules(9, 9, 1.0, 0.1, 0.0, 0.0, 0.0, True)
+    out[1, 0] = before
+    found = loop.best_candidate(
+        lines, 1, 9, np.array([4.0, 0.0, 4.0]), (0.0, 4.0), rules, (-np.inf, np.inf, 0), out, 1
+    )  # fmt: skip
+    assert found == (expected + 1 if expected >= 0 else -1)
+    assert np.all(out[0] == 7.0)
+    if expected >= 0:
+        np.testing.assert_array_equal(out[1, 2:5], lines[:3, found])
+        assert out[1, 0] == pytest.approx(gradients[expected] ** 2)
+
+
+@pytest.mark.tiny
+def test_the_threshold_is_in_the_middle_of_empty_bins():
+    lows = np.array([99.0, 0.0, 2.0, 4.0, 6.0])
+    highs = lows + 1.0
+    table = np.zeros((2, 5, 4))
+    for weights, c, expected in (([1, 1, 1, 1], 1, 3.5), ([1, 1, 0, 1], 1, 4.5), ([1, 0, 0, 1], 1, 3.5)):
+        table[1, :4, 2] = weights
+        assert loop.between_bins(table, 1, c, 4, 1e-9, lows, highs, 1) == expected
+
+
+@pytest.mark.tiny
+def test_rates_of_boxes_that_are_cut():
+    values = np.array([99.0, 0.0, 1.0, 2.0, 3.0, 4.0])
+    rates = np.full(6, 7.0)
+    loop.set_rates(values, 1, 5, (0.75, 2.5 + 1e-9, 0.5), rates)
+    # outside, cut at its lower end, whole, cut thin, outside
+    assert rates.tolist() == pytest.approx([0.0, 1.0 / 0.75, 1.0, 0.0, 0.0, 7.0])
+
+
+@pytest.mark.tiny
+def test_a_threshold_in_a_gap_is_moved_to_its_middle():
+    values, table = np.array([99.0, 0.0, 1.0, 4.0]), np.zeros((2, 4, 4))
+    for weights, t, expected in (
+        ([1, 1, 1], 0.75, 0.75),
+        ([1, 1, 1], 1.5, 2.5),
+        ([1, 0, 1], 0.75, 2.125),  # the box of an empty bin covers nothing
+        ([1, 1, 0], 1.5, 1.5),  # nothing comes after it
+    ):
+        table[1, :3, 2] = weights
+        assert loop.within_gap(t, table, 1, 3, 1e-9, values, 1, 0.5) == expected
+
+
+@pytest.mark.tiny
+@given(nodes(st.sampled_from([0.05, 0.25, 0.5, 3.0]), free=True))
+def test_left_sums_at_the_edges_of_boxes(node):
+    values, n_bins = np.concatenate([[99.0, 99.0], node.values]), len(node.values)
+    edges, (lines, rates) = edges_of(values, node.width), scratch(n_bins)
+    lo, hi = max(node.lo, -loop.LARGEST), min(node.hi, loop.LARGEST)
+    loop.set_rates(values, 2, n_bins, (lo, hi, node.width), rates)
+    table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
+    start = np.array([0.5, -0.25, 1.0])
+    loop.left_sums(table, 1, edges, 0, 2 * n_bins, lo, 1e-9, start, rates, lines)
+    column = Column(node.values, node.values, node.values, node.width)
+    before = start
+    for place, kind, found in zip(edges.places[1], edges.kinds[1], lines.T, strict=False):
+        if place >= hi:
+            break
+        if node.sums[kind >> 2, 2] == 0.0:
+            np.testing.assert_array_equal(found[:3], before)
+        elif lo < place < hi:
+            part = column.shares(place, node.lo, node.hi, 0.0)
+            assert found[:3] == pytest.approx(start + part @ node.sums[:-1], abs=1e-9 * node.scale)
+            covers = (node.values - node.width <= place) & (place < node.values + node.width)
+            slope = lines[3, np.flatnonzero(edges.places[1] == place)[-1]]  # after all edges at this place
+            before = found[:3]
+            assert slope == pytest.approx((rates * covers) @ node.sums[:-1, 2], abs=1e-7 * node.scale / node.width)
 
 
 @pytest.mark.tiny
@@ -301,9 +454,10 @@ def test_the_scan_between_bins(node, side):
     lows, highs = (np.concatenate([[99.0, 99.0], a]) for a in (node.lows, node.highs))
 
     def scan(begin, total, out):
-        table = np.stack([np.full_like(node.sums, np.nan), node.sums])  # of the second feature
-        rest = node.loop_rules, node.loop_limits
-        loop.scan_crisp(table, 1, lows, highs, 2, len(node.values), begin, total, *rest, out, 1)
+        table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))  # of the second feature
+        n_bins = len(node.values)
+        rest = node.loop_rules, node.loop_limits, scratch(n_bins)[0]
+        loop.scan_crisp(table, 1, lows, highs, 2, n_bins, (total, begin), *rest, out, 1)
 
     check_scan(node, scan, thresholds_of(node), side)
 
@@ -312,11 +466,13 @@ def test_the_scan_between_bins(node, side):
 @given(nodes(st.sampled_from([0.05, 0.125, 0.25, 0.5, 3.0])), st.sampled_from([0.0, 1.0]))
 def test_the_scan_of_boxes(node, side):
     values, span = np.concatenate([[99.0, 99.0], node.values]), (2, len(node.values))
+    edges = edges_of(values, node.width)
 
     def scan(begin, total, out):
-        table = np.stack([np.full_like(node.sums, np.nan), node.sums])
-        rest = node.loop_rules, node.loop_limits, np.empty((span[1] + 1, 4))
-        loop.scan_boxes(table, 1, values, span, (node.lo, node.hi), node.width, (total, begin), *rest, out, 1)
+        table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
+        reach = max(node.lo, -loop.LARGEST), min(node.hi, loop.LARGEST), node.width
+        rest = node.loop_rules, node.loop_limits, scratch(span[1])
+        loop.scan_boxes(table, 1, values, edges, span, reach, (total, begin), *rest, out, 1)
 
     check_scan(node, scan, thresholds_of(node), side)
 
@@ -327,7 +483,7 @@ def test_the_split_of_missing_values_from_all_others(node):
     above = node.column().above(node.hi)
 
     def scan(_, total, out):
-        table = np.stack([np.full_like(node.sums, np.nan), node.sums])
+        table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
         loop.scan_missing(
             table, 1, len(node.values), above, total, node.loop_rules, node.loop_limits, out, 1
         )  # fmt: skip
@@ -403,14 +559,16 @@ class Pair:
     def space(self, n_blocks):
         most, p = self.bins.most, len(self.widths)
         return loop.SearchSpace(
-            self.tables.copy(), np.full((2, p, 6), 7.0), np.empty((n_blocks, loop.BLOCK, 3)),
-            np.empty((n_blocks, most + 1, 4)), np.empty((n_blocks, 2, 3)),
+            self.tables.copy(), np.full((2, p, 6), 7.0), np.zeros((n_blocks, loop.BLOCK, 4)),
+            np.empty((n_blocks, 5, 2 * most)), np.empty((n_blocks, most)), np.empty((n_blocks, 2, 3)),
         )  # fmt: skip
 
     def arguments(self, large, features, space):
         rules = loop.Rules(9, 9, self.rules.min_mass, self.rules.min_hessian, 0.0, self.rules.l2, 0.0, True)
+        self.pile.state[[loop.SEARCHED, loop.SIBLING]] = 1, large
+        edges = Boxes.of(self.bins, self.widths).edges
         return (
-            self.bins, self.widths, self.sums, self.pile, self.shares, 1, large, features, self.rules.directions, rules,
+            self.bins, self.widths, edges, self.sums, self.pile, self.shares, features, self.rules.directions, rules,
             space,
         )  # fmt: skip
 
@@ -429,9 +587,8 @@ def sibling_leaves(seed, width, directions):
     shares = rng.uniform(0.2, 1.0, size=n) if width else None
     rows = rng.permutation(n).astype(np.uint32)
     pile = Pile(
-        np.zeros(5, np.int64), np.zeros(0, np.int64), np.zeros(3, loop.LEAF), np.zeros((3, 6)),
-        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows,
-        np.zeros(0, np.uint32),
+        np.zeros(6, np.int64), np.zeros(0, np.int64), np.zeros(3, loop.LEAF), np.zeros((3, 6)),
+        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows, np.zeros(0, np.uint32), np.zeros(0),
     )  # fmt: skip
     leaves, columns = [], columns_of(bins, np.full(p, width))
     for number, begin, size, slot in ((1, 5, 14, 2), (2, 19, 21, 0)):
@@ -446,7 +603,7 @@ def sibling_leaves(seed, width, directions):
         for name, value in own.items():
             pile.leaves[name][number] = value
         leaves.append(leaf)
-    tables = np.full((3, p, bins.most + 1, 3), 7.0)
+    tables = np.full((3, p, bins.most + 1, 4), 7.0)
     whole = leaves[0].shares + leaves[1].shares
     tables[0] = direct_sums(bins.codes, np.arange(n), whole, sums, bins.most)
     rules = Rules(min_mass=1.5, min_hessian=0.2, l2=0.3, directions=directions)
@@ -463,10 +620,12 @@ def test_both_leaves_of_a_split_are_searched(width, directions, n_parts):
         pair = sibling_leaves(seed, width, directions)
         space = pair.space(n_parts)
         for part in range(n_parts):
-            loop.search_block((part, n_parts), *pair.arguments(2, features, space))
+            loop.search_part((part, n_parts), *pair.arguments(2, features, space))
         for leaf, found, slot in zip(pair.leaves, space.found, (2, 0), strict=True):
             table = direct_sums(pair.bins.codes, np.arange(40), leaf.shares, pair.sums, pair.bins.most)
-            np.testing.assert_allclose(space.tables[slot][features], table[features], rtol=1e-9, atol=1e-12)
+            for j in features:
+                n_lines = pair.bins.offsets[j + 1] - pair.bins.offsets[j] + 1
+                np.testing.assert_allclose(space.tables[slot, j, :n_lines], table[j, :n_lines], rtol=1e-9, atol=1e-12)
             assert found[: len(features), loop.GAIN] == pytest.approx([pair.best(leaf, j) for j in features], rel=1e-9)
             assert np.all(found[len(features) :] == 7.0)
         assert np.all(space.tables[2, 1] == 7.0), "a feature that is not asked for"
@@ -479,7 +638,7 @@ def test_a_leaf_without_a_sibling_is_searched(width):
     features = np.array([2, 0, 3])
     pair = sibling_leaves(0, width, None)
     space = pair.space(1)
-    loop.search_block((0, 1), *pair.arguments(-1, features, space))
+    loop.search_part((0, 1), *pair.arguments(-1, features, space))
     expected = [pair.best(pair.leaves[0], j) for j in features]
     assert space.found[0, :3, loop.GAIN] == pytest.approx(expected, rel=1e-9)
     assert np.all(space.found[1] == 7.0)
@@ -487,16 +646,20 @@ def test_a_leaf_without_a_sibling_is_searched(width):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("width", [0.0, 0.3])
-def test_threads_find_what_one_finds(width):
-    features = np.array([2, 0, 3])
-    pair = sibling_leaves(0, width, None)
-    one, two = pair.space(1), pair.space(2)
-    loop.search_block((0, 1), *pair.arguments(2, features, one))
-    with _REGION:  # two threads must not enter it at once
-        loop.search_parallel(2, *pair.arguments(2, features, two))
-    np.testing.assert_array_equal(two.found, one.found)
-    np.testing.assert_array_equal(two.tables, one.tables)
+@pytest.mark.parametrize(
+    ("leaf", "depth", "mass", "expected"),
+    [
+        (1, 2, 4.0, True),
+        (1, 3, 4.0, False),
+        (1, 2, 3.999, False),
+        (1, 2, 4.0 - 1e-10, True),  # ten times 0.1 is less than 1
+        (-1, 2, 4.0, False),
+    ],
+)
+def test_leaves_that_may_be_split(leaf, depth, mass, expected):
+    leaves = np.zeros(2, loop.LEAF)
+    leaves["depth"][1], leaves["w"][1] = depth, mass
+    assert loop.is_splittable(leaves, leaf, 3, 2.0) == expected
 
 
 @pytest.mark.tiny

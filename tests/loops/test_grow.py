@@ -276,6 +276,84 @@ def test_points_are_divided_by_their_kernels(general, feature, cutoff):
         assert shares[:2].tolist() == [7.0, 7.0]
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize("feature", [0, 1, 2])
+def test_places_and_parts_of_points(feature):
+    """Of boxes by their places, and of any kernels; nan, or the share of missing values, where there is no value."""
+    for seed in SEEDS:
+        given, rng = problem(seed, "one target", True), np.random.default_rng(seed)
+        rows = np.append([77, 77], rng.permutation(14)[:11]).astype(np.uint32)
+        x, offset = given.X[rows[2:], feature], given.bins.offsets[feature]
+        places, n_bins = np.full(12, 77.0), given.bins.offsets[feature + 1] - offset
+        loop.place_points(given.bins.codes, feature, given.bins.values, offset, n_bins, rows, 2, 11, places)
+        np.testing.assert_array_equal(places, [*x, 77.0])
+        threshold, parts = np.nanmedian(x) + 0.07, np.full(12, 77.0)
+        loop.kernel_parts(
+            given.bins, given.widths[feature], given.kernels, rows, 2, 11, (feature, threshold, 0.4), (-np.inf, np.inf),
+            parts,
+        )  # fmt: skip
+        width, shape = given.cell_widths[rows[2:], feature], given.shapes[feature]
+        expected = left_share(threshold, np.nan_to_num(x), width, -np.inf, np.inf, shape)
+        assert parts == pytest.approx([*np.where(np.isnan(x), 0.4, expected), 77.0])
+
+
+@pytest.mark.tiny
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 1.0, 0.5]) | st.floats(0, 1)), max_size=20),
+    st.sampled_from([0.0, 0.01, 0.1]),
+)
+def test_shares_are_parted_and_rows_sorted_out(points, cutoff):
+    """Both sides add up, none has less than the cutoff, and every row is where it has a share."""
+    m = len(points)
+    before, parts = np.array([u for u, _ in points]), np.array([part for _, part in points])
+    shares, left = np.array([7.0, *before, 7.0]), np.array([*parts, 7.0])
+    loop.part_shares(shares, 1, m, cutoff, left)
+    assert shares[[0, -1]].tolist() == [7.0, 7.0]
+    assert left[-1] == 7.0
+    right, left = shares[1:-1].copy(), left[:-1].copy()
+    np.testing.assert_allclose(left + right, before, rtol=1e-15)
+    for u, part, a, b in zip(before, parts, left, right, strict=True):
+        wanted = 0.0 if u * part < cutoff else u * part
+        wanted = u if u - wanted < cutoff else wanted
+        assert a == pytest.approx(wanted, rel=1e-9, abs=1e-15)
+        assert min(x for x in (a, b, 1.0) if x > 0) >= min(cutoff, u) * (1 - 1e-9)
+    rows, left_rows, left_shares = np.arange(m + 2, dtype=np.uint32), np.zeros(m, np.uint32), left.copy()
+    n_left, n_right = loop.sort_out(rows, shares, 1, m, left_rows, left_shares)
+    assert left_rows[:n_left].tolist() == (1 + np.flatnonzero(left > 0)).tolist()
+    assert rows[1 : 1 + n_right].tolist() == (1 + np.flatnonzero(right > 0)).tolist()
+    assert left_shares[:n_left].tolist() == left[left > 0].tolist()
+    assert shares[1 : 1 + n_right].tolist() == right[right > 0].tolist()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("missing_left", [0.4, 0.6])
+@pytest.mark.parametrize("feature", [0, 1, 2])
+def test_whole_points_go_to_the_side_with_more_than_half(feature, missing_left):
+    """By the loop itself, and by the division of a node whose points have no shares."""
+    for seed in SEEDS:
+        given, rng = problem(seed, "one target", False), np.random.default_rng(seed)
+        before = rng.permutation(14)[:11]
+        x, width = given.X[before, feature], given.widths[feature]
+        threshold = np.nanmedian(x) + 0.07 * rng.random()
+        part = np.where(np.isnan(x), missing_left, left_share(threshold, np.nan_to_num(x), width, -9.0, 9.0, BOX))
+        offset = given.bins.offsets[feature]
+        n_bins = given.bins.offsets[feature + 1] - offset
+        for by_node in (False, True):
+            rows, left_rows = np.append([77, 77], before).astype(np.uint32), np.zeros(11, np.uint32)
+            if by_node:
+                n_left, n_right = loop.divide(
+                    given.bins, given.widths, None, rows, None, 2, 11, (feature, threshold, missing_left), (-9.0, 9.0),
+                    0.0, left_rows, None,
+                )  # fmt: skip
+            else:
+                n_left, n_right = loop.sort_out_whole(
+                    given.bins.codes, feature, given.bins.values, offset, n_bins, rows, 2, 11,
+                    (threshold, missing_left, width, -9.0, 9.0), left_rows,
+                )  # fmt: skip
+            assert left_rows[:n_left].tolist() == before[part > 0.5].tolist()
+            assert rows[2 : 2 + n_right].tolist() == before[part <= 0.5].tolist()
+
+
 # ------------------------------------------------------------------ whole trees
 
 

@@ -20,16 +20,22 @@ def rules_for(given, **changes):
     return Rules(9, 0.5, 0.0, 2, 0.01, is_class)._replace(**changes)
 
 
-def run_best_first(given, rules, *, most_splits, seed=0, room=64, spare=64, budget=1000, random=False, stop=0):
-    """Nodes, the order of the splits, and how many calls it took; arrays that are too short are made longer."""
+def run_best_first(
+    given, rules, *, most_splits, seed=0, room=64, spare=64, budget=1000, random=False, stop=0, pauses=()
+):
+    """Nodes, the order of the splits, and how many calls it took; arrays that are too short are made longer.
+
+    `pauses` are numbers of splits at which growth ends at first, and then goes on.
+    """
     n, p = given.X.shape
     pile = loop.OpenPile(
-        state=np.array([1, 0, n, 0, most_splits, 0]),
+        state=np.array([1, 0, n, 0, 0, most_splits, 0]),
         stop=np.full(1, stop, np.uint8),
         lines=np.zeros(room, NODE),
         sums=np.full((room, given.q), np.nan),
         nodes=np.zeros(room, loop.OPEN),
         seeds=np.zeros(room, np.uint64),
+        heap=np.full(room, 77),
         order=np.full(room, 77),
         intervals=np.full((2, p), np.nan),
         rows=np.arange(n + spare, dtype=np.uint32),
@@ -39,6 +45,13 @@ def run_best_first(given, rules, *, most_splits, seed=0, room=64, spare=64, budg
     pile.nodes["size"][0], pile.seeds[0] = n, seed
     scratch = given.scratch(n, random=random)
     n_calls, is_finished = 0, False
+    for pause in pauses:
+        pile.state[loop.MOST_SPLITS], pile.state[loop.MOST_NODES] = pause, 1000
+        assert loop.grow_best_first(
+            given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
+        )
+        assert pile.state[loop.N_SPLITS] <= pause
+    pile.state[loop.MOST_SPLITS] = most_splits
     while not is_finished:
         n_calls += 1
         before = pile.state[loop.N_NODES]
@@ -50,7 +63,7 @@ def run_best_first(given, rules, *, most_splits, seed=0, room=64, spare=64, budg
         if stop:
             break
         if pile.state[loop.N_NODES] == before and not is_finished:
-            names = ("lines", "sums", "nodes", "seeds", "order", "rows", "shares")
+            names = ("lines", "sums", "nodes", "seeds", "heap", "order", "rows", "shares")
             pile = pile._replace(**{name: longer(getattr(pile, name)) for name in names})
     n_nodes, n_splits = pile.state[[loop.N_NODES, loop.N_SPLITS]]
     return NodeTable(pile.lines[:n_nodes], pile.sums[:n_nodes]), pile.order[:n_splits], n_calls
@@ -190,10 +203,40 @@ def test_ends_of_nodes(seed):
 
 
 @pytest.mark.tiny
-def test_the_first_of_the_largest_gains():
-    nodes = np.zeros(5, loop.OPEN)
-    nodes["gain"] = [-np.inf, 1.0, 3.0, 3.0, 9.0]
-    assert [loop.best_open(nodes, n) for n in range(6)] == [-1, -1, 1, 2, 2, 4]
+@pytest.mark.parametrize("seed", SEEDS)
+def test_open_nodes_come_by_gain_and_age(seed):
+    rng = np.random.default_rng(seed)
+    nodes, heap, n = np.zeros(60, loop.OPEN), np.full(60, -1), 0
+    nodes["gain"] = rng.integers(12, size=60) / 4
+    is_open = set()
+    for node in range(60):
+        loop.open_node(nodes, heap, n, node)
+        is_open.add(node)
+        n += 1
+        for _ in range(rng.integers(3) if node < 59 else n):  # at the end, all
+            if n == 0:
+                break
+            first = max(is_open, key=lambda k: (nodes["gain"][k], -k))
+            assert heap[0] == first
+            assert all(loop.comes_before(nodes, first, k) for k in is_open - {first})
+            assert not any(loop.comes_before(nodes, k, first) for k in is_open)
+            loop.close_first(nodes, heap, n)
+            is_open.remove(first)
+            n -= 1
+    assert not is_open
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+def test_a_tree_of_some_leaves_can_go_on_growing(kind, general, random):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules, options = rules_for(given), {"seed": seed, "room": 400, "spare": 400, "random": random}
+        expected, order, _ = run_best_first(given, rules, most_splits=9, **options)
+        found, again, _ = run_best_first(given, rules, most_splits=9, pauses=(0, 1, 4), **options)
+        assert_same_records(found.lines, expected.lines)
+        np.testing.assert_array_equal(found.sums, expected.sums)
+        assert again.tolist() == order.tolist()
 
 
 @pytest.mark.tiny

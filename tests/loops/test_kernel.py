@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops.kernel import box_share, kernel_cdf, kernel_density, kernel_share
+from softwood.loops.kernel import box_share, box_shares, kernel_cdf, kernel_density, kernel_share
 from tests.reference.kernels import SHAPES, cdf, density, interval_mass, left_share, table
 
 places = st.integers(-24, 24).map(lambda k: k / 8) | st.floats(-3, 3)
@@ -79,3 +79,20 @@ def test_a_crisp_box_is_left_of_its_own_place():
     assert box_share(np.nextafter(1.0, 0), 1.0, 0.0, -np.inf, np.inf) == 0.0
     assert box_share(0.25, 0.0, 1.0, -np.inf, np.inf) == 0.625
     assert box_share(0.25, 0.0, 1.0, 0.0, 0.5) == 0.5
+
+
+@pytest.mark.tiny
+@given(
+    x=st.lists(places | st.just(np.nan), max_size=40), t=places, width=widths,
+    ends=st.lists(places | st.sampled_from([-np.inf, np.inf]), min_size=2, max_size=2),
+    missing=st.sampled_from([0.3, np.nan]),
+)  # fmt: skip
+def test_shares_of_many_boxes_are_those_of_each(x, t, width, ends, missing):
+    """To the last bit, boxes outside of the interval included; entries after the last box stay as they are."""
+    lo, hi = min(ends), max(ends)
+    if not lo < t < hi:
+        lo, hi = -np.inf, np.inf
+    expected = [missing if np.isnan(each) else box_share(t, each, width, lo, hi) for each in x]
+    found = np.array([*x, 7.0])
+    box_shares(found, len(x), t, width, (lo, hi), missing)
+    np.testing.assert_array_equal(found, [*expected, 7.0])

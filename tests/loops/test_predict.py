@@ -5,9 +5,29 @@ import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftForest, SoftTree
 from softwood.density.kernels import gaussian
-from softwood.loops.predict import Items, KernelTrees, add_crisp_trees, add_kernel_trees, crisp_leaves_fast, share_out
-from tests.reference.kernels import BOX, SHAPES
-from tests.reference.sharing import node_shares, prediction
+from softwood.loops.predict import (
+    BEFORE,
+    BEGIN,
+    BOUND,
+    END,
+    ITEM,
+    LOWER,
+    NEITHER,
+    NODE,
+    UPPER,
+    KernelTrees,
+    add_block,
+    add_crisp_trees,
+    add_kernel_trees,
+    crisp_leaves_fast,
+    divide,
+    mass_below,
+    next_list,
+    partition,
+)
+from softwood.sharing import kernel_lists
+from tests.reference.kernels import BOX, SHAPES, cdf
+from tests.reference.sharing import prediction
 from tests.reference.trees import random_points, random_tree
 
 SEEDS = range(4)
@@ -31,20 +51,33 @@ def several(shapes, widths, cutoff=0.0):
     return trees, SoftForest.mean(trees)
 
 
-def kernel_trees(forest):
+def kernel_trees(nodes):
     """As the loops take them."""
     return KernelTrees(
-        forest._tests, forest._ends, forest.threshold, forest.width, forest.kernel, forest.shapes.edges,
-        forest.shapes.cdfs, float(forest.cutoff),
+        nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
+        float(nodes.cutoff), nodes._only_boxes,
     )  # fmt: skip
 
 
-def scratch_of(capacity):
-    """Filled with nonsense."""
-    return Items(
-        np.full((capacity, 3), 77, np.uint32), np.full(capacity, np.nan), np.full((2 * capacity, 2), 77, np.uint32),
-        np.full((2 * capacity, 2), np.nan), np.full(capacity, 77, np.uint32), np.full(capacity, 77, np.uint32),
-    )  # fmt: skip
+def lists_of(block, height, n_features=3):
+    """Filled with nonsense, but for the bounds."""
+    lists = kernel_lists(block, height, n_features)
+    for array in lists[:2]:
+        array["row"], array["share"] = 77, np.nan
+    lists.frames[:] = 77
+    assert np.all(lists.bounds == -1)
+    return lists
+
+
+def items_of(rows, shares):
+    items = np.empty(len(rows), ITEM)
+    items["row"], items["share"] = rows, shares
+    return items
+
+
+def unsigned(*numbers):
+    """As the loops pass them on."""
+    return [np.uint64(number) for number in numbers]
 
 
 @pytest.mark.tiny
@@ -76,55 +109,126 @@ def test_values_of_crisp_trees_are_added(n_rows):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
-@pytest.mark.parametrize("cutoff", [0.0, 0.02, 0.3])
-def test_rows_are_shared_out_among_leaves(shapes, cutoff):
-    trees, forest = several(shapes, "any", cutoff)
-    X, scratch = random_points(9, 11, 3), scratch_of(400)
-    for tree, root in zip(trees, forest.offsets, strict=False):
-        n = share_out(X, 2, 9, root, kernel_trees(forest), scratch)
-        found = np.zeros((11, tree.n_nodes))
-        for (node, row, _), share in zip(scratch.items[:n], scratch.shares[:n], strict=True):
-            assert found[row, node - root] == 0.0, "each leaf once"
-            found[row, node - root] = share
-        expected = np.array([node_shares(tree, shapes, x) for x in X])
-        expected[:, tree.children_left >= 0] = 0.0
-        expected[[0, 1, 9, 10]] = 0.0
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-        assert n == np.count_nonzero(expected), "no item without a share"
-
-
-@pytest.mark.tiny
-def test_scratch_space_that_is_not_enough():
-    trees, forest = several(SHAPES, 4.0)
-    X = random_points(9, 6, 3)
-    n_most = max(np.count_nonzero(node_shares(trees[3], SHAPES, x)[trees[3].children_left < 0]) for x in X)
-    assert n_most > 6
-    root, arrays = forest.offsets[3], kernel_trees(forest)
-    assert share_out(X, 0, 6, root, arrays, scratch_of(n_most + 2)) == -1
-    assert share_out(X, 0, 6, root, arrays, scratch_of(12 * n_most)) > n_most
-    assert share_out(X, 0, 0, root, arrays, scratch_of(1)) == 0
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("n", [0, 1, 9])
+def test_a_list_is_taken_apart(seed, n):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-2.0, -1.0, 0.0, 1.0, 2.0, np.nan, -np.inf, np.inf], size=(20, 2))
+    rows, shares = rng.permutation(20)[:n], rng.random(n)
+    x = X[rows, 1]
+    items = np.concatenate([items_of([77] * 3, np.zeros(3)), items_of(rows, shares), items_of([77] * 2, np.zeros(2))])
+    spare = items_of([77] * 25, np.zeros(25))
+    n_left, n_right = partition(X, 1, -1.0, 1.0, items, *unsigned(3, 3 + n), spare)
+    left, right = x <= -1.0, x >= 1.0
+    assert (n_left, n_right) == (left.sum(), right.sum())
+    assert np.array_equal(spare[:n_left], items_of(rows[left], shares[left]))
+    assert np.array_equal(items[3 : 3 + n_right], items_of(rows[right], shares[right]))
+    between = ~(left | right)
+    assert np.array_equal(spare[::-1][: between.sum()], items_of(rows[between], shares[between]))
+    assert items["row"][[0, 1, 2]].tolist() == [77] * 3, "of another list"
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
-@pytest.mark.parametrize("cutoff", [0.0, 0.02])
-@pytest.mark.parametrize("capacity", [45, 2000])
-@pytest.mark.parametrize("batch", [1, 4, 256])
-def test_values_of_kernel_trees_are_added(shapes, cutoff, capacity, batch):
-    """Where all rows at once are too many for the scratch space, in parts."""
-    trees, forest = several(shapes, "any", cutoff)
-    X, out, output = random_points(9, 21, 3), np.full((21, 5), 0.25), np.array([1, 0, 3, 2])
-    numbers = np.array([3, 0, 1])
-    scratch = scratch_of(capacity)
-    add_kernel_trees(
-        X, numbers, forest.offsets, output, batch, kernel_trees(forest), scratch, forest.value, out
+def test_mass_below_a_threshold(shapes):
+    tree = random_tree(3, shapes=shapes)
+    trees = kernel_trees(tree)
+    assert trees.only_boxes == (len(shapes) == 1)
+    arrays = trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, trees.only_boxes
+    for node in np.flatnonzero(tree.children_left >= 0):
+        shape = shapes[tree.kernel[node]]
+        for x in tree.threshold[node] + tree.width[node] * np.linspace(-2.5, 2.5, 21):
+            expected = cdf(tree.threshold[node], x, tree.width[node], shape)
+            assert mass_below(x, node, *arrays) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("cutoff", [0.0, 0.2])
+def test_rows_are_divided_within_their_bounds(cutoff):
+    """A gate at 0 after one at -0.5, whose right branch this is, and one at 0.5, whose left branch it is."""
+    tree = SoftTree.from_nodes(
+        children_left=[1, -1, 3, 5, -1, -1, -1], children_right=[2, -1, 4, 6, -1, -1, -1],
+        feature=[0, -1, 0, 0, -1, -1, -1], threshold=[-0.5, np.nan, 0.5, 0.0, np.nan, np.nan, np.nan], width=1.0,
+        missing_left=0.25, value=np.zeros((7, 1)), n_features=1, cutoff=cutoff,
     )  # fmt: skip
-    expected = np.full((21, 5), 0.25)
+    X = np.array([[-0.8], [0.0], [0.9], [np.nan], [-0.4]])
+    lists = lists_of(5, 3, 1)
+    lists.frames[0, [NODE, BEFORE]] = 0, -1
+    lists.frames[1, [NODE, BEFORE]] = 2, -1
+    lists.bounds[:, 0] = 0, 1
+    lists.spare[-5:] = items_of(range(5), [0.5] * 5)[::-1]
+    n_left, n_right = divide(X, np.int64(3), *unsigned(2, 0, 0, 5), kernel_trees(tree), lists)
+    found = np.zeros((5, 2))
+    for side, items in enumerate((lists.spare[:n_left], lists.items[2 : 2 + n_right])):
+        found[items["row"], side] = items["share"]
+        assert np.all(items["share"] > 0)
+    parts = []
+    for x in X.ravel():
+        below = [np.clip((t - x + 1) / 2, 0, 1) for t in (-0.5, 0.0, 0.5)]
+        part = 0.25 if np.isnan(x) else (below[1] - below[0]) / (below[2] - below[0])
+        left = 0.5 * part
+        parts.append([0.0, 0.5] if left < cutoff else [0.5, 0.0] if 0.5 - left < cutoff else [left, 0.5 - left])
+    assert found == pytest.approx(np.array(parts), abs=1e-12)
+
+
+@pytest.mark.tiny
+def test_the_list_after_a_leaf():
+    """Two frames on feature 0: the outer one bounds from above and has a right branch, the inner one is finished."""
+    tree = SoftTree.from_nodes(
+        children_left=[1, 3, -1, -1, -1], children_right=[2, 4, -1, -1, -1], feature=[0, 0, -1, -1, -1],
+        threshold=[1.0, 0.0, np.nan, np.nan, np.nan], width=1.0, value=np.zeros((5, 1)), n_features=1,
+    )  # fmt: skip
+    columns = [NODE, BEGIN, END, BOUND, BEFORE]
+    lists = lists_of(4, 2, 1)
+    lists.frames[0, columns] = 0, 0, 3, UPPER, -1
+    lists.frames[1, columns] = 1, 3, 3, LOWER, -1
+    lists.bounds[:, 0] = 1, 0
+    arguments = tree._gates, lists.frames, lists.bounds
+    assert next_list(*arguments, 2) == (1, 2, 0, 3), "to the right child of the root, with its frame"
+    assert lists.bounds.tolist() == [[0], [-1]], "which is a lower bound from now on"
+    assert next_list(*arguments, 1)[0] == -1
+    assert lists.bounds.tolist() == [[-1], [-1]]
+    lists.frames[0, columns] = 0, 1, 2, NEITHER, 77
+    assert next_list(*arguments, 1) == (0, 2, 1, 2), "without a bound the frame is not needed any more"
+
+
+def expected_sums(trees, numbers, output, shapes, X):
+    expected = np.full((len(X), 5), 0.25)
     for number in numbers:
         first = output[number]
-        expected[:, first : first + 2] += [prediction(trees[number], shapes, x) for x in X]
-    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12)
+        expected[:, first : first + 2] += np.array([prediction(trees[number], shapes, x) for x in X]).reshape(-1, 2)
+    return expected
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
+@pytest.mark.parametrize("cutoff", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_values_of_a_block_of_rows_are_added(shapes, cutoff, missing):
+    trees, forest = several(shapes, "any", cutoff)
+    X, lists = random_points(9, 11, 3, missing), lists_of(7, forest.max_depth)
+    for number, root in enumerate(forest.offsets[:-1]):
+        out = np.full((11, 5), 0.25)
+        add_block(X, 2, 9, root, kernel_trees(forest), lists, forest.value, 3, out)
+        expected = expected_sums(trees, [number], {number: 3}, shapes, X)
+        expected[[0, 1, 9, 10]] = 0.25
+        np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12)
+        assert np.all(lists.bounds == -1), "as they were"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
+@pytest.mark.parametrize("widths", ["any", 4.0])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("block", [1, 4, 256])
+def test_values_of_kernel_trees_are_added(shapes, widths, missing, block):
+    """The lists have just the size that is needed if all rows reach all leaves."""
+    trees, forest = several(shapes, widths)
+    X, out, output = random_points(9, 21, 3, missing), np.full((21, 5), 0.25), np.array([1, 0, 3, 2])
+    numbers = np.array([3, 0, 1])
+    lists = lists_of(min(block, 21), forest.max_depth)
+    add_kernel_trees(X, numbers, forest.offsets, output, block, kernel_trees(forest), lists, forest.value, out)
+    np.testing.assert_allclose(out, expected_sums(trees, numbers, output, shapes, X), rtol=0, atol=1e-12)
 
 
 # ------------------------------------------------------------------ whole models
@@ -171,18 +275,54 @@ def test_points_exactly_on_edges_and_thresholds():
     np.testing.assert_allclose(tree.predict(rows), leaf_sums(tree, rows), rtol=0, atol=1e-12)
 
 
-def test_many_leaves_per_row_take_smaller_batches():
-    """A bandwidth so wide that a batch of rows does not fit the scratch space at once."""
+def test_many_leaves_per_row():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1500, 4))
-    model = KernelTreeRegressor(bandwidth=3.0, min_mass=0.4).fit(X, rng.normal(size=1500))
+    model = KernelTreeRegressor(bandwidth=3.0, min_mass=0.4, max_leaf_nodes=None, cutoff=0.0).fit(
+        X, rng.normal(size=1500)
+    )
     rows = rng.normal(size=(300, 4))
-    reached = np.diff(model.tree_.decision_path(rows).indptr)
-    assert reached.sum() > max(2 * model.tree_.n_nodes, 64 * 256), "the data must fill the scratch space"
+    assert np.diff(model.tree_.decision_path(rows).indptr).mean() > 100
     np.testing.assert_allclose(model.tree_.predict(rows), leaf_sums(model.tree_, rows), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 255, 256, 257])
+def test_rows_do_not_depend_on_the_block(monkeypatch):
+    X, y, _ = data(300)
+    tree = KernelTreeClassifier(bandwidth=0.4, max_leaf_nodes=None).fit(X, y).tree_
+    rows = np.random.default_rng(3).normal(size=(2500, 3))
+    rows[::7, 1] = np.nan
+    expected = tree.predict(rows)
+    for block in (1, 100):
+        monkeypatch.setattr("softwood.sharing._LEAST_BLOCK", block)
+        monkeypatch.setattr("softwood.sharing._LARGEST_BLOCK", block)
+        np.testing.assert_array_equal(tree.predict(rows), expected)
+    np.testing.assert_array_equal(np.vstack([tree.predict(row[None]) for row in rows[:50]]), expected[:50])
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("widths", [0.0, "any"])
+def test_rows_on_thresholds_of_crisp_gates_beside_missing_values(widths):
+    tree = random_tree(4, n_leaves=20, shapes=[BOX], widths=widths)
+    tests = np.flatnonzero((tree.children_left >= 0) & (tree.width == 0))
+    assert len(tests) > 0
+    X = random_points(5, len(tests) + 10, 3, 0.3)
+    X[np.arange(len(tests)), tree.feature[tests]] = tree.threshold[tests]
+    assert np.isnan(X).any()
+    expected = np.array([prediction(tree, [BOX], x) for x in X])
+    np.testing.assert_allclose(tree.predict(X), expected, rtol=0, atol=1e-12)
+    assert np.all(tree._gates["high"][tests] == np.nextafter(tree.threshold[tests], np.inf))
+
+
+def test_half_widths_that_overflow_divide_by_halves():
+    tree = SoftTree.from_nodes(
+        children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[0, -1, -1], threshold=[1.5, np.nan, np.nan],
+        width=1.7e308, value=[[0.5], [0.0], [1.0]], n_features=1,
+    )  # fmt: skip
+    assert not tree._only_boxes
+    assert tree.predict(np.array([[3.0], [-np.inf], [np.inf]])).ravel().tolist() == [0.5, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1023, 1024, 1025])
 def test_any_number_of_rows(n):
     X, y, _ = data()
     rows = np.random.default_rng(n).normal(size=(n, 3))

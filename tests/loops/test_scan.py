@@ -10,7 +10,8 @@ from softwood.loops.scan import (
     ENTROPY,
     SQUARED,
     THIN,
-    _advance,
+    _merit_at_least,
+    _scan_slopes,
     _scan_steps,
     merit_of,
     middle_of,
@@ -18,6 +19,7 @@ from softwood.loops.scan import (
     scan_box,
     scan_box_single,
     scan_steps_single,
+    sum_atoms,
     x_log_x,
 )
 from tests.loops.strategies import check, nodes, with_slivers
@@ -26,6 +28,14 @@ from tests.reference.kernels import BOX, left_share
 
 NO_ENDS = (-np.inf, np.inf)
 half_widths = st.sampled_from([0.0, 0.01, 0.125, 0.25, 0.3, 1.0, 5.0])
+
+
+def work_for(atoms, spare=0):
+    """Scratch space of the scan: sums of all atoms, and nonsense."""
+    q = atoms.shape[1] - 3
+    work = np.full((4, q + spare), np.nan)
+    sum_atoms(atoms, len(atoms), q, work[0])
+    return work
 
 
 def run_single(node):
@@ -39,7 +49,7 @@ def run_box(node):
     n = len(node.x)
     return scan_box(
         node.atoms(), n, node.x, node.x, (node.lo, node.hi), node.widths[0], node.min_mass, node.tie, node.criterion,
-        node.sums.shape[1], np.empty((n + 1, 5)), np.empty((4, node.sums.shape[1] + 1)),
+        node.sums.shape[1], np.empty((n + 1, 5)), work_for(node.atoms(), 1),
     )  # fmt: skip
 
 
@@ -78,12 +88,11 @@ def test_single_output_scan_of_steps(node):
 @given(nodes(n_outputs=[1, 2, 3], criteria=[SQUARED, ENTROPY, BINARY_ENTROPY], widths=st.just(0.0)))
 def test_scan_of_steps(node):
     q = node.sums.shape[1]
-    work = np.zeros((4, q))
-    work[0] = node.sums.sum(axis=0)
+    work = work_for(node.atoms())
+    work[1] = 0.0
     found = _scan_steps(
-        node.atoms(), len(node.x), node.x, node.x, node.masses.sum(), work[0], node.min_mass, node.tie, node.criterion,
-        work,
-    )  # fmt: skip
+        node.atoms(), len(node.x), node.x, node.x, node.masses.sum(), q, node.min_mass, node.tie, node.criterion, work
+    )
     check(node, BOX, found)
 
 
@@ -119,18 +128,50 @@ def test_thin_slices_of_a_kernel_are_steps(part, is_step):
 
 
 @pytest.mark.tiny
+@given(nodes(n_outputs=[1, 2, 3], criteria=[SQUARED, ENTROPY, BINARY_ENTROPY], widths=half_widths.filter(bool)))
+def test_scan_of_slopes(node):
+    n, q, work = len(node.x), node.sums.shape[1], work_for(node.atoms())
+    work[1:3] = 0.0
+    lines = np.full((n + 1, 5), np.nan)
+    place_lines(node.atoms(), n, node.lo, node.hi, node.widths[0], lines)
+    lines[:n, 3] = np.cumsum(node.masses)
+    found = _scan_slopes(
+        node.atoms(), n, (node.lo, node.hi), node.masses.sum(), q, node.min_mass, node.tie, node.criterion, lines, work
+    )
+    check(node, BOX, found)
+
+
+@pytest.mark.tiny
+@given(nodes(n_outputs=[1, 2, 3], criteria=[SQUARED, ENTROPY], widths=half_widths), st.integers(1, 5))
+def test_outputs_that_are_all_zero_change_nothing(node, more):
+    """The search rounds the number of outputs up."""
+    n, expected = len(node.x), run_box(node)
+    atoms = np.hstack([node.atoms(), np.zeros((n, more))])
+    found = scan_box(
+        atoms, n, node.x, node.x, (node.lo, node.hi), node.widths[0], node.min_mass, node.tie, node.criterion,
+        node.sums.shape[1] + more, np.empty((n + 1, 5)), work_for(atoms),
+    )  # fmt: skip
+    assert found[0] == pytest.approx(expected[0], rel=1e-9, abs=1e-9 * node.scale)
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize("q", [1, 2, 5])
-@pytest.mark.parametrize("jump", [0.0, 1.0])
-def test_left_sums_move_on_by_their_slopes(q, jump):
+def test_merit_where_the_left_mass_is_given(q):
     rng = np.random.default_rng(q)
-    left, slope, totals = rng.normal(size=(3, q))
-    atoms = rng.normal(size=(4, 3 + q))
-    sums = left + 0.3 * slope + jump * atoms[2, 3:]
-    slopes = slope - 1.5 * atoms[2, 3:]
-    squares = _advance(left, slope, totals, 0.3, atoms, 2, -1.5, jump)
-    assert left == pytest.approx(sums, rel=1e-12)
-    assert slope == pytest.approx(slopes, rel=1e-12)
-    assert squares == pytest.approx(((sums**2).sum(), ((totals - sums) ** 2).sum()), rel=1e-12)
+    totals, left, slope = rng.random((3, q))
+    totals += 2.0
+    work = np.array([totals, left, slope, np.full(q, np.nan)])
+    sums = left + (1.3 - 1.0) / 0.5 * slope
+    found = _merit_at_least(1.3, 1.0, 0.5, 5.0, work, q, SQUARED)
+    assert found == pytest.approx(merit(1.3, sums, 3.7, totals - sums, "squared"), rel=1e-12)
+    np.testing.assert_array_equal(work[:3], [totals, left, slope])
+
+
+@pytest.mark.tiny
+def test_sums_of_atoms():
+    atoms, sums = np.arange(12.0).reshape(2, 6), np.full(4, np.nan)
+    sum_atoms(atoms, 2, 3, sums)
+    np.testing.assert_array_equal(sums, [12.0, 14.0, 16.0, np.nan])
 
 
 @given(nodes(n_outputs=[1], criteria=[SQUARED], widths=half_widths))
@@ -145,7 +186,7 @@ def test_threshold_is_in_the_middle_of_a_gap():
     for h in (0.0, 0.5):
         data, arguments = (atoms, 2, atoms[:, 0], atoms[:, 0]), (h, 1.0, 1e-12)
         assert scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5))) == (1.0, 2.0, 1.0)
-        assert scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), np.empty((4, 1))) == (1.0, 2.0, 1.0)
+        assert scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), work_for(atoms)) == (1.0, 2.0, 1.0)
 
 
 @pytest.mark.tiny
@@ -154,7 +195,7 @@ def test_crisp_threshold_is_between_the_points_of_the_bins():
     lows, highs = np.array([-1.0, 3.0]), np.array([1.0, 5.0])
     data, arguments = (atoms, 2, lows, highs), (0.0, 1.0, 1e-12)
     assert scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5)))[1] == 2.0
-    assert scan_box(*data, NO_ENDS, *arguments, ENTROPY, 1, np.empty((3, 5)), np.empty((4, 1)))[1] == 2.0
+    assert scan_box(*data, NO_ENDS, *arguments, ENTROPY, 1, np.empty((3, 5)), work_for(atoms))[1] == 2.0
 
 
 @pytest.mark.tiny
@@ -165,7 +206,7 @@ def test_of_equally_good_splits_the_one_nearer_to_halves_wins():
         data, arguments = (atoms, 5, atoms[:, 0], atoms[:, 0]), (h, 1.0, 1e-12)
         for _, threshold, left in (
             scan_box_single(*data, *NO_ENDS, *arguments, np.empty((6, 5))),
-            scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((6, 5)), np.empty((4, 1))),
+            scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((6, 5)), work_for(atoms)),
         ):
             assert left in (2.0, 4.0)
             assert threshold in (1.5, 2.5)
@@ -178,7 +219,7 @@ def test_minimum_mass_moves_the_threshold_to_where_a_side_has_just_that():
     data, arguments = (atoms, 2, atoms[:, 0], atoms[:, 0]), (0.5, 2.0, 1e-12)
     for _, threshold, left in (
         scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5))),
-        scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), np.empty((4, 1))),
+        scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), work_for(atoms)),
     ):
         assert left == pytest.approx(2.0)
         assert threshold == pytest.approx(0.5 + 1 / 9)
@@ -190,7 +231,7 @@ def test_no_admissible_threshold():
     for h in (0.0, 1.0):
         data, arguments = (atoms, 2, atoms[:, 0], atoms[:, 0]), (h, 1.5, 1e-12)
         assert scan_box_single(*data, *NO_ENDS, *arguments, np.empty((3, 5)))[0] == -np.inf
-        assert scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), np.empty((4, 1)))[0] == -np.inf
+        assert scan_box(*data, NO_ENDS, *arguments, SQUARED, 1, np.empty((3, 5)), work_for(atoms))[0] == -np.inf
 
 
 @pytest.mark.tiny
@@ -242,7 +283,7 @@ def test_sums_do_not_drift_over_many_points(h, cut, offset):
     total, total_sum = masses.sum(), masses @ y
     for found in (
         scan_box_single(atoms, len(x), x, x, lo, hi, h, 1.0, 0.0, lines),
-        scan_box(atoms, len(x), x, x, (lo, hi), h, 1.0, 0.0, SQUARED, 1, lines, np.empty((4, 1))),
+        scan_box(atoms, len(x), x, x, (lo, hi), h, 1.0, 0.0, SQUARED, 1, lines, work_for(atoms)),
     ):
         best, threshold, left = found
         if h == 0:

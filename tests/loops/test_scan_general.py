@@ -189,7 +189,7 @@ def test_the_box_in_a_longer_table():
     # shapes of one tree are kept in one table, the last edge of the shorter ones repeated
     edges, values = np.array([-1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 1.0])
     atoms = np.array([[0.0, 0, 1.0, 0.0], [0.7, 1, 2.0, 2.0], [1.1, 2, 1.0, 0.0]])
-    lines, work = np.empty((4, 5)), np.empty((4, 1))
+    lines, work = np.empty((4, 5)), np.full((4, 1), atoms[:, 3].sum())
     for interval in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
         short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], interval, 0.5, 0.1, 1e-12, SQUARED, 1, lines, work)
         long = scan_atoms(atoms, 3, 0.5, (edges, values), interval, goal_of(0.1, 1), SQUARED)

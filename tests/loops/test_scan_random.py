@@ -13,13 +13,19 @@ from softwood.loops.grow import tie_of
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.loops.scan_random import (
+    code_range,
+    copy_codes,
+    copy_values,
+    highest_known,
+    kernel_support,
+    left_masses,
     left_shares,
     left_sums,
-    left_sums_of_boxes,
+    look_up,
+    look_up_known,
     search_random,
     settle_crisp,
     share_missing,
-    support_of,
 )
 from softwood.tree import KernelShapes
 from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places
@@ -445,57 +451,64 @@ def test_support_and_shares(node, is_wide):
     node.codes = node.codes.astype(np.uint32) if is_wide else node.codes
     bins, kernels, own, widths = node.bins, node.kernels, node.node_points, node.widths
     for j, column in enumerate(node.columns):
-        interval = column.lo, column.hi
+        n_bins = len(column.means)
         node_codes = np.empty(m, node.codes.dtype)
-        start, stop, has_missing = support_of(
-            bins.codes, bins.values, bins.offsets[j], len(column.means), kernels, j, own, widths[j], interval,
-            node_codes,
-        )  # fmt: skip
+        copy_codes(bins.codes, j, own.rows, own.begin, m, node_codes)
         np.testing.assert_array_equal(node_codes, node.codes[node.rows[node.begin :], j])
-        assert has_missing == np.isnan(column.x).any()
+        lowest, highest = code_range(node_codes, m)
+        assert (lowest, highest) == (node_codes.min(), node_codes.max())
+        highest = highest_known(node_codes, m, n_bins)
+        assert highest == max((int(c) for c in node_codes if c < n_bins), default=-1)
+        if highest < 0:
+            continue
+        start, stop, is_one = kernel_support(
+            node_codes, bins.values, bins.offsets[j], n_bins, kernels, j, own, widths[j], lowest, highest
+        )
+        start, stop = max(start, column.lo), min(stop, column.hi)
         if column.support() is None:
-            assert not stop > start
+            assert is_one or not stop > start
             continue
         assert (start, stop) == pytest.approx(column.support(), rel=1e-14, abs=1e-14)
         threshold = 0.3 * start + 0.7 * stop
         shares = np.empty(m)
-        left_shares(bins, kernels, j, own, threshold, widths[j], interval, node_codes, shares)
+        left_shares(bins, kernels, j, own, threshold, widths[j], (column.lo, column.hi), node_codes, shares)
         np.testing.assert_array_equal(np.isnan(shares), np.isnan(column.x))
         share_missing(node.points, m, shares)
         assert shares == pytest.approx(column.shares(threshold, node.masses), abs=1e-9)
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("labelled", [False, True])
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=9), st.sampled_from([np.uint8, np.uint32]))
+def test_places_of_points_by_table_and_without(codes, dtype):
+    """Five bins from place 2 on; the code 5 is a missing value."""
+    values, codes = np.array([7.0, 7.0, 0.5, 1.5, 2.0, 4.0, 8.0, 9.0]), np.array(codes, dtype=dtype)
+    table = np.full(6, 77.0)
+    copy_values(values, 2, 5, table)
+    np.testing.assert_array_equal(table, [0.5, 1.5, 2.0, 4.0, 8.0, np.nan])
+    by_table, without = np.full(len(codes) + 1, 77.0), np.full(len(codes) + 1, 77.0)
+    look_up(table, codes, len(codes), by_table)
+    look_up_known(values, 2, 5, codes, len(codes), without)
+    np.testing.assert_array_equal(by_table, [*table[codes], 77.0])
+    np.testing.assert_array_equal(without, by_table)
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize("q", [1, 2, 3])
-@pytest.mark.parametrize("n_bins", [3, 50])
-@pytest.mark.parametrize("width", [0.0, 0.4])
-def test_sums_of_the_left_parts(labelled, q, n_bins, width):
-    """With more points than bins the shares are looked up, with fewer they are computed."""
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_sums_of_the_left_parts(q, order, is_sorted):
+    """Of targets, and of classes in any order of the points."""
     rng = np.random.default_rng(0)
-    m, offset, threshold, lo, hi = 20, 1, 0.1, -1.2, 0.7
-    values = np.append(9.0, np.linspace(-1, 0.7 if width == 0 else 1, n_bins))
-    codes = rng.integers(n_bins, size=m).astype(np.uint8)
-    mass = rng.random(m)
-    labels = rng.integers(q, size=m).astype(np.int32)
-    targets = np.eye(q)[labels] if labelled else rng.normal(size=(m, q))
-    shares = np.zeros(m)
-    for k in range(m):
-        x = values[offset + codes[k]]
-        start, stop = max(x - width, lo), min(x + width, hi)
-        shares[k] = np.clip((threshold - start) / (stop - start), 0, 1) if width else float(x <= threshold)
-    expected = [shares @ mass, *(shares * mass) @ targets]
-    points = mass[:, None].copy() if labelled else np.column_stack([mass, mass[:, None] * targets])
-    given_labels = labels if labelled else None
+    m = 20
+    mass, shares, labels = rng.random(m), rng.random(m), rng.integers(q, size=m).astype(np.int32)
+    labels = np.sort(labels) if is_sorted else labels
     left = np.full(1 + q, np.nan)
-    left_sums(points, given_labels, m, shares, left)
-    assert left == pytest.approx(expected)
-    left[:] = np.nan
-    left_sums_of_boxes(
-        values, offset, n_bins, points, given_labels, m, threshold, width, (lo, hi), codes, np.full(n_bins + 1, np.nan),
-        left,
-    )  # fmt: skip
-    assert left == pytest.approx(expected)
+    left_masses(np.array(mass[:, None], order=order), labels, m, shares, left)
+    assert left == pytest.approx([shares @ mass, *(shares * mass) @ np.eye(q)[labels]])
+    targets = rng.normal(size=(m, q))
+    points = np.array(np.column_stack([mass, mass[:, None] * targets]), order=order)
+    left_sums(points, m, shares, left)
+    assert left == pytest.approx([shares @ mass, *(shares * mass) @ targets])
 
 
 @pytest.mark.tiny

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.gates import Gate
-from softwood.loops.walk import gradient_rows, member_rows, predict_rows, visit
+from softwood.loops.walk import gradient_rows, member_rows, oblique_input, predict_rows, visit
 from softwood.sharing import walk_arguments
 from tests.reference.kernels import BOX, SHAPES
 from tests.reference.sharing import gradient, interval_membership, node_shares, prediction
@@ -52,6 +52,14 @@ def test_a_visit_lists_the_nodes_with_a_share(kind, seed, cutoff, by_cell):
         assert scratch.shares[:n] == pytest.approx(expected[listed], abs=1e-12)
         assert all(k == 0 or tree.parent[node] in listed[:k] for k, node in enumerate(listed)), "parents first"
         assert scratch.bounds.tolist() == [[0.0] * 3, [1.0] * 3], "as they were"
+
+
+@pytest.mark.tiny
+def test_input_of_an_oblique_gate():
+    weights, bias = np.array([[77.0, 77.0, 77.0], [0.5, 0.0, -2.0]]), np.array([77.0, 1.0])
+    X = np.array([[77.0, 77.0, 77.0], [4.0, np.nan, 3.0], [np.nan, 1.0, 3.0]])
+    assert oblique_input(X, 1, 1, weights, bias) == 1.0 + 2.0 - 6.0
+    assert np.isnan(oblique_input(X, 2, 1, weights, bias))
 
 
 @pytest.mark.tiny

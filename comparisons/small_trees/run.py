@@ -1,0 +1,100 @@
+"""Small kernel trees beside CART, on real tables of up to 20 000 rows, ten folds.
+
+    python comparisons/small_trees/run.py [--data-sets iris wine] [--models default small] [--jobs 1] [--summary]
+
+Data come from the folder SOFTWOOD_DATA, or from OpenML. Every result is a line of runs.csv, and what has its line is
+not run again: stop it and start it again as you like. At the end, and with --summary alone, the tables in
+docs/small_trees.md are written from those lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from softwood.datasets import Dataset, available, load
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+
+from comparisons.small_trees.models import MODELS, Fold, encode, run_fold  # noqa: E402
+from comparisons.small_trees.summary import write_page  # noqa: E402
+
+RUNS = ROOT / "comparisons" / "small_trees" / "runs.csv"
+PAGE = ROOT / "docs" / "small_trees.md"
+FIELDS = ("data_set", "task", "rows", "fold", "model", "score", "log_loss", "leaves", "fit_seconds", "parameter")
+MOST_ROWS = 20_000
+N_FOLDS = 10
+SEED = 0
+
+
+def folds_of(data: Dataset) -> Iterator[Fold]:
+    """The ten folds of a data set, drawn by a fixed seed; classes are spread evenly."""
+    is_class = data.task == "classification"
+    encoded = encode(data.X)
+    splitter = (StratifiedKFold if is_class else KFold)(N_FOLDS, shuffle=True, random_state=SEED)
+    for train, test in splitter.split(encoded, data.y):
+        yield Fold(data.X, encoded, np.asarray(data.y), train, test, is_class)
+
+
+def run_data_set(name: str, models: tuple[str, ...], done: set[tuple[str, int, str]], runs: Path) -> None:
+    """Run what is missing for one data set; each fold's lines are written at once."""
+    data = load(name)
+    if len(data.y) > MOST_ROWS:
+        return
+    for number, fold in enumerate(folds_of(data)):
+        missing = {model for model in models if (name, number, model) not in done}
+        if not missing:
+            continue
+        about = {"data_set": name, "task": data.task, "rows": len(data.y), "fold": number}
+        _append(runs, [{**about, **result} for result in run_fold(fold, missing)])
+    print(f"{name}: done", file=sys.stderr, flush=True)
+
+
+def _append(path: Path, lines: list[dict[str, Any]]) -> None:
+    """Add lines in a single write, so that processes can share the file."""
+    texts = []
+    for line in lines:
+        rounded = {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in line.items()}
+        texts.append(",".join(str(rounded[field]) for field in FIELDS) + "\n")
+    with path.open("a", encoding="utf-8") as out:
+        out.write("".join(texts))
+
+
+def read_runs(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
+    with path.open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-sets", nargs="+", default=None, metavar="NAME")
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS, metavar="MODEL")
+    parser.add_argument("--jobs", type=int, default=1, help="data sets that are run at the same time")
+    parser.add_argument("--runs", type=Path, default=RUNS, help="the file of results")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page with the tables")
+    parser.add_argument("--summary", action="store_true", help="only write the tables")
+    chosen = parser.parse_args()
+    if not chosen.summary:
+        done = {(line["data_set"], int(line["fold"]), line["model"]) for line in read_runs(chosen.runs)}
+        names = chosen.data_sets or available()
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
+        Parallel(n_jobs=chosen.jobs)(
+            delayed(run_data_set)(name, tuple(chosen.models), done, chosen.runs) for name in names
+        )
+    write_page(read_runs(chosen.runs), chosen.page)
+
+
+if __name__ == "__main__":
+    main()
