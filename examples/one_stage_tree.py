@@ -1,4 +1,4 @@
-"""A one-stage tree, built and pruned in one optimisation, and the history of its training."""
+"""A one-stage tree, built and pruned in one optimisation, and what folds say of the ways to train it."""
 
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -16,6 +16,7 @@ print(f"one-stage tree: {model.score(X_test, y_test):.3f} with {model.get_n_leav
 print(f"CART of the same depth: {cart.score(X_test, y_test):.3f} with {cart.get_n_leaves()} leaves")
 print(f"ten bagged one-stage trees: {forest.score(X_test, y_test):.3f}")
 
-# A complete tree of depth 6 has 64 leaves. The history has a line for each pass.
-for line in model.history_[::10]:
-    print(f"pass {line['iteration']}: validation loss {line['validation_loss']:.3f}, {line['n_leaves']} leaves")
+# A complete tree of depth 6 has 64 leaves. Folds have chosen how the tree is trained and its size.
+for line in sorted(model.search_, key=lambda line: line["loss"]):
+    penalty = f"penalty {line['l2_regularization']:g}"
+    print(f"{line['init']}, {penalty}: loss {line['loss']:.3f} with {line['n_splits']:.0f} splits")

@@ -66,6 +66,8 @@ MODELS: dict[str, Make] = {
     "budding": ours("BuddingTree"),
     "end_to_end": ours("EndToEndTree"),
     "one_stage": ours("OneStageTree"),
+    "as_published": ours("OneStageTree", **softwood.AS_PUBLISHED),
+    "proximal": ours("OneStageTree", architecture="proximal"),
     "joint": ours("OneStageTree", architecture="joint"),
     "gumbel": ours("OneStageTree", architecture="gumbel"),
     "one_stage_forest": ours("OneStageForest"),
@@ -75,6 +77,7 @@ MODELS: dict[str, Make] = {
 }
 TITLES = {
     "cart": "CART", "soft": "soft tree", "budding": "budding tree", "end_to_end": "end-to-end tree",
-    "one_stage": "one-stage tree", "joint": "joint tree", "gumbel": "Gumbel tree",
+    "one_stage": "one-stage tree", "as_published": "one-stage tree as published", "proximal": "proximal tree",
+    "joint": "joint tree", "gumbel": "Gumbel tree",
     "one_stage_forest": "one-stage forest", "xgboost": "XGBoost", "linear_svm": "linear SVM", "mlp": "MLP",
 }  # fmt: skip

@@ -25,6 +25,7 @@ __all__ = [
     "validation_rows",
     "visits",
     "with_all_classes",
+    "with_mean_1",
 ]
 
 # Columns that vary less than this are taken as constant.
@@ -58,8 +59,7 @@ class LearningSet:
 
     def take(self, rows: np.ndarray) -> LearningSet:
         """Some of the rows, their weights brought to mean 1 again."""
-        weights = self.weights[rows]
-        return LearningSet(self.points[rows], self.targets[rows], weights / weights.mean())
+        return LearningSet(self.points[rows], self.targets[rows], with_mean_1(self.weights[rows]))
 
     def take_raw(self, rows: np.ndarray) -> LearningSet:
         """Some of the rows with their weights as they are."""
@@ -80,6 +80,7 @@ class Scaling:
     @classmethod
     def of(cls, matrix: np.ndarray, weights: np.ndarray) -> Scaling:
         """The scaling of these rows; columns of huge numbers do not overflow."""
+        weights = weights / weights.max()  # equal weights are 1, whatever their unit
         known = ~np.isnan(matrix)
         largest = np.max(np.abs(np.where(known, matrix, 0.0)), axis=0)
         largest[largest == 0.0] = 1.0
@@ -140,8 +141,18 @@ def together(a: LearningSet, b: LearningSet, mass_a: float, mass_b: float) -> Le
     """The rows of both, with weights in proportion to their masses, and mean 1."""
     weights = np.concatenate([a.weights * (mass_a / a.weights.sum()), b.weights * (mass_b / b.weights.sum())])
     return LearningSet(
-        np.concatenate([a.points, b.points]), np.concatenate([a.targets, b.targets]), weights / weights.mean()
+        np.concatenate([a.points, b.points]), np.concatenate([a.targets, b.targets]), with_mean_1(weights)
     )
+
+
+def with_mean_1(weights: np.ndarray) -> np.ndarray:
+    """Weights with mean 1, without their last bits: equal weights stay equal, whatever their unit.
+
+    Otherwise descent could make visible differences of differences by rounding.
+    """
+    parts, exponents = np.frexp(weights / weights.max())
+    rounded = np.ldexp(np.round(parts * 2.0**40) / 2.0**40, exponents)
+    return rounded / rounded.mean()
 
 
 def merge_rows(matrix: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
-from softwood.base import BatchEstimator, Fit
+from softwood.base import BatchEstimator, Fit, as_counts
 from softwood.gradient.data import (
     LearningSet,
     Scaling,
@@ -19,6 +19,7 @@ from softwood.gradient.data import (
     outputs_of,
     together,
     with_all_classes,
+    with_mean_1,
 )
 from softwood.parameters import check_number, checked, parameter
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
@@ -38,6 +39,7 @@ class Training:
     targets : as they were read
     mass, validation_mass : total weights of both, before they were brought to mean 1; a single row that is in both
         counts in the first alone
+    n_rows : number of the rows of `everything`, where a weight of 2 counts as two; see `as_counts`
     is_given : whether the user gave the validation rows; if not, they are a part of the training rows
     seed : for everything random that follows
     """
@@ -49,6 +51,7 @@ class Training:
     targets: ClassTargets | RealTargets
     mass: float
     validation_mass: float
+    n_rows: float
     is_given: bool
     seed: int
 
@@ -88,6 +91,7 @@ class GradientModel(BatchEstimator):
     ) -> Training:
         """Training and validation rows: those given, or a part of the training rows."""
         matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        n_rows = float(as_counts(weights).sum())
         given = self._read_validation_rows(X_val, y_val, sample_weight_val)
         outputs = outputs_of(targets)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -114,6 +118,7 @@ class GradientModel(BatchEstimator):
             targets=targets,
             mass=float(weights.sum()),
             validation_mass=validation_mass,
+            n_rows=n_rows,
             is_given=given is not None,
             seed=seed,
         )
@@ -231,4 +236,4 @@ def _labels(outputs: np.ndarray) -> np.ndarray:
 
 def _learning_set(matrix: np.ndarray, outputs: np.ndarray, weights: np.ndarray, scaling: Scaling) -> LearningSet:
     points = np.ascontiguousarray(scaling.standardise(matrix))
-    return LearningSet(points, np.ascontiguousarray(outputs), weights / weights.mean())
+    return LearningSet(points, np.ascontiguousarray(outputs), with_mean_1(weights))

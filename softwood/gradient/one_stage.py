@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.gates import Gate
+from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
 from softwood.loops.one_stage import step_value
 from softwood.loops.soft_joint import Nodes
-from softwood.parameters import check_flag, parameter
+from softwood.parameters import check_flag, check_n_jobs, parameter
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
-__all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
+__all__ = ["AS_PUBLISHED", "OneStageTreeClassifier", "OneStageTreeRegressor"]
+
+# The algorithm of the paper: random gates, sampled paths, a shape that is trained by proximal steps on validation rows,
+# without a price of splits. The ablations of the paper are the architectures "joint" and "gumbel" with the same rest.
+AS_PUBLISHED = {
+    "architecture": "proximal",
+    "init": "random",
+    "learning_rate": 0.01,
+    "batch_size": 32,
+    "max_iter": 200,
+    "n_iter_no_change": 15,
+    "warm_up": 0,
+    "split_cost": 0.0,
+    "l1_regularization": 0.0,
+    "l2_regularization": 0.0,
+}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -27,8 +43,60 @@ class _OneStageTree(StageRules, ValidatedTree):
     """What classifier and regressor share."""
 
     warm_start: bool = parameter(False, check_flag)
+    n_jobs: int | None = None
+
+    search_: list[dict[str, Any]] = field(init=False)
+    chosen_: dict[str, Any] = field(init=False)
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
+        check_n_jobs(self, self.n_jobs)
+        if rules.architecture == "pruned":
+            self._train_crisp(fit, data, rules)
+        else:
+            self._train_sampled(fit, data, rules.sampled())
+
+    def _train_crisp(self, fit: Fit, data: Training, rules: Self) -> None:
+        """Choose how to train by folds or validation rows, then train on all rows."""
+        is_class, rows = data.is_class, data.everything()
+        work = CrispWork(rows, is_class, data.n_rows, rules, rules.validation_fraction, data.seed)
+        # a tree that was trained along sampled paths does not say how this one is trained
+        earlier = self._continued(fit.earlier, data, rules) if "chosen_" in fit.earlier else None
+        history = [] if earlier is None else list(fit.earlier["history_"])
+        stages = fit.steps("stage", 2, history=history)
+        search: list[Candidate] = []
+        if earlier is not None:
+            chosen = Candidate.of(fit.earlier["chosen_"])
+        else:
+            pairs = [data.parts()] if data.is_given else None
+            search, chosen = work.choose(pairs, stages, self.n_jobs)
+        gates = None if earlier is None else earlier.gates
+        training = work.training(chosen.recipe, [data.seed, 23, len(history)], gates)
+
+        def results() -> dict[str, Any]:
+            tree = training.tree(chosen.cost)
+            unpruned = tree.copy(), data.scaling
+            finished = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, training.prior)
+            found = {"search_": [one.line() for one in search], "chosen_": chosen.line()}
+            if earlier is not None:
+                found["search_"] = fit.earlier["search_"]
+            return {**found, "_unpruned_": unpruned, "_staged_": tree, "history_": list(history), "tree_": finished}
+
+        def line() -> dict[str, Any]:
+            tree = training.tree(chosen.cost)
+            loss = tree.mean_loss(rows, is_class, training.prior)
+            return {"train_loss": loss, "n_leaves": len(tree.splits()) + 1}
+
+        try:
+            with stages.stage("fit", "pass", training.pace.n_passes) as steps:
+                steps.note(iteration=history[-1]["iteration"] if earlier is not None else 0, **line())
+                for _ in training.passes():
+                    step = steps.begin()
+                    if step.end(results, **line()):
+                        break
+        finally:
+            self.__dict__.update(results())
+
+    def _train_sampled(self, fit: Fit, data: Training, rules: StageRules) -> None:
         is_class, everything = data.is_class, data.everything()
         train, validation = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
@@ -63,9 +131,14 @@ class _OneStageTree(StageRules, ValidatedTree):
         finally:
             self.__dict__.update(results(tree, finished))
 
-    def _continued(self, earlier: dict[str, Any], data: Training, rules: Self) -> StagedTree | None:
+    @property
+    def n_iter_(self) -> int:
+        """Number of passes that trained the tree."""
+        return max(line["iteration"] for line in self.history_ if line["stage"] == "fit")
+
+    def _continued(self, earlier: dict[str, Any], data: Training, rules: StageRules) -> StagedTree | None:
         """The tree of the last fit in the units of this one; None without a warm start, or if its shape differs."""
-        if not rules.warm_start or "_unpruned_" not in earlier:
+        if not self.warm_start or "_unpruned_" not in earlier:
             return None
         self._refuse_other_targets(earlier)
         tree, scaling = earlier["_unpruned_"]
@@ -122,46 +195,62 @@ def finish_staged(
 class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     """One-stage tree for classification: a crisp oblique tree, built and pruned in one optimisation.
 
-    Every node of a complete tree can be split. Training rows follow paths that are sampled by the gates, and gradients
-    pass straight through the sampling. The value of a node is the mean of the rows that reach it. Each node has a
-    number in [0, 1], trained on validation rows by proximal steps, that decides whether it is split or a leaf; a pruned
-    node can be split again later. Validation losses and predictions are those of the resulting discrete tree.
+    Every node of a complete tree can be split. Gates are trained by a loss whose best paths are those of the crisp
+    tree: the logit of a class is the largest, over all leaves, of the leaf's own logit less the sum of the margins on
+    whose wrong side the row is (after DTSemNet, 2024). Before each pass over the rows, splits that do not earn their
+    cost are pruned from the bottom up, and pruned nodes can be split again. Gates begin as penalised logistic
+    regressions between two groups of classes, or as tests of single columns.
 
-    After training, splits that do not lower the validation loss are removed. Unless validation rows are passed to
-    `fit`, the gates are then trained on all rows for five more passes. Inputs are standardised internally. A missing
-    value counts as the mean of its column. A category is encoded as a column of zeros and ones.
+    The strength of the penalty, the initial gates and the size of the tree matter most. By default they are chosen by
+    five folds (repeated if there are fewer than 1 000 rows; with more than 5 000, some of them are held out instead).
+    The tree is then trained on all rows. Real targets are trained as mixtures of leaves with gates that get steeper;
+    the crisp tree of these gates is pruned.
+
+    The algorithm of the paper, which samples paths and trains the shape on validation rows, is
+    ``OneStageTreeClassifier(**AS_PUBLISHED)``; its ablations are the architectures "joint" and "gumbel".
+
+    Inputs are standardised internally. A missing value counts as the mean of its column. A category is encoded as a
+    column of zeros and ones.
 
     Parameters
     ----------
-    architecture : "proximal", "joint" or "gumbel", default="proximal"
-        How the shape is trained. "proximal": by proximal steps on validation rows; "joint": together with the gates on
-        the training rows, without validation rows; "gumbel": sampled, on validation rows.
+    architecture : "pruned", "proximal", "joint" or "gumbel", default="pruned"
+        How the shape is found. "pruned": by pruning before each pass, as above. The others sample paths and train a
+        number in [0, 1] for each node, as in the paper: "proximal" by proximal steps on validation rows, "joint"
+        together with the gates on the training rows, "gumbel" sampled, on validation rows.
     max_depth : int, default=6
-    init : "fitted" or "random", default="fitted"
-        Initial gates: at each node the better of a linear fit and a test of one column; or random numbers, as in the
-        paper.
-    learning_rate : float, default=0.01
-        Learning rate of Adam for the gates.
-    batch_size : int, default=32
-    max_iter : int, default=200
-        Maximum number of passes over the rows.
+    init : "auto", "linear", "columns", "fitted" or "random", default="auto"
+        Initial gates: penalised linear fits at each node, tests of one column as in a conventional tree, at each node
+        the better of both, or random numbers. "auto" tries "linear" and "columns"; with sampled paths it is "fitted".
+    learning_rate : float or "auto", default="auto"
+        Learning rate of Adam for the gates. "auto" is 0.02 for fewer than 2 000 rows and 0.05 for more, and 0.01 for
+        real targets and for sampled paths.
+    batch_size : int or "auto", default="auto"
+        Number of rows of a step. "auto" is 32, and 256 from 2 000 rows on; with sampled paths, 32.
+    max_iter : int or "auto", default="auto"
+        Number of passes over the rows. "auto" is 30, and 60 from 2 000 rows on (200 and 100 for real targets), fewer
+        for more than 100 000 rows; with sampled paths, at most 200.
     n_iter_no_change : int, default=15
-        Training ends after this many passes without a smaller validation loss.
+        Sampled paths: training ends after this many passes without a smaller validation loss.
     warm_up : int, default=3
-        Number of passes before the shape is trained: untrained gates would be pruned.
+        Sampled paths: number of passes before the shape is trained.
     architecture_learning_rate : float, default=0.5
-        Learning rate of the shape.
-    split_cost : float, default=0.001
-        Cost of a split in the loss that trains the shape. The loss is half the squared error of class probabilities, or
-        of targets in standard deviations.
+        Sampled paths: learning rate of the shape.
+    split_cost : float or "auto", default="auto"
+        Mean loss that a split must save: cross-entropy, or squared error in variances of the target. "auto" chooses it
+        by folds. With sampled paths it is a cost in the loss that trains the shape, and "auto" is 0.001.
     prior : float, default=5.0
         The value of a node is the mean of its rows and of this many rows with the value of its parent.
-    l1_regularization, l2_regularization : float, default=0.0
-        Penalties on the weights of the gates.
+    l1_regularization, l2_regularization : float or "auto", default="auto"
+        Penalties on the weights of the gates, relative to the mean loss. "auto" chooses them by folds; with sampled
+        paths it is 0. Classes are trained without `l1_regularization`, unless paths are sampled.
     validation_fraction : float, default=0.25
-        Fraction of the rows set aside to train the shape, unless validation rows are passed to `fit`.
+        Fraction of the rows set aside, unless validation rows are passed to `fit`: to choose, with more than 5 000
+        rows; to train the shape, with sampled paths.
     warm_start : bool, default=False
-        Continue from the tree of the previous fit.
+        Continue from the tree of the previous fit, with what was chosen there.
+    n_jobs : int, default=None
+        Number of folds that are trained in parallel, in threads. It does not change the tree.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
@@ -169,7 +258,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     class_weight : dict or "balanced", default=None
         Weights of the classes.
     random_state : int or RandomState, default=None
-        Determines the validation rows, the order of the rows and the sampled paths.
+        Determines the folds or validation rows, the order of the rows and the sampled paths.
     verbose : int, default=0
         1 prints progress about once a second, 2 after every pass.
 
@@ -177,10 +266,18 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     ----------
     tree_ : SoftTree
         The fitted tree, without nodes that were pruned.
+    search_ : list of dicts
+        What was tried: a line for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
+        (log loss and three times the share of errors, or squared error) and the mean ``n_splits``. Penalties and costs
+        are relative to a loss that is added up over the rows. Not for sampled paths.
+    chosen_ : dict
+        The best line of ``search_``.
     history_ : list of dicts
-        A line for each pass: ``stage`` ("fit"), ``iteration``, ``train_loss``, ``validation_loss`` and ``n_leaves`` of
-        the discrete tree. Iteration 0 is the initial tree. A warm start continues the list, and first repeats the last
-        iteration as it is on the new rows.
+        Lines with ``stage``, ``iteration`` and losses. Stage "choice": a line for each training on a fold, with its
+        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a line for each pass over all rows,
+        with ``train_loss`` and ``n_leaves`` of the crisp tree; with sampled paths also ``validation_loss``. Iteration 0
+        is the initial tree. A warm start continues the list, and first repeats the last iteration as it is on the new
+        rows.
     n_iter_ : int
         Number of passes.
     columns_ : Columns
@@ -212,6 +309,6 @@ class OneStageTreeRegressor(RegressorBase, _OneStageTree):
     >>> from softwood import OneStageTreeRegressor
     >>> X = np.linspace(0, 6, 300)[:, None]
     >>> model = OneStageTreeRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
-    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.95)
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.9)
     True
     """

@@ -1,4 +1,4 @@
-"""Forests of one-stage trees: each is trained on a bag of rows, and its shape on the rows that the bag left out."""
+"""Forests of one-stage trees: each is trained on a bag of rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import ClassifierBase, Fit, RegressorBase, as_counts
 from softwood.forest import SoftForest
+from softwood.gradient.crisp_choice import CrispWork
+from softwood.gradient.crisp_training import Recipe
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import GradientModel
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
@@ -24,6 +26,9 @@ from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
 __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
+
+# Part of the rows that chooses how trees are trained, if there are many rows.
+HELD_OUT = 0.25
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -65,21 +70,27 @@ class _OneStageForest(GradientModel):
         points = np.ascontiguousarray(scaling.standardise(matrix))
         rows = LearningSet(points, np.ascontiguousarray(targets.matrix()), weights)
         self._scaling_ = scaling
-        steps = fit.steps("tree", n_trees)
+        stages = fit.steps("stage", 2)
+        recipe = None
+        if rules.architecture == "pruned":
+            scaled = rows.take(np.arange(len(rows)))  # weights with mean 1
+            choice = CrispWork(scaled, isinstance(targets, ClassTargets), float(weights.sum()), rules, HELD_OUT, seed)
+            recipe = choice.choose(None, stages, self.n_jobs)[1].recipe
         trees: list[SoftTree] = []
 
         def results() -> dict[str, Any]:
-            return {"history_": list(steps.history), "forest_": SoftForest.mean(trees)}
+            return {"history_": list(stages.history), "forest_": SoftForest.mean(trees)}
 
-        work = (delayed(_train_one)(rows, targets, scaling, rules, seed, number) for number in range(n_trees))
+        work = (delayed(_train_one)(rows, targets, scaling, rules, recipe, seed, number) for number in range(n_trees))
         found = self._in_parallel(work)
         try:
-            for _ in range(n_trees):
-                step = steps.begin()
-                tree, line = next(found)
-                trees.append(tree)
-                if step.end(results, **line):
-                    break
+            with stages.stage("fit", "tree", n_trees) as steps:
+                for _ in range(n_trees):
+                    step = steps.begin()
+                    tree, line = next(found)
+                    trees.append(tree)
+                    if step.end(results, **line):
+                        break
         finally:
             if trees:
                 self.__dict__.update(results())
@@ -103,7 +114,8 @@ class _OneStageForest(GradientModel):
             expected = f"None, or a dict of parameters of OneStageTreeClassifier: {', '.join(sorted(names))}"
             raise parameter_error(self, "tree_parameters", expected, given)
         check_count(self, "max_depth", self.max_depth, high=16)
-        return checked(OneStageTreeClassifier(max_depth=self.max_depth, **given))
+        rules = checked(OneStageTreeClassifier(max_depth=self.max_depth, **given))
+        return rules if rules.architecture == "pruned" else rules.sampled()
 
     @property
     def _finished(self) -> SoftForest:
@@ -129,11 +141,21 @@ class _OneStageForest(GradientModel):
 
 
 def _train_one(
-    rows: LearningSet, targets: ClassTargets | RealTargets, scaling: Scaling, rules: StageRules, seed: int, number: int
+    rows: LearningSet,
+    targets: ClassTargets | RealTargets,
+    scaling: Scaling,
+    rules: StageRules,
+    recipe: Recipe | None,
+    seed: int,
+    number: int,
 ) -> tuple[SoftTree, dict[str, Any]]:
     """A tree of the forest, and its line of the history.
 
     As many rows are drawn as there are, by weight; those that are never drawn validate.
+
+    Parameters
+    ----------
+    recipe : of a crisp training; None: sampled paths
     """
     rng = np.random.default_rng([seed, 8, number])
     total = rows.weights.sum()
@@ -144,12 +166,22 @@ def _train_one(
     validation = rows.take(left_out) if len(left_out) else train
     is_class = isinstance(targets, ClassTargets)
     tree_seed = int(rng.integers(2**31))
-    tree = first_tree(train, validation, is_class, rules, tree_seed)
-    train_one_stage(tree, train, validation, is_class, rules, tree_seed)
-    if rules.architecture != "joint":
-        prune(tree, validation, is_class, rules.prior)
-    losses = [tree.mean_loss(part, is_class, rules.prior) for part in (train, validation)]
-    finished = finish_staged(tree, train, float(counts.sum()), scaling, targets, rules.prior)
+    prior = rules.prior
+    if recipe is not None:
+        work = CrispWork(train, is_class, float(counts.sum()), rules, HELD_OUT, tree_seed)
+        training = work.training(recipe, [tree_seed])
+        for _ in training.passes():
+            pass
+        # trees of a forest are not pruned, unless splits have a price
+        cost = 0.0 if rules.split_cost is None else float(work.costs[0])
+        tree, prior = training.tree(cost), training.prior
+    else:
+        tree = first_tree(train, validation, is_class, rules, tree_seed)
+        train_one_stage(tree, train, validation, is_class, rules, tree_seed)
+        if rules.architecture != "joint":
+            prune(tree, validation, is_class, prior)
+    losses = [tree.mean_loss(part, is_class, prior) for part in (train, validation)]
+    finished = finish_staged(tree, train, float(counts.sum()), scaling, targets, prior)
     return finished, {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": finished.n_leaves}
 
 
@@ -157,7 +189,9 @@ def _train_one(
 class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     """Bagged one-stage trees for classification; their class probabilities are averaged.
 
-    Each tree is trained on a bootstrap sample of the rows. The rows that are not in the sample are its validation rows.
+    How trees are trained is chosen once, by folds, as for a single tree. Each tree is then trained on a bootstrap
+    sample of the rows, and keeps all splits that lower the loss of its sample. Trees with sampled paths (see
+    `architecture` of `OneStageTreeClassifier`) use the rows that are not in the sample as validation rows.
 
     Parameters
     ----------
@@ -185,8 +219,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     estimators_ : list of OneStageTreeClassifier
         The trees as fitted estimators, without ``history_``.
     history_ : list of dicts
-        A line for each tree: ``stage`` ("fit"), ``iteration``, ``train_loss`` and ``validation_loss`` of its own rows,
-        and ``n_leaves``.
+        A line for each tree, with ``stage`` "fit", ``iteration``, ``train_loss`` of its sample, ``validation_loss`` of
+        the other rows, and ``n_leaves``; before them, with ``stage`` "choice", a line for each training on a fold.
     columns_ : Columns
         How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array

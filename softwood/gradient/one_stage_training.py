@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from softwood.gradient.data import LearningSet
 from softwood.gradient.starting import fitted_start, random_start
 from softwood.loops import one_stage as loop
-from softwood.parameters import check_choice, check_count, check_number, parameter
+from softwood.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.steps import Best, Steps
 
 __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
@@ -23,23 +24,39 @@ LEAST_PROBABILITY = 1e-9
 FINAL_PASSES, FINAL_RATE = 5, 0.3
 
 
+# What "auto" means for trees that are trained along sampled paths.
+SAMPLED = {
+    "learning_rate": 0.01, "batch_size": 32, "max_iter": 200, "split_cost": 0.001, "l1_regularization": 0.0,
+    "l2_regularization": 0.0,
+}  # fmt: skip
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class StageRules:
     """How a one-stage tree is trained: parameters of `OneStageTreeClassifier`, which derives from this."""
 
-    architecture: str = parameter("proximal", check_choice, choices=tuple(MODES))
+    architecture: str = parameter("pruned", check_choice, choices=("pruned", *MODES))
     max_depth: int = parameter(6, check_count, high=16)
-    init: str = parameter("fitted", check_choice, choices=("fitted", "random"))
-    learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
-    batch_size: int = parameter(32, check_count)
-    max_iter: int = parameter(200, check_count)
+    init: str = parameter("auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random"))
+    learning_rate: Any = parameter("auto", or_auto(check_number), low=0.0, open_low=True)
+    batch_size: Any = parameter("auto", or_auto(check_count))
+    max_iter: Any = parameter("auto", or_auto(check_count))
     n_iter_no_change: int = parameter(15, check_count)
     warm_up: int = parameter(3, check_count, low=0)
     architecture_learning_rate: float = parameter(0.5, check_number, low=0.0)
-    split_cost: float = parameter(0.001, check_number, low=0.0)
+    split_cost: Any = parameter("auto", or_auto(check_number), low=0.0)
     prior: float = parameter(5.0, check_number, low=0.0, open_low=True)
-    l1_regularization: float = parameter(0.0, check_number, low=0.0)
-    l2_regularization: float = parameter(0.0, check_number, low=0.0)
+    l1_regularization: Any = parameter("auto", or_auto(check_number), low=0.0)
+    l2_regularization: Any = parameter("auto", or_auto(check_number), low=0.0)
+
+    def sampled(self) -> StageRules:
+        """Checked parameters of a tree that is trained along sampled paths: its own values in place of "auto"."""
+        rules = copy.copy(self)
+        rules.init = "fitted" if rules.init == "auto" else rules.init
+        for name, value in SAMPLED.items():
+            if getattr(rules, name) is None:
+                setattr(rules, name, value)
+        return rules
 
 
 @dataclass

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.gradient.data import LearningSet
+from softwood.loops import first_gates
+from softwood.loops.first_gates import LEAST_SPREAD, SPREAD
 from softwood.loops.soft_split import best_test
 
-__all__ = ["fitted_start", "random_start"]
+__all__ = ["column_start", "fitted_start", "linear_start", "random_start"]
 
-# Standard deviation of the first gates' inputs over the rows of the node: noise of a sampled path is about as large.
-SPREAD = 2.0
-# With a spread below this a node counts as constant: its gate would be nothing but rounding.
-LEAST_SPREAD = 1e-12
+# A linear gate leaves at least so many rows on either side.
+LEAST_ROWS = 3
 # With fewer validation rows than this at a node, its training rows say which gate is better.
 FEW = 20
 
@@ -20,6 +20,57 @@ FEW = 20
 def random_start(depth: int, d: int, rng: np.random.Generator) -> np.ndarray:
     """Gates (2 ** depth - 1, d + 1) of small random numbers."""
     return rng.normal(scale=1.0 / np.sqrt(d + 1), size=(2**depth - 1, d + 1))
+
+
+def column_start(rows: LearningSet, depth: int) -> np.ndarray:
+    """Gates (2 ** depth - 1, d + 1) that test one column each, as a conventional tree does."""
+    gates = np.empty((2**depth - 1, rows.points.shape[1] + 1))
+    orders = np.ascontiguousarray(np.argsort(rows.points, axis=0, kind="stable").T)
+    first_gates.column_gates(rows.arrays, orders, gates)
+    return gates
+
+
+def linear_start(rows: LearningSet, is_class: bool, depth: int, penalty: float) -> np.ndarray:
+    """Gates (2 ** depth - 1, d + 1) by linear fits to the rows of each node.
+
+    Two groups of classes are divided by a logistic regression, with ``penalty / 2`` times the squared weights; real
+    targets as in `fitted_start`.
+    """
+    d = rows.points.shape[1]
+    gates = np.zeros((2**depth - 1, d + 1))
+    members = {0: np.arange(len(rows))}
+    for node, gate in enumerate(gates):
+        here = members.pop(node)
+        points, targets, weights = rows.points[here], rows.targets[here], rows.weights[here]
+        found = _logistic(points, targets, weights, penalty) if is_class else _linear(points, targets, weights, False)
+        if found is not None:
+            gate[:] = found
+        elif node:  # nothing to divide: like its parent, so that a row that comes here has a way
+            gate[:] = gates[(node - 1) // 2]
+        side = points @ gate[:-1] + gate[-1] > 0.0
+        members[2 * node + 1], members[2 * node + 2] = here[side], here[~side]
+    return gates
+
+
+def _logistic(points: np.ndarray, targets: np.ndarray, weights: np.ndarray, penalty: float) -> np.ndarray | None:
+    """A logistic regression between two groups of classes as a gate; None if it leaves too few rows on a side."""
+    n, d = points.shape
+    if n < 2 * LEAST_ROWS:
+        return None
+    # two classes are two groups, whichever comes first
+    coded = targets[:, 1].copy() if targets.shape[1] == 2 else 0.5 + 0.5 * _two_groups(points, targets, weights)
+    share = np.average(coded, weights=weights)
+    if not 1e-12 < share < 1.0 - 1e-12:
+        return None
+    gate = np.empty(d + 1)
+    first_gates.logistic_gate(points, coded, weights, penalty, gate)
+    inputs = points @ gate[:-1] + gate[-1]
+    if not LEAST_ROWS <= np.count_nonzero(inputs > 0.0) <= n - LEAST_ROWS:
+        middle = np.median(inputs)
+        gate[-1] -= middle
+        if not LEAST_ROWS <= np.count_nonzero(inputs > middle) <= n - LEAST_ROWS:
+            return None
+    return gate
 
 
 def fitted_start(rows: LearningSet, validation: LearningSet, is_class: bool, depth: int) -> np.ndarray:

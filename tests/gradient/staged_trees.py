@@ -1,5 +1,7 @@
 """One-stage, budding and end-to-end trees for tests: their classes, small data and models."""
 
+from functools import partial
+
 import numpy as np
 from sklearn.base import is_classifier
 
@@ -12,11 +14,19 @@ from softwood import (
     OneStageTreeRegressor,
 )
 
-ONE_STAGE = [OneStageTreeClassifier, OneStageTreeRegressor]
+# One-stage trees as they are by default, and trained along sampled paths.
+CRISP = [OneStageTreeClassifier, OneStageTreeRegressor]
+SAMPLED = [partial(model_class, architecture="proximal") for model_class in CRISP]
 BUDDING = [BuddingTreeClassifier, BuddingTreeRegressor]
 END_TO_END = [EndToEndTreeClassifier, EndToEndTreeRegressor]
-ALL = ONE_STAGE + BUDDING + END_TO_END
+VALIDATED = SAMPLED + BUDDING + END_TO_END  # with validation rows in training
+ALL = CRISP + VALIDATED
 CLASSIFIERS, REGRESSORS = ALL[::2], ALL[1::2]
+
+
+def id_of(model_class):
+    """The name of a test's parameter."""
+    return f"{model_class.func.__name__}-sampled" if isinstance(model_class, partial) else model_class.__name__
 
 
 def problem(model_class, n=150, p=4, seed=0, n_classes=3):

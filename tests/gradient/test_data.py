@@ -12,6 +12,7 @@ from softwood.gradient.data import (
     outputs_of,
     validation_rows,
     visits,
+    with_mean_1,
 )
 from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 from softwood.targets import read_classes, read_reals
@@ -122,7 +123,7 @@ def test_outputs_and_links():
 def test_parts_have_weights_of_mean_one():
     rows = LearningSet(np.arange(6.0).reshape(3, 2), np.arange(3.0)[:, None], np.array([0.5, 1.0, 1.5]))
     part = rows.take(np.array([2, 0]))
-    assert part.weights.tolist() == [1.5, 0.5]
+    assert part.weights == pytest.approx([1.5, 0.5], rel=1e-11)
     assert part.points.tolist() == [[4, 5], [0, 1]]
     assert part.targets.tolist() == [[2], [0]]
     assert len(part) == 2
@@ -288,3 +289,12 @@ def test_visits_are_rows(weights, number, seed):
     found = visits(rows, np.array(weights), number, 0, np.random.default_rng(seed))
     assert len(found) == number
     assert set(found) <= set(rows)
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.3, 1 / 150, 1e-200, 3e250])
+def test_equal_weights_are_1_whatever_their_unit(unit):
+    assert np.all(with_mean_1(np.full(150, unit)) == 1.0)
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
+    scaled = with_mean_1(weights * unit)
+    np.testing.assert_array_equal(scaled, with_mean_1(weights))
+    np.testing.assert_allclose(scaled, weights / weights.mean(), rtol=1e-11)

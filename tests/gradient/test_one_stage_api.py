@@ -13,19 +13,19 @@ from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
     ALL,
     BUDDING,
-    CLASSIFIERS,
+    CRISP,
     END_TO_END,
-    ONE_STAGE,
-    REGRESSORS,
+    SAMPLED,
+    VALIDATED,
+    id_of,
     problem,
     small,
     validation_losses,
 )
 
-every = pytest.mark.parametrize("model_class", ALL)
-classifiers = pytest.mark.parametrize("model_class", CLASSIFIERS)
-regressors = pytest.mark.parametrize("model_class", REGRESSORS)
-one_stage_both = pytest.mark.parametrize("model_class", ONE_STAGE)
+every = pytest.mark.parametrize("model_class", ALL, ids=id_of)
+validated = pytest.mark.parametrize("model_class", VALIDATED, ids=id_of)
+sampled_both = pytest.mark.parametrize("model_class", SAMPLED, ids=id_of)
 
 
 # ------------------------------------------------------------------ tables
@@ -60,7 +60,7 @@ def test_missing_values_count_as_the_mean(model_class):
 WAYS = [{"architecture": "joint"}, {"architecture": "gumbel", "warm_up": 0}, {"init": "random"}]
 
 
-@one_stage_both
+@sampled_both
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("X", "y"), ODD.values(), ids=ODD)
 def test_odd_data(model_class, way, X, y):
@@ -79,14 +79,14 @@ def test_odd_data(model_class, way, X, y):
 # ------------------------------------------------------------------ telling, and interrupts
 
 
-@every
+@validated
 def test_progress_is_told_when_asked(model_class, capsys):
     X, y = problem(model_class)
     model = small(model_class, verbose=2).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     for line, step in zip(lines, [line for line in model.history_ if line["iteration"] > 0], strict=True):
         number = f"level {step['iteration']} of 3" if step["stage"] == "levels" else f"pass {step['iteration']} of 10"
-        assert line.startswith(f"[{model_class.__name__}] {number}, train loss {step['train_loss']:.5g}, ")
+        assert line.startswith(f"[{type(model).__name__}] {number}, train loss {step['train_loss']:.5g}, ")
         assert f"validation loss {step['validation_loss']:.5g}, {step['n_leaves']} leaves, " in line
     small(model_class).fit(X, y)
     assert capsys.readouterr().out == ""
@@ -94,7 +94,7 @@ def test_progress_is_told_when_asked(model_class, capsys):
     assert len(capsys.readouterr().out.splitlines()) < len(lines)
 
 
-@one_stage_both
+@sampled_both
 def test_progress_of_a_warm_start(model_class, capsys):
     X, y = problem(model_class)
     model = small(model_class, warm_start=True, max_iter=2, verbose=2).fit(X, y)
@@ -117,7 +117,7 @@ def stop_after(monkeypatch, module, name, after):
     monkeypatch.setattr(module, name, stop)
 
 
-@one_stage_both
+@sampled_both
 @pytest.mark.parametrize("architecture", ["proximal", "joint", "gumbel"])
 @pytest.mark.parametrize("after", [0, 1, 6])
 def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, after, monkeypatch):
@@ -142,7 +142,7 @@ def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, aft
     assert_same_tree(model.tree_, fresh.tree_)
 
 
-@one_stage_both
+@sampled_both
 @pytest.mark.parametrize("after", [10, 12])
 def test_an_interrupt_while_the_pruned_tree_settles(model_class, after, monkeypatch):
     X, y = problem(model_class)
@@ -158,7 +158,7 @@ def test_an_interrupt_while_the_pruned_tree_settles(model_class, after, monkeypa
     assert np.isfinite(answer(model, X)).all()
 
 
-@one_stage_both
+@sampled_both
 def test_an_interrupted_fit_can_be_continued(model_class, monkeypatch):
     X, y = problem(model_class)
     model = small(model_class, warm_start=True)
@@ -245,5 +245,5 @@ def test_an_interrupt_of_an_end_to_end_tree_before_it_has_a_level(model_class, a
 
 
 def test_which_models_there_are():
-    assert len({*ONE_STAGE, *BUDDING, *END_TO_END}) == 6
+    assert len({*CRISP, *SAMPLED, *BUDDING, *END_TO_END}) == 8
     assert OneStageTreeClassifier().get_params().keys() - OneStageTreeRegressor().get_params() == {"class_weight"}

@@ -75,10 +75,15 @@ def test_a_forest_is_better_than_its_tree():
 @pytest.mark.parametrize("kind", BOTH)
 def test_parameters_of_the_trees(kind):
     X, y = problem(kind)
-    plain, cheap = small(kind).fit(X, y), small(kind, tree_parameters={"split_cost": 10.0}).fit(X, y)
-    assert cheap.get_n_leaves() < plain.get_n_leaves()
-    joint = small(kind, tree_parameters={"architecture": "joint"}).fit(X, y)
-    assert joint.get_n_leaves() >= plain.get_n_leaves()
+    plain, cheap = small(kind).fit(X, y), small(kind, tree_parameters={"split_cost": 0.05}).fit(X, y)
+    assert len(cheap.forest_) < cheap.get_n_leaves() < plain.get_n_leaves()
+    none = small(kind, tree_parameters={"split_cost": 1e6}).fit(X, y)
+    assert none.get_n_leaves() == len(none.forest_)
+    sampled, dear, joint = (
+        small(kind, tree_parameters={"architecture": "proximal", **given}).fit(X, y)
+        for given in ({}, {"split_cost": 10.0}, {"architecture": "joint"})
+    )
+    assert dear.get_n_leaves() < sampled.get_n_leaves() <= joint.get_n_leaves()
 
 
 def test_bad_values_of_tree_parameters_are_named():

@@ -1,15 +1,17 @@
 """The script of the one-stage paper: tasks, fits that are stopped and go on, tables and figures from few fits."""
 
 import csv
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from papers.one_stage import summary, tables
+from papers.one_stage import pictures, summary, tables
 from papers.one_stage.models import MODELS, TITLES
 from papers.one_stage.tables import Task
 
-QUICK = ("cart", "one_stage", "joint", "gumbel")
+QUICK = ("cart", "one_stage", "proximal", "joint", "gumbel")
 
 
 def made_up(name):
@@ -31,7 +33,13 @@ def test_every_model_has_a_title_and_is_made():
 
 def test_tables_ask_for_what_they_show():
     wanted = {name: list(tables.tasks(name, 2)) for name in tables.WORK}
-    assert len(wanted["table2"]) == 2 * 13 * 5
+    assert len(wanted["table2"]) == 2 * 13 * 6
+    pairs = list(tables.tasks("pairs", 5))
+    assert sorted({task.seed for task in pairs}) == list(range(15))
+    assert len(pairs) == len(set(pairs)) == 15 * 18 * 2
+    oblique = list(tables.tasks("oblique", 5))
+    assert {(task.data_set, task.depth) for task in oblique} == {("letter", 10), ("pendigits", 8), ("satimage", 6)}
+    assert {task.seed for task in oblique} == set(range(10))
     assert {task.depth for task in wanted["table7"]} == set(range(1, 10))
     assert {task.test_part for task in wanted["table4"]} == {"0.333"}
     assert len({task.validation for task in wanted["table8"]}) == 6
@@ -67,7 +75,7 @@ def few_fits(tmp_path_factory):
 
 
 def page_with_places(path):
-    marks = [f"table {k}" for k in (2, 3, 4, 6, 7, 8, 9)]
+    marks = ["pairs", "oblique", *(f"table {k}" for k in (2, 3, 4, 6, 7, 8, 9))]
     begin = "<!-- {}: begin, written by papers/one_stage/tables.py -->\nold\n<!-- {}: end -->"
     path.write_text("\n".join(begin.format(mark, mark) for mark in marks))
 
@@ -83,6 +91,8 @@ def test_tables(few_fits, tmp_path):
     assert "| regression, test |" in text
     assert "Wilcoxon's signed ranks" in text
     assert "Friedman's test of 3 models on 8 data sets" in text
+    pair = [summary.scores(few_fits, "boston_housing", model) for model in ("cart", "one_stage")]
+    assert f"| {(pair[1] - pair[0]).mean():+.2f} |" in text
     summary.write_page(page, few_fits)
     assert page.read_text() == text
     page.write_text("nothing")
@@ -104,3 +114,24 @@ def test_figures(few_fits, tmp_path):
     pytest.importorskip("matplotlib")
     summary.write_figures(tmp_path, few_fits)
     assert {file.name for file in tmp_path.iterdir()} == {"one_stage_figure_5.png", "one_stage_figure_6.png"}
+
+
+def test_usual_training_rows_are_the_first_ones():
+    name, (n, depth) = next(iter(summary.OBLIQUE.items()))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n + 50, 2))
+    y = (X[:, 0] > 0).astype(int)
+    y[n:] = 1 - y[n:]  # the test rows say the opposite
+    found = tables.run_one(Task(name, "cart", test_part=summary.USUAL, depth=depth), X, y, True)
+    assert found["train_score"] == 100.0
+    assert found["test_score"] < 5.0
+
+
+def test_pictures(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 3)), columns=["mass", "age", "sugar"])
+    y = np.where(X["mass"] + X["sugar"] > 0.0, "ill", "well")
+    monkeypatch.setattr(pictures, "load", lambda name: SimpleNamespace(X=X, y=y))
+    pictures.write_pictures(tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [f"one_stage_figure_{k}.png" for k in (7, 8, 9)]

@@ -1,0 +1,275 @@
+"""The choice, by folds, of how a crisp tree is trained and of its size; all rows then train the tree."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
+from softwood.gradient.data import HEAVY, LearningSet
+from softwood.gradient.one_stage_training import StageRules
+from softwood.loops.crisp_shape import add_leaves
+from softwood.steps import Steps
+
+__all__ = ["Candidate", "CrispWork"]
+
+# Costs of a split that are tried: in nats for classes, in variances of the target for reals.
+CLASS_COSTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
+REAL_COSTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2, 4.8, 6.4, 9.6, 12.8, 19.2, 25.6)
+# Folds, and how often rows are divided anew in tables with few rows; larger tables have a part held out instead.
+N_FOLDS, MANY_ROWS = 5, 5_000
+REPEATS = ((300, 3), (1_000, 2))
+# Tables with fewer rows have more passes with smaller batches. Visits of rows in all passes, at most; passes, at least.
+FEW_ROWS, MOST_VISITS, FEWEST_PASSES = 2_000, 6_000_000, 8
+# Trees are compared by log loss and this many times the share of errors: log loss alone prefers few leaves.
+ERROR_WEIGHT = 3.0
+
+
+def recipes_for(is_class: bool, n: int) -> list[Recipe]:
+    """What is tried for `n` rows: the penalty matters most, then the first gates, then what leaves stand for.
+
+    With many rows, which can tell small differences, the conventional tree that training begins with is among them.
+    """
+    untrained = [Recipe("columns", is_trained=False)] if n > MANY_ROWS else []
+    if is_class:
+        return [
+            *untrained,
+            *(Recipe("linear", l2=penalty) for penalty in (0.1, 1.0, 10.0, 100.0)),
+            Recipe("columns", l2=10.0),
+            Recipe("linear", l2=0.5, is_pure=False),
+            Recipe("columns", l2=0.5, is_pure=False),
+        ]
+    return [
+        *untrained,
+        Recipe("columns", l1=0.1, l2=0.1),
+        Recipe("columns", l1=0.1, l2=0.1, gentle=3.0, steep=30.0),
+        Recipe("columns", l1=0.3, l2=0.1),
+        Recipe("columns", l1=0.0, l2=0.1, gentle=3.0, steep=30.0),
+        Recipe("linear", l2=10.0),
+    ]
+
+
+def costs_for(is_class: bool) -> np.ndarray:
+    """Costs of a split that are tried."""
+    return np.array(CLASS_COSTS if is_class else REAL_COSTS)
+
+
+def fold_rows(
+    rows: LearningSet, is_class: bool, unit: float, fraction: float, seed: int
+) -> list[tuple[LearningSet, LearningSet]]:
+    """Pairs of rows to learn from and rows to judge by.
+
+    Classes are divided evenly. A row that stands for a large part of its class is on both sides, with parts of its
+    weight, as in `divide_rows`. Weights keep their unit, which is `unit` rows.
+    """
+    n = len(rows)
+    labels = rows.targets.argmax(axis=1) if is_class else np.zeros(n, dtype=np.int64)
+    is_heavy = rows.weights > HEAVY * np.bincount(labels, weights=rows.weights)[labels]
+    n_folds, repeats = min(N_FOLDS, n), next((times for most, times in REPEATS if n < most), 1)
+    part = 1.0 / n_folds
+    if n > MANY_ROWS:
+        n_folds, repeats, part = 1, 1, fraction
+    is_heavy &= rows.weights * unit * min(part, 1.0 - part) >= 1.0
+    pairs = []
+    for repeat in range(repeats):
+        order = np.random.default_rng([seed, 21, repeat]).permutation(n)
+        order = order[np.argsort(labels[order], kind="stable")]
+        place = np.empty(n, dtype=np.int64)
+        place[order] = np.arange(n)
+        for fold in range(n_folds):
+            if n > MANY_ROWS:  # every k-th row, so that the part of each class is the same
+                held_out = np.floor((place + 1) * part) > np.floor(place * part)
+            else:
+                held_out = place % n_folds == fold
+            shares = np.where(is_heavy, part, held_out.astype(float))
+            learn, judges = np.flatnonzero(shares < 1.0), np.flatnonzero(shares > 0.0)
+            if len(learn) and len(judges):
+                pairs.append((_weighted(rows, learn, 1.0 - shares), _weighted(rows, judges, shares)))
+    return pairs
+
+
+def _weighted(rows: LearningSet, which: np.ndarray, shares: np.ndarray) -> LearningSet:
+    part = rows.take_raw(which)
+    return LearningSet(part.points, part.targets, part.weights * shares[which])
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a fold says of a recipe: for each cost of a split.
+
+    Attributes
+    ----------
+    losses : (n_costs,) mean loss of the rows held out;  n_splits : (n_costs,)
+    mass : weight of these rows
+    """
+
+    losses: np.ndarray
+    n_splits: np.ndarray
+    mass: float
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recipe with a cost of splits, and what the folds say of it."""
+
+    recipe: Recipe
+    cost: float
+    loss: float
+    n_splits: float
+
+    def line(self) -> dict[str, Any]:
+        """For ``search_``."""
+        return {
+            "init": self.recipe.init, "l1_regularization": self.recipe.l1, "l2_regularization": self.recipe.l2,
+            "is_trained": self.recipe.is_trained, "is_pure": self.recipe.is_pure, "gentle": self.recipe.gentle,
+            "steep": self.recipe.steep,
+            "split_cost": self.cost, "loss": self.loss, "n_splits": self.n_splits,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, line: dict[str, Any]) -> Candidate:
+        """The candidate of a line of ``search_``."""
+        recipe = Recipe(
+            line["init"], line["l1_regularization"], line["l2_regularization"], line["is_trained"], line["is_pure"],
+            line["gentle"], line["steep"],
+        )  # fmt: skip
+        return cls(recipe, line["split_cost"], line["loss"], line["n_splits"])
+
+
+def best_candidate(recipe: Recipe, verdicts: list[Verdict], costs: np.ndarray) -> Candidate:
+    """The cost with the smallest loss, averaged over folds and neighbouring costs; of equal ones the largest."""
+    masses = np.array([verdict.mass for verdict in verdicts])
+    losses = masses @ np.array([verdict.losses for verdict in verdicts]) / masses.sum()
+    n_splits = np.mean([verdict.n_splits for verdict in verdicts], axis=0)
+    padded = np.pad(losses, 1, mode="edge")
+    smooth = (padded[:-2] + 2.0 * padded[1:-1] + padded[2:]) / 4.0 if len(losses) > 2 else losses
+    best = int(np.flatnonzero(smooth <= smooth.min() * (1.0 + 1e-9))[-1])
+    return Candidate(recipe, float(costs[best]), float(smooth[best]), float(n_splits[best]))
+
+
+class CrispWork:
+    """The rows of a fit with its parameters: which recipe is best, and the training by it.
+
+    Parameters
+    ----------
+    rows : all of them, weights with mean 1;  n_rows : what their weights add up to, in numbers of rows
+    rules : checked parameters of a `OneStageTreeClassifier`; None stands for "auto"
+    fraction : part of the rows that judges, if there are many
+    """
+
+    def __init__(
+        self, rows: LearningSet, is_class: bool, n_rows: float, rules: StageRules, fraction: float, seed: int
+    ) -> None:
+        self._rows, self._is_class, self._rules, self._seed = rows, is_class, rules, seed
+        self._unit, self._fraction = n_rows / len(rows), fraction
+        self.pace = _pace(rules, len(rows), is_class)
+        self.recipes = _recipes(rules, is_class, len(rows), n_rows)
+        self.costs = costs_for(is_class) if rules.split_cost is None else np.array([rules.split_cost * n_rows])
+
+    def training(self, recipe: Recipe, seed: list[int], gates: np.ndarray | None = None) -> CrispTraining:
+        """The training on all rows."""
+        rules = self._rules
+        return CrispTraining(
+            self._rows, self._is_class, rules.max_depth, recipe, self.pace, rules.prior, self._unit, seed, gates
+        )
+
+    def choose(
+        self, pairs: list[tuple[LearningSet, LearningSet]] | None, stages: Steps, n_jobs: int | None
+    ) -> tuple[list[Candidate], Candidate]:
+        """What was tried, and the best of it.
+
+        Parameters
+        ----------
+        pairs : rows to learn from and rows to judge by; None: folds
+        stages : told of each training
+        """
+        if pairs is None:
+            pairs = fold_rows(self._rows, self._is_class, self._unit, self._fraction, self._seed)
+        verdicts: list[list[Verdict]] = [[] for _ in self.recipes]
+        if len(self.recipes) * len(self.costs) > 1 and pairs:
+            numbers = [(k, pair) for pair in range(len(pairs)) for k in range(len(self.recipes))]
+            stop = Event()
+            work = (delayed(self._judge)(pairs[pair], self.recipes[k], k, pair, stop) for k, pair in numbers)
+            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", return_as="generator")(work)
+            try:
+                with stages.stage("choice", "training", len(numbers)) as steps:
+                    for k, _ in numbers:
+                        step = steps.begin()
+                        verdict = next(found)
+                        verdicts[k].append(verdict)
+                        if step.end(validation_loss=float(verdict.losses.min()), recipe=k):
+                            break
+            finally:
+                stop.set()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # joblib warns of trainings that nobody waits for any more
+                    found.close()
+        tried = [
+            best_candidate(recipe, mine, self.costs)
+            for recipe, mine in zip(self.recipes, verdicts, strict=True)
+            if mine
+        ]
+        if not tried:
+            middle = float(self.costs[min(4, len(self.costs) - 1)])
+            tried = [Candidate(self.recipes[0], middle, np.nan, np.nan)]
+        return tried, min(tried, key=lambda one: one.loss)
+
+    def _judge(self, pair: tuple[LearningSet, LearningSet], recipe: Recipe, *numbers: Any) -> Verdict:
+        """Train on one part, and measure the other part for each cost."""
+        (learn, judges), (k, fold, stop) = pair, numbers
+        mean = float(learn.weights.mean())
+        learn = LearningSet(learn.points, learn.targets, learn.weights / mean)
+        rules, is_class = self._rules, self._is_class
+        training = CrispTraining(
+            learn,
+            is_class,
+            rules.max_depth,
+            recipe,
+            self.pace,
+            rules.prior,
+            self._unit * mean,
+            [self._seed, 22, k, fold],
+        )
+        for _ in training.passes():
+            if stop.is_set():
+                break
+        counts, held_out = NodeCounts(training, learn), NodeCounts(training, judges)
+        measured = held_out.losses_with(counts.values)
+        if is_class:
+            measured = measured + ERROR_WEIGHT * held_out.errors_with(counts.values)
+        mass = float(judges.weights.sum())
+        found = [add_leaves(measured, counts.pruned(cost)) for cost in self.costs]
+        return Verdict(np.array([loss for _, loss in found]) / mass, np.array([n for n, _ in found]), mass)
+
+
+def _pace(rules: StageRules, n: int, is_class: bool) -> Pace:
+    """Given, or by the number of rows: large batches are better where there are rows for them."""
+    is_small = n < FEW_ROWS
+    passes = (30 if is_small else 60) if is_class else (200 if is_small else 100)
+    passes = max(min(passes, MOST_VISITS // n), FEWEST_PASSES)
+    rate = (0.02 if is_small else 0.05) if is_class else 0.01
+    return Pace(
+        n_passes=passes if rules.max_iter is None else rules.max_iter,
+        batch_size=(32 if is_small else 256) if rules.batch_size is None else rules.batch_size,
+        rate=rate if rules.learning_rate is None else rules.learning_rate,
+    )
+
+
+def _recipes(rules: StageRules, is_class: bool, n: int, n_rows: float) -> list[Recipe]:
+    """What is tried, where parameters leave a choice."""
+    found = []
+    for recipe in recipes_for(is_class, n):
+        changes: dict[str, Any] = {}
+        if rules.init != "auto":
+            changes["init"] = rules.init
+        if rules.l1_regularization is not None:
+            changes["l1"] = rules.l1_regularization * n_rows
+        if rules.l2_regularization is not None:
+            changes["l2"] = rules.l2_regularization * n_rows
+        found.append(replace(recipe, **changes))
+    return list(dict.fromkeys(found))

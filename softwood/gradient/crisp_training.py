@@ -1,0 +1,216 @@
+"""Training of crisp oblique trees whose shape is found in the same optimisation.
+
+Classes are trained by the loss of their best paths, real targets by mixtures of leaves with gates that get steeper.
+Before each pass the rows are counted at all nodes of the complete tree, and splits that do not earn their cost are
+pruned from the bottom up. Counting begins anew each time, so a pruned node can be split again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from softwood.gradient.data import LearningSet
+from softwood.gradient.one_stage_training import StagedTree
+from softwood.gradient.starting import column_start, fitted_start, linear_start, random_start
+from softwood.loops import annealed, crisp_shape, max_path
+
+__all__ = ["COST_IN_TRAINING", "CrispTraining", "Pace", "Recipe"]
+
+# Loss that a split must save to take part in a pass: in nats for classes, in variances of the target for reals.
+COST_IN_TRAINING = 2.0
+# Part of the passes after which the learning rate falls, and what is left of it in the last pass.
+STEADY, LAST_RATE = 0.6, 0.05
+# Part of the passes after which gates get steeper.
+GENTLE = 0.3
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a tree is begun and trained.
+
+    Attributes
+    ----------
+    init : initial gates: "linear" fits, tests of single "columns", "fitted" (the better of both) or "random"
+    l1, l2 : penalties on the weights of the gates, relative to a loss that is added up over the rows
+    is_trained : whether gates are trained
+    is_pure : classes: whether a leaf stands for its largest class alone
+    gentle, steep : reals: steepness of the gates at the beginning and at the end
+    """
+
+    init: str
+    l1: float = 0.0
+    l2: float = 0.0
+    is_trained: bool = True
+    is_pure: bool = True
+    gentle: float = 1.0
+    steep: float = 50.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Length of a training.
+
+    Attributes
+    ----------
+    n_passes, batch_size, rate : passes over the rows, rows of a step, learning rate
+    """
+
+    n_passes: int
+    batch_size: int
+    rate: float
+
+    def rate_at(self, number: int) -> float:
+        """Learning rate of a pass."""
+        done = number / max(self.n_passes - 1, 1)
+        if done < STEADY:
+            return self.rate
+        return self.rate * (LAST_RATE + (1.0 - LAST_RATE) * (1.0 - done) / (1.0 - STEADY))
+
+    def steepness_at(self, number: int, recipe: Recipe) -> float:
+        """Steepness of the gates in a pass."""
+        done = max(number / max(self.n_passes - 1, 1) - GENTLE, 0.0) / (1.0 - GENTLE)
+        return float(recipe.gentle * (recipe.steep / recipe.gentle) ** done)
+
+
+class CrispTraining:
+    """A tree in training.
+
+    Parameters
+    ----------
+    rows : weights with mean 1
+    unit : what a weight of 1 is in numbers of rows; costs, penalties and the prior are in numbers of rows
+    prior : the value of a node is the mean of its rows and of this many rows with the value of its parent
+    seed : of the order of the rows, and of random gates
+    gates : gates to begin with, in place of those of the recipe
+    """
+
+    def __init__(
+        self,
+        rows: LearningSet,
+        is_class: bool,
+        depth: int,
+        recipe: Recipe,
+        pace: Pace,
+        prior: float,
+        unit: float,
+        seed: list[int],
+        gates: np.ndarray | None = None,
+    ) -> None:
+        self.rows, self.is_class, self.recipe, self.pace = rows, is_class, recipe, pace
+        self.prior, self.unit = prior / unit, unit
+        self._rng = np.random.default_rng(seed)
+        self.gates = self._first_gates(depth) if gates is None else gates.copy()
+
+    def _first_gates(self, depth: int) -> np.ndarray:
+        rows, kind = self.rows, self.recipe.init
+        d = rows.points.shape[1]
+        if kind == "random":
+            return random_start(depth, d, self._rng)
+        if kind == "fitted":
+            return fitted_start(rows, rows, self.is_class, depth)
+        if kind == "columns":
+            return column_start(rows, depth)
+        # without a penalty the weights of rows that can be divided without error would be infinite
+        return linear_start(rows, self.is_class, depth, max(self.recipe.l2, 1e-3) / self.unit)
+
+    def passes(self) -> Iterator[None]:
+        """Train: one pass for each item that is taken. The gates are those of the last pass."""
+        if not self.recipe.is_trained:
+            return iter(())
+        return self._passes_by_paths() if self.is_class else self._annealed_passes()
+
+    def _passes_by_paths(self) -> Iterator[None]:
+        rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size
+        n_inner, d = len(gates), gates.shape[1] - 1
+        q, depth = rows.targets.shape[1], int(np.log2(n_inner + 1))
+        scratch = max_path.Scratch(
+            batch=np.empty((d + 1, size)), inputs=np.empty((n_inner, size)), by_inputs=np.empty((n_inner, size)),
+            sides=np.empty((n_inner, q, size), dtype=bool), best=np.empty((depth + 1, 2, q, size)), shares=np.empty(q),
+        )  # fmt: skip
+        descent = max_path.Descent(
+            first=np.zeros_like(gates), second=np.zeros_like(gates), steps=np.zeros(n_inner, np.int64),
+            by_gate=np.zeros(d + 1),
+        )  # fmt: skip
+        splits, place = np.empty(n_inner, np.int64), np.empty(2 * n_inner + 1, np.int64)
+        logits = np.empty((2 * n_inner + 1, q))
+        l2 = recipe.l2 / (self.unit * len(rows))
+        for number in range(self.pace.n_passes):
+            counts = NodeCounts(self, rows)
+            alive = counts.pruned(COST_IN_TRAINING)
+            alive[0] = True
+            n_splits = crisp_shape.order_splits(alive, splits, place)
+            max_path.fill_logits(counts.values, splits[:n_splits], place, recipe.is_pure, logits)
+            max_path.max_path_pass(
+                rows.arrays, self._rng.permutation(len(rows)), size, gates, splits[:n_splits], place, logits,
+                self.pace.rate_at(number), l2, scratch, descent,
+            )  # fmt: skip
+            yield
+
+    def _annealed_passes(self) -> Iterator[None]:
+        rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size
+        n_inner, d = len(gates), gates.shape[1] - 1
+        n_nodes, q = 2 * n_inner + 1, rows.targets.shape[1]
+        values = NodeCounts(self, rows).values[n_inner:].copy()
+        scratch = annealed.Scratch(
+            batch=np.empty((d + 1, size)), sides=np.empty((n_inner, size)), shares=np.empty((n_nodes, size)),
+            outputs=np.empty((n_nodes, q, size)), by_output=np.empty((q, size)), by_input=np.empty(size),
+        )  # fmt: skip
+        descent = annealed.Descent(
+            first=np.zeros_like(gates), second=np.zeros_like(gates), value_first=np.zeros_like(values),
+            value_second=np.zeros_like(values), by_gate=np.zeros(d + 1), by_value=np.zeros(q),
+        )  # fmt: skip
+        total = self.unit * len(rows)
+        steps = np.int64(0)
+        for number in range(self.pace.n_passes):
+            steps = np.int64(
+                annealed.annealed_pass(
+                    rows.arrays, self._rng.permutation(len(rows)), size, gates, values,
+                    self.pace.steepness_at(number, recipe), self.pace.rate_at(number), recipe.l1 / total,
+                    recipe.l2 / total, steps, scratch, descent,
+                )
+            )  # fmt: skip
+            yield
+
+    def tree(self, cost: float) -> StagedTree:
+        """The tree so far, pruned; a split costs `cost`."""
+        counts = NodeCounts(self, self.rows)
+        alive = counts.pruned(cost)
+        return StagedTree(self.gates.copy(), alive.astype(float), alive, counts.mass, counts.sums)
+
+
+class NodeCounts:
+    """The rows at all nodes of a tree in training: their masses, values of the nodes, losses of the nodes as leaves."""
+
+    def __init__(self, training: CrispTraining, rows: LearningSet) -> None:
+        gates = training.gates
+        n_nodes, q = 2 * len(gates) + 1, rows.targets.shape[1]
+        self._n_inner, self._unit, self._is_class = len(gates), training.unit, training.is_class
+        self.mass, self.sums, self.squares = np.zeros(n_nodes), np.zeros((n_nodes, q)), np.zeros(n_nodes)
+        tree = StagedTree(gates, gates[:, 0], gates[:, 0] > 0.0, self.mass, self.sums)
+        bottom = tree.add_up(rows)
+        if not self._is_class:
+            crisp_shape.add_squares(rows.arrays, bottom, self.squares)
+        self.values = np.empty((n_nodes, q))
+        crisp_shape.fill_values(self.mass, self.sums, training.prior, self.values)
+        self.losses = self.losses_with(self.values)
+
+    def losses_with(self, values: np.ndarray) -> np.ndarray:
+        """Sum of the loss of the rows of each node, (n_nodes,), if it were a leaf with one of these values."""
+        losses = np.empty(len(self.mass))
+        crisp_shape.fill_losses(self.mass, self.sums, self.squares, values, self._is_class, losses)
+        return losses
+
+    def errors_with(self, values: np.ndarray) -> np.ndarray:
+        """Weight of the rows of each node that are not of the largest class of its value."""
+        errors = np.empty(len(self.mass))
+        crisp_shape.fill_errors(self.mass, self.sums, values, errors)
+        return errors
+
+    def pruned(self, cost: float) -> np.ndarray:
+        """Which nodes are split, (n_inner,), if a split must save `cost`."""
+        alive = np.empty(self._n_inner, dtype=bool)
+        crisp_shape.prune(self.losses, cost / self._unit, np.empty(len(self.mass)), alive)
+        return alive

@@ -1,0 +1,170 @@
+"""First gates of a complete tree: penalised logistic fits between two groups of classes, and tests of one column.
+
+The children of node ``m`` are ``2 m + 1`` (left: input above 0) and ``2 m + 2``. A node whose rows cannot be divided
+gets the gate of its parent, so that rows that come there later have a way.
+"""
+
+import numpy as np
+
+from softwood.loops._compile import compiled
+from softwood.loops.soft_split import best_test
+
+# Standard deviation of the inputs of a gate with one column, over the rows of its node.
+SPREAD = 2.0
+# With a spread below this, the inputs of a gate are nothing but rounding.
+LEAST_SPREAD = 1e-12
+# Steps of Newton's method, directions of conjugate gradients within each, largest change of an input in a step.
+NEWTON_STEPS, DIRECTIONS, LONGEST_STEP = 10, 12, 4.0
+
+
+@compiled(reassociate=True)
+def _multiply(points, w, out):
+    """``points @ w[:-1] + w[-1]``."""
+    n, d = points.shape
+    for i in range(n):
+        z = 0.0
+        for j in range(d):
+            z += points[i, j] * w[j]
+        out[i] = z + w[d]
+
+
+@compiled
+def _multiply_back(points, v, out):
+    """``v @ points``, and the sum of `v` as last."""
+    n, d = points.shape
+    for j in range(d + 1):
+        out[j] = 0.0
+    for i in range(n):
+        for j in range(d):
+            out[j] += v[i] * points[i, j]
+        out[d] += v[i]
+
+
+@compiled
+def logistic_gate(points, sides, weights, penalty, gate):
+    """Fill in the gate of a logistic regression with ``penalty / 2`` times the squared weights.
+
+    Parameters
+    ----------
+    points : (n, d);  sides : (n,) targets in [0, 1];  weights : (n,)
+    gate : (d + 1,)
+    """
+    n, d = points.shape
+    mass, right = 0.0, 0.0
+    for i in range(n):
+        mass += weights[i]
+        right += weights[i] * sides[i]
+    for j in range(d):
+        gate[j] = 0.0
+    gate[d] = np.log(right / (mass - right))
+    z, curvature, v = np.empty(n), np.empty(n), np.empty(n)
+    gradient, step, residual, direction, product = (
+        np.empty(d + 1), np.empty(d + 1), np.empty(d + 1), np.empty(d + 1), np.empty(d + 1),
+    )  # fmt: skip
+    for _ in range(NEWTON_STEPS):
+        _multiply(points, gate, z)
+        for i in range(n):
+            p = 1.0 / (1.0 + np.exp(-z[i]))
+            v[i] = weights[i] * (p - sides[i])
+            curvature[i] = weights[i] * max(p * (1.0 - p), 1e-6)
+        _multiply_back(points, v, gradient)
+        for j in range(d):
+            gradient[j] += penalty * gate[j]
+        # conjugate gradients for the step
+        size = 0.0
+        for j in range(d + 1):
+            step[j] = 0.0
+            residual[j] = direction[j] = gradient[j]
+            size += gradient[j] ** 2
+        goal = 1e-3 * size
+        for _ in range(DIRECTIONS):
+            if size <= goal or size == 0.0:
+                break
+            _multiply(points, direction, v)
+            for i in range(n):
+                v[i] *= curvature[i]
+            _multiply_back(points, v, product)
+            length = 0.0
+            for j in range(d + 1):
+                if j < d:
+                    product[j] += penalty * direction[j]
+                length += direction[j] * product[j]
+            length = size / length
+            before, size = size, 0.0
+            for j in range(d + 1):
+                step[j] += length * direction[j]
+                residual[j] -= length * product[j]
+                size += residual[j] ** 2
+            for j in range(d + 1):
+                direction[j] = residual[j] + size / before * direction[j]
+        _multiply(points, step, v)
+        largest = 0.0
+        for i in range(n):
+            largest = max(largest, abs(v[i]))
+        part = min(1.0, LONGEST_STEP / max(largest, 1e-300))
+        for j in range(d + 1):
+            gate[j] -= part * step[j]
+        if largest < 1e-2:
+            break
+
+
+@compiled
+def column_gates(rows, orders, gates):
+    """Fill in gates (n_inner, d + 1) that test one column each, as a conventional tree grows them.
+
+    Parameters
+    ----------
+    orders : (d, n) rows in rising order of each column; is divided with the nodes
+    """
+    points, targets, weights = rows
+    n, d = points.shape
+    n_inner = gates.shape[0]
+    spare, is_left = np.empty(n, np.int64), np.empty(n, np.bool_)
+    begins, ends = np.zeros(2 * n_inner + 1, np.int64), np.zeros(2 * n_inner + 1, np.int64)
+    ends[0] = n
+    for node in range(n_inner):
+        begin, end = begins[node], ends[node]
+        feature, threshold = -1, np.nan
+        if end - begin >= 2:
+            feature, threshold = best_test(points, targets, weights, orders[:, begin:end])
+        spread = 0.0
+        if feature >= 0:
+            mass = mean = 0.0
+            for k in range(begin, end):
+                i = orders[feature, k]
+                mass += weights[i]
+                mean += weights[i] * points[i, feature]
+            mean /= mass
+            for k in range(begin, end):
+                i = orders[feature, k]
+                spread += weights[i] * (points[i, feature] - mean) ** 2 / mass
+            spread = np.sqrt(spread)
+        is_divided = spread > LEAST_SPREAD
+        for j in range(d + 1):
+            gates[node, j] = 0.0 if is_divided or node == 0 else gates[(node - 1) >> 1, j]
+        if is_divided:
+            gates[node, feature] = -SPREAD / spread
+            gates[node, d] = SPREAD / spread * threshold
+        n_left = 0
+        for k in range(begin, end):
+            i = orders[0, k]
+            z = gates[node, d]
+            for j in range(d):
+                z += gates[node, j] * points[i, j]
+            is_left[i] = z > 0.0
+            n_left += is_left[i]
+        for j in range(d):
+            a = b = 0
+            for k in range(begin, end):
+                i = orders[j, k]
+                if is_left[i]:
+                    orders[j, begin + a] = i
+                    a += 1
+                else:
+                    spare[b] = i
+                    b += 1
+            for k in range(b):
+                orders[j, begin + a + k] = spare[k]
+        middle = begin + n_left
+        begins[2 * node + 1], ends[2 * node + 1] = begin, middle
+        begins[2 * node + 2], ends[2 * node + 2] = middle, end
