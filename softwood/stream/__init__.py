@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softwood.stream.adapting import Adaptation, adaptation
-    from softwood.stream.checkpoint import load_checkpoint, save_checkpoint
     from softwood.stream.evaluation import PrequentialResult, prequential
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
     from softwood.stream.growth import SplitEvent
@@ -45,9 +44,7 @@ _HOME = {
     "adaptation": "adapting",
     "decision_rules": "transparency",
     "important_features": "transparency",
-    "load_checkpoint": "checkpoint",
     "prequential": "evaluation",
-    "save_checkpoint": "checkpoint",
 }
 
 __all__ = [
@@ -74,9 +71,7 @@ __all__ = [
     "adaptation",
     "decision_rules",
     "important_features",
-    "load_checkpoint",
     "prequential",
-    "save_checkpoint",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -128,6 +128,7 @@ def prequential(
     latency: bool = False,
     memory: bool = False,
     verbose: int = 0,
+    on_window: Callable[[int, dict[str, float]], object] | None = None,
 ) -> PrequentialResult:
     """Test a model on each row of a stream, and then train it on that row.
 
@@ -172,6 +173,8 @@ def prequential(
         after that block.
     verbose : 0 or 1, default=0
         Whether to print about once a second how far it is, and the scores of the window.
+    on_window : function, default=None
+        Called at the end of each window with the number of rows so far and a dict of the scores of the window.
 
     Returns
     -------
@@ -207,7 +210,7 @@ def prequential(
         feature_names=source.feature_names,
         latency=latency,
     )
-    record = _Record(learner, wanted, window or _usual_window(source.n_samples), latency, memory)
+    record = _Record(learner, wanted, window or _usual_window(source.n_samples), latency, memory, on_window)
     progress = _Progress(source.n_samples) if verbose else None
     interrupted = False
     try:
@@ -253,9 +256,19 @@ class _Record:
     wanted : names of measures; None: all that fit
     window : rows of a window
     latency, memory : whether to measure these
+    on_window : called at the end of each window
     """
 
-    def __init__(self, learner: Learner, wanted: list[str] | None, window: int, latency: bool, memory: bool) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        wanted: list[str] | None,
+        window: int,
+        latency: bool,
+        memory: bool,
+        on_window: Callable[[int, dict[str, float]], object] | None = None,
+    ) -> None:
+        self._on_window = on_window
         self.n_samples = 0
         self.n_unscored = 0
         self._learner = learner
@@ -328,6 +341,8 @@ class _Record:
             self._curves[name].append(measure.get())
             self._total[name].merge(measure)
             measure.reset()
+        if self._on_window is not None:
+            self._on_window(self.n_samples, {name: values[-1] for name, values in self._curves.items()})
 
     def _measure_memory(self) -> None:
         """The size of the model, for all windows that ended since the last time."""

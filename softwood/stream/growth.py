@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from softwood.loops.stream_layout import (
     DEPTH,
     EVENT,
-    FEATURE,
     LEFT,
     MAX_INNER,
     N_COUNTERS,
@@ -27,14 +26,12 @@ from softwood.loops.stream_layout import (
     N_NODES,
     N_ROWS,
     N_SETTINGS,
-    N_SLOT_KEYS,
     OWNER,
-    PARENT,
-    RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     THRESHOLD,
 )
+from softwood.stream.growth_checks import check_state
 from softwood.tree import SoftTree
 
 __all__ = ["GrowingTree", "Limits", "SplitEvent"]
@@ -233,15 +230,19 @@ class GrowingTree:
         most_nodes = self._most("nodes")
         if self._sizes["nodes"] > most_nodes:
             self._resize(nodes=max(self.n_nodes, int(most_nodes)))
-        by_memory = (most_nodes - 1) // 2
-        if self.wants_all_leaves:
-            # room for the children of all leaves is kept free
-            by_memory = (by_memory - 1) // 2
-        self.settings[MAX_INNER] = min(self.limits.max_inner, by_memory)
+        self.settings[MAX_INNER] = self._most_inner()
         most_slots = self._most("slots")
         if len(self.arrays["slots"]) > most_slots:
             self._drop_slots(int(most_slots))
         self.arrays["counters"][SLOTS_ARE_ALL] = int(len(self.arrays["slots"]) >= most_slots)
+
+    def _most_inner(self) -> float:
+        """Number of inner nodes that the limits allow."""
+        by_memory = (self._most("nodes") - 1) // 2
+        if self.wants_all_leaves:
+            # room for the children of all leaves is kept free
+            by_memory = (by_memory - 1) // 2
+        return min(self.limits.max_inner, by_memory)
 
     def _drop_slots(self, n: int) -> None:
         """Keep `n` slots, those of the heaviest leaves."""
@@ -372,10 +373,25 @@ class GrowingTree:
         kept = {name: array for name, array in self.arrays.items() if name not in self.scratch}
         return {**kept, "settings": self.settings, "log": log}
 
+    @classmethod
+    def from_state(cls, state: dict[str, np.ndarray], limits: Limits, n_features: int, n_outputs: int) -> Self:
+        """The tree with the arrays that `state` gave, which are taken over; an error if they do not fit together."""
+        tree = object.__new__(cls)
+        tree.settings, tree.limits, tree.n_features, tree.n_outputs = new_settings(), limits, n_features, n_outputs
+        tree.arrays, tree.log = {}, []
+        tree._sizes = {"nodes": 0, "slots": 0, "events": 4 * FIRST_ROOM, "features": n_features, "outputs": n_outputs}
+        tree._take_over(state)
+        if limits.max_inner > 0 and not tree._keeps_limits():
+            raise ValueError("the arrays do not fit the limits of nodes and memory")
+        return tree
+
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Take over what `state` gave; an error, and no change, if the arrays do not fit together."""
+        """Take over copies of what `state` gave; an error, and no change, if the arrays do not fit together."""
+        self._take_over({name: np.array(array, order="C") for name, array in state.items()})
+
+    def _take_over(self, state: dict[str, np.ndarray]) -> None:
         wanted = {name: axes for name, axes in self.axes.items() if name not in self.scratch}
-        types = {name: self.arrays[name].dtype for name in wanted} | {"settings": self.settings.dtype, "log": EVENT}
+        types = {name: self.types.get(name, np.float64) for name in wanted} | {"settings": np.float64, "log": EVENT}
         wanted |= {"settings": (N_SETTINGS,), "log": ("log",)}
         for name, axes in wanted.items():
             if name not in state or state[name].ndim != len(axes):
@@ -387,47 +403,23 @@ class GrowingTree:
                     f"the array {name!r} has shape {state[name].shape}, expected {self._shape(axes, sizes)}"
                 )
             if state[name].dtype != types[name]:
-                raise ValueError(f"the array {name!r} has type {state[name].dtype}, expected {types[name]}")
-        self._check_places(state)
+                raise ValueError(f"the array {name!r} has type {state[name].dtype}, expected {np.dtype(types[name])}")
+        check_state(state, self.n_features, self.n_outputs)
         self._sizes = {name: size for name, size in sizes.items() if name != "log"}
-        arrays = {}
-        for name in self.axes:
-            if name in self.scratch:
-                arrays[name] = self._empty(name)
-            else:
-                arrays[name] = np.array(state[name], dtype=self.arrays[name].dtype, order="C")
-        self.arrays = arrays
+        self.arrays = {name: self._empty(name) if name in self.scratch else state[name] for name in self.axes}
         self._forget_arguments()
         self.settings[:] = state["settings"]
         self.log = [SplitEvent(KINDS[event[0]], *event[1:]) for event in state["log"].tolist()]
 
-    def _check_places(self, state: dict[str, np.ndarray]) -> None:
-        """An error if arrays point to what is not there: compiled loops would go on in foreign memory."""
-        counters, slots = state["counters"], state["slots"]
-        n, n_inner = int(counters[N_NODES]), int(counters[N_INNER])
-        if not (1 <= n <= len(state["nodes"]) and n == 2 * n_inner + 1 and (counters >= 0).all()):
-            raise ValueError("the array 'counters' is damaged")
-        nodes, number = state["nodes"][:n], np.arange(n)
-        inner = nodes[:, LEFT] >= 0
-        is_right = np.where(
-            inner,
-            (nodes[:, [LEFT, RIGHT]] > number[:, None]).all(axis=1) & (nodes[:, [LEFT, RIGHT]] < n).all(axis=1),
-            (nodes[:, [LEFT, RIGHT]] == -1).all(axis=1),
+    def _keeps_limits(self) -> bool:
+        """Whether numbers of nodes and slots are those that `_apply_limits` allows: others would be cut off later."""
+        most_slots = self._most("slots")
+        is_all = self._sizes["slots"] >= most_slots
+        return (
+            self._sizes["slots"] <= most_slots
+            and bool(self.arrays["counters"][SLOTS_ARE_ALL]) == is_all
+            and self.settings[MAX_INNER] == self._most_inner()
         )
-        is_right &= (nodes[:, PARENT] < number) & (nodes[:, PARENT] >= -1) & (nodes[:, N_KEYS] <= self.n_outputs)
-        is_right &= (nodes[:, FEATURE] >= -1) & (nodes[:, FEATURE] < self.n_features)
-        is_right &= (nodes[:, SLOT] >= -1) & (nodes[:, SLOT] < len(slots))
-        if not is_right.all() or inner.sum() != n_inner:
-            raise ValueError("the array 'nodes' is damaged")
-        classes = slots[:, N_SLOT_KEYS:]
-        if not (
-            ((slots[:, OWNER] >= -1) & (slots[:, OWNER] < n)).all()
-            and ((classes[:, 0] >= 0) & (classes[:, 0] <= self.n_outputs)).all()
-            and ((classes[:, 1:] >= -1) & (classes[:, 1:] < self.n_outputs)).all()
-        ):
-            raise ValueError("the array 'slots' is damaged")
-        if "keys" in state and not ((state["keys"] >= 0) & (state["keys"] < self.n_outputs)).all():
-            raise ValueError("the array 'keys' is damaged")
 
     def structure(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Nodes that are in use (n_nodes, N_NODE_INTS), their numbers, and which are inner."""

@@ -133,10 +133,17 @@ class SoftGrowingTree(GrowingTree):
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or outputs in units of the running scale of targets, (n, n_outputs)."""
+        return self._outputs(points, True if self.is_class else None)
+
+    def raw(self, points: np.ndarray) -> np.ndarray:
+        """Outputs before the softmax of classes and the scale of targets, (n, n_outputs)."""
+        return self._outputs(points, None)
+
+    def _outputs(self, points: np.ndarray, is_class: bool | None) -> np.ndarray:
         tree, path, _ = self._arguments
         out = np.empty((len(points), self.n_outputs))
         # Scratch space of its own: several threads may predict at once.
-        predict_soft(points, tree, tuple(map(np.empty_like, path)), True if self.is_class else None, out)
+        predict_soft(points, tree, tuple(map(np.empty_like, path)), is_class, out)
         return out
 
     @property
@@ -183,7 +190,8 @@ class SoftGrowingTree(GrowingTree):
             gate=np.where(inner, Gate.BLEND, Gate.LEAF),
             feature=np.where(has_test, nodes[:, FEATURE], np.where(inner, 0, -1)),
             threshold=np.where(has_test, numbers[:, THRESHOLD], np.where(inner, 0.0, np.nan)),
-            missing_left=np.where(has_test, passed, 0.5),
+            # a test that no row has come to divides a missing value in halves, as the loops do
+            missing_left=np.where(has_test & (numbers[:, WEIGHT] > 0), passed, 0.5),
             width=np.where(inner, self.settings[GAMMA], 0.0),
             blend=gates[:, ALPHA_AT],
             weights=weights,

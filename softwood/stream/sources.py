@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +75,7 @@ def open_stream(
           ``classes``; without an end, it needs `max_samples`
         - tuple (X, y) of arrays or data frames, rows in the order of time
         - data frame (pandas, polars) with a column `target`
-        - path to a .csv, .csv.gz or .parquet file with a column `target`
+        - path to a .csv, .csv.gz or .parquet file with a column `target`, or "-" for CSV on standard input
         - iterable of pairs (x, y), x a dict or a row of numbers, such as the data sets of river
 
     target : name of the column to be predicted, of files and frames
@@ -224,10 +226,10 @@ def _targets(y: Any) -> np.ndarray:
 
 
 def _open_file(path: Path, target: Hashable | None, block_size: int, max_samples: int | None) -> Source:
-    if not path.exists():
-        raise FileNotFoundError(f"There is no file {str(path)!r}.")
     name = path.name.lower()
-    if not name.endswith(_SUFFIXES):
+    if str(path) != "-" and not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    if str(path) != "-" and not name.endswith(_SUFFIXES):
         raise ValueError(f"The name of a file must end with {', '.join(_SUFFIXES)}. Got {path.name!r}.")
     pandas = require("pandas", None, "Reading a file")  # of both kinds: their blocks are frames
     if name.endswith(".parquet"):
@@ -238,11 +240,51 @@ def _open_file(path: Path, target: Hashable | None, block_size: int, max_samples
         n_samples = n_samples if max_samples is None else min(n_samples, max_samples)
         frames = (batch.to_pandas() for batch in file.iter_batches(batch_size=block_size))
         return Source(_file_blocks(frames, file, target, max_samples), n_samples)
+    live = _LiveText(sys.stdin.fileno()) if name == "-" else None
     try:
-        reader = pandas.read_csv(path, chunksize=block_size)
+        reader = pandas.read_csv(path if live is None else live, chunksize=block_size)
     except pandas.errors.EmptyDataError:
         return Source(iter(()))
-    return Source(_file_blocks(reader, reader, target, max_samples))
+    return Source(_file_blocks(reader if live is None else live.frames(reader), reader, target, max_samples))
+
+
+class _LiveText:
+    """Text of a file that somebody is still writing, as it comes; other readers wait until their buffer is full.
+
+    Parameters
+    ----------
+    descriptor : of the file
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._is_interrupted = False
+
+    def frames(self, reader: Iterable[Any]) -> Iterator[Any]:
+        """The frames of a reader of this text; pandas would make another error of an interrupt within it."""
+        for frame in reader:
+            if self._is_interrupted:  # the frame may end within a row
+                break
+            yield frame
+        if self._is_interrupted:
+            raise KeyboardInterrupt
+
+    def read(self, size: int = -1) -> str:
+        """Some of the text, at least one character; none at the end."""
+        text = ""
+        while not text:
+            try:
+                data = os.read(self._descriptor, size if size > 0 else 1 << 16)
+            except KeyboardInterrupt:
+                self._is_interrupted, data = True, b""
+            text = self._decoder.decode(data, final=not data)
+            if not data:
+                break
+        return text
+
+    def __iter__(self) -> Iterator[str]:  # asked for by pandas, which takes `read`
+        return iter(self.read, "")
 
 
 def _file_blocks(frames: Iterable[Any], file: Any, target: Hashable, max_samples: int | None) -> Iterator[Block]:

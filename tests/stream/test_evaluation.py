@@ -18,6 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 import softwood.stream.evaluation as module
 from softwood.parameters import parameter_error
 from softwood.stream.evaluation import PrequentialResult, prequential
+from softwood.stream.hoeffding import HoeffdingTreeRegressor
 
 matplotlib.use("agg")
 
@@ -505,3 +506,18 @@ def test_columns_are_in_the_order_of_the_model():
     assert result.classes.tolist() == ["c", "a", "b"]
     assert result.scores["cross_entropy"] == pytest.approx(expected.scores["cross_entropy"])
     assert result.scores["auroc"] == pytest.approx(expected.scores["auroc"])
+
+
+def test_windows_are_told_as_they_end():
+    X = np.random.default_rng(0).normal(size=(950, 2))
+    told = []
+    result = prequential(
+        HoeffdingTreeRegressor(),
+        (X, X[:, 0]),
+        window=200,
+        block_size=70,
+        on_window=lambda n, scores: told.append((n, scores)),
+    )
+    assert [n for n, _ in told] == result.curves["n_samples"].tolist() == [200, 400, 600, 800, 950]
+    for name in result.scores:
+        assert [scores[name] for _, scores in told] == result.curves[name].tolist()

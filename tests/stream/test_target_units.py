@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import softwood
 from softwood.stream import (
     HoeffdingTreeRegressor,
     SmoothStepTreeRegressor,
     SoftHoeffdingTreeRegressor,
-    load_checkpoint,
     river,
-    save_checkpoint,
 )
 
 every = pytest.mark.parametrize(
@@ -79,11 +78,11 @@ def test_rows_of_no_weight_choose_no_unit(make):
 
 
 @every
-def test_checkpoints_know_the_unit(make, tmp_path):
+def test_files_know_the_unit(make, tmp_path):
     X, y = data()
     model = make().fit(X[:200], y[:200] * HUGE)
-    save_checkpoint(model, tmp_path / "model.npz")
-    again = load_checkpoint(tmp_path / "model.npz")
+    softwood.save(model, tmp_path / "model.softwood")
+    again = softwood.load(tmp_path / "model.softwood")
     assert np.array_equal(again.predict(X), model.predict(X))
     for one in (model, again):
         one.partial_fit(X[200:], y[200:] * HUGE)

@@ -1,0 +1,99 @@
+"""Arguments that several verbs have."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from pathlib import Path
+from typing import Any
+
+from softwood.cli.errors import UsageError
+
+__all__ = [
+    "add_columns", "add_data", "add_general", "add_model", "add_output", "add_seed", "add_settings", "add_target",
+    "check_output", "read_settings",
+]  # fmt: skip
+
+
+def add_data(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    """The table."""
+    more: dict[str, Any] = {"nargs": "?", "default": "-"} if optional else {}
+    parser.add_argument("data", metavar="DATA", help=".csv, .csv.gz or .parquet file, or - for standard input", **more)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """A saved model."""
+    parser.add_argument("model", type=Path, metavar="MODEL", help="file of a saved model")
+
+
+def add_target(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """The column to predict."""
+    parser.add_argument("--target", required=required, metavar="COLUMN", help="column to predict")
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """Columns that are no features, and the kind of problem."""
+    parser.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
+    parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
+    parser.add_argument(
+        "--task",
+        choices=("classification", "regression"),
+        help="kind of problem (default: by the target; text, truth values and few whole numbers are classes)",
+    )
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Parameters of a model."""
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="parameters of the model, such as max_depth=4 bandwidth=0.1",
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """Seed of everything that is random."""
+    parser.add_argument("--seed", type=int, default=0, help="seed of the model and of splits (default %(default)s)")
+
+
+def add_output(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:
+    """A file to write."""
+    parser.add_argument("-o", "--output", type=Path, required=required, metavar="FILE", help=what)
+
+
+def add_general(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
+    """How to print."""
+    if json:
+        parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--verbose", action="store_true", help="show the Python that does the same, and whole errors")
+
+
+def check_output(path: Path | None, suffixes: tuple[str, ...] = ()) -> None:
+    """Raise an error if a file cannot be written there, before any work is done."""
+    if path is None:
+        return
+    if suffixes and not path.name.lower().endswith(suffixes):
+        raise UsageError(f"--output: {str(path)!r} must end in one of {', '.join(suffixes)}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--output: there is no folder {str(path.parent)!r}.")
+    if path.is_dir():
+        raise UsageError(f"--output: {str(path)!r} is a folder.")
+
+
+def read_settings(words: list[str]) -> dict[str, Any]:
+    """Parameters from words such as ``max_depth=4``: Python literals, and text otherwise."""
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError(f"--set: {word!r} must have the form NAME=VALUE.")
+        if name in found:
+            raise UsageError(f"--set: {name} is given twice.")
+        try:
+            found[name] = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            found[name] = text
+    return found

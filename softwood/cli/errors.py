@@ -1,0 +1,15 @@
+"""What a command ends with if it cannot do its work."""
+
+__all__ = ["CommandError", "UsageError"]
+
+
+class CommandError(Exception):
+    """The work failed; exit status 1."""
+
+    status = 1
+
+
+class UsageError(CommandError):
+    """The command was called in a wrong way; exit status 2."""
+
+    status = 2

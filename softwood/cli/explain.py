@@ -1,0 +1,209 @@
+"""``softwood explain``: why a saved model predicts what it does for a row."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from softwood.cli.arguments import add_data, add_general, add_model
+from softwood.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from softwood.inspect.explanation import Explanation
+    from softwood.inspect.shapley import ShapleyValues
+
+__all__ = ["add", "run"]
+
+# Largest table of Shapley values.
+_MOST_OUTPUTS, _MOST_COLUMNS = 6, 20
+
+
+def add(commands: Any) -> None:
+    """Describe the arguments."""
+    parser = commands.add_parser(
+        "explain",
+        help="the paths of one row through a saved model, Shapley values, and certificates",
+        description="The prediction for one row of a table, the leaves that it belongs to, the tests on the way to "
+        "them, how far readings can be off, and the part of each column in the prediction.",
+    )
+    add_model(parser)
+    add_data(parser)
+    parser.add_argument(
+        "--row", type=int, default=0, metavar="N", help="number of the row, from 0 (default %(default)s)"
+    )
+    parser.add_argument("--paths", type=int, default=5, metavar="N", help="most paths to show (default %(default)s)")
+    parser.add_argument("--tree", type=int, metavar="N", help="number of the tree of an ensemble, from 0 (default 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of Shapley values that are sampled (default %(default)s)"
+    )
+    add_general(parser)
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Print the paths."""
+    from softwood.cli.names import load_model
+    from softwood.cli.printing import in_python, number, print_json, print_text
+    from softwood.cli.scores import predictions
+    from softwood.cli.tables import columns_for, read_table
+    from softwood.inspect.explanation import explain
+
+    if chosen.paths < 1:
+        raise UsageError(f"--paths: must be at least 1, got {chosen.paths}.")
+    model = load_model(chosen.model)
+    if not hasattr(model, "memberships") or not hasattr(model, "columns_"):
+        model = getattr(model, "best_model_", model)
+    if not hasattr(model, "columns_"):
+        raise UsageError(f"explain takes estimators, and {str(chosen.model)!r} holds a {type(model).__name__}.")
+    table = read_table(chosen.data)
+    if not 0 <= chosen.row < len(table):
+        raise UsageError(f"--row: {chosen.data} has rows 0 to {len(table) - 1}, got {chosen.row}.")
+    X = columns_for(model, table, chosen.data)[chosen.row : chosen.row + 1]
+    in_python(
+        chosen,
+        "import pandas as pd, softwood",
+        f"row = pd.read_csv({chosen.data!r})[{chosen.row}:{chosen.row + 1}]",
+        f"model = softwood.load({str(chosen.model)!r})",
+        "model.predict(row), model.memberships(row)",
+        f"softwood.shapley_values(model, row, random_state={chosen.seed})",
+        "softwood.certified_radius(model, row), softwood.explain(model, row)",
+    )
+    outputs = predictions(model, X).reshape(-1)
+    classes = [str(label) for label in model.classes_.tolist()] if hasattr(model, "classes_") else None
+    paths, n_trees = _paths(model, X, chosen)
+    explained = explain(model, X, tree=chosen.tree or 0, random_state=chosen.seed)
+    shapley = explained.shapley
+    if chosen.json:
+        found = dict(zip(classes, outputs, strict=True)) if classes else outputs
+        known = None if shapley is None else _plain_values(shapley)
+        certificate = _plain_certificate(explained)
+        print_json(
+            {
+                "row": chosen.row,
+                "prediction": found,
+                "paths": paths,
+                "certificate": certificate,
+                "shapley_values": known,
+            }
+        )
+        return 0
+    if classes is None:
+        print_text(f"row {chosen.row}: prediction {', '.join(map(number, outputs))}")
+    else:
+        best = int(outputs.argmax())
+        print_text(f"row {chosen.row}: prediction {classes[best]}, probability {number(outputs[best])}")
+    what = "tree" if n_trees == 1 else f"tree {chosen.tree or 0} of {n_trees}"
+    print_text(f"leaves of the {what} with the largest shares of the row")
+    for path in paths:
+        print_text("")
+        value = ", ".join(map(number, path["value"][:8]))
+        print_text(f"share {path['share']:.1%}, leaf {path['leaf']}, value {value}")
+        for step in path["tests"]:
+            print_text(f"  {step['share']:7.1%}  {step['test']}")
+    print_text("")
+    _print_certificate(explained)
+    if shapley is None:
+        print_text(f"no Shapley values: {explained.shapley_reason}")
+    else:
+        _print_values(shapley)
+    return 0
+
+
+def _paths(model: Any, X: Any, chosen: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
+    """Leaves with the largest shares of the row, each with the tests on the way: text, and share that passes."""
+    from softwood.cli.reading import finished_of, names_of, tree_of
+    from softwood.forest import SoftForest
+    from softwood.text import side_text
+
+    finished = finished_of(model)
+    tree = tree_of(finished, chosen.tree)
+    names, _, is_category = names_of(model, finished)
+    begin = int(finished.offsets[chosen.tree or 0]) if isinstance(finished, SoftForest) else 0
+    shares = model.memberships(X).toarray()[0, begin : begin + tree.n_nodes]
+    leaves = [node for node in range(tree.n_nodes) if tree.children_left[node] < 0 and shares[node] > 0]
+    paths = []
+    for leaf in sorted(leaves, key=lambda node: -shares[node])[: chosen.paths]:
+        way = [leaf]
+        while tree.parent[way[-1]] >= 0:
+            way.append(int(tree.parent[way[-1]]))
+        tests = [
+            {"test": side_text(tree, node, names, is_category), "share": float(shares[node])} for node in way[-2::-1]
+        ]
+        value = tree.node_predictions[leaf].tolist()
+        paths.append({"leaf": leaf, "share": float(shares[leaf]), "value": value, "tests": tests})
+    return paths, len(finished) if isinstance(finished, SoftForest) else 1
+
+
+def _plain_values(shapley: ShapleyValues) -> dict[str, Any]:
+    """Shapley values of the row by column and output."""
+
+    def by_column(table: Any) -> dict[str, dict[str, float]]:
+        return {
+            name: dict(zip(shapley.outputs, line, strict=True))
+            for name, line in zip(shapley.names, table[0].tolist(), strict=True)
+        }
+
+    errors = shapley.standard_errors
+    return {
+        "quantity": shapley.quantity,
+        "base_values": dict(zip(shapley.outputs, shapley.base_values.tolist(), strict=True)),
+        "values": by_column(shapley.values),
+        "standard_errors": None if errors is None else by_column(errors),
+    }
+
+
+def _plain_certificate(explained: Explanation) -> dict[str, Any]:
+    """How far readings can be off, by column: a number, "anything", or null where there is no certificate."""
+    found = explained.certificates
+    reach = {
+        name: "anything" if far == float("inf") else far
+        for name, far in zip(found.columns, found.reach[0].tolist(), strict=True)
+    }
+    radius = float(found.radius[0])
+    return {
+        "may_be_off_by": reach,
+        "radius": "anything" if radius == float("inf") else radius,
+        "reason": found.reason or None,
+    }
+
+
+def _print_certificate(explained: Explanation) -> None:
+    """The columns whose readings could change the class, the nearest to that first."""
+    from softwood.cli.printing import number, print_table, print_text
+
+    if not explained.is_class:
+        return
+    found = explained.certificates
+    named = zip(found.columns, found.reach[0].tolist(), strict=True)
+    limited = sorted((far, name) for name, far in named if far < float("inf"))  # nan is not below
+    if limited:
+        print_text("how far a reading alone can be off before the class may change")
+        shown = [(name, number(far)) for far, name in limited[:_MOST_COLUMNS]]
+        print_table(("column", "may be off by"), shown)
+        if len(limited) > len(shown):
+            print_text(f"and {len(limited) - len(shown)} more columns, by more")
+    elif found.column_reasons and not (found.reach[0] >= 0).any():
+        print_text(f"no certificate: {next(iter(found.column_reasons.values()))}")
+    else:
+        print_text("no reading alone can change the class")
+    print_text("")
+
+
+def _print_values(shapley: ShapleyValues) -> None:
+    """A table of the columns with the largest values, for the outputs with the largest predictions."""
+    from softwood.cli.printing import number, print_table, print_text
+
+    values, errors = shapley.values[0], shapley.standard_errors
+    outputs = sorted(range(len(shapley.outputs)), key=lambda k: -shapley.prediction[0, k])[:_MOST_OUTPUTS]
+    columns = sorted(range(len(shapley.names)), key=lambda j: -abs(values[j, outputs]).max())
+    rows: list[tuple[Any, ...]] = [("base value", *(shapley.base_values[k] for k in outputs))]
+    for j in columns[:_MOST_COLUMNS]:
+        cells = [number(values[j, k]) + ("" if errors is None else f" ± {number(errors[0, j, k])}") for k in outputs]
+        rows.append((shapley.names[j], *cells))
+    rest = columns[_MOST_COLUMNS:]
+    if rest:
+        rows.append((f"{len(rest)} others", *(values[rest, k].sum() for k in outputs)))
+    rows.append(("sum", *(shapley.prediction[0, k] for k in outputs)))
+    how = "" if errors is None else ", sampled, with standard errors"
+    print_text(f"Shapley values: part of each column in the {shapley.quantity}{how}")
+    print_table(("column", *(shapley.outputs[k] for k in outputs)), rows)

@@ -1,0 +1,84 @@
+"""``softwood report``: an interactive page about a saved model."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from softwood.cli.arguments import add_general, add_model, add_output, check_output
+from softwood.cli.errors import CommandError, UsageError
+
+__all__ = ["add", "run"]
+
+
+def add(commands: Any) -> None:
+    """Describe the arguments."""
+    parser = commands.add_parser(
+        "report",
+        help="an interactive page about a saved model, in one HTML file",
+        description="Write one HTML file with sliders for the columns of a saved model; predictions and explanations "
+        "are computed in the browser.",
+    )
+    add_model(parser)
+    parser.add_argument(
+        "data", metavar="DATA", nargs="?", help="table for the ranges of the sliders (default: those of the gates)"
+    )
+    parser.add_argument("--target", metavar="COLUMN", help="column with the targets, for scores and calibration")
+    parser.add_argument(
+        "--rows", type=int, default=0, metavar="N", help="rows of the table to put into the page (default: none)"
+    )
+    add_output(parser, "file to write, which ends in .html", required=True)
+    add_general(parser, json=False)
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> int:
+    """Write the page."""
+    from softwood.cli.names import load_model
+    from softwood.cli.printing import in_python, print_text
+    from softwood.cli.tables import read_table, split_target
+    from softwood.reporting.report import report
+
+    check_output(chosen.output, (".html", ".htm"))
+    if chosen.data is None and (chosen.target is not None or chosen.rows):
+        raise UsageError("--target and --rows need a table.")
+    if chosen.rows < 0:
+        raise UsageError(f"--rows: must be at least 0, got {chosen.rows}.")
+    model = load_model(chosen.model)
+    X = y = None
+    words = ""
+    if chosen.data is not None:
+        table = read_table(chosen.data)
+        words = ", X=table"
+        if chosen.target is not None:
+            table, y = split_target(table, chosen.target, chosen.data)
+            table = table.drop(columns=chosen.target)
+            words += f", y=table[{chosen.target!r}]"
+        X = _columns(model, table, chosen.data)
+    rows = chosen.rows or None
+    words += "" if rows is None else f", rows={rows}"
+    in_python(
+        chosen,
+        "import softwood",
+        f"softwood.report(softwood.load({str(chosen.model)!r}), {str(chosen.output)!r}{words})",
+    )
+    try:
+        made = report(model, chosen.output, X=X, y=y, rows=rows)
+    except TypeError as error:
+        raise CommandError(str(error)) from None
+    print_text(f"{chosen.output}: {len(made.html) / 1e3:,.0f} kB")
+    return 0
+
+
+def _columns(model: Any, table: Any, path: str) -> Any:
+    """The columns that the model takes."""
+    from softwood.cli.tables import columns_for
+
+    model = getattr(model, "best_model_", model)
+    if hasattr(model, "n_features_in_"):
+        return columns_for(model, table, path)
+    if not hasattr(model, "n_features"):  # a model for river knows them by name
+        return table
+    if table.shape[1] != model.n_features:
+        raise UsageError(f"{path} has {table.shape[1]} columns, and the model takes {model.n_features} without names.")
+    return table.to_numpy()

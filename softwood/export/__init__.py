@@ -1,0 +1,60 @@
+"""Exports: a fitted model as text or a graph that runs without softwood.
+
+Every module has one public function and reads a `PortableModel`: the finished trees, with what their estimator knows
+of columns, categories, classes and the link. All exports divide rows as `predict` does, cutoff of small shares
+included. Names are loaded on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softwood.export.c_source import CSource, to_c
+    from softwood.export.dot_text import to_dot
+    from softwood.export.javascript_source import to_javascript
+    from softwood.export.json_text import from_json, to_json
+    from softwood.export.mermaid_text import to_mermaid
+    from softwood.export.onnx_graph import to_onnx
+    from softwood.export.portable import PortableModel
+    from softwood.export.python_source import to_python
+    from softwood.export.sql_query import to_sql
+
+_HOME = {
+    "CSource": "c_source",
+    "PortableModel": "portable",
+    "from_json": "json_text",
+    "to_c": "c_source",
+    "to_dot": "dot_text",
+    "to_javascript": "javascript_source",
+    "to_json": "json_text",
+    "to_mermaid": "mermaid_text",
+    "to_onnx": "onnx_graph",
+    "to_python": "python_source",
+    "to_sql": "sql_query",
+}
+
+__all__ = [
+    "CSource",
+    "PortableModel",
+    "from_json",
+    "to_c",
+    "to_dot",
+    "to_javascript",
+    "to_json",
+    "to_mermaid",
+    "to_onnx",
+    "to_python",
+    "to_sql",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'softwood.export' has no attribute {name!r}")
+    value = getattr(import_module(f"softwood.export.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,109 @@
+"""Save fitted models, and load them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from softwood.files.atomic import replacing
+from softwood.files.container import read_container, write_container
+from softwood.files.errors import InvalidFileError, NotSavableError
+from softwood.files.kinds import KINDS
+from softwood.files.values import Reader, Writer, damage
+
+__all__ = ["load", "save"]
+
+# What may stand alone in a file: models, but not the records that they are made of.
+_MODELS = {name for name in KINDS.by_name if name[0].isupper() or name.startswith(("stream.", "river."))}
+# What wrong content may end with if no check has foreseen it; `tests/files/mutate.py` looks for such checks.
+_UNFORESEEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+def save(model: Any, path: str | os.PathLike) -> None:
+    """Save a model: any estimator of softwood, fitted or not, or a `SoftTree` or `SoftForest` of its own.
+
+    The file holds plain arrays and JSON, no pickle and no code. It replaces an older file at once when it is complete,
+    so a crash leaves one of the two. The same model always gives the same bytes.
+
+    Parameters
+    ----------
+    model : the model
+    path : the file to write; by convention, its name ends in ``.softwood``
+
+    Raises
+    ------
+    NotSavableError
+        If the model has parameters that are functions or other objects without plain data; the message names them.
+    OSError
+        If the file cannot be written; an older file is then as it was.
+
+    See Also
+    --------
+    load : read the file
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import softwood
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = softwood.KernelTreeClassifier(random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     softwood.save(model, pathlib.Path(folder) / "iris.softwood")
+    ...     again = softwood.load(pathlib.Path(folder) / "iris.softwood")
+    >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
+    True
+    """
+    kind = KINDS.of(model)
+    owner = type(model).__name__
+    if kind is None or kind.name not in _MODELS:
+        raise NotSavableError(
+            f"save takes estimators, stream models, trees and forests of softwood, not {owner}. "
+            "Of a pipeline or a search, save the estimator of softwood in it."
+        )
+    writer = Writer(KINDS, owner)
+    content = {"is": kind.name, "state": writer.write_state(kind.state(model), "")}
+    try:  # what could not be loaded is not written
+        Reader(KINDS, writer.arrays).read_all(content)
+    except InvalidFileError as error:
+        raise NotSavableError(f"{owner} cannot be saved: {error}.") from None
+    with replacing(path) as file:
+        write_container(file, content, writer.arrays)
+
+
+def load(path: str | os.PathLike) -> Any:
+    """Load a model that `save` has written.
+
+    A loaded model predicts the same bits, and a stream model learns on as the saved one would have. Nothing in a file
+    is trusted: sizes are checked before memory is taken, classes are those of softwood only, and all arrays are checked
+    to describe one model. No code in a file is ever run.
+
+    Parameters
+    ----------
+    path : the file
+
+    Raises
+    ------
+    InvalidFileError
+        If it is no such file, damaged, or of a later release; it derives from ValueError.
+    OSError
+        If it cannot be read.
+
+    See Also
+    --------
+    save : with an example
+    """
+    try:
+        found = read_container(path)
+        content = found.content
+        name = content.get("is") if isinstance(content, dict) else None
+        if not isinstance(name, str) or name not in _MODELS:
+            raise damage("it holds no model")
+        return Reader(KINDS, found.arrays).read_all(content)
+    except InvalidFileError as error:
+        raise InvalidFileError(f"{os.fspath(path)!r} is no softwood model, or it is damaged: {error}.") from None
+    except _UNFORESEEN as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InvalidFileError(f"{os.fspath(path)!r} is no softwood model, or it is damaged: {what}.") from error
+    except MemoryError:
+        raise InvalidFileError(f"{os.fspath(path)!r} needs more memory than there is.") from None

@@ -1,0 +1,198 @@
+"""Growing trees, pools and models for river in files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from softwood.columns import MAX_CATEGORIES
+from softwood.files.checks import check_array, check_entries, check_integer, check_type, is_within
+from softwood.files.estimators import check_labels, checked_parameters
+from softwood.files.values import check_name, damage
+from softwood.loops.stream_layout import EVENT
+from softwood.stream.growth import GrowingTree, Limits
+from softwood.stream.model import StreamModel
+from softwood.stream.pool import ModelPool
+
+__all__ = ["build_growth", "build_pool", "build_river", "growth_state", "pool_state", "river_state"]
+
+_INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
+_NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
+
+# Growing trees
+
+
+def growth_state(growth: GrowingTree) -> dict[str, Any]:
+    """State of a growing tree; the log as two matrices, since containers hold no records."""
+    arrays = growth.state()
+    log = arrays.pop("log")
+    seed = vars(growth).get("seed")
+    return {
+        "arrays": arrays,
+        "log_integers": np.column_stack([log[name] for name in _INTEGERS]),
+        "log_numbers": np.column_stack([log[name] for name in _NUMBERS]),
+        "n_features": growth.n_features,
+        "n_outputs": growth.n_outputs,
+        "max_inner": growth.limits.max_inner,
+        "max_bytes": growth.limits.max_bytes,
+        "seed": None if seed is None else int(seed),
+        "unit": float(getattr(growth, "unit", 1.0)),
+    }
+
+
+def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
+    """A checked growing tree."""
+    entries = ("arrays", "log_integers", "log_numbers", "n_features", "n_outputs", "max_inner", "max_bytes")
+    check_entries(state, [*entries, "seed", "unit"])
+    arrays = check_type(state["arrays"], dict, "arrays")
+    check_entries(arrays, [*(name for name in kind.axes if name not in kind.scratch), "settings"])
+    for name, array in arrays.items():
+        check_type(array, np.ndarray, name)
+    n_features = check_integer(state["n_features"], "n_features", 0, 2**31 - 1)
+    n_outputs = check_integer(state["n_outputs"], "n_outputs", 0, 2**31 - 1)
+    limits = Limits(*(_limit(state[name], name) for name in ("max_inner", "max_bytes")))
+    try:
+        growth = kind.from_state({**arrays, "log": _log(state)}, limits, n_features, n_outputs)
+    except ValueError as error:
+        raise damage(str(error)) from None
+    _set_seed_and_unit(growth, state)
+    return growth
+
+
+def _limit(value: Any, name: str) -> float:
+    if type(value) not in (int, float) or not value >= 0.0:
+        raise damage(f"{name} is no limit")
+    return value
+
+
+def _log(state: dict[str, Any]) -> np.ndarray:
+    integers = check_array(state["log_integers"], np.int64, (None, len(_INTEGERS)), "log_integers")
+    numbers = check_array(state["log_numbers"], np.float64, (len(integers), len(_NUMBERS)), "log_numbers")
+    log = np.empty(len(integers), dtype=EVENT)
+    for matrix, names in ((integers, _INTEGERS), (numbers, _NUMBERS)):
+        for k, name in enumerate(names):
+            log[name] = matrix[:, k]
+    return log
+
+
+def _set_seed_and_unit(growth: GrowingTree, state: dict[str, Any]) -> None:
+    if state["seed"] is not None:
+        if not hasattr(growth, "seed"):
+            raise damage("seed does not belong to this kind of tree")
+        growth.seed = np.uint64(check_integer(state["seed"], "seed", 0, 2**64 - 1))
+    unit = check_type(state["unit"], float, "unit")
+    if not 0.0 < unit < math.inf or math.frexp(unit)[0] != 0.5 or not (unit == 1.0 or hasattr(growth, "unit")):
+        raise damage("unit is no power of two")
+    if unit != 1.0:
+        growth.unit = unit  # type: ignore[attr-defined]
+
+
+# Pools
+
+_DRAWN = ("models_", "losses_", "n_trained_", "_learners", "_state", "_n_in_period", "_classes")
+
+
+def pool_state(pool: ModelPool) -> dict[str, Any]:
+    """State of a pool; the models that it was made of are saved with what they have learned themselves, if anything."""
+    parameters = pool.get_params(deep=False)
+    parameters["models"] = list(pool.models)
+    fitted = {name: getattr(pool, name) for name in _DRAWN} if hasattr(pool, "models_") else None
+    return {"parameters": parameters, "fitted": fitted}
+
+
+def build_pool(state: dict[str, Any]) -> ModelPool:
+    """A checked pool."""
+    check_entries(state, ["parameters", "fitted"])
+    parameters = checked_parameters(ModelPool, state["parameters"])
+    models = check_type(parameters.get("models"), list, "models")
+    if not all(isinstance(model, StreamModel) for model in models):
+        raise damage("a pool holds something other than stream models")
+    pool = ModelPool(**parameters)
+    fitted = state["fitted"]
+    if fitted is None:
+        return pool
+    check_entries(check_type(fitted, dict, "fitted"), _DRAWN)
+    n = len(check_type(fitted["models_"], list, "models_"))
+    if n == 0 or not all(isinstance(model, StreamModel) for model in fitted["models_"]):
+        raise damage("a pool holds something other than stream models")
+    losses = check_array(fitted["losses_"], np.float64, (n,), "losses_")
+    trained = check_array(fitted["n_trained_"], np.int64, (n,), "n_trained_")
+    learners = check_array(fitted["_learners"], np.int64, (None,), "_learners")
+    if np.isnan(losses).any() or not is_within(trained, 0, 2**62):
+        raise damage("losses or numbers of rows of a pool are wrong")
+    if len(learners) == 0 or not is_within(learners, 0, n - 1) or len(set(learners.tolist())) < len(learners):
+        raise damage("a pool has learners that are not there")
+    check_type(fitted["_state"], np.random.RandomState, "_state")
+    period = parameters.get("period", 1)
+    if type(period) is not int or check_integer(fitted["_n_in_period"], "_n_in_period") >= period:
+        raise damage("a pool is beyond the end of its period")
+    if fitted["_classes"] is not None:
+        check_labels(fitted["_classes"], "_classes")
+    pool.__dict__.update(fitted)
+    return pool
+
+
+# river
+
+
+def river_state(model: Any) -> dict[str, Any]:
+    """State of a model for river."""
+    places = model._places
+    return {
+        "parameters": dict(model._get_params()),
+        "numbers": dict(places.numbers),
+        "categories": {key: dict(known) for key, known in places.categories.items()},
+        "names": list(places.names),
+        "labels": list(model._codes) if hasattr(model, "_codes") else None,
+        "growth": model._growth,
+    }
+
+
+def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
+    """A checked model for river."""
+    check_entries(state, ["parameters", "numbers", "categories", "names", "labels", "growth"])
+    try:
+        model = kind(**checked_parameters(kind, state["parameters"]))
+    except (TypeError, ValueError) as error:  # the constructor checks the parameters
+        raise damage(str(error)) from None
+    places = model._places
+    places.numbers, places.categories, places.names = _check_places(state)
+    if (state["labels"] is None) == hasattr(model, "_codes"):
+        raise damage("labels do not belong to this kind of model")
+    if state["labels"] is not None:
+        labels = [check_name(label) for label in check_type(state["labels"], list, "labels")]
+        model._codes = {label: k for k, label in enumerate(labels)}
+        if len(model._codes) < len(labels):
+            raise damage("a label is there twice")
+    growth = state["growth"]
+    if growth is None:
+        if places.names or state["labels"]:
+            raise damage("growth is missing")
+        return model
+    expected = type(model._estimator()._new_growth(1, 2, 0))
+    n_outputs = len(state["labels"]) if state["labels"] is not None else 1
+    if type(growth) is not expected or (growth.n_features, growth.n_outputs) != (len(places.names), n_outputs):
+        raise damage("growth does not fit the model, its features or its labels")
+    model._growth = growth
+    model._row = np.empty((1, len(places)))
+    return model
+
+
+def _check_places(state: dict[str, Any]) -> tuple[dict, dict, list[str]]:
+    """Columns of numbers, columns of categories, and their names: each place must be there once."""
+    numbers = check_type(state["numbers"], dict, "numbers")
+    categories = check_type(state["categories"], dict, "categories")
+    names = check_type(state["names"], list, "names")
+    found = list(numbers.values())
+    for known in categories.values():
+        found += list(check_type(known, dict, "categories").values())
+        if len(known) > MAX_CATEGORIES:
+            raise damage("a feature has too many categories")
+    if not all(type(at) is int for at in found) or sorted(found) != list(range(len(names))):
+        raise damage("features and their places do not fit together")
+    if not all(type(name) is str for name in names):
+        raise damage("names are no text")
+    return numbers, categories, names

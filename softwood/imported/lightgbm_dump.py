@@ -1,0 +1,136 @@
+"""Models of LightGBM, from the JSON of `Booster.dump_model`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from softwood.forest import SoftForest
+from softwood.imported.model import ImportedModel, check_trees, crisp_tree
+from softwood.tree import SoftTree
+
+__all__ = ["read_lightgbm"]
+
+# LightGBM takes numbers up to this size for zero.
+ZERO = float(np.float32(1e-35))
+# Links by the name of the objective; others have functions of their own.
+LINKS = {
+    "binary": "logistic",
+    "multiclass": "softmax",
+    "softmax": "softmax",
+    "poisson": "exp",
+    "gamma": "exp",
+    "tweedie": "exp",
+    **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), "identity"),
+}
+
+
+def read_lightgbm(model: Any, caller: str = "read_lightgbm") -> ImportedModel:
+    """Read a model; see `SoftForest.from_lightgbm`."""
+    classes = np.asarray(model.classes_) if hasattr(model, "classes_") else None
+    dump = _dump(model, caller)
+    info = dump["tree_info"]
+    check_trees(info, f"The model given to {caller}")
+    n_scores, n_features = int(dump["num_tree_per_iteration"]), int(dump["max_feature_idx"]) + 1
+    names = list(dump.get("feature_names", ()))
+    trees = [_tree(entry["tree_structure"], n_features, names, caller) for entry in info]
+    words = str(dump.get("objective", "")).split()
+    objective = words[0] if words else ""
+    forest = SoftForest.sum(trees, np.arange(len(trees)) % n_scores, np.zeros(n_scores))
+    if dump.get("average_output"):  # a random forest: the mean over the rounds
+        forest = replace(forest, value=forest.value * (n_scores / len(trees)))
+    link = LINKS.get(objective) if "sqrt" not in words else None
+    if classes is None and link in ("logistic", "softmax"):
+        classes = np.arange(max(2, n_scores))
+    sigmoid = next((float(word.partition(":")[2]) for word in words if word.startswith("sigmoid:")), 1.0)
+    return ImportedModel(forest, classes, link, " ".join(words), sigmoid if link == "logistic" else 1.0)
+
+
+def _dump(model: Any, caller: str) -> Mapping:
+    """The JSON of a model, of its text, or of an estimator or booster."""
+    dump = model
+    booster = getattr(model, "booster_", model)
+    if hasattr(booster, "dump_model"):
+        dump = booster.dump_model()
+    elif isinstance(model, str | bytes):
+        try:
+            dump = json.loads(model)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{caller} got text that is no JSON: {error}.") from error
+    needed = {"tree_info", "num_tree_per_iteration", "max_feature_idx"}
+    if not isinstance(dump, Mapping) or not needed <= set(dump):
+        raise TypeError(
+            f"{caller} takes a fitted LightGBM estimator, a Booster, or what its dump_model() gives, as an object or "
+            f"as JSON text. Got {type(model).__name__}."
+        )
+    return dump
+
+
+def _tree(structure: Mapping, n_features: int, names: list[str], caller: str) -> SoftTree:
+    """Nested nodes as arrays, parents before children."""
+    columns: dict[str, list] = {
+        name: [] for name in ("left", "right", "feature", "threshold", "missing", "value", "mass")
+    }
+
+    def add(node: Mapping) -> int:
+        number = len(columns["left"])
+        is_leaf = "leaf_value" in node
+        if "leaf_const" in node or "leaf_coeff" in node:
+            raise ValueError(f"{caller} takes trees with a number in each leaf; this model has linear_tree=True.")
+        columns["left"].append(-1)
+        columns["right"].append(-1)
+        columns["value"].append(float(node["leaf_value"] if is_leaf else node.get("internal_value", 0.0)))
+        columns["mass"].append(float(node.get("leaf_count" if is_leaf else "internal_count", np.nan)))
+        columns["feature"].append(-1 if is_leaf else int(node["split_feature"]))
+        columns["threshold"].append(np.nan if is_leaf else _threshold(node, names, caller))
+        columns["missing"].append(0.5 if is_leaf else _missing_left(node, names, caller))
+        return number
+
+    add(structure)
+    pending = [(0, structure)]
+    while pending:  # not by recursion: trees may be deep
+        number, node = pending.pop()
+        if "leaf_value" in node:
+            continue
+        for side in ("left", "right"):
+            child = node[f"{side}_child"]
+            columns[side][number] = add(child)
+            pending.append((columns[side][number], child))
+    return crisp_tree(
+        left=columns["left"], right=columns["right"], feature=columns["feature"], threshold=columns["threshold"],
+        missing_left=columns["missing"], value=columns["value"], n_features=n_features, mass=columns["mass"],
+    )  # fmt: skip
+
+
+def _name(node: Mapping, names: list[str]) -> str:
+    j = int(node["split_feature"])
+    return names[j] if j < len(names) else str(j)
+
+
+def _threshold(node: Mapping, names: list[str], caller: str) -> float:
+    if node["decision_type"] != "<=":
+        raise ValueError(
+            f"{caller} takes models of numbers; column {_name(node, names)!r} of this one is divided by sets of "
+            "categories. Train it with categories encoded as numbers."
+        )
+    threshold = float(node["threshold"])
+    if abs(threshold) <= ZERO:  # numbers this small count as zero
+        return ZERO if threshold >= 0.0 else float(np.nextafter(-ZERO, -np.inf))
+    return threshold
+
+
+def _missing_left(node: Mapping, names: list[str], caller: str) -> float:
+    """Whether a missing value goes left."""
+    is_zero_left = float(node["threshold"]) >= 0.0
+    if node["missing_type"] == "None":  # it counts as zero
+        return float(is_zero_left)
+    if node["missing_type"] == "Zero" and is_zero_left != bool(node["default_left"]):
+        raise ValueError(
+            f"{caller} takes models in which zero is a number; this one has zero_as_missing, and sends zeros of column "
+            f"{_name(node, names)!r} to the other side of a threshold."
+        )
+    return float(bool(node["default_left"]))

@@ -1,0 +1,134 @@
+"""Models of XGBoost, from the JSON of `Booster.save_model` and `Booster.save_raw`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from softwood.forest import SoftForest
+from softwood.imported.model import ImportedModel, check_trees, crisp_tree, highest_double
+from softwood.tree import SoftTree
+
+__all__ = ["read_xgboost"]
+
+# Links by the name of the objective; others have functions of their own.
+LINKS = {
+    **dict.fromkeys(("binary:logistic", "reg:logistic", "binary:logitraw"), "logistic"),
+    **dict.fromkeys(("multi:softprob", "multi:softmax"), "softmax"),
+    **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), "exp"),
+    **dict.fromkeys(
+        ("reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:quantileerror", "reg:pseudohubererror"), "identity"
+    ),
+}
+
+
+def read_xgboost(model: Any, caller: str = "read_xgboost") -> ImportedModel:
+    """Read a model; see `SoftForest.from_xgboost`."""
+    learner = _learner(model, caller)
+    booster, drop = learner["gradient_booster"], None
+    if booster["name"] == "dart":
+        booster, drop = booster["gbtree"], booster["weight_drop"]
+    if booster["name"] != "gbtree":
+        raise ValueError(f"{caller} takes models of trees. Got the booster {booster['name']!r}.")
+    listed = booster["model"]["trees"]
+    check_trees(listed, f"The model given to {caller}")
+    parameters = learner["learner_model_param"]
+    n_features, n_scores = int(parameters["num_feature"]), max(1, int(parameters["num_class"]))
+    n_scores = max(n_scores, int(parameters.get("num_target", 1)))
+    names = list(learner.get("feature_names", ()))
+    trees = [
+        _tree(entry, n_features, names, caller, 1.0 if drop is None else drop[t]) for t, entry in enumerate(listed)
+    ]
+    objective = str(learner["objective"]["name"])
+    link = LINKS.get(objective)
+    start = np.array(_numbers(parameters["base_score"]), dtype=np.float32).astype(np.float64)
+    base = np.broadcast_to(_margin(start, link), n_scores)
+    forest = SoftForest.sum(trees, booster["model"]["tree_info"], base)
+    classes = np.asarray(model.classes_) if hasattr(model, "classes_") else None
+    if objective == "reg:logistic":  # targets between 0 and 1
+        return ImportedModel(forest, None, None, objective)
+    if classes is None and link in ("logistic", "softmax"):
+        classes = np.arange(max(2, n_scores))
+    return ImportedModel(forest, classes, link, objective)
+
+
+def _margin(start: np.ndarray, link: str | None) -> np.ndarray:
+    """The start value as a raw score."""
+    if link == "logistic":
+        return np.log(start) - np.log1p(-start)
+    return np.log(start) if link == "exp" else start
+
+
+def _numbers(text: Any) -> list[float]:
+    """A number, or several of them in brackets, as text."""
+    return [float(part) for part in str(text).strip("[]").split(",")]
+
+
+def _learner(model: Any, caller: str) -> Mapping:
+    """The JSON of a model, of its text, or of an estimator or booster."""
+    document = model
+    if hasattr(model, "get_booster"):
+        booster = model.get_booster()
+        best = getattr(model, "best_iteration", None) if _stops_early(model) else None
+        model = booster if best is None else booster[: best + 1]
+    if hasattr(model, "save_raw"):
+        document = bytes(model.save_raw(raw_format="json"))
+    if isinstance(document, list):
+        raise TypeError(f"{caller} got the text of get_dump(), which lacks the start value; use save_raw('json').")
+    if isinstance(document, str | bytes | bytearray):
+        try:
+            document = json.loads(document)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{caller} got text that is no JSON: {error}.") from error
+    learner = document.get("learner") if isinstance(document, Mapping) else None
+    needed = {"gradient_booster", "learner_model_param", "objective"}
+    if not isinstance(learner, Mapping) or not needed <= set(learner):
+        raise TypeError(
+            f"{caller} takes a fitted XGBoost estimator, a Booster, or what its save_model('model.json') writes, as an "
+            f"object or as JSON text. Got {type(model).__name__}."
+        )
+    return learner
+
+
+def _stops_early(model: Any) -> bool:
+    """Whether an estimator predicts with the rounds up to the best one."""
+    return getattr(model, "early_stopping_rounds", None) is not None
+
+
+def _tree(entry: Mapping, n_features: int, names: list[str], caller: str, factor: float) -> SoftTree:
+    """A tree; rows are rounded to float32 and go left if they are below a threshold."""
+    if int(entry["tree_param"].get("size_leaf_vector", 1)) > 1:
+        raise ValueError(f"{caller} takes trees with one number in each leaf; this model has multi_output_tree.")
+    left, right = (np.array(entry[f"{side}_children"], dtype=np.int64) for side in ("left", "right"))
+    # Pruned nodes stay in the arrays; the others are numbered anew.
+    kept = [0]
+    for node in kept:
+        if left[node] >= 0:
+            kept += [int(left[node]), int(right[node])]
+    nodes = np.array(kept)
+    number = np.full(len(left), -1)
+    number[nodes] = np.arange(len(nodes))
+    is_leaf = left[nodes] < 0
+    feature = np.array(entry["split_indices"], dtype=np.int64)[nodes]
+    is_category = np.array(entry.get("split_type", np.zeros(len(left))), dtype=np.int64)[nodes] != 0
+    if np.any(is_category & ~is_leaf):
+        j = int(feature[is_category & ~is_leaf][0])
+        raise ValueError(
+            f"{caller} takes models of numbers; column {names[j] if names else j!r} of this one is divided by sets of "
+            "categories. Train it with categories encoded as numbers."
+        )
+    conditions = np.array(entry["split_conditions"], dtype=np.float32)[nodes]
+    inner_values = np.array(entry.get("base_weights", np.zeros(len(left))), dtype=np.float64)[nodes]
+    return crisp_tree(
+        left=np.where(is_leaf, -1, number[left[nodes]]),
+        right=np.where(is_leaf, -1, number[right[nodes]]),
+        feature=feature,
+        threshold=highest_double(np.nextafter(conditions, np.float32(-np.inf))),
+        missing_left=np.array(entry["default_left"], dtype=np.float64)[nodes],
+        value=np.where(is_leaf, conditions.astype(np.float64), inner_values) * factor,
+        n_features=n_features,
+        mass=np.array(entry.get("sum_hessian", np.full(len(left), np.nan)), dtype=np.float64)[nodes],
+    )

@@ -1,0 +1,271 @@
+"""Models of other packages read with kernels: smooth and differentiable, without being trained again.
+
+The tests of the trees stay; a row near a threshold goes partly to both sides. Only the bandwidth is chosen, by the loss
+on rows that the model has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
+
+from softwood.base import TreeEstimator, read_weights
+from softwood.columns import read_table
+from softwood.density.bandwidths import standard_deviations, stated_widths
+from softwood.forest import SoftForest
+from softwood.imported.model import ImportedModel, read_model
+from softwood.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
+from softwood.parameters import check_choice, parameter_error
+from softwood.tree import KernelShapes, SoftTree
+
+__all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
+
+# Bandwidths that "auto" compares, in standard deviations of the columns.
+GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+# "auto" compares on at most this many rows, evenly spaced.
+MOST_ROWS = 20_000
+# As in kernel trees: parts of rows below this share stay with the rest of the row.
+CUTOFF = 1e-6
+LINKS = ("identity", "logistic", "softmax", "exp")
+
+
+def soften(
+    model: Any, X: Any, y: Any = None, *, bandwidth: Any = "auto", sample_weight: Any = None
+) -> SoftenedClassifier | SoftenedRegressor:
+    """Read the trees of a fitted model of another package with kernels.
+
+    The result has the same tests and leaf values as the model. A row whose value is within the half-width of a
+    threshold goes partly to both sides, so predictions are continuous and have derivatives (`input_gradient`). With
+    ``bandwidth=0``, the predictions are those of the model.
+
+    Parameters
+    ----------
+    model : of scikit-learn (decision tree, random forest, extra trees, gradient boosting, histogram gradient boosting),
+        LightGBM or XGBoost, fitted to numbers; or a `SoftTree` or `SoftForest` of targets
+    X, y : rows and targets that the model has not seen in training: the bandwidth with the least loss on them is
+        chosen. On the training rows a model is best as it is, so that 0 would be chosen. `y` is not needed if
+        `bandwidth` is given.
+    bandwidth : "auto", or half-width of the kernel (a box) in standard deviations of the columns of `X`: one number,
+        one per column, or a dict by column
+    sample_weight : (n_rows,) weights
+
+    Returns
+    -------
+    `SoftenedClassifier` or `SoftenedRegressor`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import brier_score_loss
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from softwood import soften
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> crisp = DecisionTreeClassifier(random_state=0).fit(X[:300], y[:300])
+    >>> soft = soften(crisp, X[300:450], y[300:450])
+    >>> [round(brier_score_loss(y[450:], model.predict_proba(X[450:])[:, 1]), 2) for model in (crisp, soft)]
+    [0.17, 0.11]
+    """
+    found = ImportedModel(model) if isinstance(model, SoftTree | SoftForest) else read_model(model, "soften")
+    if found.link is None:
+        raise ValueError(f"soften does not know the link of the objective {found.objective!r}; read the raw scores.")
+    if found.classes is None:
+        softened: Any = SoftenedRegressor(trees=found.scaled_trees, link=found.link, bandwidth=bandwidth)
+    else:
+        softened = SoftenedClassifier(
+            trees=found.scaled_trees, classes=found.classes, link=found.link, bandwidth=bandwidth
+        )
+    return softened.fit(X, y, sample_weight)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Softened(TreeEstimator):
+    """What the classifier and the regressor share."""
+
+    trees: SoftTree | SoftForest
+    link: str = "identity"
+    bandwidth: Any = "auto"
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Set the half-widths of the kernels.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) rows that the trees have not been grown from, as an array or a frame of numbers
+        y : (n_rows,) labels or targets; needed if ``bandwidth="auto"``
+        sample_weight : (n_rows,) weights
+        """
+        check_choice(self, "link", self.link, LINKS)
+        if not isinstance(self.trees, SoftTree | SoftForest):
+            raise parameter_error(self, "trees", "a SoftTree or a SoftForest", self.trees)
+        is_auto = isinstance(self.bandwidth, str)
+        if is_auto and self.bandwidth != "auto":
+            expected = "'auto', a number of at least 0, one per column, or a dict by column"
+            raise parameter_error(self, "bandwidth", expected, self.bandwidth)
+        if is_auto and y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed if bandwidth='auto', but y is None.")
+        matrix, columns = read_table(self, X, reset=True, categorical_features=None)
+        if matrix.shape[1] != self.trees.n_features:
+            raise ValueError(f"X has {matrix.shape[1]} columns, but the trees were grown from {self.trees.n_features}.")
+        weights = read_weights(sample_weight, len(matrix))
+        if not weights.any():
+            raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
+        for name in ("tree_", "forest_", "_loss_", "bandwidth_"):
+            self.__dict__.pop(name, None)  # of an earlier fit with other parameters
+        self.columns_ = columns
+        self._start()
+        deviations = standard_deviations(matrix, weights)
+        self.history_: list[dict[str, Any]] = []
+        if is_auto:
+            check_consistent_length(matrix, y)
+            rows = np.unique(np.linspace(0, len(matrix) - 1, min(len(matrix), MOST_ROWS)).astype(np.int64))
+            self.bandwidth_ = self._choose(matrix[rows], self._truth(y)[rows], weights[rows], deviations)
+            widths = self.bandwidth_ * deviations
+        else:
+            widths = stated_widths(self, "bandwidth", self.bandwidth, columns) * deviations
+        self._keep(widths)
+        return self
+
+    def _start(self) -> None:
+        """Set the attributes that follow from the parameters."""
+        raise NotImplementedError
+
+    def _truth(self, y: Any) -> np.ndarray:
+        """Targets in the form of predictions, (n_rows, n_outputs)."""
+        raise NotImplementedError
+
+    def _choose(self, matrix: np.ndarray, truth: np.ndarray, weights: np.ndarray, deviations: np.ndarray) -> float:
+        """The bandwidth with the smallest squared error; of several such, the smallest bandwidth."""
+        for scale in GRID:
+            self._keep(scale * deviations)
+            error = ((self._predict_matrix(matrix, None) - truth) ** 2).sum(axis=1)
+            self.history_.append({"bandwidth": scale, "validation_loss": float(np.average(error, weights=weights))})
+        least = min(trial["validation_loss"] for trial in self.history_)
+        best = [t["bandwidth"] for t in self.history_ if t["validation_loss"] <= least * (1.0 + 1e-12)]
+        return float(min(best))
+
+    def _keep(self, widths: np.ndarray) -> None:
+        """Read the trees with these half-widths."""
+        self.bandwidths_ = widths
+        kernels = np.zeros(len(widths), dtype=np.int64)
+        soft = replace(self.trees.with_kernel(widths, kernels, KernelShapes.box()), cutoff=CUTOFF)
+        if isinstance(soft, SoftTree):
+            self.tree_ = soft
+        else:
+            self.forest_ = soft
+
+    @property
+    def _finished(self) -> SoftTree | SoftForest:
+        check_is_fitted(self, "bandwidths_")
+        return self.tree_ if hasattr(self, "tree_") else self.forest_
+
+    def _linked(self, raw: np.ndarray) -> np.ndarray:
+        loss: Loss | None = getattr(self, "_loss_", None)
+        return raw if loss is None else loss.predict(raw).reshape(len(raw), -1)
+
+    def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        return self._linked(self._finished.predict(matrix, widths=widths))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftenedClassifier(ClassifierMixin, _Softened):
+    """Trees of another package read with kernels, for classes. `soften` makes it from a model.
+
+    Parameters
+    ----------
+    trees : `SoftTree` or `SoftForest`
+        Crisp trees.
+    classes : (n_classes,) labels
+    link : "identity", "logistic" or "softmax", default="identity"
+        From the predictions of the trees to class probabilities.
+    bandwidth : "auto", or half-width of the kernel in standard deviations, default="auto"
+        One number, one per column, or a dict by column. "auto": the one with the smallest squared error of the
+        probabilities on the rows given to `fit`.
+
+    Attributes
+    ----------
+    tree_, forest_ : the tree, or the trees, with kernels
+    bandwidth_ : the bandwidth chosen by "auto", in standard deviations
+    bandwidths_ : (n_features,) half-width in each column, in its units
+    history_ : bandwidths that were compared, and their losses
+    """
+
+    classes: Any
+
+    def _start(self) -> None:
+        self.classes_ = np.asarray(self.classes)
+        n_scores = self.trees.n_outputs
+        if self.link == "exp":
+            raise parameter_error(self, "link", "'identity', 'logistic' or 'softmax' for classes", self.link)
+        if self.link != "identity":
+            self._loss_: Loss = BinaryLogLoss() if self.link == "logistic" else SoftmaxLogLoss(n_scores)
+        n_outputs = 2 if self.link == "logistic" else n_scores
+        if self.classes_.shape != (n_outputs,):
+            raise parameter_error(self, "classes", f"one label for each of {n_outputs} outputs", self.classes)
+
+    def _truth(self, y: Any) -> np.ndarray:
+        number = {label: k for k, label in enumerate(self.classes_.tolist())}
+        labels = np.asarray(y).ravel().tolist()
+        unknown = [label for label in labels if label not in number]
+        if unknown:
+            raise ValueError(f"y has the class {unknown[0]!r}, which the trees do not know.")
+        return np.eye(len(number))[[number[label] for label in labels]]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities, (n_rows, n_classes)."""
+        matrix, widths = self._read_points(X)
+        return self._predict_matrix(matrix, widths)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row, (n_rows,)."""
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SoftenedRegressor(RegressorMixin, _Softened):
+    """Trees of another package read with kernels, for real targets. `soften` makes it from a model.
+
+    Parameters
+    ----------
+    trees : `SoftTree` or `SoftForest`
+        Crisp trees.
+    link : "identity" or "exp", default="identity"
+        From the predictions of the trees to targets.
+    bandwidth : "auto", or half-width of the kernel in standard deviations, default="auto"
+        As in `SoftenedClassifier`, by the squared error.
+
+    Attributes
+    ----------
+    tree_, forest_, bandwidth_, bandwidths_, history_ : as in `SoftenedClassifier`
+    """
+
+    def _start(self) -> None:
+        if self.link in ("softmax", "logistic"):
+            raise parameter_error(self, "link", "'identity' or 'exp' for targets", self.link)
+        if self.link == "exp":
+            self._loss_: Loss = PoissonDeviance()
+        self.n_outputs_ = self.trees.n_outputs
+        self._is_flat_ = self.n_outputs_ == 1
+
+    def _truth(self, y: Any) -> np.ndarray:
+        targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        targets = targets.reshape(len(targets), -1)
+        if targets.shape[1] != self.n_outputs_:
+            raise ValueError(f"y must have {self.n_outputs_} columns, one for each target. Got {targets.shape[1]}.")
+        return targets
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if there are several."""
+        matrix, widths = self._read_points(X)
+        out = self._predict_matrix(matrix, widths)
+        return out[:, 0] if self._is_flat_ else out

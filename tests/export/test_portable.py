@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+import softwood
+from softwood import Kernel, stream
+from softwood.export import PortableModel
+from softwood.stream import river
+from tests.export.models import (
+    answers,
+    fitted,
+    fitted_to_frames,
+    labels,
+    mixed_tree,
+    numbers,
+    targets,
+    trying_rows,
+    trying_table,
+)
+
+
+@pytest.mark.parametrize("name", fitted())
+def test_predictions_are_those_of_the_model(name):
+    model = fitted()[name]
+    X = trying_rows(model)
+    np.testing.assert_allclose(PortableModel.of(model).predict(X), answers(model, X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", fitted_to_frames())
+def test_tables_are_encoded_as_by_the_model(name):
+    model = fitted_to_frames()[name]
+    table = trying_table(model)
+    known = PortableModel.of(model)
+    predictions = known.predict(table[list(known.columns.inputs)])
+    np.testing.assert_allclose(predictions, answers(model, table), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["kernel tree, box", "boosting, two classes", "soft Hoeffding tree"])
+def test_labels(name):
+    model = fitted()[name]
+    X = trying_rows(model, 200)
+    assert PortableModel.of(model).labels(X).tolist() == model.predict(X).tolist()
+
+
+def test_labels_of_targets_are_refused():
+    with pytest.raises(ValueError, match="has no classes"):
+        PortableModel.of(mixed_tree()).labels(np.zeros((1, 4)))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"measurement_error": {0: lambda x: 0.1 * np.abs(x)}},
+        {"kernel": Kernel([-1.0, 1.0], [1.0], scale=np.abs)},
+    ],
+)
+def test_kernels_that_depend_on_the_row_are_refused(settings):
+    X = numbers()
+    model = softwood.KernelTreeRegressor(bandwidth=0.2, max_depth=3, **settings).fit(X, targets(X))
+    with pytest.raises(ValueError, match="Functions cannot be exported"):
+        PortableModel.of(model)
+    assert PortableModel.of(model.tree_).trees is model.tree_
+
+
+def test_measurement_errors_that_are_numbers_are_in_the_widths():
+    X = numbers()
+    model = softwood.KernelTreeRegressor(bandwidth=0.2, max_depth=3, measurement_error={0: 0.5}).fit(X, targets(X))
+    np.testing.assert_array_equal(PortableModel.of(model).predict(X)[:, 0], model.predict(X))
+
+
+@pytest.mark.parametrize("model_class", [stream.HoeffdingTreeClassifier, stream.HoeffdingTreeRegressor])
+def test_models_in_leaves_are_refused(model_class):
+    X = numbers()
+    y = labels(X) if model_class is stream.HoeffdingTreeClassifier else targets(X)
+    with pytest.raises(ValueError, match="leaf_prediction"):
+        PortableModel.of(model_class().fit(X, y))
+
+
+def test_a_feature_of_both_kinds_is_refused():
+    model = river.HoeffdingTreeRegressor(leaf_prediction="mean")
+    model.learn_one({"a": 1.0}, 1.0)
+    model.learn_one({"a": "text"}, 2.0)
+    with pytest.raises(ValueError, match="Feature 'a'"):
+        PortableModel.of(model)
+
+
+def test_labels_without_a_plain_type_are_refused():
+    with pytest.raises(TypeError, match="A class of SoftTree is"):
+        PortableModel("SoftTree", mixed_tree(), PortableModel.of(mixed_tree()).columns, classes=(1, 2, (3,)))
+
+
+@pytest.mark.parametrize("model", [None, "tree", softwood.KernelTreeClassifier])
+def test_other_things_are_refused(model):
+    with pytest.raises(TypeError, match="takes a fitted estimator"):
+        PortableModel.of(model, "to_json")

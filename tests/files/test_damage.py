@@ -1,0 +1,166 @@
+"""Damaged files of every kind: a named error, or a model that can be used; `mutate.py` tries many more."""
+
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+import softwood
+from softwood.files.errors import InvalidFileError
+from tests.files.models import NAMES, fitted
+from tests.files.mutate import OF_BYTES, OF_CONTENT, good_files, seal, split, try_file
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_mutations(name, tmp_path):
+    good = good_files(tmp_path, [name])[name]
+    path = tmp_path / "mutated.softwood"
+    n_refused = n_changed = 0
+    key = zlib.crc32(name.encode())
+    for number in range(150):
+        rng = np.random.default_rng([key, number])
+        ways = OF_BYTES if number % 5 == 0 else OF_CONTENT
+        mutated = ways[int(rng.integers(len(ways)))](good, rng)
+        if mutated == good:
+            continue
+        path.write_bytes(mutated)
+        found = try_file(path)
+        assert not found.startswith("unforeseen"), (number, found)
+        n_changed += 1
+        n_refused += not found.startswith("loads")
+    assert n_changed > 100
+    assert n_refused > 0.5 * n_changed
+
+
+def rewritten(name, folder, change):
+    """A file of this kind whose header and arrays a function has changed, with right checksums."""
+    header, blocks = split(good_files(folder, [name])[name])
+    change(header, blocks)
+    path = folder / "changed.softwood"
+    path.write_bytes(seal(header, blocks))
+    return path
+
+
+def arrays_of(found, wanted):
+    """Numbers of the arrays under entries of this name."""
+    if isinstance(found, list):
+        return [number for item in found for number in arrays_of(item, wanted)]
+    if not isinstance(found, dict):
+        return []
+    own = [i["array"] for key, i in found.items() if key == wanted and isinstance(i, dict) and i.get("is") == "array"]
+    return own + [number for item in found.values() for number in arrays_of(item, wanted)]
+
+
+def set_number(array, place, value):
+    def change(header, blocks):
+        k = arrays_of(header, array)[0]
+        kind, shape = header["arrays"][k]
+        numbers = np.frombuffer(blocks[k], dtype=kind).reshape(shape).copy()
+        numbers[place] = value
+        blocks[k] = bytearray(numbers.tobytes())
+
+    return change
+
+
+def set_state(**values):
+    return lambda header, blocks: header["content"]["state"].update(values)
+
+
+def set_fitted(**values):
+    return lambda header, blocks: header["content"]["state"]["fitted"].update(values)
+
+
+def set_kind(name):
+    return lambda header, blocks: header["content"].update({"is": name})
+
+
+TREE, FOREST = "KernelTreeClassifier", "KernelForestRegressor"
+HARD, SOFT = "stream.HoeffdingTreeClassifier", "stream.SoftHoeffdingTreeRegressor"
+WRONG = {
+    "another class": (TREE, set_kind("SEA"), "it holds no model"),
+    "a record alone": (TREE, set_kind("columns"), "it holds no model"),
+    "a function of the package": (TREE, set_kind("softwood.stream.prequential"), "it holds no model"),
+    "another estimator": (TREE, set_kind(FOREST), "is not known"),
+    "a cycle": ("SoftTree", set_number("children_left", 4, 1), "do not make trees"),
+    "a child of itself": (TREE, set_number("children_left", 0, 0), "do not make trees"),
+    "a child of another tree": (FOREST, set_number("children_right", 0, 300), "do not make trees"),
+    "depth": (FOREST, set_number("depth", 5, 77), "do not make trees"),
+    "threshold": (TREE, set_number("threshold", 0, np.nan), "threshold is not finite"),
+    "value": (TREE, set_number("value", (0, 0), np.inf), "value has no outputs, or is not finite"),
+    "feature": (TREE, set_number("feature", 0, 4), "feature is no column of the data"),
+    "gate": ("SoftTree", set_number("gate", 0, 9), "gate does not fit the children"),
+    "weights": ("SoftTree", set_number("weights", (0, 0), np.nan), "weights are not finite"),
+    "kernel": (TREE, set_number("kernel", 0, 5), "kernel is no row of shapes"),
+    "offsets": (FOREST, set_number("offsets", 1, 0), "offsets do not rise"),
+    "output": (FOREST, set_number("output", 0, 3), "output and base do not fit"),
+    "scale": ("SoftTreeClassifier", set_number("scale", 0, -1.0), "scale"),
+    "many features": ("SoftTree", set_state(n_features=2**40), "n_features is no int"),
+    "link": ("SoftTree", set_state(link="exp"), "link is none of"),
+    "cutoff": ("SoftTree", set_state(cutoff=2.0), "cutoff is not in"),
+    "number of columns": (TREE, set_fitted(n_features_in_=5), "n_features_in_ is not the number of columns"),
+    "unknown attribute": (TREE, set_fitted(fit=1), "the attribute 'fit' is not known"),
+    "missing attribute": (TREE, lambda h, b: h["content"]["state"]["fitted"].pop("columns_"), "'columns_' is missing"),
+    "unknown parameter": (TREE, lambda h, b: h["content"]["state"]["parameters"].update(x=1), "'x' is not known"),
+    "number of nodes": (HARD, set_number("counters", 0, 10_000), "'counters' is damaged"),
+    "number of inner nodes": (SOFT, set_number("counters", 1, 0), "'counters' is damaged"),
+    "events that are not there": (SOFT, set_number("counters", 2, 10**9), "'counters' is damaged"),
+    "place in the batch": (SOFT, set_number("counters", 5, 1), "'counters' is damaged"),
+    "slots are all": (HARD, set_number("counters", 6, 1), "do not fit the limits"),
+    "slots taken": (SOFT, set_number("counters", 7, 1), "'counters' is damaged"),
+    "limit": (SOFT, lambda h, b: h["content"]["state"]["fitted"]["growth_"]["state"].update(max_bytes=1.0), "limits"),
+    "a slot of another": (HARD, set_number("nodes", (0, 5), 1), "'nodes' is damaged"),
+    "children on a stream": (HARD, set_number("nodes", (0, 0), 0), "'nodes' is damaged"),
+    "classes of a leaf": (HARD, set_number("keys", (0, 0), 99), "'keys' is damaged"),
+    "settings": (SOFT, set_number("settings", 0, np.nan), "'settings' is damaged"),
+    "numbers": (SOFT, set_number("numbers", (0, 1), np.inf), "'numbers' holds numbers that it cannot hold"),
+    "gates": (SOFT, set_number("gates", (0, 0, 3), np.nan), "'gates' holds numbers that it cannot hold"),
+    "width of a bin": (SOFT, set_number("stats", (0, 0, -1, 1), -1.0), "'stats' is damaged"),
+    "end of a histogram": (SOFT, set_number("stats", (0, 0, -1, 0), np.inf), "'stats' is damaged"),
+    "draws": ("stream.ModelPool", lambda h, b: h["content"]["state"]["fitted"]["_state"]["state"].update(place=10**6),
+              "a state of random numbers is wrong"),
+    "learners": ("stream.ModelPool", set_number("_learners", 0, 9), "learners that are not there"),
+    "places": ("river.HoeffdingTreeRegressor", lambda h, b: h["content"]["state"]["names"].pop(), "do not fit"),
+    "no growth": ("river.HoeffdingTreeRegressor", set_state(growth=None), "growth is missing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_content_is_named(what, tmp_path):
+    name, change, message = WRONG[what]
+    path = rewritten(name, tmp_path, change)
+    begin = time.process_time()
+    with pytest.raises(InvalidFileError) as error:
+        softwood.load(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
+    assert error.value.__cause__ is None
+    assert time.process_time() - begin < 5.0
+
+
+def test_a_file_without_a_later_parameter_gets_its_default(tmp_path):
+    def drop(header, blocks):
+        del header["content"]["state"]["parameters"]["handle_unknown"]
+
+    assert softwood.load(rewritten(TREE, tmp_path, drop)).handle_unknown == "missing"
+
+
+def test_a_forest_of_one_tree_has_the_checks_of_a_tree(tmp_path):
+    """Each wrong number in the structure of a tree is found in a forest, too."""
+    tree = fitted("SoftTree")
+    forest = softwood.SoftForest.mean([tree, tree])
+    softwood.save(forest, tmp_path / "good.softwood")
+    data = (tmp_path / "good.softwood").read_bytes()
+    for array in ("children_left", "children_right", "parent", "depth"):
+        for place in range(2 * tree.n_nodes):
+            for value in (-2, -1, 0, 1, 8, 9, 17, 2**31 - 1):
+                header, blocks = split(data)
+                k = arrays_of(header, array)[0]
+                numbers = np.frombuffer(blocks[k], dtype=np.int32).copy()
+                if numbers[place] == value:
+                    continue
+                numbers[place] = value
+                blocks[k] = bytearray(numbers.tobytes())
+                (tmp_path / "bad.softwood").write_bytes(seal(header, blocks))
+                with pytest.raises(InvalidFileError):
+                    softwood.load(tmp_path / "bad.softwood")
