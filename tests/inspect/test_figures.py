@@ -242,7 +242,7 @@ def test_chosen_leaves_and_weights(table, crisp):
 def test_many_leaves_and_classes_are_added_up():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), np.arange(200) % 14
-    model = KernelTreeClassifier(bandwidth=0.01).fit(X, y)
+    model = KernelTreeClassifier(bandwidth=0.01, max_leaf_nodes=None).fit(X, y)
     ax = plot_leaf_distribution(model, X, y)
     assert len(ax.patches) == 13 * 11
     assert _legend(ax)[-1] == "4 others"

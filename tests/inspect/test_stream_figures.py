@@ -19,6 +19,7 @@ from softwood.stream import (
     SoftHoeffdingTreeRegressor,
 )
 from softwood.stream.adapting import Adaptation, adaptation
+from tests.inspect.pictures import no_overlap
 
 matplotlib.use("agg")
 
@@ -44,25 +45,6 @@ def run(table):
 
 def _texts(ax):
     return [text.get_text() for text in ax.texts]
-
-
-def _no_overlap(ax):
-    """Whether no text lies on another one or on a bar, or is cut off."""
-    renderer = ax.figure.canvas.get_renderer()
-    ax.figure.draw_without_rendering()
-    boxes = [text.get_window_extent(renderer) for text in ax.texts]
-    boxes += [text.get_bbox_patch().get_window_extent(renderer) for text in ax.texts if text.get_bbox_patch()]
-    owners = [*range(len(ax.texts)), *(k for k, text in enumerate(ax.texts) if text.get_bbox_patch())]
-    bars = [patch.get_window_extent() for patch in ax.patches if patch.get_facecolor()[3] == 0]  # frames
-    boxes += bars
-    owners += [-1 - k for k in range(len(bars))]
-    if ax.get_legend() is not None:
-        boxes.append(ax.get_legend().get_window_extent(renderer))
-        owners.append(10_000)
-    pairs = [(a, b) for a in range(len(boxes)) for b in range(a) if owners[a] != owners[b]]
-    page = ax.figure.bbox
-    inside = all(page.x0 <= box.x0 and box.x1 <= page.x1 and box.y0 >= page.y0 and box.y1 <= page.y1 for box in boxes)
-    return inside and not any(boxes[a].overlaps(boxes[b]) for a, b in pairs)
 
 
 # The tree
@@ -126,8 +108,8 @@ def test_snapshots_have_the_names_of_their_model(table, run):
 @pytest.mark.parametrize("max_depth", [1, 2, 3, 4])
 def test_nothing_overlaps(table, run, max_depth):
     model, result = run
-    assert _no_overlap(plot_stream_tree(model, X=table[0][:500], max_depth=max_depth))
-    assert _no_overlap(plot_stream_tree(model, tree=result.snapshots[2000], max_depth=max_depth))
+    assert no_overlap(plot_stream_tree(model, X=table[0][:500], max_depth=max_depth))
+    assert no_overlap(plot_stream_tree(model, tree=result.snapshots[2000], max_depth=max_depth))
 
 
 def test_nothing_overlaps_side_by_side(table, run):
@@ -135,8 +117,8 @@ def test_nothing_overlaps_side_by_side(table, run):
     axes = matplotlib.pyplot.subplots(1, 2, figsize=(13, 4.5), layout="constrained")[1]
     plot_stream_tree(model, axes[0], tree=result.snapshots[2000], X=table[0][:2000]).set_title("before")
     plot_stream_tree(model, axes[1], X=table[0][2000:]).set_title("after")
-    assert _no_overlap(axes[0])
-    assert _no_overlap(axes[1])
+    assert no_overlap(axes[0])
+    assert no_overlap(axes[1])
 
 
 def test_long_names_and_many_classes():
@@ -146,7 +128,7 @@ def test_long_names_and_many_classes():
     model = SoftHoeffdingTreeClassifier(random_state=0).fit(X, np.array([f"class number {k}" for k in range(13)])[y])
     assert model.tree_.max_depth >= 3
     ax = plot_stream_tree(model, X=X)
-    assert _no_overlap(ax)
+    assert no_overlap(ax)
     assert [text.get_text() for text in ax.get_legend().get_texts()][-1] == "3 others"
 
 
@@ -159,11 +141,11 @@ def test_other_trees(table):
         SoftTreeClassifier(max_depth=2, random_state=0),
     ):
         ax = plot_stream_tree(model.fit(X[:400], y[:400]), X=X[:100])
-        assert _no_overlap(ax)
+        assert no_overlap(ax)
         assert ("α" in "".join(_texts(ax))) == isinstance(model, SmoothStepTreeClassifier)
     regressor = SoftHoeffdingTreeRegressor(random_state=0, grace_period=50).fit(X, X["age"])
     ax = plot_stream_tree(regressor, X=X[:100])
-    assert _no_overlap(ax)
+    assert no_overlap(ax)
     assert ax.get_legend() is None
 
 

@@ -1,0 +1,66 @@
+"""Rules of leaves in words: the tests on the way to a leaf, those of the same column put together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softwood.columns import Columns
+from softwood.gates import Gate
+from softwood.text import side_text
+from softwood.tree import SoftTree
+
+__all__ = ["leaf_rules"]
+
+
+def leaf_rules(tree: SoftTree, leaf: int, columns: Columns, decimals: int = 3) -> list[str]:
+    """What holds for the rows of a leaf, one line per column or oblique gate, in the order of the tests.
+
+    The tests of a column become one interval. ± is the half-width of the kernel; if the two ends differ in it, the
+    larger one is shown.
+
+    Parameters
+    ----------
+    decimals : number of significant digits of thresholds
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.inspect.rules import leaf_rules
+    >>> iris = load_iris(as_frame=True)
+    >>> model = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=4).fit(iris.data, iris.target)
+    >>> leaf_rules(model.tree_, 4, model.columns_)
+    ['2.45 < petal length (cm) ≤ 5.25 ± 0.352', 'petal width (cm) ≤ 1.65 ± 0.152']
+    """
+    path = []
+    node = leaf
+    while tree.parent[node] >= 0:
+        path.append(node)
+        node = int(tree.parent[node])
+    is_category = columns.is_category
+    lines: dict[object, str] = {}
+    ends: dict[int, tuple[float, float, float]] = {}
+    for node in reversed(path):
+        above = int(tree.parent[node])
+        j, is_left = int(tree.feature[above]), bool(tree.children_left[above] == node)
+        if tree.gate[above] != Gate.KERNEL:
+            lines[node] = side_text(tree, node, columns.names, is_category, decimals)
+        elif is_category[j]:
+            lines[("category", j)] = ("not " if is_left else "") + columns.names[j]
+        else:
+            low, high, width = ends.get(j, (-np.inf, np.inf, 0.0))
+            threshold = float(tree.threshold[above])
+            low, high = (low, min(high, threshold)) if is_left else (max(low, threshold), high)
+            ends[j] = low, high, max(width, float(tree.width[above]))
+            lines[j] = _interval(columns.names[j], *ends[j], decimals)
+    return list(lines.values())
+
+
+def _interval(name: str, low: float, high: float, width: float, decimals: int) -> str:
+    reach = f" ± {width:.{decimals}g}" if width > 0 else ""
+    digits = f".{max(decimals, 1)}g" if max(abs(v) for v in (low, high) if np.isfinite(v)) < 1e6 else ".4g"
+    if low == -np.inf:
+        return f"{name} ≤ {high:{digits}}{reach}"
+    if high == np.inf:
+        return f"{name} > {low:{digits}}{reach}"
+    return f"{low:{digits}} < {name} ≤ {high:{digits}}{reach}"
