@@ -30,3 +30,18 @@ softwood_env() {
     PATH=$(cd "$venv/bin" && pwd):$PATH
     export PATH
 }
+
+# softwood_browser
+#
+# installs Debian's Chromium for the tests of the report, if it is missing, and apt-get is there and may install it.
+# Without a browser, these tests fail and say what is missing.
+
+softwood_browser() {
+    local install="apt-get install --quiet --yes --no-install-recommends chromium chromium-driver"
+
+    if command -v chromedriver >/dev/null || ! command -v apt-get >/dev/null || [[ $(id -u) -ne 0 ]]; then
+        return
+    fi
+    echo "== installing Chromium"
+    { $install || { apt-get update --quiet && $install; }; } >/dev/null || echo "Chromium could not be installed." >&2
+}

@@ -267,7 +267,7 @@ JOBS: dict[str, dict[str, Callable[[], None]]] = {
         {**_DESCENT, "init": "random", "l1_regularization": 0.01, "l2_regularization": 0.01}
     ),
     "one-stage": _gradient_jobs(
-        "one_stage", "OneStageTree",
+        "one_stage", "OneStageTree", {"max_depth": 2, "max_iter": 2},
         *({"max_depth": 2, "max_iter": 5, "architecture": mode} for mode in ("proximal", "joint", "gumbel")),
     ),
     "hoeffding": _stream_jobs("hoeffding", "HoeffdingTree", grace_period=50),
@@ -285,7 +285,11 @@ JOBS: dict[str, dict[str, Callable[[], None]]] = {
         ),
     },
     "one-stage-forest": _gradient_jobs(
-        "one_stage_forest", "OneStageForest", {"n_estimators": 2, "max_depth": 2, "tree_parameters": {"max_iter": 3}}
+        "one_stage_forest", "OneStageForest",
+        *(
+            {"n_estimators": 2, "max_depth": 2, "tree_parameters": {"max_iter": 3, **way}}
+            for way in ({}, {"architecture": "proximal"})
+        ),
     ),
     "smooth-step": _stream_jobs("smooth_step", "SmoothStepTree", max_depth=2, random_state=0),
     "discriminant": _gradient_jobs("discriminant", "LinearDiscriminantTree", {}),

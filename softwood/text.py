@@ -9,7 +9,7 @@ import numpy as np
 from softwood.gates import Gate
 from softwood.tree import SoftTree
 
-__all__ = ["tree_text"]
+__all__ = ["side_text", "tree_text"]
 
 
 def tree_text(
@@ -40,19 +40,23 @@ def tree_text(
         if max_depth is not None and depth > max_depth:
             continue
         indent = "|   " * (depth - 1) + ("|-- " if depth else "")
-        side = ""
-        if depth:
-            above = int(tree.parent[node])
-            is_left = bool(node == tree.children_left[above])
-            if tree.gate[above] == Gate.KERNEL and categories[tree.feature[above]]:
-                side = ("not " if is_left else "") + names[tree.feature[above]] + "  "
-            else:
-                side = _test(tree, above, names, decimals, is_left=is_left) + "  "
+        side = side_text(tree, node, names, categories, decimals) + "  " if depth else ""
         summary = _summary(tree, node, values[node], class_names, decimals)
         if max_depth is not None and depth == max_depth and tree.children_left[node] >= 0:
             summary += f" ... {_size_below(tree, node)} nodes below"
         lines.append(f"{indent}{side}{summary}")
     return "\n".join(lines)
+
+
+def side_text(
+    tree: SoftTree, node: int, names: Sequence[str], is_category: Sequence[bool] | np.ndarray, decimals: int = 3
+) -> str:
+    """The test that leads from its parent to a node, which is not the root; parameters are those of `tree_text`."""
+    above = int(tree.parent[node])
+    is_left = bool(node == tree.children_left[above])
+    if tree.gate[above] == Gate.KERNEL and is_category[tree.feature[above]]:
+        return ("not " if is_left else "") + names[tree.feature[above]]
+    return _test(tree, above, list(names), decimals, is_left=is_left)
 
 
 def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left: bool) -> str:

@@ -29,6 +29,21 @@ tree = EndToEndTreeRegressor(max_depth=2, level_max_iter=1, max_iter=2, random_s
 tree.predict(X), tree.apply(X)
 print(_n_compiled())
 """
+ONE_STAGE_FIT = """
+import numpy as np
+from softwood import OneStageForestRegressor, OneStageTreeClassifier, OneStageTreeRegressor
+from softwood.compiling import _n_compiled
+
+X = np.asfortranarray(np.random.default_rng(1).normal(size=(90, 5)).astype(np.float32))
+y = np.array(["ant", "bee"])[(X[:, 0] > X[:, 1]).astype(int)]
+for way in ({}, {"init": "linear"}, {"init": "fitted"}, {"architecture": "proximal"}):
+    for model, target in ((OneStageTreeClassifier, y), (OneStageTreeRegressor, X[:, 0] * X[:, 1])):
+        tree = model(max_depth=3, max_iter=2, random_state=0, warm_start=True, **way).fit(X, target).fit(X, target)
+        tree.predict(X), tree.memberships(X), tree.apply(X), tree.input_gradient(X)
+forest = OneStageForestRegressor(2, max_depth=2, tree_parameters={"max_iter": 2}, random_state=0).fit(X, X[:, 0])
+forest.predict(X)
+print(_n_compiled())
+"""
 
 
 def end_or_work(family, kind):
@@ -94,6 +109,16 @@ def test_what_was_compiled_is_there_for_a_new_process(tmp_path):
     )
     assert list(tmp_path.rglob("*.nbc"))
     fit = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, check=True, env=environment)
+    assert fit.stdout.split() == ["0"]
+
+
+def test_one_stage_trees_are_compiled_for_all_ways_of_training(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    subprocess.run([*COMMAND, "one-stage-forest"], capture_output=True, check=True, env=environment)
+    subprocess.run([*COMMAND, "one-stage"], capture_output=True, check=True, env=environment)
+    fit = subprocess.run(
+        [sys.executable, "-c", ONE_STAGE_FIT], capture_output=True, text=True, check=True, env=environment
+    )
     assert fit.stdout.split() == ["0"]
 
 

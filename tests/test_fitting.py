@@ -68,7 +68,7 @@ def test_bandwidths_are_chosen_by_folds_in_tables_of_categories(rows, monkeypatc
         return 1.0
 
     monkeypatch.setattr(choosing, "_loss", loss)
-    KernelTreeClassifier(random_state=0).fit(X, y)
+    KernelTreeClassifier(max_leaf_nodes=None, random_state=0).fit(X, y)
     assert len(folds[0]) == 5
     assert all(train > test > 0 for train, test in folds[0])
 

@@ -1,3 +1,4 @@
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from softwood.parameters import (
     check_n_jobs,
     check_number,
     checked,
+    or_auto,
     parameter,
     parameter_error,
 )
@@ -79,6 +81,22 @@ def test_numbers_of_jobs():
     for value in (0, "x", 1.5, True, [1], np.nan):
         with pytest.raises(ValueError, match=r"'n_jobs' parameter of Owner must be an int other than 0, or None. Got"):
             check_n_jobs(Owner(), value)
+
+
+@pytest.mark.tiny
+def test_values_or_auto():
+    check = or_auto(check_number)
+    assert check(Owner(), "x", "auto", low=0.0) is None
+    found = check(Owner(), "x", 3, low=0.0)
+    assert (found, type(found)) == (3.0, float)
+    assert or_auto(check_count)(Owner(), "n", np.int32(4)) == 4
+    message = "The 'x' parameter of Owner must be a number in the range [0.0, inf), or 'auto'. Got {!r} instead."
+    for value in (-1.0, None, "Auto", "x", np.nan, True, ["auto"]):
+        with pytest.raises(ValueError, match=re.escape(message.format(value)) + "$"):
+            check(Owner(), "x", value, low=0.0)
+    # words of the value are not taken for those of the message
+    with pytest.raises(ValueError, match=r"or 'auto'\. Got 'a\. Got b' instead\.$"):
+        check(Owner(), "x", "a. Got b", low=0.0)
 
 
 @dataclass(kw_only=True)

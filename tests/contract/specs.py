@@ -230,7 +230,7 @@ SPECS = both(
         "wrong": {"merge_equal": FLAG},
         "changes": {
             "criterion": "entropy",
-            "merge_equal": change(True, prediction_kernel=None),
+            "merge_equal": change(True, prediction_kernel=None, max_leaf_nodes=None),
             "cv": change([(np.arange(20), np.arange(20, 200))], bandwidth="cv"),
         },
     },
@@ -382,6 +382,8 @@ STAGED_CHANGES = {
     "max_iter": change(1, seen="history_"),
     "n_iter_no_change": change(1, seen="history_", max_iter=150),
 }
+# trained along sampled paths, by a cost that takes the shape away from the complete tree
+SEARCHED_SHAPE = {"architecture": "proximal", "split_cost": 0.05, "max_iter": 40}
 SPECS += both(
     "OneStageTree",
     small={"max_depth": 3, "max_iter": 8},
@@ -398,20 +400,22 @@ SPECS += both(
         "l1_regularization": NOT_NEGATIVE,
         "l2_regularization": NOT_NEGATIVE,
         "warm_start": FLAG,
+        "n_jobs": ["x", 0, 1.5, True],
     },
     changes=STAGED_CHANGES
     | {
         "architecture": "joint",
         "init": "random",
         "batch_size": 7,
-        # a cost by which the shape is trained away from the complete tree
-        "warm_up": change(0, seen="history_", split_cost=0.05, max_iter=40),
-        "architecture_learning_rate": change(0.0, seen="history_", split_cost=0.05, max_iter=40),
-        "split_cost": change(0.1, seen="history_", max_iter=40),
+        "n_iter_no_change": change(1, seen="history_", architecture="proximal", max_iter=150),
+        "warm_up": Change(0, SEARCHED_SHAPE, "history_"),
+        "architecture_learning_rate": Change(0.0, SEARCHED_SHAPE, "history_"),
+        "split_cost": 0.1,
         "prior": 20.0,
-        "l1_regularization": 0.05,
+        "l1_regularization": change(0.05, architecture="proximal"),
         "l2_regularization": 0.05,
     },
+    regressor={"changes": {"l1_regularization": 0.05}},
 )
 SPECS += both(
     "BuddingTree",
