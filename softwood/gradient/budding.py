@@ -25,21 +25,24 @@ SLEEPING_SPREAD = 0.5
 
 
 class _Buds:
-    """A budding tree in training: arrays of the complete tree, and which part of it lives."""
+    """A budding tree in training on `rows`: arrays of the complete tree, and which part of it lives."""
 
-    def __init__(self, train: LearningSet, link: int, depth: int, seed: int) -> None:
+    def __init__(self, rows: LearningSet, link: int, rules: _BuddingTree, seed: int) -> None:
         rng = np.random.default_rng([seed, 5])
-        d, q = train.points.shape[1], train.targets.shape[1]
-        self.link = link
-        self.gates = random_start(depth, d, rng)
+        d, q = rows.points.shape[1], rows.targets.shape[1]
+        self._rows, self.link, self._rules = rows, link, rules
+        self._rng = np.random.default_rng([seed, 6])
+        self.gates = random_start(rules.max_depth, d, rng)
         n_inner = len(self.gates)
         self.values = np.zeros((2 * n_inner + 1, q))
-        self.values[0] = lone_root(train, link).values[0]
+        self.values[0] = lone_root(rows, link).values[0]
         self.offsets = rng.normal(scale=SLEEPING_SPREAD, size=self.values.shape)
         self.buds = np.zeros(n_inner)
         self.buds[0] = 1.0
-        self.steps = np.zeros((2, len(self.values)), np.int64)
         self.scratch = loop.Scratch(np.empty(n_inner), np.empty_like(self.values), np.empty_like(self.values))
+        self._gradient = loop.Gradient(np.zeros_like(self.gates), np.zeros_like(self.values), np.zeros_like(self.buds))
+        steps = np.zeros((2, len(self.values)), np.int64)
+        self._moments = loop.Adam(np.zeros((2, *self.gates.shape)), np.zeros((2, *self.values.shape)), steps)
         self.wake()
 
     def wake(self) -> None:
@@ -65,13 +68,18 @@ class _Buds:
         """As the loops take it."""
         return loop.Nodes(self.gates, self.values, self.buds, self.awake, self.living)
 
-    def run_pass(self, rows: LearningSet, rules: _BuddingTree, work: tuple, rng: np.random.Generator) -> None:
+    def run_pass(self) -> None:
         """One pass."""
+        rules = self._rules
         loop.budding_pass(
-            rows.arrays, rng.permutation(len(rows)), rules.batch_size, self.link, self.nodes, rules.learning_rate,
-            rules.bud_learning_rate, rules.split_cost, self.scratch, *work,
+            self._rows.arrays, self._rng.permutation(len(self._rows)), rules.batch_size, self.link, self.nodes,
+            rules.learning_rate, rules.bud_learning_rate, rules.split_cost, self.scratch, self._gradient, self._moments,
         )  # fmt: skip
         self.wake()
+
+    def line(self, **losses: float) -> dict[str, Any]:
+        """For the history: the loss of the rows, other losses and the number of leaves."""
+        return {"train_loss": self.loss(self._rows), **losses, "n_leaves": int(self.awake.sum()) + 1}
 
     def loss(self, rows: LearningSet) -> float:
         """Mean loss."""
@@ -111,30 +119,43 @@ class _BuddingTree(ValidatedTree):
     n_iter_no_change: int = parameter(15, check_count)
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
-        buds = _Buds(data.train, data.link, rules.max_depth, data.seed)
-        rng = np.random.default_rng([data.seed, 6])
-        work = (
-            loop.Gradient(np.zeros_like(buds.gates), np.zeros_like(buds.values), np.zeros_like(buds.buds)),
-            loop.Adam(np.zeros((2, *buds.gates.shape)), np.zeros((2, *buds.values.shape)), buds.steps),
-        )
-        steps = fit.steps("pass", rules.max_iter)
-        best: Best[GrownTree] = Best(rules.n_iter_no_change)
+        """Train until validation rows say stop. If these are a part of the rows, train on all rows for as many passes.
 
-        def measure() -> dict[str, Any]:
-            line = {"train_loss": buds.loss(data.train), "validation_loss": buds.loss(data.validation)}
-            best.offer(line["validation_loss"], buds.grown)
-            return {**line, "n_leaves": int(buds.awake.sum()) + 1}
+        Of all trees on which the validation rows have a say, the best one is kept, also of an interrupted training.
+        """
+        buds = _Buds(data.train, data.link, rules, data.seed)
+        stages = fit.steps("stage", 2 if data.has_parts else 1)
+        best: Best[tuple[int, GrownTree]] = Best(rules.n_iter_no_change)
+
+        def measure(number: int) -> dict[str, Any]:
+            loss = buds.loss(data.validation)
+            best.offer(loss, lambda: (number, buds.grown()))
+            return buds.line(validation_loss=loss)
 
         def results() -> dict[str, Any]:
-            return {"history_": list(steps.history), "tree_": finish(best.state, data)}
+            return {"history_": list(stages.history), "tree_": finish(best.state[1], data)}
 
-        steps.note(**measure())
+        first = measure(0)
         try:
-            for _ in range(rules.max_iter):
-                step = steps.begin()
-                buds.run_pass(data.train, rules, work, rng)
-                if step.end(results, **measure()) or best.is_stalled:
-                    break
+            with stages.stage("early_stopping" if data.has_parts else "fit", "pass", rules.max_iter) as steps:
+                steps.note(**first)
+                for number in range(1, rules.max_iter + 1):
+                    step = steps.begin()
+                    buds.run_pass()
+                    if step.end(results, **measure(number)) or best.is_stalled:
+                        break
+            n_passes = best.state[0]
+            if data.has_parts and not stages.is_stopped and np.isfinite(best.loss):
+                buds = _Buds(data.all_rows(), data.link, rules, data.seed)
+                with stages.stage("fit", "pass", n_passes) as steps:
+                    steps.note(**buds.line())
+                    for number in range(1, n_passes + 1):
+                        step = steps.begin()
+                        buds.run_pass()
+                        if number == n_passes:
+                            best.state = n_passes, buds.grown()
+                        if step.end(results, **buds.line()):
+                            break
         finally:
             self.__dict__.update(results())
 
@@ -161,9 +182,10 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     max_iter : int, default=200
         Maximum number of passes over the rows.
     n_iter_no_change : int, default=15
-        Training ends after this many passes without a smaller validation loss.
+        Early stopping comes after this many passes without a smaller validation loss.
     validation_fraction : float, default=0.25
-        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`. These find the best
+        number of passes; then all rows train the tree for so many passes.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"
@@ -180,8 +202,9 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     tree_ : SoftTree
         The fitted tree. A node that is partly a leaf appears as two gates, the upper one without weights.
     history_ : list of dicts
-        A line for each pass: ``stage`` ("fit"), ``iteration``, ``train_loss``, ``validation_loss`` and ``n_leaves``,
-        where a node that is partly a leaf counts as split. Iteration 0 is the initial tree.
+        A line for each pass: ``stage``, ``iteration``, ``train_loss`` and ``n_leaves``, where a node that is partly a
+        leaf counts as split. Iteration 0 is the initial tree. Stage "early_stopping" has a ``validation_loss``; stage
+        "fit" are the passes over all rows. If validation rows are passed to `fit`, "fit" is the only stage.
     n_iter_ : int
         Number of passes.
     columns_ : Columns

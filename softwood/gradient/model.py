@@ -64,12 +64,20 @@ class Training:
         """Rows to learn from and rows that validate, with a target for each class."""
         return with_all_classes(self.train, self.link), with_all_classes(self.validation, self.link)
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether the validation rows are a part of the user's training data."""
+        return not self.is_given and self.validation_mass > 0.0
+
+    def all_rows(self) -> LearningSet:
+        """All rows of the user's training data."""
+        if not self.has_parts:
+            return self.train
+        return together(self.train, self.validation, self.mass, self.validation_mass)
+
     def everything(self) -> LearningSet:
         """All rows of the user's training data, with a target for each class."""
-        train, validation = self.parts()
-        if self.is_given or self.validation_mass == 0.0:
-            return train
-        return together(train, validation, self.mass, self.validation_mass)
+        return with_all_classes(self.all_rows(), self.link)
 
     @property
     def total_mass(self) -> float:

@@ -9,7 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.model_selection import train_test_split
 
-from softwood import Gate, OneStageTreeClassifier, OneStageTreeRegressor
+from softwood import BuddingTreeClassifier, Gate, OneStageTreeClassifier, OneStageTreeRegressor
 from softwood.gradient import one_stage
 from softwood.gradient.budding import _Buds
 from softwood.gradient.data import LearningSet
@@ -363,7 +363,7 @@ def test_an_end_to_end_tree_is_crisp_and_has_no_split_of_nothing(model_class):
 def test_a_budding_tree_as_a_tree_of_gates_responds_the_same(link, q, seed):
     rng = np.random.default_rng(seed)
     rows = LearningSet(rng.normal(size=(40, 3)), random_targets(rng, 40, q, link), np.ones(40))
-    buds = _Buds(rows, link, 3, seed)
+    buds = _Buds(rows, link, BuddingTreeClassifier(max_depth=3), seed)
     buds.buds[:] = [0.7, 1.0, 0.2, 0.0, 0.5, 1.0, 0.1]
     buds.wake()
     out = np.empty((40, q))
@@ -420,12 +420,15 @@ def test_history_is_a_plain_table(model_class):
     model = small(model_class).fit(X, y)
     table = pd.DataFrame(model.history_)
     assert list(table) == ["stage", "iteration", "train_loss", "validation_loss", "n_leaves"]
-    assert np.isfinite(table.drop(columns="stage").to_numpy(dtype=float)).all()
+    stages = {**dict.fromkeys(END_TO_END, "levels anneal"), **dict.fromkeys(BUDDING, "early_stopping fit")}
+    assert table["stage"].unique().tolist() == stages.get(model_class, "fit").split()
     for stage, part in table.groupby("stage", sort=False):
+        on_all_rows = model_class in BUDDING and stage == "fit"
+        assert part["validation_loss"].isna().all() == on_all_rows
+        assert np.isfinite(part.drop(columns=["stage", *["validation_loss"] * on_all_rows]).to_numpy(dtype=float)).all()
         first = 1 if stage == "levels" else 0  # before the first level there is no tree
         assert part["iteration"].tolist() == list(range(first, first + len(part)))
         assert len(part) <= 11
-    assert table["stage"].unique().tolist() == (["levels", "anneal"] if model_class in END_TO_END else ["fit"])
     assert model.n_iter_ == (table["iteration"] > 0).sum()
 
 

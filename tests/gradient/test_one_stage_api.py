@@ -8,6 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from softwood import OneStageTreeClassifier, OneStageTreeRegressor
 from softwood.gradient import budding, end_to_end, one_stage, one_stage_training
+from tests.callbacks import Recorder
 from tests.contract.test_inputs import ODD
 from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
@@ -84,10 +85,16 @@ def test_progress_is_told_when_asked(model_class, capsys):
     X, y = problem(model_class)
     model = small(model_class, verbose=2).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    for line, step in zip(lines, [line for line in model.history_ if line["iteration"] > 0], strict=True):
-        number = f"level {step['iteration']} of 3" if step["stage"] == "levels" else f"pass {step['iteration']} of 10"
+    steps = [line for line in model.history_ if line["iteration"] > 0]
+    n_passes = max(step["iteration"] for step in steps if step["stage"] == "fit") if model_class in BUDDING else 10
+    for line, step in zip(lines, steps, strict=True):
+        of = {"levels": "level {} of 3", "early_stopping": "pass {} of 10"}.get(
+            step["stage"], f"pass {{}} of {n_passes}"
+        )
+        number = of.format(step["iteration"])
         assert line.startswith(f"[{type(model).__name__}] {number}, train loss {step['train_loss']:.5g}, ")
-        assert f"validation loss {step['validation_loss']:.5g}, {step['n_leaves']} leaves, " in line
+        validation = f"validation loss {step['validation_loss']:.5g}, " if "validation_loss" in step else ""
+        assert f", {validation}{step['n_leaves']} leaves, " in line
     small(model_class).fit(X, y)
     assert capsys.readouterr().out == ""
     small(model_class, verbose=1).fit(X, y)
@@ -184,7 +191,37 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
     assert len(model.history_) == after + 1
     assert np.isfinite(answer(model, X)).all()
     if after:
-        assert_same_tree(model.tree_, small(model_class, max_iter=after).fit(X, y).tree_)
+        whole = small(model_class).fit(X, y)
+        assert model.history_ == whole.history_[: after + 1]
+        validated = [line for line in model.history_ if "validation_loss" in line]
+        assert len(validated) == after + 1, "the interrupt came before the passes over all rows"
+
+
+@pytest.mark.parametrize("model_class", BUDDING)
+def test_an_interrupt_of_the_passes_over_all_rows_leaves_the_validated_tree(model_class, monkeypatch):
+    X, y = problem(model_class)
+    stop_after(
+        monkeypatch, budding.loop, "budding_pass", 10 + 1
+    )  # the last of ten passes is not the best one everywhere
+    model = small(model_class)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    monkeypatch.undo()
+    seen = Recorder(10)
+    stopped = small(model_class).set_callbacks(seen).fit(X, y)
+    assert [stage for stage, _, _ in seen.steps] == ["early_stopping"] * 10
+    assert_same_tree(model.tree_, stopped.tree_)
+
+
+@pytest.mark.parametrize("model_class", BUDDING)
+def test_all_rows_train_a_budding_tree_for_as_many_passes_as_were_best(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, max_iter=20).fit(X, y)
+    losses = [line["validation_loss"] for line in model.history_ if line["stage"] == "early_stopping"]
+    passes = [line for line in model.history_ if line["stage"] == "fit"]
+    assert len(passes) == 1 + int(np.argmin(losses))
+    given = small(model_class, max_iter=20).fit(X, y, X_val=X[:30], y_val=y[:30])
+    assert {line["stage"] for line in given.history_} == {"fit"}, "validation rows that are given are not trained on"
 
 
 @pytest.mark.parametrize("model_class", END_TO_END)
