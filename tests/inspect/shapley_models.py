@@ -199,3 +199,16 @@ def mass_worth(model, X, i, shapes):
         return trees.base + trees.factor * total
 
     return worth
+
+
+def is_close(found, expected, tolerance):
+    scale = max(1.0, np.abs(expected).max(initial=0.0))
+    return found.shape == expected.shape and np.abs(found - expected).max(initial=0.0) <= tolerance * scale
+
+
+def adds_up(found, tolerance=1e-10):
+    return is_close(found.base_values + found.values.sum(axis=1), found.prediction, tolerance)
+
+
+def vars_of(tree):
+    return {name: getattr(tree, name) for name in tree.__dataclass_fields__}

@@ -1,4 +1,4 @@
-"""The search of boosting: histograms, and splits against all candidates of the slow twin."""
+"""The search of boosting: splits against all candidates of the slow twin."""
 
 from dataclasses import dataclass, replace
 
@@ -9,104 +9,9 @@ from hypothesis import strategies as st
 
 from softwood.density.newton import Boxes
 from softwood.loops import boost_search as loop
-from softwood.loops._compile import compiled
-from softwood.loops.add_four import add_four
 from softwood.loops.boost import NODE, Pile
 from softwood.loops.groups import Bins
-from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, random_problem
-
-# ------------------------------------------------------------------ histograms
-
-
-def random_rows(rng, n, p, n_bins):
-    """Codes, the last bin for missing values; and hessian, gradient and weight of the rows."""
-    codes = rng.integers(0, n_bins + 1, size=(n, p)).astype(np.uint8)
-    return codes, np.column_stack([rng.random(n), rng.normal(size=n), rng.random(n) + 0.5])
-
-
-def direct_sums(codes, rows, shares, sums, n_bins):
-    """(p, n_bins + 1, 4), the last column 0"""
-    table = np.zeros((codes.shape[1], n_bins + 1, 4))
-    for row, share in zip(rows, shares, strict=True):
-        for j in range(codes.shape[1]):
-            table[j, codes[row, j], :3] += share * sums[row]
-    return table
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("m", [0, 1, 40, loop.BLOCK + 3])
-@pytest.mark.parametrize("is_soft", [False, True])
-def test_histograms_are_sums_by_bin(m, is_soft):
-    rng = np.random.default_rng(m)
-    codes, sums = random_rows(rng, m + 5, 8, n_bins=6)
-    pile = rng.permutation(m + 5).astype(np.uint32)
-    shares = rng.random(m + 5) if is_soft else None
-    features = np.array([3, 0, 2, 7, 4, 5, 1])
-    part = slice(2, m + 2)
-    expected = direct_sums(codes, pile[part], shares[part] if is_soft else np.ones(m), sums, 6)
-    for first, last in ((2, 3), (1, 3), (0, 3), (0, 4), (1, 7), (0, 7)):  # less than four at once, four, and some more
-        table, block = np.ones((8, 7, 4)), np.zeros((loop.BLOCK, 4))
-        loop.add_histograms(codes, pile, 2, m, shares, sums, features, first, last, table, block)
-        wanted = features[first:last]
-        np.testing.assert_allclose(table[wanted], 1.0 + expected[wanted], rtol=1e-12, atol=1e-12)
-        assert np.all(np.delete(table, wanted, axis=0) == 1.0), "features that are not asked for"
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("is_soft", [False, True])
-def test_rows_are_gathered_with_their_shares(is_soft):
-    rng = np.random.default_rng(0)
-    sums, pile, block = rng.normal(size=(9, 3)), rng.permutation(9).astype(np.uint32), np.full((4, 4), 7.0)
-    shares = rng.random(9) if is_soft else None
-    loop.gather_rows(pile, 2, 3, 6, shares, sums, block)
-    at = slice(5, 8)
-    np.testing.assert_array_equal(block[:3, :3], sums[pile[at]] * (shares[at, None] if is_soft else 1.0))
-    assert np.all(block[3] == 7.0)
-    assert np.all(block[:, 3] == 7.0)
-
-
-@pytest.mark.tiny
-def test_four_numbers_are_added_at_once():
-    rng = np.random.default_rng(0)
-    table, block = rng.normal(size=(2, 3, 4)), rng.normal(size=(5, 4))
-    expected = table.copy()
-    expected[1, 2] += block[3]
-    add_line(table, 20, block, 12)
-    np.testing.assert_array_equal(table, expected)
-
-
-@compiled
-def add_line(table, at, block, first):
-    """Only compiled code can call it."""
-    add_four(table, at, block, first)
-
-
-@pytest.mark.tiny
-def test_lines_of_one_feature_are_cleared():
-    table = np.ones((3, 5, 4))
-    loop.clear_histogram(table, 1, 3)
-    assert np.all(table[1, :3] == 0.0)
-    assert table.sum() == 4 * (3 * 5 - 3)
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("is_soft", [False, True])
-def test_the_rest_is_the_whole_less_the_part(is_soft):
-    """And histograms of parts of the rows add up."""
-    rng = np.random.default_rng(0)
-    codes, sums = random_rows(rng, 50, 3, n_bins=5)
-    pile, features = rng.permutation(50).astype(np.uint32), np.arange(3)
-    shares = rng.random(50) if is_soft else None
-    whole, part, rest = np.zeros((3, 3, 6, 4))
-    block = np.zeros((loop.BLOCK, 4))
-    for table, begin, m in ((whole, 0, 50), (part, 0, 20), (rest, 20, 30)):
-        loop.add_histograms(codes, pile, begin, m, shares, sums, features, 0, 3, table, block)
-    np.testing.assert_allclose(part + rest, whole, rtol=1e-12, atol=1e-12)
-    loop.subtract_histogram(whole, part, 1, 5)
-    np.testing.assert_allclose(whole[1, :5], rest[1, :5], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(whole[1, 5], (part + rest)[1, 5], rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(whole[[0, 2]], (part + rest)[[0, 2]], rtol=1e-12, atol=1e-12)
-
+from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 
 # ------------------------------------------------------------------ leaf values and scores
 

@@ -256,3 +256,12 @@ def random_problem(seed, *, n=45, p=3, missing=0.0, max_bins=255, weighted=True)
     gradient = 0.5 * np.nan_to_num(X[:, 0]) - (np.nan_to_num(X[:, 1]) > 0.3) + 0.5 * rng.normal(size=n)
     weight = rng.uniform(0.5, 2.0, size=n) if weighted else np.ones(n)
     return bins, np.column_stack([weight * rng.uniform(0.2, 1.0, size=n), weight * gradient, weight])
+
+
+def direct_sums(codes, rows, shares, sums, n_bins):
+    """(p, n_bins + 1, 4), the last column 0"""
+    table = np.zeros((codes.shape[1], n_bins + 1, 4))
+    for row, share in zip(rows, shares, strict=True):
+        for j in range(codes.shape[1]):
+            table[j, codes[row, j], :3] += share * sums[row]
+    return table
