@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -106,6 +106,14 @@ class _Buds:
         return tree
 
 
+class _Validated(NamedTuple):
+    """A tree, the number of its passes, and its mean loss over all rows, those that validate among them."""
+
+    n_passes: int
+    tree: GrownTree
+    loss: float
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class _BuddingTree(ValidatedTree):
     """What classifier and regressor share."""
@@ -119,21 +127,19 @@ class _BuddingTree(ValidatedTree):
     n_iter_no_change: int = parameter(15, check_count)
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
-        """Train until validation rows say stop. If these are a part of the rows, train on all rows for as many passes.
-
-        Of all trees on which the validation rows have a say, the best one is kept, also of an interrupted training.
-        """
+        """Train until validation rows say stop; if these are a part of the rows, all rows train for as many passes."""
         buds = _Buds(data.train, data.link, rules, data.seed)
         stages = fit.steps("stage", 2 if data.has_parts else 1)
-        best: Best[tuple[int, GrownTree]] = Best(rules.n_iter_no_change)
+        best: Best[_Validated] = Best(rules.n_iter_no_change)
 
         def measure(number: int) -> dict[str, Any]:
-            loss = buds.loss(data.validation)
-            best.offer(loss, lambda: (number, buds.grown()))
-            return buds.line(validation_loss=loss)
+            line = buds.line(validation_loss=buds.loss(data.validation))
+            losses = line["train_loss"], line["validation_loss"]
+            best.offer(losses[1], lambda: _Validated(number, buds.grown(), data.mean_of_parts(*losses)))
+            return line
 
         def results() -> dict[str, Any]:
-            return {"history_": list(stages.history), "tree_": finish(best.state[1], data)}
+            return {"history_": list(stages.history), "tree_": finish(best.state.tree, data)}
 
         first = measure(0)
         try:
@@ -144,17 +150,19 @@ class _BuddingTree(ValidatedTree):
                     buds.run_pass()
                     if step.end(results, **measure(number)) or best.is_stalled:
                         break
-            n_passes = best.state[0]
-            if data.has_parts and not stages.is_stopped and np.isfinite(best.loss):
+            if data.has_parts and not stages.is_stopped:
                 buds = _Buds(data.all_rows(), data.link, rules, data.seed)
+                n_passes = best.state.n_passes
                 with stages.stage("fit", "pass", n_passes) as steps:
                     steps.note(**buds.line())
                     for number in range(1, n_passes + 1):
                         step = steps.begin()
                         buds.run_pass()
-                        if number == n_passes:
-                            best.state = n_passes, buds.grown()
-                        if step.end(results, **buds.line()):
+                        line = buds.line()
+                        # now and then all buds die in a pass: then the loss is larger than before
+                        if number == n_passes and line["train_loss"] < best.state.loss:
+                            best.state = _Validated(n_passes, buds.grown(), line["train_loss"])
+                        if step.end(results, **line):
                             break
         finally:
             self.__dict__.update(results())
@@ -185,7 +193,7 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
         Early stopping comes after this many passes without a smaller validation loss.
     validation_fraction : float, default=0.25
         Fraction of the rows set aside for validation, unless validation rows are passed to `fit`. These find the best
-        number of passes; then all rows train the tree for so many passes.
+        number of passes; then all rows train the tree for so many passes, and it is kept if their loss is smaller.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
     handle_unknown : "missing" or "error", default="missing"

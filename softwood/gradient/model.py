@@ -79,6 +79,11 @@ class Training:
         """All rows of the user's training data, with a target for each class."""
         return with_all_classes(self.all_rows(), self.link)
 
+    def mean_of_parts(self, train_loss: float, validation_loss: float) -> float:
+        """Mean loss over training and validation rows, from the means over each."""
+        total = self.mass + self.validation_mass
+        return (self.mass * train_loss + self.validation_mass * validation_loss) / total
+
     @property
     def total_mass(self) -> float:
         """Weight of `everything`."""

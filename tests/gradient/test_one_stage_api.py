@@ -224,6 +224,24 @@ def test_all_rows_train_a_budding_tree_for_as_many_passes_as_were_best(model_cla
     assert {line["stage"] for line in given.history_} == {"fit"}, "validation rows that are given are not trained on"
 
 
+@pytest.mark.parametrize("model_class", BUDDING)
+def test_a_budding_tree_that_dies_on_all_rows_is_not_kept(model_class, monkeypatch):
+    X, y = problem(model_class)
+    validated = small(model_class).set_callbacks(Recorder(10)).fit(X, y)
+    run_pass = budding._Buds.run_pass
+
+    def die(self):
+        run_pass(self)
+        if len(self._rows) > 0.9 * len(X):
+            self.buds[:] = 0.0
+            self.wake()
+
+    monkeypatch.setattr(budding._Buds, "run_pass", die)
+    model = small(model_class).fit(X, y)
+    assert model.history_[-1]["n_leaves"] == 1
+    assert_same_tree(model.tree_, validated.tree_)
+
+
 @pytest.mark.parametrize("model_class", END_TO_END)
 @pytest.mark.parametrize(("after", "n_levels"), [(3, 1), (5, 1), (6, 2), (8, 2)])
 def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(model_class, after, n_levels, monkeypatch):
