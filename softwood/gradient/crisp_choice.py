@@ -33,9 +33,10 @@ ERROR_WEIGHT = 3.0
 def recipes_for(is_class: bool, n: int) -> list[Recipe]:
     """What is tried for `n` rows: the penalty matters most, then the first gates, then what leaves stand for.
 
-    With many rows, which can tell small differences, the conventional tree that training begins with is among them.
+    The conventional tree that training begins with is among them for real targets, which few rows with large errors can
+    lead astray, and with many rows, which can tell small differences.
     """
-    untrained = [Recipe("columns", is_trained=False)] if n > MANY_ROWS else []
+    untrained = [Recipe("columns", is_trained=False)] if n > MANY_ROWS or not is_class else []
     if is_class:
         return [
             *untrained,

@@ -118,7 +118,7 @@ def test_the_choice_is_told(model_class):
     X, y = problem(model_class)
     model = small(model_class).fit(X, y)
     table = pd.DataFrame(model.search_)
-    assert len(table) == (7 if is_classifier(model) else 5)
+    assert len(table) == (7 if is_classifier(model) else 6)
     assert model.chosen_ == model.search_[int(table["loss"].argmin())]
     assert np.isfinite(table.select_dtypes("number").to_numpy()).all()
     choice = [line for line in model.history_ if line["stage"] == "choice"]
@@ -273,7 +273,9 @@ def test_an_interrupt_in_the_choice_leaves_the_estimator_as_it_was(model_class, 
 def test_an_interrupt_in_the_passes_leaves_a_tree(model_class, after, monkeypatch):
     X, y = problem(model_class)
     whole = small(model_class).fit(X, y)
-    n_judged = 10 * sum(line["stage"] == "choice" for line in whole.history_)
+    trained = [k for k, line in enumerate(whole.search_) if line["is_trained"]]
+    assert whole.chosen_["is_trained"]
+    n_judged = 10 * sum(line["stage"] == "choice" and line["recipe"] in trained for line in whole.history_)
     interrupting(monkeypatch, n_judged + after, PASSES[model_class])
     model = small(model_class)
     with pytest.raises(KeyboardInterrupt):
