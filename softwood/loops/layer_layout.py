@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Columns of the table of gates. Children that are leaves are -1 - leaf. UPPER and LOWER are, for a kernel gate, the next
-# gate above it on the same feature whose left (right) branch it is in, which bounds the kernel from above (below); -1 if
-# there is none.
+# Columns of the table of gates. Children that are leaves are -1 - leaf. UPPER and LOWER are, for a kernel gate, the
+# next gate above it on the same feature whose left (right) branch it is in, which bounds the kernel from above (below);
+# -1 if there is none.
 LEFT, RIGHT, KIND, FEATURE, SHAPE, UPPER, LOWER = range(7)
 N_COLUMNS = 7
 # Columns of the numbers of gates; MISSING_LEFT is the share that goes left if a value is missing.

@@ -165,6 +165,33 @@ def count_reached(points, trees, weights, numbers, nodes, room):
 
 
 @compiled
+def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reached_leaves):
+    """Mark the gates that a gradient of the rows moves, and the leaves that they reach.
+
+    Parameters
+    ----------
+    moved_gates, reached_leaves : (n_gates,) and (n_leaves,) bool, False
+    """
+    table, gates, leaves, edges, cdfs, cutoff = trees
+    for t in range(gates.shape[0] - 1):
+        first = gates[t]
+        if gates[t + 1] == first:
+            reached_leaves[leaves[t]] = points.shape[0] > 0
+            continue
+        for i in range(points.shape[0]):
+            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, nodes, room)
+            for at in range(n):
+                node = nodes[at]
+                part = room[node - first, PART]
+                if 0.0 < part < 1.0 and room[node - first, SLOPE] != 0.0:
+                    moved_gates[node] = True
+                if part > 0.0 and table[node, LEFT] < 0:
+                    reached_leaves[-1 - table[node, LEFT]] = True
+                if part < 1.0 and table[node, RIGHT] < 0:
+                    reached_leaves[-1 - table[node, RIGHT]] = True
+
+
+@compiled
 def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
     """Sums of leaf values weighted by shares, (n, n_trees, n_outputs); `out` is zeros."""
     table, gates, leaves, edges, cdfs, cutoff = trees

@@ -66,6 +66,14 @@ class TreeLayer(nn.Module):
     torch.Size([32, 3])
     """
 
+    # parameters, or None
+    weight: Any
+    bias: Any
+    threshold: Any
+    width: Any
+    feature: Any
+    value: nn.Parameter
+
     def __init__(
         self,
         in_features: int,
@@ -106,7 +114,7 @@ class TreeLayer(nn.Module):
         self.to(device)
 
     def reset_parameters(self) -> None:
-        """Draw all parameters, for inputs of mean 0 and standard deviation 1; `torch.manual_seed` makes it repeatable."""
+        """Draw all parameters, for inputs of mean 0 and standard deviation 1, with torch's generator."""
         with torch.no_grad():
             if self.weight is not None:
                 bound = 1.0 / math.sqrt(self.in_features)

@@ -51,6 +51,18 @@ class TreeModule(nn.Module):
     True
     """
 
+    # parameters, or None
+    weight: Any
+    bias: Any
+    threshold: Any
+    width: Any
+    value: nn.Parameter
+    numbers: Tensor
+    oblique_gates: Tensor
+    kernel_gates: Tensor
+    base: Tensor
+    first_output: Tensor
+
     def __init__(
         self,
         trees: SoftTree | SoftForest,

@@ -14,17 +14,19 @@ from torch import Tensor
 
 from softwood.loops.layer_layout import LayerTrees
 from softwood.loops.layer_route import BLOCK, route_rows, route_slopes
-from softwood.loops.layer_walk import N_ROOM, Slopes, count_reached, walk_rows, walk_slopes
+from softwood.loops.layer_walk import N_ROOM, Slopes, count_reached, mark_reached, walk_rows, walk_slopes
 
-__all__ = ["reached_part", "route", "walk"]
+__all__ = ["reached_nodes", "reached_part", "route", "walk"]
 
 
 def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
 
 
-def _layer_trees(table: Tensor, gates: Tensor, leaves: Tensor, edges: Tensor, cdfs: Tensor, cutoff: float) -> LayerTrees:
-    return LayerTrees(*map(_array, (table, gates, leaves, edges, cdfs)), cutoff)
+def _layer_trees(
+    table: Tensor, gates: Tensor, leaves: Tensor, edges: Tensor, cdfs: Tensor, cutoff: float
+) -> LayerTrees:
+    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges), _array(cdfs), cutoff)
 
 
 def _walk_room(trees: LayerTrees, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -46,6 +48,15 @@ def reached_part(points: Tensor, weights: Tensor, numbers: Tensor, trees: tuple)
     return reached / max(1, len(rows) * len(columns))
 
 
+def reached_nodes(points: Tensor, weights: Tensor, numbers: Tensor, trees: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the gates that a gradient of the rows moves, and of the leaves that they reach."""
+    rows, layer_trees, lines, columns = _walk_arguments(points, weights, numbers, trees)
+    moved = np.zeros(len(columns), np.bool_)
+    reached = np.zeros(int(layer_trees.leaves[-1]), np.bool_)
+    mark_reached(rows, layer_trees, lines, columns, *_walk_room(layer_trees, rows), moved, reached)
+    return np.flatnonzero(moved), np.flatnonzero(reached)
+
+
 # Visiting the gates that rows reach
 
 
@@ -54,7 +65,7 @@ def walk(
     points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor,
     edges: Tensor, cdfs: Tensor, cutoff: float,
 ) -> Tensor:  # fmt: skip
-    """Sums of leaf values by row and tree; see `softwood.loops.layer_walk`. Without oblique gates `weights` is empty."""
+    """Sums of leaf values by row and tree; see `softwood.loops.layer_walk`. `weights` may be empty."""
     rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs, cutoff))
     values = _array(value)
     out = np.zeros((len(rows), len(trees.gates) - 1, values.shape[1]), values.dtype)
@@ -124,7 +135,7 @@ def _route_room(gates: np.ndarray, leaves: np.ndarray, kind: np.dtype) -> np.nda
 
 def _route_trees(table: Tensor, gates: Tensor, leaves: Tensor) -> LayerTrees:
     none = np.empty((0, 0))
-    return LayerTrees(*map(_array, (table, gates, leaves)), none, none, 0.0)
+    return LayerTrees(_array(table), _array(gates), _array(leaves), none, none, 0.0)
 
 
 @torch.library.custom_op("softwood::route", mutates_args=(), device_types="cpu")

@@ -55,7 +55,7 @@ class Structure:
         n_trees = len(offsets) - 1
         counts = [np.bincount(tree[nodes], minlength=n_trees) for nodes in (gate_nodes, leaf_nodes)]
         starts = [np.concatenate([[0], np.cumsum(count)]).astype(np.int64) for count in counts]
-        return cls(table, *starts, trees.shapes, float(trees.cutoff), gate_nodes, leaf_nodes)
+        return cls(table, starts[0], starts[1], trees.shapes, float(trees.cutoff), gate_nodes, leaf_nodes)
 
     @classmethod
     def complete(cls, n_trees: int, depth: int, kind: Gate, feature: np.ndarray | None = None) -> Structure:
@@ -77,7 +77,8 @@ class Structure:
         table[:, FEATURE] = 0 if feature is None else feature
         bound_kernels(table)
         starts = [np.arange(n_trees + 1, dtype=np.int64) * size for size in (n_gates, n_gates + 1)]
-        return cls(table, *starts, KernelShapes.box(), 0.0, *(np.arange(start[-1]) for start in starts))
+        gates, leaves = starts
+        return cls(table, gates, leaves, KernelShapes.box(), 0.0, np.arange(gates[-1]), np.arange(leaves[-1]))
 
     @property
     def n_trees(self) -> int:

@@ -43,6 +43,13 @@ class Trees(nn.Module):
     gamma : width of the smooth steps, if all gates are smooth steps of this width and nothing else
     """
 
+    table: Tensor
+    gates: Tensor
+    leaves: Tensor
+    edges: Tensor
+    cdfs: Tensor
+    leaf_order: Tensor
+
     def __init__(self, structure: Structure, *, gamma: float | None = None, dtype: torch.dtype) -> None:
         super().__init__()
         self.structure = structure
@@ -59,13 +66,11 @@ class Trees(nn.Module):
     def _plan(self) -> None:
         """Indices for the tensor operations: for each level the gates, and where their shares come from."""
         table, levels = self.structure.table, self.structure.levels()
-        place = torch.full((len(table) + 1,), -1)  # of each gate within its level
         leaf_places: list[Tensor] = []
         for depth, level in enumerate(levels):
             gates = torch.from_numpy(level)
-            place[gates] = torch.arange(len(gates))
             self.register_buffer(f"level_{depth}", gates, persistent=False)
-            # Both children of all gates of this level, left ones first: those that are gates, and those that are leaves.
+            # Both children of all gates of this level, left ones first: those that are gates, and then leaves.
             children = torch.from_numpy(table[level][:, [LEFT, RIGHT]].T.reshape(-1).copy())
             below = torch.full((int((children >= 0).sum()),), -1)
             if depth + 1 < len(levels):
@@ -76,7 +81,7 @@ class Trees(nn.Module):
             leaf_places.append(-1 - children[children < 0])
         lone = (self.structure.gates[1:] == self.structure.gates[:-1]).nonzero()[0]
         leaf_places.append(torch.from_numpy(self.structure.leaves[:-1][lone]))
-        self.n_levels, self.n_lone = len(levels), len(lone)
+        self.level_sizes, self.n_lone = [len(level) for level in levels], len(lone)
         self.register_buffer("leaf_order", torch.argsort(torch.cat(leaf_places)), persistent=False)
         self.has_kernels = bool((table[:, KIND] == Gate.KERNEL).any())
         self.has_oblique = bool((table[:, KIND] != Gate.KERNEL).any())
@@ -98,12 +103,13 @@ class Trees(nn.Module):
         if points.dtype not in DENSE_FROM:
             raise TypeError(f"Trees on CPU compute in float32 or float64, got {points.dtype}.")
         if not self._is_dense(points, weights, numbers):
-            return walk(points, weights, numbers, value, *self._arguments())
+            return walk(points, weights, numbers, value, *self.arguments())
         rows = max(256, MOST_NUMBERS // len(weights))
         parts = [self._routed(part, weights, numbers, value) for part in points.split(rows)]
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
-    def _arguments(self) -> tuple:
+    def arguments(self) -> tuple:
+        """The structure, as the operators take it."""
         return self.table, self.gates, self.leaves, self.edges, self.cdfs, self.structure.cutoff
 
     def _is_dense(self, points: Tensor, weights: Tensor, numbers: Tensor) -> bool:
@@ -115,7 +121,7 @@ class Trees(nn.Module):
         if self.is_sigmoid:
             return True
         sample = points[:: len(points) // N_SAMPLED][:N_SAMPLED]
-        return reached_part(sample, weights, numbers, self._arguments()) > DENSE_FROM[points.dtype]
+        return reached_part(sample, weights, numbers, self.arguments()) > DENSE_FROM[points.dtype]
 
     def _routed(self, points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor) -> Tensor:
         z = torch.addmm(numbers[:, BIAS, None], weights, points.t())
@@ -129,10 +135,10 @@ class Trees(nn.Module):
         """The same as `forward` in tensor operations, for all gates, level by level."""
         part, is_missing = self._oblique_parts(points, weights, numbers) if self.has_oblique else (None, None)
         mass = self._masses(points, numbers) if self.has_kernels else None
-        share = points.new_ones((points.shape[0], getattr(self, "level_0").shape[0] if self.n_levels else 0))
+        share = points.new_ones((points.shape[0], self.level_sizes[0] if self.level_sizes else 0))
         bounds: list[Tensor] = []
         found: list[Tensor] = []
-        for depth in range(self.n_levels):
+        for depth in range(len(self.level_sizes)):
             gates = getattr(self, f"level_{depth}")
             here = None if part is None else part.index_select(1, gates)
             if mass is not None:
