@@ -254,8 +254,11 @@ def add_kernel_slopes(by_mass, points, i, node, table, numbers, edges, cdfs, by_
     j, shape = table[node, FEATURE], table[node, SHAPE]
     x, threshold, width = points[i, j], numbers[node, THRESHOLD], numbers[node, WIDTH]
     change = by_mass * kernel_density(threshold, x, width, edges[shape], cdfs[shape])
-    if change != 0.0:
+    if change == 0.0:
+        return
+    if by_points.shape[0] > 0:
         by_points[i, j] -= change
+    if by_numbers.shape[0] > 0:
         by_numbers[node, THRESHOLD] += change
         by_numbers[node, WIDTH] -= change * (threshold - x) / width
 

@@ -286,8 +286,8 @@ class GrowingTreeLayer(nn.Module):
             self.weights.append(gate)
             self.values.append(leaf)
             if optimizer is not None and group is not None:
-                add_parameter(optimizer, group, gate)
-                add_parameter(optimizer, group, leaf, twin=old)
+                add_parameter(optimizer, group, gate, None, list(self.parameters()))
+                add_parameter(optimizer, group, leaf, old, list(self.parameters()))
             self._leaf_nodes[line] = left
             self._leaf_nodes = np.append(self._leaf_nodes, right)
             self._gate_nodes = np.append(self._gate_nodes, event.node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from softwood.gates import Gate
+from softwood.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
 from softwood.loops.layer_layout import (
     BIAS,
     BLEND_AT,
@@ -55,7 +55,7 @@ class Trees(nn.Module):
         self.structure = structure
         self.gamma = gamma
         kinds = structure.table[:, KIND]
-        self.is_sigmoid = bool((kinds == Gate.SIGMOID).all()) and structure.cutoff == 0.0 and len(kinds) > 0
+        self.is_sigmoid = bool((kinds == SIGMOID).all()) and structure.cutoff == 0.0 and len(kinds) > 0
         for name in ("table", "gates", "leaves"):
             self.register_buffer(name, torch.from_numpy(getattr(structure, name)), persistent=False)
         for name in ("edges", "cdfs"):
@@ -83,8 +83,8 @@ class Trees(nn.Module):
         leaf_places.append(torch.from_numpy(self.structure.leaves[:-1][lone]))
         self.level_sizes, self.n_lone = [len(level) for level in levels], len(lone)
         self.register_buffer("leaf_order", torch.argsort(torch.cat(leaf_places)), persistent=False)
-        self.has_kernels = bool((table[:, KIND] == Gate.KERNEL).any())
-        self.has_oblique = bool((table[:, KIND] != Gate.KERNEL).any())
+        self.has_kernels = bool((table[:, KIND] == KERNEL).any())
+        self.has_oblique = bool((table[:, KIND] != KERNEL).any())
         sizes = self.structure.leaves[1:] - self.structure.leaves[:-1]
         self.leaf_counts = sizes.tolist()
 
@@ -171,13 +171,13 @@ class Trees(nn.Module):
         z = known @ weights.t() + numbers[:, BIAS]
         is_missing = (unknown.to(points.dtype) @ (weights != 0).to(points.dtype).t()) > 0
         kinds = self.table[:, KIND]
-        width = torch.where(kinds == Gate.BLEND, numbers[:, WIDTH], torch.ones_like(numbers[:, WIDTH]))
+        width = torch.where(kinds == BLEND, numbers[:, WIDTH], torch.ones_like(numbers[:, WIDTH]))
         u = torch.clamp(z / width, -0.5, 0.5)
         passes = known.index_select(1, self.table[:, FEATURE]) <= numbers[:, THRESHOLD]
         blend = numbers[:, BLEND_AT]
         blended = blend * (0.5 + u * (1.5 - 2.0 * u * u)) + (1.0 - blend) * passes.to(z.dtype)
         crisp = (z > 0).to(z.dtype)
-        part = torch.where(kinds == Gate.SIGMOID, torch.sigmoid(z), torch.where(kinds == Gate.BLEND, blended, crisp))
+        part = torch.where(kinds == SIGMOID, torch.sigmoid(z), torch.where(kinds == BLEND, blended, crisp))
         return part, is_missing
 
     def _masses(self, points: Tensor, numbers: Tensor) -> Tensor:
@@ -215,13 +215,13 @@ class Trees(nn.Module):
         is_between = (own < high) & (own > low)
         length = torch.where(is_between, high - low, torch.ones_like(high))
         share = torch.where(is_between, (own - low) / length, (own >= high).to(own.dtype))
-        return share if part is None else torch.where(self.table[gates, KIND] == Gate.KERNEL, share, part)
+        return share if part is None else torch.where(self.table[gates, KIND] == KERNEL, share, part)
 
     def _is_missing(self, points: Tensor, gates: Tensor, is_missing: Tensor | None) -> Tensor:
         kinds = self.table[gates, KIND]
         tested = torch.isnan(points.index_select(1, self.table[gates, FEATURE]))
-        has_test = (kinds == Gate.KERNEL) | (kinds == Gate.BLEND)
+        has_test = (kinds == KERNEL) | (kinds == BLEND)
         missing = tested & has_test
         if is_missing is not None:
-            missing = missing | (is_missing.index_select(1, gates) & (kinds != Gate.KERNEL))
+            missing = missing | (is_missing.index_select(1, gates) & (kinds != KERNEL))
         return missing
