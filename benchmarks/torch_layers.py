@@ -3,10 +3,10 @@
 Run:  python benchmarks/torch_layers.py [--only NAME ...] [--write docs/benchmarks.md]
 
 The peers are written here, from the papers, in tensor operations: the same layer with all paths of all trees as tensors
-[batch, trees, leaves], oblivious trees (ODST) of NODE (Popov et al. 2020), and the gates of soft Hoeffding trees. Batches
-have 256 rows of 20 standardised inputs; there are 16 trees and one thread, and layers have their default start unless a
-row says otherwise. "Reached" is the mean part of the gates that a row reaches. The rows "stream" compare the layer that
-grows with the estimator, row by row with the settings of the paper.
+[batch, trees, leaves], oblivious trees (ODST) of NODE (Popov et al. 2020), and the gates of soft Hoeffding trees.
+Batches have 256 rows of 20 standardised inputs; there are 16 trees and one thread, and layers have their default start
+unless a row says otherwise. "Reached" is the mean part of the gates that a row reaches. The rows "stream" compare the
+layer that grows with the estimator, row by row with the settings of the paper.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def hoeffding_module(depth: int, n_outputs: int = 2) -> TreeModule:
     tree = SoftTree.from_nodes(
         children_left=np.where(inner, 2 * node + 1, -1), children_right=np.where(inner, 2 * node + 2, -1),
         value=rng.normal(size=(len(node), n_outputs)), n_features=N_FEATURES,
-        gate=np.where(inner, Gate.BLEND, Gate.LEAF), feature=np.where(inner, rng.integers(N_FEATURES, size=len(node)), -1),
+        gate=np.where(inner, Gate.BLEND, Gate.LEAF),
+        feature=np.where(inner, rng.integers(N_FEATURES, size=len(node)), -1),
         threshold=np.where(inner, rng.normal(size=len(node)), np.nan), width=np.where(inner, 1.0, 0.0),
         blend=np.where(inner, 0.3, 0.0), weights=rng.uniform(-1, 1, (len(node), N_FEATURES)) / math.sqrt(N_FEATURES),
     )  # fmt: skip
@@ -201,7 +202,8 @@ def row_node() -> list[str]:
     for depth in (6, 8):
         torch.manual_seed(0)
         layer, peer = TreeLayer(N_FEATURES, 1, N_TREES, depth=depth), ObliviousTrees(N_FEATURES, 1, N_TREES, depth)
-        note = f"{sum(p.numel() for p in layer.parameters())} parameters, the peer {sum(p.numel() for p in peer.parameters())}"
+        one, two = (sum(parameter.numel() for parameter in each.parameters()) for each in (layer, peer))
+        note = f"{one} parameters, the peer {two}"
         lines += compared(f"NODE's ODST, depth {depth}", layer, peer, rows(), note)
     return lines
 

@@ -1,8 +1,8 @@
 """A kernel tree that is fine-tuned end to end with an embedding of a category, and then read again as a tree.
 
-The price of a flat depends on its size and age, and on its district, one of 40. A tree on numbers cannot use the name of
-a district. Here a net learns a number for each district, and a tree, grown by softwood, learns with it. Afterwards it
-is an ordinary softwood tree again, with text and explanations. Needs the extra: pip install "softwood[torch]".
+The price of a flat depends on its size and age, and on its district, one of 40. A tree on numbers cannot use the name
+of a district. Here a net learns a number for each district, and a tree, grown by softwood, learns with it. Afterwards
+it is an ordinary softwood tree again, with text and explanations. Needs the extra: pip install "softwood[torch]".
 """
 
 import numpy as np

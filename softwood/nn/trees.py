@@ -31,7 +31,7 @@ __all__ = ["Trees"]
 # by benchmarks/torch_layers.py.
 DENSE_FROM = {torch.float32: 1 / 16, torch.float64: 1 / 8}
 # Rows from which that part is estimated.
-N_SAMPLED = 8
+N_SAMPLED = 4
 # Numbers that the gates compute for a part of the rows, all of which are visited at once.
 MOST_NUMBERS = 2**24
 
