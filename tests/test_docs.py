@@ -68,7 +68,9 @@ def test_the_navigation_lists_every_page():
     assert sorted(listed) == sorted(str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md"))
 
 
-@pytest.mark.parametrize("package", ["softwood", "softwood.stream", "softwood.datasets", "softwood.stats"])
+@pytest.mark.parametrize(
+    "package", ["softwood", "softwood.stream", "softwood.datasets", "softwood.stats", "softwood.nn"]
+)
 def test_the_list_of_public_names_is_complete(package):
     listed = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
     assert set(importlib.import_module(package).__all__) - listed == set()

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from softwood.gates import Gate
+from softwood.loops.layer_growth import observe_rows, split_leaves
 from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.soft_stream import learn_soft, predict_soft
 from softwood.loops.stream_layout import (
@@ -21,7 +22,9 @@ from softwood.loops.stream_layout import (
     FEATURE,
     FIRST_WEIGHT,
     GAMMA,
+    GRACE,
     HAS_BIAS,
+    LAST_ATTEMPT,
     LEFT,
     LEFT_WEIGHT,
     MAX_INNER,
@@ -38,7 +41,7 @@ from softwood.loops.stream_layout import (
     SoftNodes,
     SoftStatistics,
 )
-from softwood.stream.growth import GrowingTree
+from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.stream.hoeffding_growth import N_BINS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.target_units import RealGrowingTree
@@ -145,6 +148,36 @@ class SoftGrowingTree(GrowingTree):
         # Scratch space of its own: several threads may predict at once.
         predict_soft(points, tree, tuple(map(np.empty_like, path)), is_class, out)
         return out
+
+    # Growing beside a layer, which learns
+
+    def observe_rows(self, points: np.ndarray, targets: np.ndarray | None) -> None:
+        """Add rows to the statistics of nodes and to the running means, and learn nothing.
+
+        Parameters
+        ----------
+        points : (n, n_features) float64 in C order, nan where missing
+        targets : (n,) int64 numbers of the classes, or float64 targets; None: rows enter only the running means
+        """
+        labels, reals = (targets, None) if self.is_class else (None, targets)
+        observe_rows(points, labels, reals, *self._arguments)
+
+    def is_split_due(self) -> bool:
+        """Whether a leaf has seen enough rows since the last attempt to split it."""
+        slots = self.arrays["slots"]
+        taken = np.flatnonzero(slots[:, OWNER] >= 0)
+        seen = self.arrays["seen"][taken].sum(axis=1) - self.arrays["numbers"][slots[taken, OWNER], LAST_ATTEMPT]
+        return bool(np.any(seen >= self.settings[GRACE]))
+
+    def split_leaves(self) -> list[SplitEvent]:
+        """Split the leaves whose time has come; returns what was split. The setting BATCH must be above 1."""
+        n_before = len(self.log)
+        any_array = np.empty(0, np.int64 if self.is_class else np.float64)
+        labels, reals = (any_array, None) if self.is_class else (None, any_array)
+        while not split_leaves(labels, reals, *self._arguments):
+            self._make_room()
+        self._read_events()
+        return self.log[n_before:]
 
     @property
     def alphas(self) -> np.ndarray:

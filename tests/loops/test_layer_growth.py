@@ -1,0 +1,96 @@
+"""Growing beside a layer: the same statistics, splits and first parameters as a tree that learns on its own."""
+
+import numpy as np
+import pytest
+
+from softwood.loops.layer_growth import observe_rows, split_leaves
+from softwood.loops.stream_layout import (
+    ALPHA,
+    BATCH,
+    DELTA,
+    GAMMA,
+    GRACE,
+    LEAF_INIT,
+    MAX_DEPTH,
+    MAX_SHARE,
+    MEMORY,
+    RATE,
+    RECHECK,
+    STATISTICS_SHARE,
+    TAU,
+    TOUCHED,
+)
+from softwood.stream.growth import Limits, new_settings
+from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
+
+pytestmark = pytest.mark.tiny
+
+
+def new_tree(kind, batch, **limits):
+    settings = new_settings()
+    settings[[GRACE, DELTA, TAU, MAX_DEPTH, MAX_SHARE]] = 30.0, 0.05, 0.2, 3.0, 1.0
+    settings[[GAMMA, ALPHA, BATCH, STATISTICS_SHARE, LEAF_INIT, RATE]] = 1.0, 0.3, batch, 0.25, 0.1, 0.0
+    settings[[MEMORY, RECHECK]] = np.inf
+    return kind(settings, Limits(**limits), 2, 2 if kind is SoftClassTree else 1)
+
+
+def rows(kind, n=120):
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, 2))
+    points[::11, 1] = np.nan
+    targets = (points[:, 0] > 0.2) + 2 * (points[:, 0] > 1)
+    return points, np.minimum(targets, 1).astype(np.int64) if kind is SoftClassTree else targets.astype(float)
+
+
+def arguments(tree, targets):
+    return ((targets, None) if tree.is_class else (None, targets)), tree._arguments
+
+
+def test_row_by_row_it_grows_as_a_tree_that_does_not_move():
+    """With a learning rate of 0 a tree that learns is one that only grows; its gates are crisp enough to tell apart."""
+    learned, grown = new_tree(SoftClassTree, 1), new_tree(SoftClassTree, 2)
+    points, labels = rows(SoftClassTree)
+    learned.learn(points, labels, np.ones(len(points)), None)
+    for i in range(len(points)):
+        pair, rest = arguments(grown, labels[i : i + 1])
+        observe_rows(points[i : i + 1], *pair, *rest)
+        while not split_leaves(*arguments(grown, labels)[0], *grown._arguments):
+            grown._make_room()
+    grown._read_events()
+    assert len(learned.log) >= 2
+    assert grown.log == learned.log
+    grown.arrays["nodes"][:, TOUCHED] = learned.arrays["nodes"][:, TOUCHED] = 0
+    for name in ("nodes", "seen", "stats", "scaler"):
+        np.testing.assert_allclose(
+            grown.arrays[name][: grown.n_nodes], learned.arrays[name][: learned.n_nodes], rtol=0, atol=1e-12
+        )
+    np.testing.assert_allclose(grown.snapshot().value, learned.snapshot().value, rtol=0, atol=1e-12)
+
+
+def test_real_targets_and_rows_without_targets():
+    tree = new_tree(SoftRealTree, 2)
+    points, targets = rows(SoftRealTree)
+    observe_rows(points, None, targets, *tree._arguments)
+    assert split_leaves(None, targets, *tree._arguments)
+    tree._read_events()
+    assert [event.feature for event in tree.log] == [0]
+    other = new_tree(SoftRealTree, 2)
+    observe_rows(points, None, None, *other._arguments)
+    np.testing.assert_array_equal(other.arrays["scaler"], tree.arrays["scaler"])
+    assert not other.arrays["stats"].any()
+
+
+def test_the_rows_of_a_batch_see_the_same_means():
+    tree, points = new_tree(SoftClassTree, 2), rows(SoftClassTree)[0]
+    observe_rows(points, None, None, *tree._arguments)
+    np.testing.assert_allclose(tree.arrays["scaler"][1], np.nanmean(points, axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(tree.arrays["scaler"][3], np.nanvar(points, axis=0), rtol=0, atol=1e-12)
+
+
+def test_without_room_nothing_is_split():
+    tree = new_tree(SoftClassTree, 2)
+    points, labels = rows(SoftClassTree)
+    observe_rows(points, labels, None, *tree._arguments)
+    tree._resize(nodes=2)
+    assert not split_leaves(labels, None, *tree._arguments)
+    assert tree.n_nodes == 1
