@@ -488,8 +488,9 @@ SOFT_WRONG = {
     "bias": FLAG,
     "batch_size": COUNT,
     "scaler_memory": [0.5, np.nan, "x"],
+    "outlier_limit": [0.5, np.nan, "x"],
 }
-SOFT_CHANGES = {"gamma": 2.0, "learning_rate": 0.1, "batch_size": 5, "scaler_memory": 30.0}
+SOFT_CHANGES = {"gamma": 2.0, "learning_rate": 0.1, "batch_size": 5, "scaler_memory": 30.0, "outlier_limit": 1.5}
 SPECS += both(
     "SoftHoeffdingTree",
     small={"grace_period": 40, "tau": 1.0, "max_depth": 4},
@@ -504,6 +505,8 @@ SPECS += both(
         "alpha_learning_rate": NOT_NEGATIVE,
         "alpha_pull": NOT_NEGATIVE,
         "recheck_period": [0.5, np.nan, "x"],
+        "count_period": NOT_NEGATIVE,
+        "merit_range": NAME,
     },
     changes=SPLITTING_CHANGES
     | SOFT_CHANGES
@@ -523,6 +526,11 @@ SPECS += both(
     },
     n_rows=1500,
     known_failures=IN_ORDER,
+    classifier={
+        "changes": {"count_period": 0.0},
+        "unseen": {"merit_range": "tests/stream/test_many_classes.py: the same for two classes"},
+    },
+    regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what AS_PUBLISHED has")},
 )
 SPECS += both(
     "SmoothStepTree",
