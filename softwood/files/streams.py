@@ -70,14 +70,8 @@ def _bring_up_to_date(arrays: dict[str, Any]) -> None:
     """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
     for name, n_lines in (("settings", N_SETTINGS), ("scaler", N_SCALER_ROWS), ("target_scaler", N_SCALER_ROWS)):
         array = arrays.get(name)
-        if (
-            isinstance(array, np.ndarray)
-            and array.ndim
-            and EARLIER_LINES[name] == len(array)
-            and array.dtype.kind == "f"
-        ):
-            more = np.zeros((n_lines - len(array), *array.shape[1:]))
-            arrays[name] = np.concatenate([array, more])
+        if isinstance(array, np.ndarray) and array.shape[:1] == (EARLIER_LINES[name],):
+            arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
 
 
 def _limit(value: Any, name: str) -> float:

@@ -21,6 +21,7 @@ from softwood.loops.gates import smooth_step, smooth_step_slope
 from softwood.loops.hoeffding import update_scaler
 from softwood.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
 from softwood.loops.stream_layout import (
+    ALL_WEIGHT,
     ALONG,
     ALPHA_AT,
     ALPHA_RATE,
@@ -347,6 +348,7 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
             is_begun = True
             weight = min(left_over, max(1.0, left_over / MOST_ALIKE))
             left_over -= weight
+            numbers[0, ALL_WEIGHT] += weight
             # The derivative of cross-entropy behind a softmax, or of half of the squared error.
             if labels is not None:
                 slope[labels[i]] -= 1.0

@@ -27,8 +27,8 @@ N_NODE_INTS = 8
 THRESHOLD, WEIGHT, LAST_ATTEMPT = range(3)
 # of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors
 MODEL_SCORE, PLAIN_SCORE, MEAN, SPREAD = range(3, 7)
-# of soft trees: the weight that passed the test, and powers of Adam's factors
-LEFT_WEIGHT, FADE_1, FADE_2 = range(3, 6)
+# of soft trees: the weight that passed the test, powers of Adam's factors, and of the root the weight of all rows
+LEFT_WEIGHT, FADE_1, FADE_2, ALL_WEIGHT = range(3, 7)
 N_NODE_NUMBERS = 7
 
 # slots
