@@ -194,9 +194,9 @@ def read_growing_table(
     for j, (values, is_missing) in enumerate(cells):
         places = [at for at, k in enumerate(source) if k == j]
         if not wanted[j]:
-            known = _numbers(values, is_missing, inputs[j], estimator)
+            numbers = _numbers(values, is_missing, inputs[j], estimator)
             for at in places:  # none if the column is predicted from before it is learned
-                matrix[:, at] = known
+                matrix[:, at] = numbers
             continue
         number = {category: k for k, category in enumerate(categories[j] or ())}
         codes = np.array([number.get(v, -1) for v in values.tolist()])

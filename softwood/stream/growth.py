@@ -132,7 +132,6 @@ class GrowingTree:
     }
     # scratch space, not part of the state
     scratch: ClassVar[tuple[str, ...]] = ("events",)
-    _has_warned: ClassVar[bool] = False
     # how many nodes and slots must be free before a row is learned
     wants_all_leaves: ClassVar[bool] = False
 
@@ -247,8 +246,8 @@ class GrowingTree:
 
     def _warn_of_size(self) -> None:
         """Say it once if the limit of memory cannot be kept, as columns or classes are too many for four nodes."""
-        if self.nbytes > self.limits.max_bytes and not self._has_warned:
-            self._has_warned = True
+        if self.nbytes > self.limits.max_bytes and "_has_warned" not in self.__dict__:
+            self.__dict__["_has_warned"] = True
             most, least = self.limits.max_bytes / 2**20, self.nbytes / 2**20
             what = f"a tree of {self.n_features} columns and {self.n_outputs} outputs takes {least:.2g} MiB"
             warnings.warn(f"max_size={most:g} cannot be kept: {what} from the start.", UserWarning, stacklevel=2)
