@@ -34,8 +34,8 @@ from softwood.stream import (
     prequential,
 )
 
-# Rows in memory, test then train from the first row on, accuracy in windows: as `prequential` does it for ours. CPU time
-# of all threads, after a short run that loads and compiles what is needed; the Java machine has been started before.
+# Rows in memory, test then train from the first row on, accuracy in windows: as `prequential` does it for ours. CPU
+# time of all threads, after a short run that loads and compiles what is needed.
 CAPYMOA = """
 import sys, time
 import numpy as np
