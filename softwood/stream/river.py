@@ -24,6 +24,7 @@ from softwood.extras import require
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
+from softwood.stream.river_pool import ModelPoolClassifier, ModelPoolRegressor
 from softwood.stream.smooth_step import SmoothStepTreeClassifier as _SmoothStepTreeClassifier
 from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftHoeffdingTreeClassifier
@@ -39,6 +40,8 @@ base = require("river.base", "river", "Learning as river's models do")
 __all__ = [
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
+    "ModelPoolClassifier",
+    "ModelPoolRegressor",
     "SmoothStepTreeClassifier",
     "SmoothStepTreeRegressor",
     "SoftHoeffdingTreeClassifier",
