@@ -467,7 +467,7 @@ SPECS += both(
     "HoeffdingTree",
     small={"grace_period": 40, "tau": 1.0, "max_depth": 4},
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
-    changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.005},
+    changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
     classifier={
         "wrong": {"split_criterion": NAME, "max_share_to_split": PART},
@@ -475,6 +475,7 @@ SPECS += both(
             "split_criterion": "gini",
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
+            "max_size": 0.009,
         },
     },
     regressor={
@@ -513,7 +514,7 @@ SPECS += both(
     | {
         "delta": change(0.5, tau=0.0),
         "tau": 0.05,
-        "max_size": 0.01,
+        "max_size": 0.04,
         "bias": change(False, gate_init=0.0),
         "alpha": 0.9,
         "min_share": 0.6,
