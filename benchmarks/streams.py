@@ -3,8 +3,9 @@
 Run:  python benchmarks/streams.py [--peer-python PATH] [--only NAME ...] [--write docs/benchmarks.md]
 
 river must be installed beside softwood (`pip install "softwood[river]"`). PATH is a Python with CapyMOA
-(`pip install capymoa`, which needs Java), so that softwood's own environment need not have it; MOA's Hoeffding tree is
-run in its fastest way, the loop in Java over its own generators. Streams are synthetic and seeded.
+(`pip install capymoa`, which needs Java), so that softwood's own environment need not have it. MOA's Hoeffding tree and
+ours each generate their rows, are tested, trained and scored from the first row on, and are compared by CPU time.
+Streams are synthetic and seeded.
 """
 
 from __future__ import annotations
@@ -29,22 +30,26 @@ from softwood.stream import (
     RandomRBF,
     SmoothStepTreeClassifier,
     SoftHoeffdingTreeClassifier,
+    prequential,
 )
 
+# MOA's fastest way, the loop in Java over its own generators: generate, test, train and score from the first row on, as
+# `prequential` does it for ours. CPU time of all threads, after a short run that loads and compiles what is needed.
 CAPYMOA = """
-import sys, time
+import time
 from capymoa.classifier import HoeffdingTree
 from capymoa.evaluation import prequential_evaluation
 from capymoa.stream.generator import SEA, HyperPlaneClassification, RandomRBFGenerator
 for stream in (SEA(), HyperPlaneClassification(number_of_attributes=10),
                RandomRBFGenerator(number_of_attributes=10, number_of_classes=5)):
     best = 0.0
-    for _ in range(2):
+    for n in (20_000, 300_000, 300_000):
         stream.restart()
         learner = HoeffdingTree(schema=stream.get_schema())
-        start = time.perf_counter()
-        prequential_evaluation(stream=stream, learner=learner, max_instances=300_000, window_size=50_000)
-        best = max(best, 300_000 / (time.perf_counter() - start))
+        start = time.process_time()
+        prequential_evaluation(stream=stream, learner=learner, max_instances=n, window_size=50_000)
+        if n > 20_000:
+            best = max(best, n / (time.process_time() - start))
     print(best)
 """
 
@@ -115,21 +120,32 @@ def row_soft(_: Path | None) -> list[str]:
     return lines
 
 
+def rate_of_run(stream: Any) -> float:
+    """Rows per second of CPU time: a Hoeffding tree from the first row on; rows are generated, learned and scored."""
+    rates = []
+    for n in (20_000, 300_000, 300_000):
+        stream.restart()
+        start = time.process_time()
+        prequential(HoeffdingTreeClassifier(), stream, max_samples=n, measures="accuracy", window=50_000)
+        rates.append(n / (time.process_time() - start))
+    return max(rates[1:])
+
+
 def row_hoeffding(python: Path | None) -> list[str]:
-    """Hoeffding trees in blocks, naive Bayes adaptive leaves, against MOA."""
+    """Hoeffding trees, naive Bayes adaptive leaves, against MOA."""
     streams = {"SEA": SEA(seed=0), "hyperplane": Hyperplane(seed=0), "RBF, 5 classes": RandomRBF(n_classes=5, seed=0)}
-    peers = [""] * 3
+    peers = [""] * len(streams)
     if python is not None:
         done = subprocess.run([python, "-c", CAPYMOA], capture_output=True, text=True, check=True)
-        peers = done.stdout.split()[-3:]
+        peers = done.stdout.split()[-len(streams) :]
     lines = []
     for (name, stream), peer in zip(streams.items(), peers, strict=True):
-        X, y = stream.take(600_000)
-        rate = rate_in_blocks(HoeffdingTreeClassifier(), X, y, 300_000)
+        rate = rate_of_run(stream)
         ratio = rate / float(peer) if peer else None
         is_met = rate >= 400_000 and (ratio is None or ratio >= 3)
         shown = f"CapyMOA {float(peer):,.0f}" if peer else ""
-        lines.append(line(f"Hoeffding tree, {name}, blocks", rate, shown, ratio, "≥ 400 000/s, ≥ 3 ×", is_met))
+        work = f"Hoeffding tree, {name}: generate, test, train and score 300 000 rows, CPU time"
+        lines.append(line(work, rate, shown, ratio, "≥ 400 000/s, ≥ 3 ×", is_met))
     return lines
 
 

@@ -156,8 +156,11 @@ def read_growing_table(
     -------
     matrix, and `columns` with the new categories
     """
-    X, _, wanted = _with_categories(estimator, X, categorical_features, columns)
-    if not wanted.any():
+    X, frame, wanted = _with_categories(estimator, X, categorical_features, columns)
+    # What a frame's column holds is known from its first value on; until then it has no column in the matrix.
+    is_late = frame and isinstance(categorical_features, str)
+    first = [_first_known(X, j) for j in range(X.shape[1])] if is_late and _may_be_late(X, columns) else []
+    if not wanted.any() and all(row == 0 for row in first):
         return read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
     validate_data(estimator, X, reset=columns is None, skip_check_array=True)
     inputs = _input_names(estimator, X.shape[1])
@@ -165,6 +168,9 @@ def read_growing_table(
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
     names = [] if columns is None else list(columns.names)
     source = [] if columns is None else columns.source.tolist()
+    for j, row in enumerate(first):
+        if j not in source:
+            wanted[j] = row is None or _is_text(X, j)
     categories = [() if w else None for w in wanted] if columns is None else list(columns.categories)
     cells = [_column(X, j) for j in range(len(inputs))]
     new: list[tuple[int, int, Any]] = []  # first row, column of the table, category
@@ -176,8 +182,9 @@ def read_growing_table(
             # Too many categories are no reason to stop a stream: this one is treated as unknown.
             found = found[: MAX_CATEGORIES - len(known)]
             new += [(int(rows[present.index(v)]), j, v) for v in found]
-        elif not wanted[j] and columns is None:
-            new.append((0, j, None))
+        elif not wanted[j] and j not in source and (learn or columns is None):
+            new.append((first[j] or 0 if first else 0, j, None))
+            categories[j] = None
     for _, j, category in sorted(new, key=lambda arrival: arrival[:2]):
         names.append(f"{inputs[j]}={category}" if wanted[j] else inputs[j])
         source.append(j)
@@ -187,7 +194,9 @@ def read_growing_table(
     for j, (values, is_missing) in enumerate(cells):
         places = [at for at, k in enumerate(source) if k == j]
         if not wanted[j]:
-            matrix[:, places[0]] = _numbers(values, is_missing, inputs[j], estimator)
+            numbers = _numbers(values, is_missing, inputs[j], estimator)
+            for at in places:  # none if the column is predicted from before it is learned
+                matrix[:, at] = numbers
             continue
         number = {category: k for k, category in enumerate(categories[j] or ())}
         codes = np.array([number.get(v, -1) for v in values.tolist()])
@@ -195,6 +204,17 @@ def read_growing_table(
             matrix[:, at] = np.where(is_missing, np.nan, codes == k)
     _refuse_infinity(matrix, names)
     return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs)
+
+
+def _may_be_late(X: Any, columns: Columns | None) -> bool:
+    """Whether columns of a frame may come later than its first row, or have not come with the parts before."""
+    return X.shape[0] > 0 and (columns is None or len(set(columns.source.tolist())) < X.shape[1])
+
+
+def _first_known(X: Any, j: int) -> int | None:
+    """First row in which a column has a value; None if there is none."""
+    known = np.flatnonzero(~_column(X, j)[1])
+    return int(known[0]) if len(known) else None
 
 
 def _input_names(estimator: Any, n: int) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ FUNCTIONS, EVERY, WIDTH = (1, 3, 5, 7), 25_000, 5_000
 
 def make_model(name: str) -> Any:
     if name == "ST":
-        return SmoothStepTreeClassifier(random_state=0)
+        return SmoothStepTreeClassifier(outlier_limit=None, random_state=0)
     if name == "defaults":
         return SoftHoeffdingTreeClassifier(random_state=0)
     parameters: dict[str, Any] = AS_PUBLISHED | {"alpha": float(name.split()[1])}

@@ -39,7 +39,7 @@ def make_pool(name: str, stream: str, seed: int, n_models: int = N_MODELS) -> Mo
         model = HoeffdingTreeClassifier(max_inner_nodes=LIMIT if name == "ht_limit" else None)
         grid = {"leaf_prediction": ["mc", "nba"], "delta": DELTAS, "grace_period": GRACES}
     elif name == "st":
-        model = SmoothStepTreeClassifier(random_state=seed)
+        model = SmoothStepTreeClassifier(outlier_limit=None, random_state=seed)
         grid = {"max_depth": DEPTHS, "gamma": gammas(stream), "learning_rate": RATES}
     else:
         grid = {"max_depth": DEPTHS, "gamma": gammas(stream), "learning_rate": RATES}

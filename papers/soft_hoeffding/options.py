@@ -62,8 +62,8 @@ OPTIONS = (ST, ST_BIAS, *ALONE, *TOGETHER)
 def make_model(option: str) -> Any:
     """A single tree."""
     if option in (ST, ST_BIAS):
-        return SmoothStepTreeClassifier(bias=option == ST_BIAS, random_state=0)
-    parameters = AS_PUBLISHED | ALONE[option] if option in ALONE else TOGETHER[option]
+        return SmoothStepTreeClassifier(bias=option == ST_BIAS, outlier_limit=None, random_state=0)
+    parameters = AS_PUBLISHED | ALONE[option] if option in ALONE else {"max_depth": 7} | TOGETHER[option]
     return SoftHoeffdingTreeClassifier(**parameters, random_state=0)
 
 

@@ -12,7 +12,7 @@ from softwood.columns import MAX_CATEGORIES
 from softwood.files.checks import check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
-from softwood.loops.stream_layout import EVENT
+from softwood.loops.stream_layout import EVENT, N_SCALER_ROWS, N_SETTINGS
 from softwood.stream.growth import GrowingTree, Limits
 from softwood.stream.model import StreamModel
 from softwood.stream.pool import ModelPool
@@ -21,6 +21,9 @@ __all__ = ["build_growth", "build_pool", "build_river", "growth_state", "pool_st
 
 _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
+
+# Lines of arrays in files of earlier releases
+EARLIER_LINES = {"settings": 23, "scaler": 4, "target_scaler": 4}
 
 # Growing trees
 
@@ -48,6 +51,7 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
     entries = ("arrays", "log_integers", "log_numbers", "n_features", "n_outputs", "max_inner", "max_bytes")
     check_entries(state, [*entries, "seed", "unit"])
     arrays = check_type(state["arrays"], dict, "arrays")
+    _bring_up_to_date(arrays)
     check_entries(arrays, [*(name for name in kind.axes if name not in kind.scratch), "settings"])
     for name, array in arrays.items():
         check_type(array, np.ndarray, name)
@@ -60,6 +64,14 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
         raise damage(str(error)) from None
     _set_seed_and_unit(growth, state)
     return growth
+
+
+def _bring_up_to_date(arrays: dict[str, Any]) -> None:
+    """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
+    for name, n_lines in (("settings", N_SETTINGS), ("scaler", N_SCALER_ROWS), ("target_scaler", N_SCALER_ROWS)):
+        array = arrays.get(name)
+        if isinstance(array, np.ndarray) and array.shape[:1] == (EARLIER_LINES[name],):
+            arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
 
 
 def _limit(value: Any, name: str) -> float:

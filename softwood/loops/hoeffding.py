@@ -30,6 +30,7 @@ from softwood.loops.observers import (
 )
 from softwood.loops.stream_layout import (
     ADAPTIVE,
+    CENTRE,
     CRITERION,
     DELTA,
     DEPTH,
@@ -38,6 +39,8 @@ from softwood.loops.stream_layout import (
     FIRST_KEY,
     GINI,
     GRACE,
+    INVERSE,
+    LAST,
     LAST_ATTEMPT,
     LEAF_PREDICTION,
     LEFT,
@@ -61,12 +64,15 @@ from softwood.loops.stream_layout import (
     RATE,
     REPLACE,
     RIGHT,
+    RUN,
+    SCALED_WEIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     SPLIT,
     SPREAD,
     TAU,
     THRESHOLD,
+    VARIANCE,
     WEIGHT,
     ClassNodes,
     RealNodes,
@@ -76,6 +82,12 @@ from softwood.loops.stream_layout import (
 # Numbers beyond this count as it in running means, and differences beyond its root in running variances.
 LARGEST = 1e300
 LARGEST_ROOT = 1e150
+# Weight of values that contradict a running scale before its past counts for less, and what that counts for then.
+SURPRISES, FRESH = 30.0, 8.0
+# Part of the limit from which on a value is far from the mean: ten standard deviations, of the usual limit of 30.
+SURPRISING = 1.0 / 3.0
+# Fewer rows than this cannot be told from outliers.
+FEW_ROWS = 16.0
 # A leaf with less weight than this predicts its mean, unless it is told to use its linear model.
 FEW = 50.0
 
@@ -391,24 +403,59 @@ def predict_targets(points, tree, out):
 
 
 @compiled
-def update_scaler(scaler, row, weight, memory):
-    """Add a row to the running means (row 1) and inverse standard deviations (row 2).
+def update_scaler(scaler, row, weight, memory, limit):
+    """Add a row to the running means and inverse standard deviations; see `RealNodes` for the lines of `scaler`.
 
-    Rows 0 and 3 hold the weights and variances. A weight beyond `memory` counts as that, so that old rows fade.
+    Parameters
+    ----------
+    memory : a weight beyond this counts as this, so that old rows fade
+    limit : a value that is further than so many standard deviations from the mean enters as if it were there, so that
+        a single one cannot change the scale for long; 0 for no limit
     """
     for j in range(row.shape[0]):
         x = row[j]
         if np.isnan(x):
             continue
-        n = min(scaler[0, j] + weight, max(memory, weight))
-        part = weight / n
         # Within bounds, so that neither the mean nor the square of a huge number overflows.
-        d = min(max(x, -LARGEST), LARGEST) - scaler[1, j]
-        scaler[0, j] = n
-        scaler[1, j] += part * d
+        d = min(max(x, -LARGEST), LARGEST) - scaler[CENTRE, j]
+        past = scaler[SCALED_WEIGHT, j]
+        if limit > 0.0 and scaler[VARIANCE, j] > 0.0:
+            past = past_weight(scaler, j, x, weight, limit)
+            reach = limit * math.sqrt(scaler[VARIANCE, j])
+            d = min(max(d, -reach), reach)
+        n = min(past + weight, max(memory, weight))
+        part = weight / n
+        scaler[SCALED_WEIGHT, j] = n
+        scaler[CENTRE, j] += part * d
         d = min(max(d, -LARGEST_ROOT), LARGEST_ROOT)
-        scaler[3, j] = (1.0 - part) * (scaler[3, j] + part * d * d)
-        scaler[2, j] = 1.0 / math.sqrt(scaler[3, j]) if scaler[3, j] > 0.0 else 0.0
+        scaler[VARIANCE, j] = (1.0 - part) * (scaler[VARIANCE, j] + part * d * d)
+        scaler[INVERSE, j] = 1.0 / math.sqrt(scaler[VARIANCE, j]) if scaler[VARIANCE, j] > 0.0 else 0.0
+        scaler[LAST, j] = x
+
+
+@compiled
+def past_weight(scaler, j, x, weight, limit):
+    """What the past of a feature counts for when the value `x` comes.
+
+    That is its weight, but no more than FRESH once values of the weight SURPRISES contradict the scale, which then is
+    that of the present after some rows. Either more values are far from the mean than near: the scale is too small. Or
+    values that vary are all so near to the mean that at most FEW_ROWS rows can have made the variance, and that for a
+    quarter of all weight: the scale is that of outliers among the first rows.
+    """
+    past, run = scaler[SCALED_WEIGHT, j], scaler[RUN, j]
+    z = (x - scaler[CENTRE, j]) * scaler[INVERSE, j]
+    if abs(z) > SURPRISING * limit:
+        run = max(run, 0.0) + weight
+    elif z * z * past >= FEW_ROWS:
+        run = max(run - weight, 0.0)
+    elif x != scaler[LAST, j]:
+        run -= weight
+    if run >= SURPRISES:
+        past, run = min(past, FRESH), 0.0
+    elif -run >= max(SURPRISES, 0.25 * past):
+        past = min(past, FRESH)
+    scaler[RUN, j] = run
+    return past
 
 
 @compiled
@@ -459,7 +506,7 @@ def learn_targets(points, targets, weights, start, tree, statistics, out):
             if numbers[leaf, WEIGHT] > 0.0:
                 # the first row makes the mean, about which the linear model is
                 learn_linear(row, target, weight, leaf, linear, tree)
-            update_scaler(scaler, row, weight, np.inf)
+            update_scaler(scaler, row, weight, np.inf, 0.0)
         node = leaf
         while node >= 0:
             numbers[node, WEIGHT] += weight

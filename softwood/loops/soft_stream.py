@@ -21,11 +21,14 @@ from softwood.loops.gates import smooth_step, smooth_step_slope
 from softwood.loops.hoeffding import update_scaler
 from softwood.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
 from softwood.loops.stream_layout import (
+    ALL_WEIGHT,
     ALONG,
     ALPHA_AT,
     ALPHA_RATE,
     BATCH,
     BIAS_AT,
+    CENTRE,
+    COUNT_PERIOD,
     FADE_1,
     FADE_2,
     GAMMA,
@@ -36,12 +39,15 @@ from softwood.loops.stream_layout import (
     N_IN_BATCH,
     N_NODES,
     N_ROWS,
+    OUTLIER_LIMIT,
     PART,
     PULL,
     RATE,
     SHARE,
     SLOPE,
     TOUCHED,
+    VARIANCE,
+    WEIGHT,
     Path,
     SoftNodes,
 )  # fmt: skip
@@ -52,6 +58,8 @@ LEAST_ALPHA = 0.02
 MOST_ALIKE = 64.0
 # A standardised value counts in a gradient up to here, so that an outlier does not fill Adam's second moment.
 LARGEST_INPUT = 10.0
+# Rows for which the values that a leaf begins with count while it follows class shares.
+PRIOR_WEIGHT = 10.0
 
 
 @compiled
@@ -60,6 +68,17 @@ def standardise(row, scaler, has_bias, x):
     x[0] = 1.0 if has_bias else 0.0
     for j in range(row.shape[0]):
         x[1 + j] = 0.0 if np.isnan(row[j]) else (row[j] - scaler[1, j]) * scaler[2, j]
+
+
+@compiled
+def bounded(row, scaler, limit, within):
+    """Fill `within` (n_features,): the row, with values beyond the limit of `update_scaler` moved to there."""
+    for j in range(row.shape[0]):
+        x = row[j]
+        if limit > 0.0 and scaler[VARIANCE, j] > 0.0 and not np.isnan(x):
+            reach = limit * math.sqrt(scaler[VARIANCE, j])
+            x = min(max(x, scaler[CENTRE, j] - reach), scaler[CENTRE, j] + reach)
+        within[j] = x
 
 
 @compiled(reassociate=True)
@@ -198,6 +217,36 @@ def add_gradients(x, slope, weight, n, tree, path):
 
 
 @compiled
+def count_label(label, weight, n, tree, path):
+    """Leaves that have seen few rows of each class follow the class shares of their rows, without a gradient step.
+
+    Their values are logarithms of shares: those that they began with, which count for PRIOR_WEIGHT, and the rows seen.
+    """
+    nodes, numbers, _, values, _, value_slopes, _, _, _, settings, _ = tree
+    places, shares = path
+    q = values.shape[2]
+    for i in range(n):
+        node = places[i, 0]
+        if nodes[node, LEFT] >= 0 or numbers[node, WEIGHT] >= settings[COUNT_PERIOD] * q:
+            continue
+        mass = weight * shares[i, SHARE]
+        part = mass / (numbers[node, WEIGHT] + PRIOR_WEIGHT + mass)
+        highest = values[0, node, 0]
+        for k in range(1, q):
+            highest = max(highest, values[0, node, k])
+        total = 0.0
+        for k in range(q):
+            total += math.exp(values[0, node, k] - highest)
+        before = math.exp(values[0, node, label] - highest) / total
+        less = math.log(1.0 - part) - highest - math.log(total)
+        for k in range(q):
+            values[0, node, k] += less
+            value_slopes[node, k] = 0.0
+        values[0, node, label] = math.log((1.0 - part) * before + part)
+        nodes[node, TOUCHED] = 0
+
+
+@compiled
 def adam_part(lines, slopes, node, begin, end, scale, rate, numbers):
     """Adam's step for a part of a node's line by `scale` times its gradient, which is then 0.
 
@@ -265,8 +314,9 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
     """
     tree, path = SoftNodes(*tree), Path(*path)
     nodes, numbers, gates, values, _, _, scaler, target_scaler, counters, settings, _ = tree
-    n_outputs = values.shape[2]
+    n_outputs, limit = values.shape[2], settings[OUTLIER_LIMIT]
     x = np.empty(points.shape[1] + 1)
+    within = np.empty(points.shape[1])
     slope = np.empty(n_outputs)
     sides = np.empty((2, max(3, n_outputs)))
     if statistics is not None:
@@ -298,23 +348,29 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
             is_begun = True
             weight = min(left_over, max(1.0, left_over / MOST_ALIKE))
             left_over -= weight
+            numbers[0, ALL_WEIGHT] += weight
             # The derivative of cross-entropy behind a softmax, or of half of the squared error.
             if labels is not None:
                 slope[labels[i]] -= 1.0
             if targets is not None:
                 # With the row itself in the scale, which bounds what the first rows can do.
-                update_scaler(target_scaler, targets[i : i + 1], weight, settings[MEMORY])
+                update_scaler(target_scaler, targets[i : i + 1], weight, settings[MEMORY], limit)
                 target = (targets[i] - target_scaler[1, 0]) * target_scaler[2, 0]
+                if limit > 0.0:
+                    target = min(max(target, -limit), limit)
                 slope[0] -= target
             for k in range(n_outputs):
                 slope[k] *= weight
             add_gradients(x, slope, weight, n, tree, path)
+            if statistics is not None and labels is not None and settings[COUNT_PERIOD] > 0.0:
+                count_label(labels[i], weight, n, tree, path)
             take_steps(n, tree, path)
             if statistics is not None:
+                bounded(row, scaler, limit, within)
                 if labels is not None:
-                    observe(row, labels[i], None, weight, n, nodes, numbers, settings, path, statistics)
+                    observe(within, labels[i], None, weight, n, nodes, numbers, settings, path, statistics)
                 if targets is not None:
-                    observe(row, None, target, weight, n, nodes, numbers, settings, path, statistics)
+                    observe(within, None, target, weight, n, nodes, numbers, settings, path, statistics)
                 grow(n, labels, targets, tree, path, statistics, sides)
-            update_scaler(scaler, row, weight, settings[MEMORY])
+            update_scaler(scaler, row, weight, settings[MEMORY], limit)
     return points.shape[0]

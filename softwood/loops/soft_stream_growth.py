@@ -30,6 +30,7 @@ from softwood.loops.stream_layout import (
     BATCH,
     BIAS_AT,
     CRITERION,
+    DEEPER_FOR_CLASSES,
     DELTA,
     DEPTH,
     FADE_1,
@@ -45,6 +46,7 @@ from softwood.loops.stream_layout import (
     LEFT_WEIGHT,
     MAX_DEPTH,
     MAX_INNER,
+    MERIT_RANGE,
     MIN_FRACTION,
     N_DRAWS,
     N_EVENTS,
@@ -159,7 +161,9 @@ def grow(n, labels, targets, tree, path, statistics, sides):
                 )  # fmt: skip
                 # It is of no use at all if all rows are on one side now.
                 second = max(second, 0.0)
-            bound = hoeffding_bound(math.log2(max(2, seen.shape[1])), settings[DELTA], total)
+            # A test has two sides, so it cannot win more than a bit; the paper takes the entropy of the classes.
+            spread = settings[MERIT_RANGE] if settings[MERIT_RANGE] > 0.0 else math.log2(max(2, seen.shape[1]))
+            bound = hoeffding_bound(spread, settings[DELTA], total)
             is_sure = test.merit - max(second, 0.0) > bound
         if targets is not None:
             test = best_real_test(stats, slot, is_category, least, sides)
@@ -182,6 +186,14 @@ def grow(n, labels, targets, tree, path, statistics, sides):
             for k in range(seen.shape[1]):
                 seen[slot, k] = 0.0
             numbers[node, LAST_ATTEMPT] = 0.0
+
+
+@compiled
+def deepest(settings, n_outputs):
+    """The largest depth: the limit, or as many leaves as there are classes four times over if that is more."""
+    if settings[DEEPER_FOR_CLASSES] > 0.0:
+        return max(settings[MAX_DEPTH], math.ceil(math.log2(n_outputs)) + 2.0)
+    return settings[MAX_DEPTH]
 
 
 @compiled
@@ -211,7 +223,7 @@ def divide_leaf(leaf, labels, targets, tree, statistics, sides):
                 values[c, child, k] = values[c, leaf, k]
             value_slopes[child, k] = 0.0
             values[0, child, k] += settings[LEAF_INIT] * sides[side, k]
-        if nodes[child, DEPTH] < settings[MAX_DEPTH]:
+        if nodes[child, DEPTH] < deepest(settings, values.shape[2]):
             taken = take_slot(slots, child, stats)
             nodes[child, SLOT] = taken
             if taken >= 0:

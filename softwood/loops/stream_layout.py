@@ -27,8 +27,8 @@ N_NODE_INTS = 8
 THRESHOLD, WEIGHT, LAST_ATTEMPT = range(3)
 # of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors
 MODEL_SCORE, PLAIN_SCORE, MEAN, SPREAD = range(3, 7)
-# of soft trees: the weight that passed the test, and powers of Adam's factors
-LEFT_WEIGHT, FADE_1, FADE_2 = range(3, 6)
+# of soft trees: the weight that passed the test, powers of Adam's factors, and of the root the weight of all rows
+LEFT_WEIGHT, FADE_1, FADE_2, ALL_WEIGHT = range(3, 7)
 N_NODE_NUMBERS = 7
 
 # slots
@@ -45,9 +45,13 @@ LEAF_PREDICTION, FADING = 8, 9
 # of soft trees
 (
     RATE, GAMMA, ALPHA, BATCH, MEMORY, HAS_BIAS, STATISTICS_SHARE, WEIGH_BY_SHARE, LEAF_INIT, GATE_INIT, ALPHA_RATE,
-    PULL, RECHECK,
-) = range(10, 23)  # fmt: skip
-N_SETTINGS = 23
+    PULL, RECHECK, OUTLIER_LIMIT, COUNT_PERIOD, MERIT_RANGE, DEEPER_FOR_CLASSES,
+) = range(10, 27)  # fmt: skip
+N_SETTINGS = 27
+
+# scalers
+SCALED_WEIGHT, CENTRE, INVERSE, VARIANCE, RUN, LAST = range(6)
+N_SCALER_ROWS = 6
 
 # places in a line of a soft tree's gates
 ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
@@ -91,7 +95,9 @@ class RealNodes(NamedTuple):
     Attributes
     ----------
     models : (capacity, 1 + n_features) the linear model of each node: constant and weights of standardised features
-    scaler : (4, n_features) running weight, mean, inverse standard deviation and variance of each feature
+    scaler : (N_SCALER_ROWS, n_features) of each feature the running weight, mean, inverse standard deviation and
+        variance, the weight of values in a row that contradict these (see `softwood.loops.hoeffding.past_weight`), and
+        the last value
     """
 
     nodes: np.ndarray
@@ -111,8 +117,8 @@ class SoftNodes(NamedTuple):
         smooth step in the gate, bias, and weights of the standardised features
     values : (3, capacity, n_outputs) values of leaves and Adam's two moments
     gate_slopes, value_slopes : (capacity, 2 + n_features) and (capacity, n_outputs), gradients that wait for a step
-    scaler : (4, n_features) as in `RealNodes`
-    target_scaler : (4, 1) the same of a real target
+    scaler : (N_SCALER_ROWS, n_features) as in `RealNodes`
+    target_scaler : (N_SCALER_ROWS, 1) the same of a real target
     seed : of the first weights of gates
     """
 

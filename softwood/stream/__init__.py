@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softwood.stream.adapting import Adaptation, adaptation
+    from softwood.stream.comparison import PrequentialComparison, compare_prequential
     from softwood.stream.evaluation import PrequentialResult, prequential
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
     from softwood.stream.growth import SplitEvent
@@ -33,6 +34,7 @@ _HOME = {
     "ImportantFeatures": "transparency",
     "ModelPool": "pool",
     "OversampledClasses": "generators",
+    "PrequentialComparison": "comparison",
     "PrequentialResult": "evaluation",
     "RandomRBF": "generators",
     "SmoothStepTreeClassifier": "smooth_step",
@@ -42,6 +44,7 @@ _HOME = {
     "SplitEvent": "growth",
     "Stream": "generators",
     "adaptation": "adapting",
+    "compare_prequential": "comparison",
     "decision_rules": "transparency",
     "important_features": "transparency",
     "prequential": "evaluation",
@@ -60,6 +63,7 @@ __all__ = [
     "ImportantFeatures",
     "ModelPool",
     "OversampledClasses",
+    "PrequentialComparison",
     "PrequentialResult",
     "RandomRBF",
     "SmoothStepTreeClassifier",
@@ -69,6 +73,7 @@ __all__ = [
     "SplitEvent",
     "Stream",
     "adaptation",
+    "compare_prequential",
     "decision_rules",
     "important_features",
     "prequential",

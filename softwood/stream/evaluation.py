@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from softwood.extras import require
-from softwood.parameters import check_count, check_flag, check_integer, parameter_error
+from softwood.parameters import check_count, check_flag, check_integer, check_number, parameter_error
+from softwood.stream.baselines import BASELINES, Baselines
 from softwood.stream.learners import Learner, Outcome, make_learner
-from softwood.stream.measures import MEASURES, Measure
+from softwood.stream.measures import MEASURES, Measure, SkillMeasure
 from softwood.stream.sources import open_stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PrequentialResult", "prequential"]
+__all__ = ["PrequentialResult", "RunOptions", "half_width", "measure_title", "prequential", "run_models"]
 
 _OWNER = "prequential"
 _PERCENTILES = (50, 95, 99)
@@ -42,6 +44,9 @@ class PrequentialResult:
     memory : (n_windows,) bytes of the model at the end of each window; None if it was not asked for
     classes : (n_classes,) labels that are known by now; None for a regressor
     interrupted : whether the run was stopped by the user before the stream ended
+    baselines : dict of dicts, scores of predictions from the labels alone: "no_change" (the last one) and "majority"
+        (the most frequent one so far; for targets, their mean)
+    window : rows of a window
     """
 
     scores: dict[str, float]
@@ -53,6 +58,35 @@ class PrequentialResult:
     memory: np.ndarray | None = None
     classes: np.ndarray | None = None
     interrupted: bool = False
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
+    window: int = 1
+
+    def interval(self, measure: str, level: float = 0.95) -> tuple[float, float]:
+        """Confidence interval of a score, from how it varies between windows (the method of batch means).
+
+        Rows of a stream are no independent draws, so it is the windows that are taken for independent: they should be
+        long compared with the time that neighbouring rows have to do with one another. What the model learns, and
+        drifts, make the interval wider.
+
+        Parameters
+        ----------
+        measure : its name
+        level : probability with which the interval is to hold the score, default=0.95
+
+        Returns
+        -------
+        low, high : nan with fewer than two whole windows
+        """
+        if measure not in self.scores:
+            raise parameter_error("interval", "measure", f"one of {', '.join(map(repr, self.scores))}", measure)
+        half = half_width(self.whole_windows(measure), level)
+        return self.scores[measure] - half, self.scores[measure] + half
+
+    def whole_windows(self, measure: str) -> np.ndarray:
+        """Values of a measure in the windows that have all their rows; where it is not defined is left out."""
+        ends = np.diff(self.curves["n_samples"], prepend=0)
+        values = self.curves[measure][ends == self.window]
+        return values[~np.isnan(values)]
 
     @property
     def samples_per_second(self) -> float:
@@ -88,10 +122,10 @@ class PrequentialResult:
         if ax is None:
             ax = require("matplotlib.pyplot", "plots", "Drawing curves").subplots()[1]
         for name in wanted:
-            ax.plot(self.curves["n_samples"], self.curves[name], label=_title(name))
+            ax.plot(self.curves["n_samples"], self.curves[name], label=measure_title(name))
         ax.set_xlabel("rows")
         if len(wanted) == 1:
-            ax.set_ylabel(_title(wanted[0]))
+            ax.set_ylabel(measure_title(wanted[0]))
         else:
             ax.legend()
         return ax
@@ -103,10 +137,14 @@ class PrequentialResult:
         notes.append(f"{self.samples_per_second:,.0f} rows/s")
         if self.interrupted:
             notes.append("interrupted")
-        lines = [f"PrequentialResult: {', '.join(notes)}", f"{'':16}{'all rows':>12}{'last window':>14}"]
+        beside = "".join(f"{measure_title(name):>12}" for name in self.baselines)
+        lines = [f"PrequentialResult: {', '.join(notes)}", f"{'':16}{'all rows':>12}{'last window':>14}{beside}"]
         for name, value in self.scores.items():
             last = self.curves[name][-1] if len(self.curves[name]) else np.nan
-            lines.append(f"  {_title(name):14}{value:12.4f}{last:14.4f}")
+            others = "".join(
+                f"{scores[name]:12.4f}" if name in scores else f"{'':12}" for scores in self.baselines.values()
+            )
+            lines.append(f"  {measure_title(name):14}{value:12.4f}{last:14.4f}{others}".rstrip())
         if self.latency is not None:
             times = ", ".join(f"{name} {value:.1f}" for name, value in self.latency.items())
             lines.append(f"  {'µs per row':14}  {times}")
@@ -125,6 +163,7 @@ def prequential(
     block_size: int = 1000,
     window: int | None = None,
     max_samples: int | None = None,
+    delay: int = 0,
     latency: bool = False,
     memory: bool = False,
     verbose: int = 0,
@@ -158,13 +197,18 @@ def prequential(
     classes : (n_classes,) all labels that may come, default=None
         Needed by classifiers with ``partial_fit``, unless the stream is a table in memory or knows its classes.
     measures : names, default=None: all that fit the model
-        "accuracy", "auroc", "cross_entropy" and "kappa" of classifiers, "r2", "mae" and "rmse" of regressors.
-        Without probabilities there is neither "auroc" nor "cross_entropy".
+        "accuracy", "auroc", "cross_entropy", "kappa", "kappa_temporal" and "kappa_m" of classifiers, "r2", "mae" and
+        "rmse" of regressors. Without probabilities there is neither "auroc" nor "cross_entropy". Temporal kappa and
+        kappa M are 0 for a model that is as good as the last label, or as the most frequent one.
     block_size : most rows to read at once, default=1000
     window : rows for each point of the curves, default=None
         None: a hundredth of the stream in whole thousands, rounded up; 1000 if its length is not known. The last window
         may be shorter.
     max_samples : most rows to take from the stream, default=None: all
+    delay : rows after which the label of a row comes, default=0
+        A row is learned when so many more have been tested; the last ones never are. With a delay, models with
+        ``test_then_train`` are called for each row. A model of scikit-learn's kind learns a block when all of its
+        labels have come. The baselines get their labels later, too.
     latency : whether to measure what single rows take, default=False
         Models with ``test_then_train`` are then called for each row, which is slower by the cost of the calls. Of
         models with ``partial_fit`` it is the mean over the rows of a block.
@@ -192,42 +236,85 @@ def prequential(
     >>> result.n_samples, result.n_unscored
     (5000, 100)
     >>> {name: round(score, 2) for name, score in result.scores.items()}
-    {'accuracy': 0.75, 'auroc': 0.83, 'cross_entropy': 0.5, 'kappa': 0.51}
+    {'accuracy': 0.75, 'auroc': 0.83, 'cross_entropy': 0.5, 'kappa': 0.51, 'kappa_temporal': 0.5, 'kappa_m': 0.5}
     >>> result.curves["n_samples"].tolist(), result.curves["accuracy"].round(2).tolist()
     ([1000, 2000, 3000, 4000, 5000], [0.74, 0.76, 0.76, 0.75, 0.75])
     """
-    wanted = _read_measures(measures)
-    block_size = check_count(_OWNER, "block_size", block_size)
-    window = check_integer(_OWNER, "window", window, low=1, or_none=True)
-    max_samples = check_integer(_OWNER, "max_samples", max_samples, low=1, or_none=True)
-    latency, memory = check_flag(_OWNER, "latency", latency), check_flag(_OWNER, "memory", memory)
-    verbose = check_count(_OWNER, "verbose", verbose, low=0)
-    source = open_stream(stream, target=target, block_size=block_size, max_samples=max_samples)
-    learner = make_learner(
-        model,
-        classes=classes,
-        find_classes=source.find_classes,
-        feature_names=source.feature_names,
-        latency=latency,
+    options = RunOptions(
+        target, classes, measures, block_size, window, max_samples, delay, latency, memory, verbose, on_window
     )
-    record = _Record(learner, wanted, window or _usual_window(source.n_samples), latency, memory, on_window)
+    return run_models({"": model}, stream, options)[""]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Parameters of `prequential` other than model and stream."""
+
+    target: Hashable | None = None
+    classes: Any = None
+    measures: str | Iterable[str] | None = None
+    block_size: int = 1000
+    window: int | None = None
+    max_samples: int | None = None
+    delay: int = 0
+    latency: bool = False
+    memory: bool = False
+    verbose: int = 0
+    on_window: Callable[[int, dict[str, float]], object] | None = None
+
+
+def run_models(models: dict[str, Any], stream: Any, options: RunOptions) -> dict[str, PrequentialResult]:
+    """Test and train models on the same rows, in one pass over the stream."""
+    wanted = _read_measures(options.measures)
+    block_size = check_count(_OWNER, "block_size", options.block_size)
+    window = check_integer(_OWNER, "window", options.window, low=1, or_none=True)
+    max_samples = check_integer(_OWNER, "max_samples", options.max_samples, low=1, or_none=True)
+    delay = check_count(_OWNER, "delay", options.delay, low=0)
+    latency, memory = check_flag(_OWNER, "latency", options.latency), check_flag(_OWNER, "memory", options.memory)
+    verbose = check_count(_OWNER, "verbose", options.verbose, low=0)
+    source = open_stream(stream, target=options.target, block_size=block_size, max_samples=max_samples)
+    window = window or _usual_window(source.n_samples)
+    records = {}
+    for name, model in models.items():
+        learner = make_learner(
+            model,
+            classes=options.classes,
+            find_classes=source.find_classes,
+            feature_names=source.feature_names,
+            latency=latency,
+            delay=delay,
+        )
+        records[name] = _Record(learner, wanted, window, latency, memory, delay, options.on_window)
     progress = _Progress(source.n_samples) if verbose else None
     interrupted = False
     try:
         for block in source.blocks:
-            record.add(learner.run(block))
+            # all of them before any is counted, so that an interrupt leaves results of the same rows
+            outcomes = [record.learner.run(block) for record in records.values()]
+            for record, outcome in zip(records.values(), outcomes, strict=True):
+                record.add(outcome)
             if progress is not None:
-                progress.show(record)
+                progress.show(next(iter(records.values())))
     except KeyboardInterrupt:
         interrupted = True
-    result = record.finish(interrupted)
+    results = {name: record.finish(interrupted) for name, record in records.items()}
     if progress is not None:
-        progress.end(result)
-    return result
+        progress.end(next(iter(results.values())))
+    return results
 
 
-def _title(name: str) -> str:
-    return {"auroc": "AUROC", "r2": "R²", "mae": "MAE", "rmse": "RMSE"}.get(name, name.replace("_", " "))
+def half_width(values: np.ndarray, level: float) -> float:
+    """Half of the confidence interval of a mean by Student's distribution; nan with fewer than two values."""
+    level = check_number("interval", "level", level, low=0, high=1)
+    if len(values) < 2:
+        return np.nan
+    return float(student.ppf(0.5 + 0.5 * level, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def measure_title(name: str) -> str:
+    """Name of a measure or baseline as it is shown."""
+    shown = {"auroc": "AUROC", "r2": "R²", "mae": "MAE", "rmse": "RMSE", "kappa_m": "kappa M"}
+    return shown.get(name, name.replace("_", " "))
 
 
 def _read_measures(measures: str | Iterable[str] | None) -> list[str] | None:
@@ -256,6 +343,7 @@ class _Record:
     wanted : names of measures; None: all that fit
     window : rows of a window
     latency, memory : whether to measure these
+    delay : rows after which labels come
     on_window : called at the end of each window
     """
 
@@ -266,12 +354,16 @@ class _Record:
         window: int,
         latency: bool,
         memory: bool,
+        delay: int = 0,
         on_window: Callable[[int, dict[str, float]], object] | None = None,
     ) -> None:
         self._on_window = on_window
         self.n_samples = 0
         self.n_unscored = 0
-        self._learner = learner
+        self.learner = learner
+        self._baselines = Baselines(learner.codes is not None, delay)
+        own = ("r2", "mae", "rmse") if learner.codes is None else ("accuracy", "cross_entropy", "kappa")
+        self._beside = {name: {measure: MEASURES[measure]() for measure in own} for name in BASELINES}
         self._wanted = wanted
         self._window = window
         self._seconds = 0.0
@@ -303,10 +395,14 @@ class _Record:
         self._seconds += outcome.seconds
         if self._latencies is not None and outcome.row_seconds is not None:
             self._latencies.add(outcome.row_seconds)
+        beside = self._baselines.predict(outcome.y)
+        for name, baseline in beside.items():
+            for measure in self._beside[name].values():
+                _add_scored(measure, baseline, baseline.is_scored)
         start = 0
         while start < len(outcome):
             stop = min(len(outcome), start + self._window - self.n_samples % self._window)
-            self._update(outcome, start, stop)
+            self._update(outcome, beside, start, stop)
             self.n_samples += stop - start
             if self.n_samples % self._window == 0:
                 self._close_window()
@@ -315,14 +411,14 @@ class _Record:
 
     def _leave_out_probabilities(self, outcome: Outcome) -> None:
         """With the first prediction it is known whether a classifier gives probabilities."""
-        if self._learner.codes is None or outcome.probabilities is not None:
+        if self.learner.codes is None or outcome.probabilities is not None:
             return
         fitting = [name for name, measure in MEASURES.items() if measure.takes == "labels"]
         n_windows = len(self._ends)
         self._set_measures(self._wanted or fitting, fitting)
         self._curves = {name: [np.nan] * n_windows for name in self.current}
 
-    def _update(self, outcome: Outcome, start: int, stop: int) -> None:
+    def _update(self, outcome: Outcome, beside: dict[str, Outcome], start: int, stop: int) -> None:
         chosen: Any = slice(start, stop)
         is_scored = outcome.is_scored[chosen]
         if not is_scored.all():
@@ -332,8 +428,14 @@ class _Record:
                 return
         y = outcome.y[chosen]
         for measure in self.current.values():
-            prediction = getattr(outcome, measure.takes)
-            measure.update(y, prediction[chosen])
+            prediction = getattr(outcome, measure.takes)[chosen]
+            if isinstance(measure, SkillMeasure):
+                baseline = beside[measure.beside]
+                assert baseline.labels is not None
+                # a row for which the baseline has no label yet counts as an error of it
+                other = np.where(baseline.is_scored, baseline.labels, -1)[chosen]
+                prediction = np.column_stack([prediction, other])
+            measure.update(y, prediction)
 
     def _close_window(self) -> None:
         self._ends.append(self.n_samples)
@@ -347,7 +449,7 @@ class _Record:
     def _measure_memory(self) -> None:
         """The size of the model, for all windows that ended since the last time."""
         if self._sizes is not None and len(self._sizes) < len(self._ends):
-            self._sizes += [_size(self._learner.model)] * (len(self._ends) - len(self._sizes))
+            self._sizes += [_size(self.learner.model)] * (len(self._ends) - len(self._sizes))
 
     def finish(self, interrupted: bool) -> PrequentialResult:
         """Close the last window, and put the results together."""
@@ -356,7 +458,7 @@ class _Record:
         self._measure_memory()
         curves = {"n_samples": np.array(self._ends, dtype=np.int64)}
         curves |= {name: np.array(values, dtype=np.float64) for name, values in self._curves.items()}
-        codes = self._learner.codes
+        codes = self.learner.codes
         return PrequentialResult(
             scores={name: measure.get() for name, measure in self._total.items()},
             curves=curves,
@@ -367,7 +469,22 @@ class _Record:
             memory=None if self._sizes is None else np.array(self._sizes, dtype=np.int64),
             classes=None if codes is None else codes.to_array(),
             interrupted=interrupted,
+            baselines={name: _known(measures) for name, measures in self._beside.items()},
+            window=self._window,
         )
+
+
+def _add_scored(measure: Measure, outcome: Outcome, is_scored: np.ndarray) -> None:
+    """Add the rows with a prediction to a measure, if there are predictions of its kind."""
+    prediction = getattr(outcome, measure.takes)
+    if prediction is not None and is_scored.any():
+        measure.update(outcome.y[is_scored], prediction[is_scored])
+
+
+def _known(measures: dict[str, Measure]) -> dict[str, float]:
+    """Scores that are defined."""
+    found = {name: measure.get() for name, measure in measures.items()}
+    return {name: score for name, score in found.items() if not np.isnan(score)}
 
 
 class _Latencies:
@@ -451,4 +568,4 @@ class _Progress:
 
 def _listed(scores: dict[str, float]) -> str:
     known = {name: score for name, score in scores.items() if not np.isnan(score)}
-    return "".join(f", {_title(name)} {score:.4f}" for name, score in known.items())
+    return "".join(f", {measure_title(name)} {score:.4f}" for name, score in known.items())

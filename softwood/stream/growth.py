@@ -6,6 +6,7 @@ loop goes on where it stopped. Features and classes that appear in mid-stream wi
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -32,6 +33,7 @@ from softwood.loops.stream_layout import (
     THRESHOLD,
 )
 from softwood.stream.growth_checks import check_state
+from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
 __all__ = ["GrowingTree", "Limits", "SplitEvent"]
@@ -100,6 +102,7 @@ class GrowingTree:
     arrays : the whole state, by name
     settings : (N_SETTINGS,) see `softwood.loops.stream_layout`
     log : the audit log, oldest first
+    lock : taken by models while they learn, and while they read what learning changes
     """
 
     settings: np.ndarray
@@ -108,6 +111,7 @@ class GrowingTree:
     n_outputs: int
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     log: list[SplitEvent] = field(default_factory=list)
+    lock: ThreadLock = field(default_factory=ThreadLock, init=False, repr=False, compare=False)
 
     axes: ClassVar[dict[str, tuple]] = {
         "nodes": ("nodes", N_NODE_INTS),
@@ -145,6 +149,7 @@ class GrowingTree:
         self.arrays["slots"][:, OWNER] = -1
         self._plant()
         self._apply_limits()
+        self._warn_of_size()
 
     def _plant(self) -> None:
         """The first leaf."""
@@ -183,22 +188,25 @@ class GrowingTree:
 
         return tuple(size(axis) for axis in axes)
 
-    def _empty(self, name: str) -> np.ndarray:
-        shape = self._shape(self.axes[name], self._sizes)
+    def _empty(self, name: str, sizes: dict[str, int] | None = None) -> np.ndarray:
+        shape = self._shape(self.axes[name], sizes or self._sizes)
         return np.zeros(shape, dtype=self.types.get(name, np.float64))
 
     def _resize(self, **sizes: int) -> None:
         """Give arrays other sizes; what they held stays at the same places."""
-        self._sizes |= sizes
+        wanted = self._sizes | sizes
+        resized = {}  # put in place together: without memory for all of them, nothing has changed
         for name, old in self.arrays.items():
-            if old.shape == self._shape(self.axes[name], self._sizes):
+            if old.shape == self._shape(self.axes[name], wanted):
                 continue
-            new = self._empty(name)
+            new = self._empty(name, wanted)
             if name == "slots":
                 new[:, OWNER] = -1
             kept = tuple(slice(min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
             new[kept] = old[kept]
-            self.arrays[name] = new
+            resized[name] = new
+        self._sizes = wanted
+        self.arrays |= resized
         self._forget_arguments()
 
     @cached_property
@@ -235,6 +243,14 @@ class GrowingTree:
         if len(self.arrays["slots"]) > most_slots:
             self._drop_slots(int(most_slots))
         self.arrays["counters"][SLOTS_ARE_ALL] = int(len(self.arrays["slots"]) >= most_slots)
+
+    def _warn_of_size(self) -> None:
+        """Say it once if the limit of memory cannot be kept, as columns or classes are too many for four nodes."""
+        if self.nbytes > self.limits.max_bytes and "_has_warned" not in self.__dict__:
+            self.__dict__["_has_warned"] = True
+            most, least = self.limits.max_bytes / 2**20, self.nbytes / 2**20
+            what = f"a tree of {self.n_features} columns and {self.n_outputs} outputs takes {least:.2g} MiB"
+            warnings.warn(f"max_size={most:g} cannot be kept: {what} from the start.", UserWarning, stacklevel=2)
 
     def _most_inner(self) -> float:
         """Number of inner nodes that the limits allow."""
@@ -296,9 +312,10 @@ class GrowingTree:
         """Make room for features and classes that have not been there before."""
         if n_features == self.n_features and n_outputs == self.n_outputs:
             return
-        self.n_features, self.n_outputs = n_features, n_outputs
         self._resize(features=n_features, outputs=n_outputs)
+        self.n_features, self.n_outputs = n_features, n_outputs
         self._apply_limits()
+        self._warn_of_size()
 
     def mark_category(self, column: int, sibling: int | None) -> None:
         """Say that a column stands for a category.
@@ -378,7 +395,7 @@ class GrowingTree:
         """The tree with the arrays that `state` gave, which are taken over; an error if they do not fit together."""
         tree = object.__new__(cls)
         tree.settings, tree.limits, tree.n_features, tree.n_outputs = new_settings(), limits, n_features, n_outputs
-        tree.arrays, tree.log = {}, []
+        tree.arrays, tree.log, tree.lock = {}, [], ThreadLock()
         tree._sizes = {"nodes": 0, "slots": 0, "events": 4 * FIRST_ROOM, "features": n_features, "outputs": n_outputs}
         tree._take_over(state)
         if limits.max_inner > 0 and not tree._keeps_limits():
@@ -433,8 +450,16 @@ class GrowingTree:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        # Memory maps may be read-only, and the loops would be compiled once more for these.
+        self.arrays = {name: _writeable(array) for name, array in self.arrays.items()}
+        self.settings = _writeable(self.settings)
         for name in self.scratch:
             self.arrays[name] = self._empty(name)
+
+
+def _writeable(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a copy in memory if it is a map of a file, or read-only."""
+    return array if type(array) is np.ndarray and array.flags.carray else np.array(array, order="C")
 
 
 def new_settings() -> np.ndarray:

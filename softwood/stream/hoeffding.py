@@ -36,13 +36,21 @@ REAL_LEAVES = {"mean": PLAIN, "model": MODEL, "adaptive": ADAPTIVE}
 CRITERIA = {"info_gain": INFO_GAIN, "gini": GINI}
 
 
-def growth_settings(model: Any) -> np.ndarray:
-    """Settings that all growing trees share, checked."""
+def is_auto(value: Any) -> bool:
+    """Whether a parameter is left to the model."""
+    return isinstance(value, str) and value == "auto"
+
+
+def growth_settings(model: Any, usual_depth: int | None = None) -> np.ndarray:
+    """Settings that all growing trees share, checked; with a `usual_depth`, the largest depth may be "auto"."""
     settings = new_settings()
     settings[GRACE] = check_number(model, "grace_period", model.grace_period, low=1)
     settings[DELTA] = check_number(model, "delta", model.delta, low=0, open_low=True, high=1)
     settings[TAU] = check_number(model, "tau", model.tau, low=0)
-    depth = check_integer(model, "max_depth", model.max_depth, low=0, or_none=True)
+    depth = model.max_depth
+    if usual_depth is not None and is_auto(depth):
+        depth = usual_depth
+    depth = check_integer(model, "max_depth", depth, low=0, or_none=True)
     settings[MAX_DEPTH] = np.inf if depth is None else depth
     settings[MIN_FRACTION] = check_number(model, "min_branch_fraction", model.min_branch_fraction, low=0, high=0.5)
     return settings

@@ -16,6 +16,7 @@ from softwood.loops.stream_layout import (
     MEAN,
     MODEL_SCORE,
     N_NODES,
+    N_SCALER_ROWS,
     OWNER,
     PLAIN_SCORE,
     RIGHT,
@@ -128,7 +129,7 @@ class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
     nodes_type = RealNodes
     axes = GrowingTree.axes | {
         "models": ("nodes", ("features", 1)),
-        "scaler": (4, "features"),
+        "scaler": (N_SCALER_ROWS, "features"),
         "stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS),
     }
 

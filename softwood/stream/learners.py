@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -113,6 +114,14 @@ class Learner(ABC):
     def run(self, block: Block) -> Outcome:
         """Test the model on a block, and train it on the same rows."""
 
+    def test(self, block: Block) -> Outcome:
+        """Test the model on a block, without training it."""
+        raise NotImplementedError
+
+    def train(self, block: Block) -> float:
+        """Train the model on a block; returns the seconds that it took."""
+        raise NotImplementedError
+
     def _class_option(self) -> dict[str, Any]:
         """The classes for a model that does not know them yet."""
         return {} if self._classes is None or hasattr(self.model, "classes_") else {"classes": self._classes}
@@ -180,16 +189,27 @@ class BlockByBlock(Learner):
 
     def run(self, block: Block) -> Outcome:
         """Test the model on a block, and train it on the same rows."""
-        X, y = self._reader.table(block), block.y
+        outcome = self.test(block)
+        seconds = outcome.seconds + self.train(block)
+        row_seconds = np.full(len(block), seconds / len(block)) if self._latency else None
+        return replace(outcome, seconds=seconds, row_seconds=row_seconds)
+
+    def test(self, block: Block) -> Outcome:
+        """Test the model on a block, without training it."""
+        X = self._reader.table(block)
         start = perf_counter()
         try:
             prediction = np.asarray(self._predict(X))
         except NotFittedError:
             prediction = None
-        self.model.partial_fit(X, y, **self._class_option())
-        seconds = perf_counter() - start
-        row_seconds = np.full(len(y), seconds / len(y)) if self._latency else None
-        return self._outcome(y, prediction, seconds, row_seconds)
+        return self._outcome(block.y, prediction, perf_counter() - start, None)
+
+    def train(self, block: Block) -> float:
+        """Train the model on a block; returns the seconds that it took."""
+        X = self._reader.table(block)
+        start = perf_counter()
+        self.model.partial_fit(X, block.y, **self._class_option())
+        return perf_counter() - start
 
 
 class DictByDict(Learner):
@@ -211,6 +231,21 @@ class DictByDict(Learner):
             row_seconds[i] = perf_counter() - start
         seconds = float(row_seconds.sum())
         return self._gathered(block.y, answers, seconds, row_seconds if self._latency else None)
+
+    def test(self, block: Block) -> Outcome:
+        """Test the model on a block, without training it."""
+        rows = self._reader.dicts(block)
+        start = perf_counter()
+        answers = [self._answer(x) for x in rows]
+        return self._gathered(block.y, answers, perf_counter() - start, None)
+
+    def train(self, block: Block) -> float:
+        """Train the model on a block; returns the seconds that it took."""
+        rows = self._reader.dicts(block)
+        start = perf_counter()
+        for x, y in zip(rows, block.y.tolist(), strict=True):
+            self.model.learn_one(x, y)
+        return perf_counter() - start
 
     def _answer(self, x: dict) -> Any:
         """Probabilities by label, a label or a number; None or an empty dict if the model cannot tell."""
@@ -245,6 +280,67 @@ class DictByDict(Learner):
         return Outcome(codes, is_scored, labels, probabilities, None, seconds, row_seconds)
 
 
+class Delayed(Learner):
+    """Labels that come later: a model is trained on a row when `delay` more rows have been tested.
+
+    Parameters
+    ----------
+    learner : trains and tests
+    delay : rows
+    is_row_by_row : whether blocks are cut into rows; otherwise a block is trained on when the label of its last row has
+        come
+    """
+
+    def __init__(self, learner: Learner, delay: int, is_row_by_row: bool) -> None:
+        self._learner = learner
+        self.model, self.codes, self._latency = learner.model, learner.codes, learner._latency
+        self._delay = delay
+        self._is_row_by_row = is_row_by_row
+        self._waiting: deque[Block] = deque()
+        self._n_waiting = 0
+
+    def run(self, block: Block) -> Outcome:
+        """Test the model on a block, and train it on the rows whose labels come meanwhile."""
+        pieces = [block.part(i, i + 1) for i in range(len(block))] if self._is_row_by_row else [block]
+        return _joined([self._step(piece) for piece in pieces], self._latency)
+
+    def _step(self, piece: Block) -> Outcome:
+        outcome = self._learner.test(piece)
+        seconds = outcome.seconds
+        self._waiting.append(piece)
+        self._n_waiting += len(piece)
+        while self._waiting and self._n_waiting - len(self._waiting[0]) >= self._delay:
+            due = self._waiting.popleft()
+            self._n_waiting -= len(due)
+            seconds += self._learner.train(due)
+        return replace(outcome, seconds=seconds)
+
+
+def _joined(parts: list[Outcome], latency: bool) -> Outcome:
+    """Outcomes one after the other; classes that only some know have the probability 0 in the others."""
+    n_classes = max((p.probabilities.shape[1] for p in parts if p.probabilities is not None), default=None)
+    labels = probabilities = numbers = None
+    lengths = [len(part) for part in parts]
+    if any(part.labels is not None for part in parts):
+        labels = np.concatenate([np.zeros(len(p), np.int64) if p.labels is None else p.labels for p in parts])
+    if any(part.numbers is not None for part in parts):
+        numbers = np.concatenate([np.full(len(p), np.nan) if p.numbers is None else p.numbers for p in parts])
+    if n_classes is not None:
+        probabilities = np.zeros((sum(lengths), n_classes))
+        for end, part in zip(np.cumsum(lengths), parts, strict=True):
+            if part.probabilities is not None:
+                probabilities[end - len(part) : end, : part.probabilities.shape[1]] = part.probabilities
+    return Outcome(
+        y=np.concatenate([part.y for part in parts]),
+        is_scored=np.concatenate([part.is_scored for part in parts]),
+        labels=labels,
+        probabilities=probabilities,
+        numbers=numbers,
+        seconds=sum(part.seconds for part in parts),
+        row_seconds=np.repeat([p.seconds / len(p) for p in parts], lengths) if latency else None,
+    )
+
+
 def make_learner(
     model: Any,
     *,
@@ -252,6 +348,7 @@ def make_learner(
     find_classes: Callable[[], np.ndarray | None] = lambda: None,
     feature_names: Sequence[Hashable] | None = None,
     latency: bool = False,
+    delay: int = 0,
 ) -> Learner:
     """Find out of which kind a model is.
 
@@ -263,9 +360,11 @@ def make_learner(
     find_classes : gives the labels that the stream is known to have, or None, if the user gave none
     feature_names : names of the columns of arrays
     latency : whether to take the time of each row
+    delay : rows after which the label of a row comes
     """
     kind: type[Learner]
-    if hasattr(model, "test_then_train"):
+    is_row_by_row = hasattr(model, "test_then_train") or not hasattr(model, "partial_fit")
+    if hasattr(model, "test_then_train") and not (delay and hasattr(model, "partial_fit")):
         kind, is_class = RowByRow, _classifies(model)
     elif hasattr(model, "partial_fit") and hasattr(model, "predict"):
         kind, is_class = BlockByBlock, _classifies(model)
@@ -285,7 +384,12 @@ def make_learner(
             raise parameter_error(_OWNER, "classes", expected, classes)
     elif classes is not None:
         raise parameter_error(_OWNER, "classes", "None for a regressor", classes)
-    return kind(model, labels, RowReader(feature_names), latency)
+    learner = kind(model, labels, RowReader(feature_names), latency)
+    if not delay:
+        return learner
+    if kind is RowByRow:
+        raise parameter_error(_OWNER, "delay", "0 for a model without partial_fit", delay)
+    return Delayed(learner, delay, is_row_by_row)
 
 
 def _read_classes(classes: Any) -> np.ndarray:

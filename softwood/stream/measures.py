@@ -11,7 +11,20 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-__all__ = ["AUROC", "MAE", "MEASURES", "R2", "RMSE", "Accuracy", "CrossEntropy", "Kappa", "Measure"]
+__all__ = [
+    "AUROC",
+    "MAE",
+    "MEASURES",
+    "R2",
+    "RMSE",
+    "Accuracy",
+    "CrossEntropy",
+    "Kappa",
+    "KappaM",
+    "KappaTemporal",
+    "Measure",
+    "SkillMeasure",
+]
 
 LEAST_PROBABILITY = 1e-15
 
@@ -257,6 +270,54 @@ class Kappa(Measure):
         return float((observed - expected) / (1 - expected)) if expected < 1 else np.nan
 
 
+class SkillMeasure(Measure):
+    """How far the accuracy is above that of a baseline: 1 for no error, 0 as good as the baseline, below 0 worse.
+
+    `update` takes two columns: the labels that the model predicted, and those of the baseline.
+
+    Attributes
+    ----------
+    beside : name of the baseline, see `softwood.stream.baselines`
+    """
+
+    takes, scale = "labels", "share"
+    beside: ClassVar[str]
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self._right = np.zeros(2)
+        self._weight = 0.0
+
+    def _add(self, y: np.ndarray, prediction: np.ndarray, weights: np.ndarray | None) -> None:
+        if prediction.shape[1:] != (2,):
+            raise ValueError(f"{type(self).__name__} takes the labels of a model and of its baseline, (n, 2).")
+        is_right = prediction == y[:, None]
+        self._right += is_right.sum(axis=0) if weights is None else weights @ is_right
+        self._weight += _total(y, weights)
+
+    def merge(self, other: Self) -> None:
+        """Take in all rows that another measure of this kind was given."""
+        self._right += other._right
+        self._weight += other._weight
+
+    def get(self) -> float:
+        """The skill; nan if the baseline makes no error."""
+        wrong = self._weight - self._right
+        return float(1.0 - wrong[0] / wrong[1]) if wrong[1] > 0 else np.nan
+
+
+class KappaTemporal(SkillMeasure):
+    """Skill beside the no-change classifier, which predicts the last label (Žliobaitė et al. 2015)."""
+
+    name, beside = "kappa_temporal", "no_change"
+
+
+class KappaM(SkillMeasure):
+    """Skill beside the majority classifier, which predicts the most frequent label so far (Bifet et al. 2015)."""
+
+    name, beside = "kappa_m", "majority"
+
+
 class MAE(_MeanMeasure):
     """Mean absolute error."""
 
@@ -325,7 +386,7 @@ class R2(Measure):
 
 # In the order in which they are shown.
 MEASURES: dict[str, type[Measure]] = {
-    measure.name: measure for measure in (Accuracy, AUROC, CrossEntropy, Kappa, R2, MAE, RMSE)
+    measure.name: measure for measure in (Accuracy, AUROC, CrossEntropy, Kappa, KappaTemporal, KappaM, R2, MAE, RMSE)
 }
 
 

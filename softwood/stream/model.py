@@ -26,9 +26,17 @@ def _as_compiled(array: np.ndarray) -> np.ndarray:
     return array if array.flags.carray else np.array(array, order="C")
 
 
-def _first_row(matrix: np.ndarray, columns: Columns, at: int) -> int:
-    """Row with which an encoded column comes: the first of its category, the first of all for numbers."""
-    return 0 if columns.categories[columns.source[at]] is None else int(np.argmax(matrix[:, at] == 1.0))
+def _first_row(matrix: np.ndarray, columns: Columns, at: int, is_late: bool) -> int:
+    """Row with which an encoded column comes: the first of its category, the first one for numbers.
+
+    Parameters
+    ----------
+    is_late : whether numbers come with their first value, since nothing else tells that a column holds numbers
+    """
+    values = matrix[:, at]
+    if columns.categories[columns.source[at]] is None:
+        return int(np.argmax(~np.isnan(values))) if is_late else 0
+    return int(np.argmax(values == 1.0))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -108,18 +116,34 @@ class StreamModel(TreeEstimator):
         is_first = not hasattr(self, "growth_")
         matrix, columns, codes, weights = self._read_rows(X, y, sample_weight)
         n_known = 0 if is_first else len(self.columns_.names)
-        arrivals = [_first_row(matrix, columns, at) for at in range(n_known, len(columns.names))]
+        is_late = hasattr(X, "columns") and isinstance(self.categorical_features, str)
+        arrivals = [_first_row(matrix, columns, at, is_late) for at in range(n_known, len(columns.names))]
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
         else:
             growth = self.growth_
         weights = self._row_weights(codes, weights)
-        self.growth_, self.columns_ = growth, columns
         predictions = np.empty((len(matrix), growth.n_outputs)) if out else None
-        if not arrivals:
-            growth.learn(matrix, codes, weights, predictions)
-            return predictions
+        with growth.lock:  # columns and tree change together for threads that predict
+            self.growth_, self.columns_ = growth, columns
+            if arrivals:
+                self._learn_with_arrivals(matrix, codes, weights, predictions, arrivals)
+            else:
+                growth.learn(matrix, codes, weights, predictions)
+        return predictions
+
+    def _learn_with_arrivals(
+        self,
+        matrix: np.ndarray,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        predictions: np.ndarray | None,
+        arrivals: list[int],
+    ) -> None:
+        """Learn rows, of which some bring new columns: the last ones of the matrix, with the rows `arrivals`."""
+        growth, columns = self.growth_, self.columns_
+        n_known = len(columns.names) - len(arrivals)
         # Columns of new categories come with their first row, so that it makes no difference in which part that is.
         begins = sorted({0, *arrivals})
         n_there = n_known
@@ -132,7 +156,6 @@ class StreamModel(TreeEstimator):
                 growth.learn(part, codes[rows], weights[rows], None if predictions is None else predictions[rows])
         finally:  # also after an interrupt the tree has all columns
             self._add_columns(growth, columns, n_there, len(columns.names))
-        return predictions
 
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Columns, np.ndarray, np.ndarray]:
         """Encoded rows and how they were encoded, targets as the loops take them, and weights; all checked."""
@@ -172,7 +195,8 @@ class StreamModel(TreeEstimator):
     @property
     def _finished(self) -> SoftTree:
         check_is_fitted(self, "growth_")
-        return self.growth_.snapshot()
+        with self.growth_.lock:
+            return self.growth_.snapshot()
 
     @property
     def tree_(self) -> SoftTree:  # type: ignore[override]
@@ -217,8 +241,10 @@ class StreamModel(TreeEstimator):
         return matrix, widths
 
     def _outputs(self, X: Any) -> np.ndarray:
-        matrix = self._matrix(X)
-        return self.growth_.predict(matrix)
+        check_is_fitted(self, "growth_")
+        growth = self.growth_
+        with growth.lock:
+            return growth.predict(self._matrix(X))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "growth_")

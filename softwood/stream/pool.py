@@ -17,7 +17,7 @@ from softwood.parameters import check_count, check_number, parameter_error
 from softwood.stream.measures import LEAST_PROBABILITY
 from softwood.stream.model import StreamModel
 
-__all__ = ["ModelPool"]
+__all__ = ["ModelPool", "choose_learners"]
 
 # Larger errors count as this one: their squares are no floats.
 LARGEST_ERROR = 1e150
@@ -33,6 +33,20 @@ def _first_model(pool: ModelPool) -> StreamModel | None:
     if not isinstance(pool.models, Sequence) or len(pool.models) == 0:
         return None
     return pool.models[0] if isinstance(pool.models[0], StreamModel) else None
+
+
+def choose_learners(
+    losses: np.ndarray, n_trained: np.ndarray, train_share: float, state: np.random.RandomState
+) -> np.ndarray:
+    """Numbers of the models that learn next: half of them those with the lowest losses, the best first, and others."""
+    n = len(losses)
+    n_train = max(min(2, n), round(train_share * n))
+    order = np.argsort(losses, kind="stable")
+    best = order[: (n_train + 1) // 2]
+    others = state.permutation(order[(n_train + 1) // 2 :])
+    # Models that have not learned at all come before others, so that all are known soon.
+    others = others[np.argsort(n_trained[others] > 0, kind="stable")]
+    return np.concatenate([best, others[: n_train - len(best)]])
 
 
 class ModelPool(BaseEstimator):
@@ -169,14 +183,7 @@ class ModelPool(BaseEstimator):
 
     def _choose(self) -> None:
         """Decide which models learn the rows of the next period; the best comes first."""
-        n = len(self.models_)
-        n_train = max(min(2, n), round(self.train_share * n))
-        order = np.argsort(self.losses_, kind="stable")
-        best = order[: (n_train + 1) // 2]
-        others = self._state.permutation(order[(n_train + 1) // 2 :])
-        # Models that have not learned at all come before others, so that all are known soon.
-        others = others[np.argsort(self.n_trained_[others] > 0, kind="stable")]
-        self._learners = np.concatenate([best, others[: n_train - len(best)]])
+        self._learners = choose_learners(self.losses_, self.n_trained_, self.train_share, self._state)
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
         self._check_rows(X, y, classes, sample_weight)

@@ -24,10 +24,12 @@ from softwood.extras import require
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
+from softwood.stream.river_pool import ModelPoolClassifier, ModelPoolRegressor
 from softwood.stream.smooth_step import SmoothStepTreeClassifier as _SmoothStepTreeClassifier
 from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftHoeffdingTreeClassifier
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHoeffdingTreeRegressor
+from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ base = require("river.base", "river", "Learning as river's models do")
 __all__ = [
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
+    "ModelPoolClassifier",
+    "ModelPoolRegressor",
     "SmoothStepTreeClassifier",
     "SmoothStepTreeRegressor",
     "SoftHoeffdingTreeClassifier",
@@ -66,10 +70,27 @@ class FeaturePlaces:
 
     @staticmethod
     def check(x: dict) -> None:
-        """An error if a row cannot be learned."""
+        """An error that names the feature if a row cannot be learned."""
         for key, value in x.items():
-            if isinstance(value, NUMBERS) and math.isinf(value):  # type: ignore[arg-type]
+            try:
+                if is_missing_value(value):
+                    continue
+                if not isinstance(value, NUMBERS):
+                    hash(value)
+                    continue
+                number = float(value)  # type: ignore[arg-type]
+            except (TypeError, ValueError, OverflowError) as error:
+                what = f"Feature {key!r} is {type(value).__name__}, neither a number nor a category"
+                raise ValueError(f"{what}: {error}.") from error
+            if math.isinf(number):
                 raise ValueError(f"Feature {key!r} is infinite; only finite numbers and missing values are taken.")
+
+    def copy(self) -> FeaturePlaces:
+        """A copy that can learn without changing this one."""
+        new = FeaturePlaces()
+        new.numbers, new.names = dict(self.numbers), list(self.names)
+        new.categories = {key: dict(known) for key, known in self.categories.items()}
+        return new
 
     def learn(self, x: dict) -> list[tuple[int, int | None]]:
         """Take in what is new in a row; returns the new columns of categories, each with an older one or None."""
@@ -140,6 +161,7 @@ class _RiverModel:
         self._row = np.empty((1, 0))
         self._target = np.zeros(1)
         self._weight = np.ones(1)
+        self._lock = ThreadLock()
 
     def _estimator(self) -> Any:
         """The scikit-learn model with the same parameters."""
@@ -150,43 +172,51 @@ class _RiverModel:
         }
         return self._estimator_class(**{name: value for name, value in parameters.items() if name in names})
 
-    def _make_growth(self, n_outputs: int) -> GrowingTree:
+    def _make_growth(self, n_features: int, n_outputs: int) -> GrowingTree:
         model = self._estimator()
         state = np.random.RandomState(getattr(self, "seed", None))
-        return model._new_growth(len(self._places), n_outputs, int(state.randint(np.iinfo(np.int32).max)))
+        return model._new_growth(n_features, n_outputs, int(state.randint(np.iinfo(np.int32).max)))
 
     def _take_in(self, x: dict, n_outputs: int) -> None:
-        """Make room for the new features of a row, and for classes."""
+        """Make room for the new features of a row, and for classes; nothing has changed if that is not possible."""
         self._places.check(x)
-        new = self._places.learn(x)
-        if self._growth is None:
-            self._growth = self._make_growth(n_outputs)
-        self._growth.widen(len(self._places), n_outputs)
+        places = self._places.copy()
+        new = places.learn(x)
+        places.read(x, np.empty(len(places)))
+        growth = self._make_growth(len(places), n_outputs) if self._growth is None else self._growth
+        growth.widen(len(places), n_outputs)
         for column, sibling in new:
-            self._growth.mark_category(column, sibling)
-        self._row = np.empty((1, len(self._places)))
+            growth.mark_category(column, sibling)
+        self._growth, self._places, self._row = growth, places, np.empty((1, len(places)))
 
     def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> None:
         """Learn a row; nothing has changed if it cannot be learned."""
-        if not 0.0 <= w < math.inf:
+        if not isinstance(w, NUMBERS) or not 0.0 <= w < math.inf:
             raise ValueError(f"w must be a finite number of at least 0, got {w!r}.")
-        row = self._row
-        if self._growth is None or n_outputs != self._growth.n_outputs or not self._places.read(x, row[0]):
-            self._take_in(x, n_outputs)
-            row = self._row
-            self._places.read(x, row[0])
-        assert self._growth is not None
-        self._target[0] = code
-        self._weight[0] = w
-        self._growth.learn_row(row, self._target, self._weight)
+        with self._lock:
+            if self._growth is None or n_outputs != self._growth.n_outputs or not self._reads(x):
+                self._take_in(x, n_outputs)
+                self._places.read(x, self._row[0])
+            assert self._growth is not None
+            self._target[0] = code
+            self._weight[0] = w
+            self._growth.learn_row(self._row, self._target, self._weight)
+
+    def _reads(self, x: dict) -> bool:
+        """Read a row; False if there is something new in it, or something that has to be told by name."""
+        try:
+            return self._places.read(x, self._row[0])
+        except (TypeError, ValueError, OverflowError):
+            self._places.check(x)
+            raise
 
     def _outputs_of(self, x: dict) -> np.ndarray:
         """Outputs for a row, (n_outputs,); what is not known in it is left out."""
         assert self._growth is not None
-        # a row of its own: predicting changes nothing, and several threads may predict
-        row = np.empty((1, len(self._places)))
-        self._places.read(x, row[0])
-        return self._growth.predict(row)[0]
+        with self._lock:
+            row = np.empty((1, len(self._places)))
+            self._places.read(x, row[0])
+            return self._growth.predict(row)[0]
 
     def _matrix(self, X: pd.DataFrame) -> np.ndarray | None:
         """The rows of a frame of numbers whose columns are known, or None."""
@@ -206,6 +236,8 @@ class _RiverModel:
         """The weights of a block; an error before its first row is learned if there is anything wrong with it."""
         if len(y) != len(X):
             raise ValueError(f"X has {len(X)} rows, but y has {len(y)}.")
+        if not X.columns.is_unique:
+            raise ValueError(f"The column {X.columns[X.columns.duplicated()][0]!r} is there twice.")
         for column, kind in X.dtypes.items():
             if kind.kind == "O" or (
                 kind.kind == "f" and np.isinf(X[column].to_numpy(np.float64, na_value=np.nan)).any()
@@ -217,12 +249,13 @@ class _RiverModel:
     def _outputs_of_many(self, X: pd.DataFrame) -> np.ndarray:
         """Outputs for the rows of a frame, (n, n_outputs)."""
         assert self._growth is not None
-        matrix = self._matrix(X)
-        if matrix is None:
-            matrix = np.empty((len(X), len(self._places)))
-            for i, x in enumerate(X.to_dict(orient="records")):
-                self._places.read(x, matrix[i])
-        return self._growth.predict(matrix)
+        with self._lock:
+            matrix = self._matrix(X)
+            if matrix is None:
+                matrix = np.empty((len(X), len(self._places)))
+                for i, x in enumerate(X.to_dict(orient="records")):
+                    self._places.read(x, matrix[i])
+            return self._growth.predict(matrix)
 
     # Looking at it
 
@@ -285,22 +318,34 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
             return
         if is_missing_value(y):
             raise ValueError(f"y must be a label, got {y!r}.")
-        code = len(self._codes)
-        self._learn_row(x, code, w, code + 1)
-        self._codes[y] = code
+        with self._lock:
+            code = len(self._codes)
+            self._learn_row(x, code, w, code + 1)
+            self._codes[y] = code
 
     def predict_proba_one(self, x: dict) -> dict:
         """Probabilities of the labels seen so far; empty before the first."""
-        if self._growth is None:
-            return {}
-        return dict(zip(self._codes, self._outputs_of(x).tolist(), strict=True))
+        with self._lock:
+            if self._growth is None:
+                return {}
+            return dict(zip(self._codes, self._outputs_of(x).tolist(), strict=True))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
         """Learn the rows of a frame, as `learn_one` does one after the other."""
         labels = y.tolist() if hasattr(y, "tolist") else list(y)
-        if any(map(is_missing_value, labels)):
-            raise ValueError("y must hold labels, and none may be missing.")
+        for label in labels:
+            try:
+                is_wrong = is_missing_value(label) or hash(label) is None
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"y must hold labels, got {label!r}.") from error
+            if is_wrong:
+                raise ValueError("y must hold labels, and none may be missing.")
         weights = self._check_block(X, labels, w)
+        with self._lock:
+            self._learn_rows(X, labels, weights)
+
+    def _learn_rows(self, X: pd.DataFrame, labels: list, weights: np.ndarray) -> None:
+        """Learn rows that have been checked."""
         begin = 0
         while begin < len(X):
             # Up to the next label that has not been there: it changes what rows before it must not see.
@@ -322,18 +367,21 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
         """Probabilities of the labels seen so far, a column for each."""
         import pandas as pd
 
-        if self._growth is None:
-            return pd.DataFrame(index=X.index)
-        return pd.DataFrame(self._outputs_of_many(X), index=X.index, columns=pd.Index(self._codes, dtype="object"))
+        with self._lock:
+            if self._growth is None:
+                return pd.DataFrame(index=X.index)
+            labels = pd.Index(self._codes, dtype="object")
+            return pd.DataFrame(self._outputs_of_many(X), index=X.index, columns=labels)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Most probable label of each row."""
         import pandas as pd
 
-        if self._growth is None:
-            return pd.Series([None] * len(X), index=X.index, dtype="object")
-        labels = list(self._codes)
-        return pd.Series([labels[k] for k in self._outputs_of_many(X).argmax(axis=1)], index=X.index)
+        with self._lock:
+            if self._growth is None:
+                return pd.Series([None] * len(X), index=X.index, dtype="object")
+            labels = list(self._codes)
+            return pd.Series([labels[k] for k in self._outputs_of_many(X).argmax(axis=1)], index=X.index)
 
 
 class _RiverRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[name-defined]
@@ -363,13 +411,14 @@ class _RiverRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[nam
         if not np.all(np.isfinite(targets)):
             raise ValueError("y must hold finite numbers.")
         weights = self._check_block(X, targets, w)
-        matrix = None if self._growth is None else self._matrix(X)
-        if matrix is None:
-            for i, x in enumerate(X.to_dict(orient="records")):
-                self.learn_one(x, targets[i], weights[i])
-        else:
-            assert self._growth is not None
-            self._growth.learn(matrix, targets, weights, None)
+        with self._lock:
+            matrix = None if self._growth is None else self._matrix(X)
+            if matrix is None:
+                for i, x in enumerate(X.to_dict(orient="records")):
+                    self.learn_one(x, targets[i], weights[i])
+            else:
+                assert self._growth is not None
+                self._growth.learn(matrix, targets, weights, None)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Predicted target of each row."""

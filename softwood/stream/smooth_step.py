@@ -48,8 +48,8 @@ class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     Parameters
     ----------
     max_depth : depth of the tree, at most 12
-    gamma, learning_rate, bias, batch_size, scaler_memory, class_weight, categorical_features, random_state : see
-        `SoftHoeffdingTreeClassifier`
+    gamma, learning_rate, bias, batch_size, scaler_memory, outlier_limit, class_weight, categorical_features,
+    random_state : see `SoftHoeffdingTreeClassifier`
 
     Examples
     --------

@@ -14,6 +14,7 @@ from softwood.loops.layer_growth import observe_rows, split_leaves
 from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.soft_stream import learn_soft, predict_soft
 from softwood.loops.stream_layout import (
+    ALL_WEIGHT,
     ALPHA_AT,
     BIAS_AT,
     DEPTH,
@@ -30,6 +31,7 @@ from softwood.loops.stream_layout import (
     MAX_INNER,
     N_INNER,
     N_NODES,
+    N_SCALER_ROWS,
     N_TAKEN,
     OWNER,
     PARENT,
@@ -63,8 +65,8 @@ class SoftGrowingTree(GrowingTree):
         "values": (3, "nodes", "outputs"),
         "gate_slopes": ("nodes", ("features", 2)),
         "value_slopes": ("nodes", "outputs"),
-        "scaler": (4, "features"),
-        "target_scaler": (4, 1),
+        "scaler": (N_SCALER_ROWS, "features"),
+        "target_scaler": (N_SCALER_ROWS, 1),
         "seen": ("slots", "outputs"),
         "places": ("nodes", 3),
         "shares": ("nodes", 5),
@@ -258,14 +260,16 @@ class SoftClassTree(SoftGrowingTree):
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
 
     def widen(self, n_features: int, n_outputs: int) -> None:
-        """Make room for new features and classes; a new class is as rare as one row among those seen."""
+        """Make room for new features and classes; a new class is as rare as a row of weight 1 among those seen."""
         old = self.n_outputs
         super().widen(n_features, n_outputs)
         if 0 < old < n_outputs:
             values = self.arrays["values"][0]
             highest = values[:, :old].max(axis=1, keepdims=True)
             together = highest + np.log(np.exp(values[:, :old] - highest).sum(axis=1, keepdims=True))
-            values[:, old:] = together - math.log(self.n_rows + 1)
+            # files of earlier releases do not tell the weight
+            seen = self.arrays["numbers"][0, ALL_WEIGHT] or self.n_rows
+            values[:, old:] = together - math.log(seen + 1.0)
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         super()._copy_as_zeros(column, sibling)

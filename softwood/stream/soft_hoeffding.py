@@ -13,7 +13,9 @@ from softwood.loops.stream_layout import (
     ALPHA,
     ALPHA_RATE,
     BATCH,
+    COUNT_PERIOD,
     CRITERION,
+    DEEPER_FOR_CLASSES,
     GAMMA,
     GATE_INIT,
     HAS_BIAS,
@@ -21,17 +23,24 @@ from softwood.loops.stream_layout import (
     LEAF_INIT,
     MAX_SHARE,
     MEMORY,
+    MERIT_RANGE,
+    OUTLIER_LIMIT,
     PULL,
     RATE,
     RECHECK,
     STATISTICS_SHARE,
     WEIGH_BY_SHARE,
 )
-from softwood.parameters import check_count, check_flag, check_number
+from softwood.parameters import check_choice, check_count, check_flag, check_number
 from softwood.stream.growth import GrowingTree, Limits
-from softwood.stream.hoeffding import SplittingTree, growth_settings, size_limits
+from softwood.stream.hoeffding import SplittingTree, growth_settings, is_auto, size_limits
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
+
+# Depth that is enough for 32 classes and fewer.
+USUAL_DEPTH = 7
+# Range of merits in Hoeffding's bound in bits; 0: the logarithm of the number of classes
+MERIT_RANGES = {"test": 1.0, "classes": 0.0}
 
 __all__ = ["AS_PUBLISHED", "SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
 
@@ -43,6 +52,8 @@ def soft_settings(model: Any, settings: np.ndarray) -> np.ndarray:
     settings[BATCH] = check_count(model, "batch_size", model.batch_size)
     memory = model.scaler_memory
     settings[MEMORY] = np.inf if memory is None else check_number(model, "scaler_memory", memory, low=1)
+    limit = model.outlier_limit
+    settings[OUTLIER_LIMIT] = 0.0 if limit is None else check_number(model, "outlier_limit", limit, low=1)
     return settings
 
 
@@ -54,6 +65,7 @@ class SoftStreamTree(StreamModel):
     learning_rate: float = 0.01
     batch_size: int = 1
     scaler_memory: float | None = None
+    outlier_limit: float | None = 30.0
     random_state: Any = None
 
 
@@ -61,7 +73,7 @@ class SoftStreamTree(StreamModel):
 class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     """What classifier and regressor share."""
 
-    max_depth: int | None = 7
+    max_depth: int | str | None = "auto"  # type: ignore[assignment]
     alpha: float = 0.5
     grace_period: float = 100
     tau: float = 1.0
@@ -73,10 +85,12 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     alpha_learning_rate: float = 0.003
     alpha_pull: float = 0.01
     recheck_period: float | None = None
+    count_period: float = 5.0
+    merit_range: str = "test"
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
-        settings = soft_settings(self, growth_settings(self))
+        settings = soft_settings(self, growth_settings(self, usual_depth=USUAL_DEPTH))
         settings[CRITERION], settings[MAX_SHARE] = INFO_GAIN, 1.0
         settings[ALPHA] = check_number(self, "alpha", self.alpha, low=0, high=1)
         settings[STATISTICS_SHARE] = check_number(self, "min_share", self.min_share, low=0, high=1)
@@ -93,6 +107,9 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         settings[PULL] = check_number(self, "alpha_pull", self.alpha_pull, low=0)
         recheck = self.recheck_period
         settings[RECHECK] = np.inf if recheck is None else check_number(self, "recheck_period", recheck, low=1)
+        settings[COUNT_PERIOD] = check_number(self, "count_period", self.count_period, low=0)
+        settings[MERIT_RANGE] = MERIT_RANGES[check_choice(self, "merit_range", self.merit_range, MERIT_RANGES)]
+        settings[DEEPER_FOR_CLASSES] = is_class and is_auto(self.max_depth)
         limits = size_limits(self)
         if self.max_depth == 0:
             limits = Limits(max_inner=0)
@@ -119,12 +136,14 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     in a Hoeffding tree, and split by the Hoeffding bound.
 
     The defaults differ from the paper: a new gate agrees with its test, each `alpha` is learned and pulled towards 0,
-    statistics are weighted by share, and leaves split early. For the tree of the paper, use
+    statistics are weighted by share, leaves split early and begin with the class frequencies of their rows, and single
+    outliers have little effect. For the tree of the paper, use
     ``SoftHoeffdingTreeClassifier(**AS_PUBLISHED)``.
 
     Parameters
     ----------
-    max_depth : maximum depth of the tree; None for no limit
+    max_depth : maximum depth of the tree; None for no limit. "auto" is 7, or ``ceil(log2(n_classes)) + 2`` if that is
+        more
     alpha : initial weight of the smooth step in a gate; 0 gives a crisp tree, 1 an oblique soft tree
     gamma : width of the smooth step
     learning_rate : learning rate of Adam
@@ -139,8 +158,17 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     alpha_pull : penalty on each alpha; larger values give more transparent trees
     recheck_period : weight after which the test of an inner node is compared with the best one, and replaced if that is
         better by more than the Hoeffding bound; None to keep all tests
+    count_period : weight per class for which the values of a new leaf follow the class frequencies of its rows, from
+        those that it begins with; then they are trained by gradients. 0 to train them from the first row on. No effect
+        in regressors
+    merit_range : range of the information gain in the Hoeffding bound: "test" (1 bit, which a test with two sides
+        cannot exceed) or "classes" (the logarithm of their number, as in the paper). No effect in regressors
     batch_size : number of rows whose mean gradient makes a step
     scaler_memory : total weight above which old rows fade from the running means and deviations; None for no fading
+    outlier_limit : values that are more than this many running standard deviations from the running mean enter means,
+        deviations and the statistics of leaves as if they were that far away, and so do targets in gradients. If most
+        values are further away than a third of this, means and deviations forget the past. None for no limit, as in
+        the paper
     min_branch_fraction, max_inner_nodes, max_size, class_weight, categorical_features : see `HoeffdingTreeClassifier`
     random_state : seed of the random weights
 
@@ -177,6 +205,7 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
 # The tree of the paper: fixed alpha, no bias, random gates, rows that count in a leaf only if P > 1/4, and splits by
 # Hoeffding's bound. New leaves start from their parent's values and, scaled small, the class shares of their side.
 AS_PUBLISHED = {
+    "max_depth": 7,
     "alpha": 0.3,
     "grace_period": 200,
     "tau": 0.05,
@@ -187,4 +216,7 @@ AS_PUBLISHED = {
     "leaf_init": 0.1,
     "alpha_learning_rate": 0.0,
     "alpha_pull": 0.0,
+    "count_period": 0.0,
+    "merit_range": "classes",
+    "outlier_limit": None,
 }

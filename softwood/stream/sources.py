@@ -40,6 +40,11 @@ class Block:
     def __len__(self) -> int:
         return len(self.y)
 
+    def part(self, begin: int, end: int) -> Block:
+        """The rows from `begin` up to `end`, without it."""
+        rows = self.rows.iloc[begin:end] if hasattr(self.rows, "iloc") else self.rows[begin:end]
+        return Block(rows, self.y[begin:end])
+
 
 @dataclass(frozen=True)
 class Source:

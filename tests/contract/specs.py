@@ -467,7 +467,7 @@ SPECS += both(
     "HoeffdingTree",
     small={"grace_period": 40, "tau": 1.0, "max_depth": 4},
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
-    changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.005},
+    changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
     classifier={
         "wrong": {"split_criterion": NAME, "max_share_to_split": PART},
@@ -475,6 +475,7 @@ SPECS += both(
             "split_criterion": "gini",
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
+            "max_size": 0.009,
         },
     },
     regressor={
@@ -488,8 +489,9 @@ SOFT_WRONG = {
     "bias": FLAG,
     "batch_size": COUNT,
     "scaler_memory": [0.5, np.nan, "x"],
+    "outlier_limit": [0.5, np.nan, "x"],
 }
-SOFT_CHANGES = {"gamma": 2.0, "learning_rate": 0.1, "batch_size": 5, "scaler_memory": 30.0}
+SOFT_CHANGES = {"gamma": 2.0, "learning_rate": 0.1, "batch_size": 5, "scaler_memory": 30.0, "outlier_limit": 1.5}
 SPECS += both(
     "SoftHoeffdingTree",
     small={"grace_period": 40, "tau": 1.0, "max_depth": 4},
@@ -504,13 +506,15 @@ SPECS += both(
         "alpha_learning_rate": NOT_NEGATIVE,
         "alpha_pull": NOT_NEGATIVE,
         "recheck_period": [0.5, np.nan, "x"],
+        "count_period": NOT_NEGATIVE,
+        "merit_range": NAME,
     },
     changes=SPLITTING_CHANGES
     | SOFT_CHANGES
     | {
         "delta": change(0.5, tau=0.0),
         "tau": 0.05,
-        "max_size": 0.01,
+        "max_size": 0.04,
         "bias": change(False, gate_init=0.0),
         "alpha": 0.9,
         "min_share": 0.6,
@@ -523,6 +527,11 @@ SPECS += both(
     },
     n_rows=1500,
     known_failures=IN_ORDER,
+    classifier={
+        "changes": {"count_period": 0.0},
+        "unseen": {"merit_range": "tests/stream/test_many_classes.py: the same for two classes"},
+    },
+    regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what AS_PUBLISHED has")},
 )
 SPECS += both(
     "SmoothStepTree",

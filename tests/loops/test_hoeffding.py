@@ -33,6 +33,7 @@ from softwood.loops.stream_layout import (
     N_KEYS,
     N_NODES,
     N_ROWS,
+    N_SCALER_ROWS,
     OWNER,
     PARENT,
     PLAIN,
@@ -53,6 +54,7 @@ from softwood.loops.stream_layout import (
 from softwood.stream.growth import Limits, SplitEvent, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from tests.reference import hoeffding as slow
+from tests.reference.soft_stream import Scaler
 
 HOW = {"plain": PLAIN, "model": MODEL, "adaptive": ADAPTIVE}
 IS_CATEGORY = [False, False, True, True, True]
@@ -313,10 +315,10 @@ def test_the_adaptive_leaf_prefers_the_mean_where_a_line_is_worse():
 @given(st.lists(st.tuples(st.floats(-1e6, 1e6), st.floats(0.01, 4.0)), min_size=1, max_size=30))
 def test_scaler_holds_means_and_deviations(rows):
     x, w = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
-    scaler = np.zeros((4, 1))
+    scaler = np.zeros((N_SCALER_ROWS, 1))
     for value, weight in zip(x, w, strict=True):
-        loop.update_scaler(scaler, np.array([value]), weight, np.inf)
-    loop.update_scaler(scaler, np.array([np.nan]), 1.0, np.inf)
+        loop.update_scaler(scaler, np.array([value]), weight, np.inf, 0.0)
+    loop.update_scaler(scaler, np.array([np.nan]), 1.0, np.inf, 0.0)
     mean = np.average(x, weights=w)
     variance = np.average((x - mean) ** 2, weights=w)
     assert scaler[[0, 1, 3], 0] == pytest.approx([w.sum(), mean, variance], abs=1e-9 * max(1.0, (x**2).max()))
@@ -325,9 +327,9 @@ def test_scaler_holds_means_and_deviations(rows):
 
 @pytest.mark.tiny
 def test_scaler_forgets_what_is_beyond_its_memory():
-    scaler, x = np.zeros((4, 1)), np.random.default_rng(0).normal(size=30)
+    scaler, x = np.zeros((N_SCALER_ROWS, 1)), np.random.default_rng(0).normal(size=30)
     for value in x:
-        loop.update_scaler(scaler, np.array([value]), 1.0, 10.0)
+        loop.update_scaler(scaler, np.array([value]), 1.0, 10.0, 0.0)
     weights = np.where(np.arange(30) < 10, 1.0, np.nan)
     for i in range(10, 30):
         # Nine tenths of what was, one tenth of the new row.
@@ -336,6 +338,55 @@ def test_scaler_forgets_what_is_beyond_its_memory():
     mean = np.average(x, weights=weights)
     variance = np.average((x - mean) ** 2, weights=weights)
     assert scaler[[0, 1, 3], 0] == pytest.approx([10.0, mean, variance])
+
+
+@pytest.mark.tiny
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.3, 1.0, -1.5, 40.0, -1e7, np.nan]), st.sampled_from([0.5, 1.0, 20.0])),
+        max_size=120,
+    )
+)
+def test_a_scaler_with_a_limit_is_that_of_the_twin(rows):
+    scaler, twin = np.zeros((N_SCALER_ROWS, 1)), Scaler(1, limit=6.0)
+    for value, weight in rows:
+        loop.update_scaler(scaler, np.array([value]), weight, np.inf, 6.0)
+        twin.add(np.array([value]), weight)
+    expected = [twin.weight[0], twin.mean[0], twin.variance[0], twin.run[0], twin.last[0]]
+    assert scaler[[0, 1, 3, 4, 5], 0] == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("at", "n_outliers"), [(0, 1), (1, 1), (7, 1), (0, 3), (500, 1), (500, 5)])
+def test_a_scaler_gets_over_outliers(at, n_outliers):
+    x = np.random.default_rng(0).normal(3.0, 2.0, 2000)
+    x[at : at + n_outliers] = 1e6
+    scaler = np.zeros((N_SCALER_ROWS, 1))
+    for value in x:
+        loop.update_scaler(scaler, np.array([value]), 1.0, np.inf, 30.0)
+    assert scaler[1, 0] == pytest.approx(3.0, abs=0.6)
+    assert 1.5 < np.sqrt(scaler[3, 0]) < 20.0
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("n_before", [10_000])
+def test_a_scaler_follows_a_new_scale(n_before):
+    rng, scaler = np.random.default_rng(0), np.zeros((N_SCALER_ROWS, 1))
+    for value in [*rng.normal(size=n_before), *rng.normal(1000.0, 100.0, 300)]:
+        loop.update_scaler(scaler, np.array([value]), 1.0, np.inf, 30.0)
+    assert scaler[1, 0] == pytest.approx(1000.0, rel=0.1)
+    assert 70.0 < np.sqrt(scaler[3, 0]) < 300.0
+
+
+@pytest.mark.tiny
+def test_a_scaler_keeps_the_scale_of_rare_values():
+    """Zeros that repeat do not contradict the scale, however rare the ones are."""
+    x = (np.random.default_rng(0).random(20_000) < 0.002).astype(float)
+    scaler = np.zeros((N_SCALER_ROWS, 1))
+    for value in x:
+        loop.update_scaler(scaler, np.array([value]), 1.0, np.inf, 30.0)
+    assert scaler[3, 0] == pytest.approx(x.var(), rel=0.3)
+    assert loop.past_weight(scaler, np.int64(0), 0.0, 1.0, 30.0) == 20_000.0
 
 
 # ------------------------------------------------------------------ the single loops

@@ -265,6 +265,37 @@ def test_standardise():
 
 
 @pytest.mark.tiny
+def test_bounded_rows():
+    scaler = np.zeros((layout.N_SCALER_ROWS, 3))
+    scaler[layout.CENTRE], scaler[layout.VARIANCE] = [1.0, 2.0, 5.0], [4.0, 0.0, 1.0]
+    within = np.empty(3)
+    loop.bounded(np.array([-1e9, 1e9, np.nan]), scaler, 3.0, within)
+    assert within.tolist() == pytest.approx([-5.0, 1e9, np.nan], nan_ok=True)  # no deviation, no bound
+    loop.bounded(np.array([-1e9, 1e9, 7.0]), scaler, 0.0, within)
+    assert within.tolist() == [-1e9, 1e9, 7.0]
+
+
+@pytest.mark.tiny
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(0, 10**6))
+def test_young_leaves_count_labels(labels, seed):
+    """Without a gate, values are the logarithms of the shares of ten rows of the first ones and those that came."""
+    start = np.random.default_rng(seed).normal(size=4)
+    tree = growing(SoftStream(3, 4, count_period=3.0))
+    tree.arrays["values"][0, 0] = start
+    tree.arrays["places"][0], tree.arrays["shares"][0] = 0, 1.0
+    nodes, path, _ = tree._arguments
+    for label in labels:
+        loop.count_label(label, 1.0, 1, SoftNodes(*nodes), Path(*path))
+        tree.arrays["numbers"][0, WEIGHT] += 1.0
+    counts = 10 * np.exp(start) / np.exp(start).sum() + np.bincount(labels[:12], minlength=4)
+    assert tree.arrays["values"][0, 0] == pytest.approx(np.log(counts / counts.sum()), abs=1e-9)
+    before = tree.arrays["values"].copy()
+    tree.arrays["numbers"][0, WEIGHT] = 12.0  # no longer young
+    loop.count_label(0, 1.0, 1, SoftNodes(*nodes), Path(*path))
+    assert np.array_equal(tree.arrays["values"], before)
+
+
+@pytest.mark.tiny
 def test_softmax_of_large_numbers():
     out = np.array([1000.0, 999.0, -1000.0])
     loop.softmax(out)
@@ -297,6 +328,8 @@ WAYS = {
     "few": {"max_inner": 2},
     "recheck": {"recheck": 40.0},
     "no growth": {"max_inner": 0},
+    "outliers": {"limit": 4.0},
+    "many classes": {"count_period": 10.0, "merit_range": 1.0, "deeper": True, "max_depth": 1},
 }
 
 
@@ -305,12 +338,19 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_a_stream_is_learned_as_by_the_twin(way, is_class):
     X, labels, targets, weights = stream(2, n=150, missing=0.05)
+    if way == "outliers":
+        X[[40, 90], [0, 1]] = 1e6, -1e3
+        X[100:, 0] *= 50.0
+        targets[[0, 60]] = 1e5, -1e5
     twin = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **WAYS[way])
     tree = learn_both(twin, X, labels if is_class else targets, weights)
     assert_same_tree(tree, twin)
     assert tree.n_inner >= (0 if way == "no growth" else 2)
     scaler = [twin.scaler.weight, twin.scaler.mean, twin.scaler.variance]
     assert tree.arrays["scaler"][[0, 1, 3]] == pytest.approx(np.array(scaler))
+    if way == "outliers":
+        assert tree.arrays["scaler"][layout.RUN] == pytest.approx(twin.scaler.run)
+        assert twin.scaler.weight[0] < 100.0, "the past counts for less"
 
 
 @pytest.mark.tiny

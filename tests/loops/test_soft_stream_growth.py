@@ -80,6 +80,16 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
     assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= loop.FIRST_WEIGHTS
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("is_auto", "n_outputs", "expected"), [(0, 500, 7), (1, 1, 7), (1, 32, 7), (1, 33, 8), (1, 200, 10)]
+)
+def test_depth_for_many_classes(is_auto, n_outputs, expected):
+    settings = new_settings()
+    settings[layout.MAX_DEPTH], settings[layout.DEEPER_FOR_CLASSES] = 7.0, is_auto
+    assert loop.deepest(settings, np.int64(n_outputs)) == expected
+
+
 # ------------------------------------------------------------------ tests that became bad, learned alpha
 
 

@@ -184,14 +184,30 @@ def test_the_length_with_most_lines_is_shown():
 
 def test_expectations():
     scores = {(s, m): [0.5, 0.51] for s in STREAMS for m in ("ht", "st", "sohot")}
-    scores |= {(s, "improved"): [0.4, 0.42] for s in STREAMS[:17]}
-    scores |= {(s, "sohot"): [0.4, 0.42] for s in STREAMS[:11]}
+    scores |= {(s, "improved"): [0.4, 0.4101] for s in STREAMS[:17]}
+    scores |= {(s, "sohot"): [0.4, 0.4101] for s in STREAMS[:11]}
     answers = [line.split(" | ")[-2:] for line in summary.expectations(made_up(scores))[2:]]
     assert answers == [
         ["on 11 of 19, surely on 11 (published, on the same 19: 11)", "no |"],
         ["on 17 of 17, surely on 17", "yes |"],
-        ["0.812 times", "yes |"],
+        ["0.802 times", "yes |"],
     ]
+
+
+def test_p_values_are_adjusted_for_the_number_of_streams():
+    scores = {(s, "ht"): [0.5, 0.51, 0.52] for s in STREAMS} | {(s, "st"): [0.4, 0.43, 0.42] for s in STREAMS}
+    alone, all_of_them = ({p: v for p, v in scores.items() if p[0] in some} for some in (STREAMS[:1], STREAMS))
+    one, many = (summary.adjusted_p_values(made_up(some), "ht", "st", "cross_entropy") for some in (alone, all_of_them))
+    assert many[STREAMS[0]] == pytest.approx(len(STREAMS) * one[STREAMS[0]])
+    assert len(summary.compare(made_up(alone), "ht", "st", "cross_entropy").surely_worse) == 1
+    assert not summary.compare(made_up(all_of_them), "ht", "st", "cross_entropy").surely_worse
+
+
+def test_whether_the_limit_of_nodes_made_a_difference():
+    scores = {(s, m): [0.5, 0.51] for s in STREAMS for m in ("ht", "ht_limit")}
+    assert "in 38 of 38 runs" in summary.limit_line(made_up(scores))
+    scores[STREAMS[0], "ht_limit"] = [0.5, 0.4]
+    assert "in 37 of 38 runs" in summary.limit_line(made_up(scores))
 
 
 def page_with_places(path):

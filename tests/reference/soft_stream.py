@@ -58,15 +58,43 @@ class Scaler:
 
     n: int
     memory: float = math.inf
+    limit: float = math.inf
 
     def __post_init__(self):
         self.weight, self.mean, self.variance = np.zeros(self.n), np.zeros(self.n), np.zeros(self.n)
+        self.run, self.last = np.zeros(self.n), np.zeros(self.n)
 
     def standardised(self, x):
         z = np.divide(x - self.mean, np.sqrt(self.variance), out=np.zeros(self.n), where=self.variance > 0)
         return np.where(np.isnan(x), 0.0, z)
 
+    def within(self, x):
+        """Values at most `limit` deviations from their means."""
+        if self.limit == math.inf:
+            return x
+        reach = np.where(self.variance > 0, self.limit * np.sqrt(self.variance), math.inf)
+        return np.clip(x, self.mean - reach, self.mean + reach)
+
+    def contradict(self, j, x, weight):
+        """Note whether a value fits the scale; the past of the feature counts for 8 if for long values did not."""
+        z = (x - self.mean[j]) / math.sqrt(self.variance[j])
+        if abs(z) > self.limit / 3:
+            self.run[j] = max(self.run[j], 0.0) + weight
+        elif z**2 * self.weight[j] >= 16:
+            self.run[j] = max(self.run[j] - weight, 0.0)
+        elif x != self.last[j]:
+            self.run[j] -= weight
+        if self.run[j] >= 30:
+            self.weight[j], self.run[j] = min(self.weight[j], 8.0), 0.0
+        elif -self.run[j] >= 30 and -self.run[j] >= self.weight[j] / 4:
+            self.weight[j] = min(self.weight[j], 8.0)
+
     def add(self, x, weight):
+        if self.limit < math.inf:
+            for j in np.flatnonzero(~np.isnan(x) & (self.variance > 0)):
+                self.contradict(j, x[j], weight)
+        self.last = np.where(np.isnan(x), self.last, x)
+        x = self.within(x)
         known = ~np.isnan(x)
         total = np.minimum(self.weight + weight, max(self.memory, weight))
         part = weight / total
@@ -102,6 +130,10 @@ class SoftStream:
     alpha_rate: float = 0.0
     pull: float = 0.0
     recheck: float = math.inf
+    limit: float = 0.0
+    count_period: float = 0.0
+    merit_range: float = 0.0
+    deeper: bool = False
     seed: int = 7
     is_category: list | None = None
     n_in_batch: int = 0
@@ -111,7 +143,10 @@ class SoftStream:
 
     def __post_init__(self):
         self.is_category = self.is_category or [False] * self.n_features
-        self.scaler, self.target_scaler = Scaler(self.n_features, self.memory), Scaler(1, self.memory)
+        limit = self.limit or math.inf
+        self.scaler, self.target_scaler = Scaler(self.n_features, self.memory, limit), Scaler(1, self.memory, limit)
+        if self.deeper:
+            self.max_depth = max(self.max_depth, math.ceil(math.log2(self.n_outputs)) + 2)
         # nodes in the order in which they came
         self.nodes = [Node(0, np.zeros(self.n_outputs), Seen() if self.max_inner > 0 else None)]
 
@@ -176,17 +211,22 @@ class SoftStream:
         else:
             # The scale has the row itself in it.
             self.target_scaler.add(np.array([target]), weight)
-            own = self.target_scaler.standardised(np.array([target]))[0]
+            own = np.clip(
+                self.target_scaler.standardised(np.array([target]))[0], -self.limit or None, self.limit or None
+            )
             slope = self.raw(row) - own
         for node, share in reached:
             self.add_gradient(node, share, row, x, weight * slope, weight * self.pull)
+        if self.is_class and self.max_inner > 0:
+            for node, share in reached:
+                self.count(node, target, weight * share)
         self.n_in_batch += 1
         if self.n_in_batch == self.batch:
             self.n_in_batch = 0
             for node in self.nodes:
                 self.step(node)
         if self.max_inner > 0:
-            self.observe(reached, row, own, weight)
+            self.observe(reached, self.scaler.within(row), own, weight)
             if self.n_in_batch == 0:
                 self.grow([node for node, _ in reached] if self.batch == 1 else list(self.nodes))
         self.scaler.add(row, weight)
@@ -204,6 +244,15 @@ class SoftStream:
             node.is_touched |= difference * by_sum != 0 or self.alpha_rate > 0
             if self.alpha_rate > 0:
                 node.slope[0] += share * (difference * less_test + pull)
+
+    def count(self, node, label, weight):
+        """A young leaf has the logarithms of class shares: ten rows of those that it began with, and its own."""
+        if node.children or node.weight >= self.count_period * self.n_outputs:
+            return
+        shares = np.exp(node.line - node.line.max()) / np.exp(node.line - node.line.max()).sum()
+        before = (node.weight + 10) * shares
+        node.line = np.log((before + weight * (np.arange(self.n_outputs) == label)) / (node.weight + 10 + weight))
+        node.slope, node.is_touched = np.zeros_like(node.slope), False
 
     def step(self, node):
         if not node.is_touched:
@@ -249,7 +298,7 @@ class SoftStream:
     def best_test(self, seen, total):
         if self.is_class:
             found = observers.best_class_test(seen, self.impurity(seen), self.is_category, self.min_fraction)
-            bound = hoeffding_bound(math.log2(max(2, self.n_outputs)), self.delta, total)
+            bound = hoeffding_bound(self.merit_range or math.log2(max(2, self.n_outputs)), self.delta, total)
             return found, None, bound, found[2] - max(found[3], 0.0) > bound
         *found, sides = observers.best_real_test(seen, self.is_category, self.min_fraction)
         bound = hoeffding_bound(1.0, self.delta, total)
@@ -323,6 +372,8 @@ SETTINGS = {
     "alpha": layout.ALPHA, "batch": layout.BATCH, "memory": layout.MEMORY, "has_bias": layout.HAS_BIAS,
     "min_share": layout.STATISTICS_SHARE, "weigh_by_share": layout.WEIGH_BY_SHARE, "leaf_init": layout.LEAF_INIT,
     "gate_init": layout.GATE_INIT, "alpha_rate": layout.ALPHA_RATE, "pull": layout.PULL, "recheck": layout.RECHECK,
+    "limit": layout.OUTLIER_LIMIT, "count_period": layout.COUNT_PERIOD, "merit_range": layout.MERIT_RANGE,
+    "deeper": layout.DEEPER_FOR_CLASSES,
 }  # fmt: skip
 
 
@@ -405,7 +456,7 @@ def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2
     a["gates"][0] = rng.uniform(-size, size, a["gates"][0].shape)
     a["gates"][0, :, ALPHA_AT] = rng.uniform(0.1, 0.9, tree.n_nodes) if alpha is None else alpha
     a["values"][0] = rng.normal(size=a["values"][0].shape)
-    a["scaler"][:] = np.array([np.ones(3), rng.normal(size=3), rng.uniform(0.5, 2.0, 3), np.zeros(3)])[:, :n_features]
+    a["scaler"][:4] = np.array([np.ones(3), rng.normal(size=3), rng.uniform(0.5, 2.0, 3), np.zeros(3)])[:, :n_features]
     a["scaler"][3] = a["scaler"][2] ** -2.0
     a["numbers"][:, layout.WEIGHT] = rng.uniform(1, 2, tree.n_nodes)
     a["numbers"][:, layout.LEFT_WEIGHT] = rng.uniform(0, 1, tree.n_nodes)

@@ -127,6 +127,9 @@ def by_hand(y, classes):
         "auroc": np.mean(areas),
         "cross_entropy": -np.mean(np.log(np.clip(P[np.arange(len(codes)), codes], 1e-15, 1))),
         "kappa": metrics.cohen_kappa_score(codes, guessed),
+        # the counter is the majority itself, up to the order of equal shares
+        "kappa_temporal": 1 - np.mean(guessed != codes) / np.mean(codes != np.searchsorted(classes, y)[:-1]),
+        "kappa_m": pytest.approx(0.0, abs=0.02),
     }
 
 
@@ -137,7 +140,9 @@ def test_the_three_kinds_agree(block_size):
     X = np.zeros((300, 2))
     expected = by_hand(y, ["a", "b", "c"])
     dicts = prequential(DictCounter(), (X, y), block_size=block_size)
-    assert dicts.scores == pytest.approx(expected, abs=1e-3)
+    for name, score in expected.items():
+        assert dicts.scores[name] == (score if name == "kappa_m" else pytest.approx(score, abs=1e-3))
+    assert list(dicts.scores) == list(expected)
     assert (dicts.n_samples, dicts.n_unscored) == (300, 1)
     assert dicts.classes.tolist() == ["a", "b", "c"]
     if block_size == 1:
@@ -237,8 +242,9 @@ def test_labels_without_probabilities():
     X, y = np.zeros((40, 1)), labels(40)
     result = prequential(LabelCounter(), (X, y), block_size=1)
     expected = prequential(Counter(), (X, y), block_size=1).scores
-    assert result.scores == {name: pytest.approx(expected[name]) for name in ("accuracy", "kappa")}
-    with pytest.raises(ValueError, match=r"'measures' .* some of 'accuracy', 'kappa' for this model. Got 'auroc'"):
+    by_label = ("accuracy", "kappa", "kappa_temporal", "kappa_m")
+    assert result.scores == {name: pytest.approx(expected[name]) for name in by_label}
+    with pytest.raises(ValueError, match=r"'measures' .* some of 'accuracy', 'kappa', .* for this model. Got 'auroc'"):
         prequential(LabelCounter(), (X, y), block_size=1, measures=["accuracy", "auroc"])
 
 
@@ -246,7 +252,7 @@ def test_labels_without_probabilities():
 def test_linear_models_without_probabilities(model):
     X = np.random.default_rng(0).normal(size=(500, 2))
     result = prequential(model, (X, X[:, 0] > 0), block_size=50)
-    assert list(result.scores) == ["accuracy", "kappa"]
+    assert list(result.scores) == ["accuracy", "kappa", "kappa_temporal", "kappa_m"]
     assert result.scores["accuracy"] > 0.9
 
 
@@ -424,10 +430,12 @@ def test_result_as_text_frame_and_picture():
     assert str(result) == repr(result)
     assert result.samples_per_second == 100 / result.seconds
     frame = result.to_frame()
-    assert list(frame.columns) == ["n_samples", "accuracy", "auroc", "cross_entropy", "kappa"]
+    assert list(frame.columns) == [
+        "n_samples", "accuracy", "auroc", "cross_entropy", "kappa", "kappa_temporal", "kappa_m",
+    ]  # fmt: skip
     assert frame["n_samples"].tolist() == [50, 100]
     ax = result.plot()
-    assert [line.get_label() for line in ax.lines] == ["accuracy", "AUROC", "kappa"]
+    assert [line.get_label() for line in ax.lines] == ["accuracy", "AUROC", "kappa", "kappa temporal", "kappa M"]
     assert result.plot(measures="cross_entropy").get_ylabel() == "cross entropy"
     assert result.plot(ax=ax, measures=["accuracy"]) is ax
     with pytest.raises(ValueError, match=r"'measures' parameter of plot must be some of 'accuracy', .* Got 'mae'"):

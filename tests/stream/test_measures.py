@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from softwood.stream.measures import AUROC, MAE, MEASURES, R2, RMSE, Accuracy, CrossEntropy, Kappa
+from softwood.stream.measures import AUROC, MAE, MEASURES, R2, RMSE, Accuracy, CrossEntropy, Kappa, SkillMeasure
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -25,6 +25,14 @@ def numbers_of_random_rows(seed, n=200):
     rng = np.random.default_rng(seed)
     y = rng.normal(rng.normal() * 100, 1, n)
     return y, y + rng.normal(size=n), rng
+
+
+def random_rows_for(measure, seed):
+    """Targets or classes, predictions as the measure takes them, and what drew them."""
+    if measure.takes == "numbers":
+        return numbers_of_random_rows(seed)
+    y, P, rng = classes_of_random_rows(seed, 3)
+    return y, rng.integers(0, 3, (len(y), 2)) if issubclass(measure, SkillMeasure) else P, rng
 
 
 def value(measure, y, prediction, weights=None):
@@ -88,7 +96,7 @@ def test_areas_of_extreme_scores_are_exact():
 @given(seed=seeds, cuts=st.lists(st.integers(0, 200), max_size=6))
 def test_the_same_however_the_rows_are_cut(name, seed, cuts):
     measure = MEASURES[name]
-    y, P, rng = numbers_of_random_rows(seed) if measure.takes == "numbers" else classes_of_random_rows(seed, 3)
+    y, P, rng = random_rows_for(measure, seed)
     w = rng.exponential(size=200)
     at_once = value(measure(), y, P, w)
     in_parts, merged = measure(), measure()
@@ -105,7 +113,7 @@ def test_the_same_however_the_rows_are_cut(name, seed, cuts):
 @given(seed=seeds)
 def test_a_weight_is_a_repetition(name, seed):
     measure = MEASURES[name]
-    y, P, rng = numbers_of_random_rows(seed) if measure.takes == "numbers" else classes_of_random_rows(seed, 3)
+    y, P, rng = random_rows_for(measure, seed)
     times = rng.integers(0, 4, len(y))
     repeated = value(measure(), np.repeat(y, times), np.repeat(P, times, axis=0))
     assert value(measure(), y, P, times) == pytest.approx(repeated, rel=1e-12, abs=1e-12)

@@ -1,0 +1,88 @@
+"""What a model has to beat on a stream: the last label or target, and the most frequent label or the mean."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from softwood.stream.learners import Outcome
+
+__all__ = ["BASELINES", "Baselines"]
+
+# In the order in which they are shown; the second of a regressor is the mean.
+BASELINES = ("no_change", "majority")
+
+
+class Baselines:
+    """Predictions from the labels or targets alone, of rows that have come before.
+
+    Parameters
+    ----------
+    is_class : whether these are codes of classes, or real targets
+    delay : rows after which the label or target of a row is known
+    """
+
+    def __init__(self, is_class: bool, delay: int = 0) -> None:
+        self._is_class = is_class
+        self._delay = delay
+        self._tail = np.empty(0, dtype=np.int64 if is_class else np.float64)
+        self._counts = np.zeros(0)
+        self._best = -1
+        self._n, self._sum = 0, 0.0
+
+    def predict(self, y: np.ndarray) -> dict[str, Outcome]:
+        """Predictions for the next rows, by baseline, and remember the rows.
+
+        Parameters
+        ----------
+        y : (n,) codes of their classes, or their targets
+        """
+        together = np.concatenate([self._tail, y])
+        # what becomes known right before each row; the first rows of all have nothing before them
+        places = np.arange(len(y)) + len(self._tail) - 1 - self._delay
+        is_known = places >= 0
+        arriving = together[np.maximum(places, 0)]
+        self._tail = together[max(0, len(together) - 1 - self._delay) :]
+        if self._is_class:
+            return self._classes(y, arriving, is_known)
+        return self._targets(y, arriving, is_known)
+
+    def _classes(self, y: np.ndarray, arriving: np.ndarray, is_known: np.ndarray) -> dict[str, Outcome]:
+        n_classes = max(len(self._counts), int(arriving.max(initial=-1)) + 1)
+        counts = np.pad(self._counts, (0, n_classes - len(self._counts)))
+        added = np.zeros((len(y), n_classes))
+        added[np.flatnonzero(is_known), arriving[is_known]] = 1.0
+        before = counts + np.cumsum(added, axis=0)
+        if len(y):
+            self._counts = before[-1]
+        total = before.sum(axis=1)
+        is_scored = total > 0
+        shares = before / np.where(is_scored, total, 1.0)[:, None]
+        majority = self._majority(counts, arriving, is_known)
+        return {
+            "no_change": Outcome(y, is_known, arriving, None, None, 0.0, None),
+            "majority": Outcome(y, is_scored, majority, shares, None, 0.0, None),
+        }
+
+    def _majority(self, counts: np.ndarray, arriving: np.ndarray, is_known: np.ndarray) -> np.ndarray:
+        """The most frequent class before each row; of equally frequent ones that which was so first."""
+        found = np.empty(len(arriving), dtype=np.int64)
+        numbers, best = counts.tolist(), self._best
+        for i, (label, is_there) in enumerate(zip(arriving.tolist(), is_known.tolist(), strict=True)):
+            if is_there:
+                numbers[label] += 1.0
+                if best < 0 or numbers[label] > numbers[best]:
+                    best = label
+            found[i] = best
+        self._best = best
+        return found
+
+    def _targets(self, y: np.ndarray, arriving: np.ndarray, is_known: np.ndarray) -> dict[str, Outcome]:
+        n = self._n + np.cumsum(is_known)
+        total = self._sum + np.cumsum(np.where(is_known, arriving, 0.0))
+        if len(y):
+            self._n, self._sum = int(n[-1]), float(total[-1])
+        means = total / np.maximum(n, 1)
+        return {
+            "no_change": Outcome(y, is_known, None, None, arriving, 0.0, None),
+            "majority": Outcome(y, n > 0, None, None, means, 0.0, None),
+        }

@@ -1,0 +1,158 @@
+"""Pools of models for river: of models with different settings, the one with the lowest estimated loss predicts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from softwood.extras import require
+from softwood.parameters import check_count, check_number, parameter_error
+from softwood.stream.measures import LEAST_PROBABILITY
+from softwood.stream.pool import LARGEST_ERROR, choose_learners
+
+base = require("river.base", "river", "Learning as river's models do")
+
+__all__ = ["ModelPoolClassifier", "ModelPoolRegressor"]
+
+
+class _RiverPool:
+    """What both pools share."""
+
+    _model_base: type
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        train_share: float = 0.5,
+        window: float = 1000.0,
+        period: int = 100,
+        seed: int | None = None,
+    ) -> None:
+        if not isinstance(models, Sequence) or len(models) == 0:
+            raise parameter_error(self, "models", "a list of at least one model of river's kind", models)
+        for model in models:
+            if not isinstance(model, self._model_base):
+                raise parameter_error(self, "models", f"a list of {self._model_base.__name__.lower()}s", model)
+        self.models = models
+        self.train_share = check_number(self, "train_share", train_share, low=0, open_low=True, high=1)
+        self.window = check_number(self, "window", window, low=1)
+        self.period = check_count(self, "period", period)
+        self.seed = seed
+        self._models = [model.clone() for model in models]
+        self._state = np.random.RandomState(seed)
+        self._losses = np.full(len(models), np.inf)
+        self._n_trained = np.zeros(len(models), dtype=np.int64)
+        self._n_in_period = 0
+        self._choose()
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        raise NotImplementedError
+
+    @property
+    def best_model(self) -> Any:
+        """The model that had the lowest estimated loss at the last decision; it predicts."""
+        return self._models[self._learners[0]]
+
+    @property
+    def losses(self) -> list[float]:
+        """Estimated losses of the models, inf for those that have not learned yet."""
+        return self._losses.tolist()
+
+    def _choose(self) -> None:
+        self._learners = choose_learners(self._losses, self._n_trained, self.train_share, self._state)
+
+    def _loss(self, model: Any, x: dict, y: Any) -> float:
+        """Loss of a model's prediction for a row."""
+        raise NotImplementedError
+
+    def learn_one(self, x: dict, y: Any) -> None:
+        """Learn a row by the models whose turn it is."""
+        for k in self._learners.tolist():
+            loss = self._loss(self._models[k], x, y)
+            self._models[k].learn_one(x, y)
+            # A plain mean at first, so that the first row does not count for long.
+            part = max(1.0 / self.window, 1.0 / (self._n_trained[k] + 1))
+            self._losses[k] = loss if self._n_trained[k] == 0 else (1.0 - part) * self._losses[k] + part * loss
+            self._n_trained[k] += 1
+        self._n_in_period += 1
+        if self._n_in_period == self.period:
+            self._n_in_period = 0
+            self._choose()
+
+    def predict_one(self, x: dict) -> Any:
+        """Prediction of the best model."""
+        return self.best_model.predict_one(x)
+
+
+class ModelPoolClassifier(_RiverPool, base.Classifier):  # type: ignore[name-defined]
+    """A pool of classifiers with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
+
+    As `softwood.stream.ModelPool`, row by row and for all classifiers of river's kind that predict probabilities.
+
+    Parameters
+    ----------
+    models : classifiers; they are cloned
+    train_share : part of the pool that learns a row; two models at least, the best one and another
+    window : rows after which a loss has faded to about a third
+    period : rows between two decisions
+    seed : of the draws
+
+    Examples
+    --------
+    >>> from softwood.stream.river import HoeffdingTreeClassifier, ModelPoolClassifier
+    >>> pool = ModelPoolClassifier([HoeffdingTreeClassifier(grace_period=n) for n in (50, 200, 800)], seed=0)
+    >>> for k in range(500):
+    ...     pool.learn_one({"a": k % 7, "b": k % 3}, k % 7 > 3)
+    >>> pool.predict_one({"a": 5, "b": 0})
+    True
+    """
+
+    _model_base = base.Classifier
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        from softwood.stream.river import HoeffdingTreeClassifier
+
+        yield {"models": [HoeffdingTreeClassifier(grace_period=n) for n in (20, 100)]}
+
+    @property
+    def _multiclass(self) -> bool:
+        return all(model._multiclass for model in self.models)
+
+    def _loss(self, model: Any, x: dict, y: Any) -> float:
+        return -math.log(max(model.predict_proba_one(x).get(y, 0.0), LEAST_PROBABILITY))
+
+    def predict_proba_one(self, x: dict) -> dict:
+        """Probabilities of the best model."""
+        return self.best_model.predict_proba_one(x)
+
+
+class ModelPoolRegressor(_RiverPool, base.Regressor):  # type: ignore[name-defined]
+    """A pool of regressors with different settings, tuned while the stream goes on.
+
+    Parameters are those of `ModelPoolClassifier`; losses are squared errors.
+
+    Examples
+    --------
+    >>> from softwood.stream.river import HoeffdingTreeRegressor, ModelPoolRegressor
+    >>> pool = ModelPoolRegressor([HoeffdingTreeRegressor(grace_period=n) for n in (50, 200)], seed=0)
+    >>> for k in range(500):
+    ...     pool.learn_one({"a": k % 7}, 2.0 * (k % 7))
+    >>> round(pool.predict_one({"a": 5}))
+    10
+    """
+
+    _model_base = base.Regressor
+
+    @classmethod
+    def _unit_test_params(cls) -> Any:
+        from softwood.stream.river import HoeffdingTreeRegressor
+
+        yield {"models": [HoeffdingTreeRegressor(grace_period=n) for n in (20, 100)]}
+
+    def _loss(self, model: Any, x: dict, y: Any) -> float:
+        return min(abs(model.predict_one(x) - float(y)), LARGEST_ERROR) ** 2
