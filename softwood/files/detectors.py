@@ -12,12 +12,14 @@ from softwood.files.estimators import checked_parameters
 from softwood.files.values import damage
 from softwood.loops import drift as loops
 from softwood.loops.drift import LAST, N_ALARMS
-from softwood.stream.drift import ADWIN, LARGEST, DriftDetector
+from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
 
-__all__ = ["build_detector", "check_adwin", "detector_state"]
+__all__ = ["build_detector", "check_window", "detector_state"]
 
 # Far above any number of values, far below where floats are no longer whole.
 MOST = 2.0**50
+# Above sums of squares of any values.
+LARGEST_SUM = 1e250
 
 
 def detector_state(detector: DriftDetector) -> dict[str, Any]:
@@ -34,31 +36,38 @@ def build_detector(kind: Callable[..., Any], state: dict[str, Any]) -> DriftDete
         raise damage(str(error)) from None
     first = detector._state
     numbers = check_array(state["state"], np.float64, first.shape, "state")
-    n_settings = loops.P_N if len(first) == loops.N_PAGE_HINKLEY else loops.D_N
-    n_settings = loops.A_TOTAL if isinstance(detector, ADWIN) else n_settings
+    n_settings = {ADWIN: loops.A_TOTAL, PageHinkley: loops.P_N, DDM: loops.D_N}[_family(detector)]
     if not np.array_equal(numbers[2:n_settings], first[2:n_settings]):
         raise damage("the state of a detector does not fit its parameters")
-    # the lowest sums are infinite before the first value
-    if np.isnan(numbers).any() or not is_within(np.delete(numbers, np.flatnonzero(np.isinf(first))), -1e220, 1e220):
-        raise damage("the state of a detector holds numbers that it cannot hold")
-    if numbers[LAST] not in (0.0, 1.0, 2.0) or not _is_count(numbers[N_ALARMS]) or not _is_count(numbers[n_settings]):
-        if not isinstance(detector, ADWIN):
-            raise damage("the counters of a detector are wrong")
-    if isinstance(detector, ADWIN):
-        check_adwin(numbers)
+    check_window(numbers) if isinstance(detector, ADWIN) else _check_sums(numbers, n_settings)
     detector._state = numbers
     return detector
 
 
-def check_adwin(state: np.ndarray) -> None:
+def _family(detector: DriftDetector) -> type[DriftDetector]:
+    return next(kind for kind in (ADWIN, PageHinkley, DDM) if isinstance(detector, kind))
+
+
+def _check_sums(state: np.ndarray, n_settings: int) -> None:
+    """Raise an error unless the numbers of a detector other than ADWIN are ones that it can hold."""
+    known = state[n_settings:]
+    # the lowest sum is infinite before the first value
+    if np.isnan(known).any() or not (known[np.isfinite(known)] < LARGEST_SUM).all() or np.any(known == -np.inf):
+        raise damage("the state of a detector holds numbers that it cannot hold")
+    if state[LAST] not in (0.0, 1.0, 2.0) or not (_is_count(state[N_ALARMS]) and _is_count(known[0])):
+        raise damage("the counters of a detector are damaged")
+
+
+def check_window(state: np.ndarray) -> None:
     """Raise an error unless the window of an ADWIN is one that its loops can go on with."""
     counts = state[loops.A_COUNTS : loops.A_FIRST_BUCKET]
-    levels, width = state[loops.A_LEVELS], state[loops.A_WIDTH]
-    is_right = state[LAST] in (0.0, 2.0) and all(map(_is_count, (state[N_ALARMS], state[loops.A_TICK])))
-    is_right &= bool(np.all((counts >= 0.0) & (counts <= state[loops.A_BUCKETS]) & (counts == np.floor(counts))))
-    is_right &= bool(levels == (np.flatnonzero(counts)[-1] + 1 if counts.any() else levels) and levels in (0.0, *range(1, loops.N_LEVELS)))
-    is_right &= bool(width == counts @ 2.0 ** np.arange(loops.N_LEVELS)) and abs(state[loops.A_TOTAL]) <= LARGEST * MOST
-    if not is_right:
+    used = np.flatnonzero(counts)
+    is_right = state[LAST] in (0.0, 2.0) and all(map(_is_count, (state[N_ALARMS], state[loops.A_TICK], *counts)))
+    is_right = is_right and counts.max() <= state[loops.A_BUCKETS] and counts[-1] == 0.0
+    is_right = is_right and state[loops.A_LEVELS] == (used[-1] + 1.0 if len(used) else 0.0)
+    is_right = is_right and state[loops.A_WIDTH] == counts @ 2.0 ** np.arange(loops.N_LEVELS)
+    numbers = np.concatenate([state[[loops.A_TOTAL, loops.A_SQUARES]], state[loops.A_FIRST_BUCKET :]])
+    if not is_right or not is_within(numbers, -LARGEST_SUM, LARGEST_SUM):
         raise damage("the window of a detector is damaged")
 
 

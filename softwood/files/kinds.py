@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from softwood.files import estimators, records, streams, trees
+from softwood.files import detectors, estimators, records, streams, trees
 from softwood.files.errors import InvalidFileError
 from softwood.files.values import damage
 
@@ -145,6 +145,10 @@ _STREAMS = [
             ("soft_growth", "SoftClassTree"),
             ("soft_growth", "SoftRealTree"),
         )
+    ),
+    *(
+        Kind(f"stream.{name}", "softwood.stream.drift", name, detectors.detector_state, detectors.build_detector)
+        for name in ("ADWIN", "PageHinkley", "DDM")
     ),
     _plain("softwood.stream.pool", "ModelPool", streams.pool_state, streams.build_pool, "stream.ModelPool"),
 ]

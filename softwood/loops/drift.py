@@ -137,7 +137,7 @@ def clear_adwin(state):
 
 @compiled
 def update_adwin(state, x):
-    """Adaptive windowing (Bifet and Gavaldà 2007): the window loses its old part when its mean differs from the rest."""
+    """Adaptive windowing (Bifet and Gavaldà 2007): a window loses its old part when the mean of that differs."""
     if state[LAST] == DRIFT:
         clear_adwin(state)
     add_to_window(state, x)

@@ -14,14 +14,13 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.forest import SoftForest
-from softwood.loops.drift import DRIFT, LAST, NOTHING
+from softwood.loops.drift import DRIFT, NOTHING
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.stream_forest import (
     LOSS,
     N_LOSSES,
     N_SCORES,
     N_SIZES,
-    SIZE,
     draw_weights,
     keep_columns,
     score_spare,
@@ -194,9 +193,9 @@ class GrowingForest:
         for tree in self._all_trees():
             tree.widen(n_features, n_outputs)
         for number, member in enumerate(self.members):
-            member.columns = self._wider(number, member.n_planted - 1 - (member.spare is not None), member.columns, new)
+            member.columns = self._wider(number, member.n_planted, member.columns, new)
             if member.spare_columns is not None:
-                member.spare_columns = self._wider(number, member.n_planted - 1, member.spare_columns, new)
+                member.spare_columns = self._wider(number, member.n_planted, member.spare_columns, new)
 
     def _wider(self, number: int, n_planted: int, columns: np.ndarray, new: Sequence[int]) -> np.ndarray:
         """Which columns a tree sees, with new ones."""
@@ -312,7 +311,8 @@ class GrowingForest:
             scores[N_SIZES] = min(scores[N_SIZES], ROWS_OF_TRUST)
             member.n_planted += 1
         if what == DRIFT:
-            assert columns is not None and scores is not None
+            assert columns is not None
+            assert scores is not None
             member.tree, member.columns, member.scores = tree, columns, scores
             member.spare = member.spare_columns = member.spare_scores = None
             member.detectors = self._new_detectors()
@@ -382,7 +382,9 @@ class GrowingForest:
         scale = np.mean(scales, axis=0) if scales else None
         if len(links) > 1:  # a crisp tree's probabilities are the softmax of their logarithms
             trees = [
-                tree if tree.link == "softmax" else replace(tree, value=np.log(np.maximum(tree.value, LEAST)), link="softmax")
+                tree
+                if tree.link == "softmax"
+                else replace(tree, value=np.log(np.maximum(tree.value, LEAST)), link="softmax")
                 for tree in trees
             ]
         return SoftForest.mean([replace(tree, center=center, scale=scale) for tree in trees])

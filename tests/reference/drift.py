@@ -42,6 +42,8 @@ class PlainADWIN:
     def is_cut(self):
         values = self.values
         n = len(values)
+        if n < 2:
+            return False
         term = math.log(2 * math.log(n) / self.delta)
         n_old = 0
         for bucket in self.buckets:
