@@ -55,6 +55,14 @@ def draw_weights(seed, first, rate, weights, out):
 
 
 @compiled
+def draw_row(seeds, number, rate, weight, out):
+    """`draw_weights` of all trees for one row: `seeds` of the trees and `out`, both (n_trees,)."""
+    own = np.full(1, weight)
+    for t in range(seeds.shape[0]):
+        draw_weights(seeds[t], number, rate, own, out[t : t + 1])
+
+
+@compiled
 def keep_columns(points, is_kept, out):
     """Copy rows (n, n_features) to `out`, with nan in columns that a tree does not see."""
     for i in range(points.shape[0]):
@@ -120,6 +128,14 @@ def watch(outputs, labels, targets, weights, start, memory, detectors, scores, l
         if is_warned:
             return i + 1, WARNING
     return outputs.shape[0], NOTHING
+
+
+@compiled
+def watch_row(outputs, labels, targets, weights, memory, detectors, scores, found):
+    """`watch` of all trees for one row: arguments of all trees; `found` (n_trees,) int64 gets what detectors tell."""
+    losses = np.empty(1)
+    for t in range(outputs.shape[0]):
+        found[t] = watch(outputs[t], labels, targets, weights, 0, memory, detectors[t], scores[t], losses)[1]
 
 
 @compiled

@@ -21,7 +21,8 @@ from softwood.tree import SoftTree
 __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
-SOFT = {"grace_period": 60, "learning_rate": 0.015}
+SOFT_CLASS = {"grace_period": 60, "learning_rate": 0.015}
+SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01}
 CRISP = {"grace_period": 50, "delta": 0.01}
 # How fast a tree loses its say with its loss: a factor on the loss, and a power of the error.
 CLASS_SHARPNESS = 5.0
@@ -72,7 +73,7 @@ class _StreamForest(StreamModel):
         soft = SoftHoeffdingTreeClassifier if is_class else SoftHoeffdingTreeRegressor
         crisp = HoeffdingTreeClassifier if is_class else HoeffdingTreeRegressor
         kinds = [
-            (self._tree("soft_parameters", soft, SOFT, size), 1.0, n_soft),
+            (self._tree("soft_parameters", soft, SOFT_CLASS if is_class else SOFT_REAL, size), 1.0, n_soft),
             (self._tree("crisp_parameters", crisp, CRISP, size), share, n - n_soft),
         ]
         return [recipe for tree, seen, count in kinds for recipe in [_recipe(tree, seen)] * count]
@@ -192,3 +193,5 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
     >>> model.score(X, np.sin(6 * X[:, 0])) > 0.9
     True
     """
+
+    max_features: float = 0.8

@@ -7,7 +7,7 @@ the seed, the number of the tree and the number of the row alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,25 +21,29 @@ from softwood.loops.stream_forest import (
     N_LOSSES,
     N_SCORES,
     N_SIZES,
+    draw_row,
     draw_weights,
     keep_columns,
     score_spare,
     vote_classes,
     vote_reals,
     watch,
+    watch_row,
 )
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import GrowingTree, Limits, SplitEvent
 from softwood.tree import SoftTree
 
-__all__ = ["DriftEvent", "ForestRules", "GrowingForest", "Member", "Recipe"]
+__all__ = ["DriftEvent", "ForestRules", "GrowingForest", "Recipe"]
 
 # Rows that all trees learn before their votes are counted.
 ROWS_PER_ROUND = 2048
 # Rows that a tree learns before its detectors look at them; after an alarm the rest is learned again, by the new tree.
 ROWS_PER_LOOK = 256
-# A new tree is taken to be as good as the one before it, with the weight of so many rows.
+# The past of a new tree, which is that of the present one, has the weight of so many rows.
 ROWS_OF_TRUST = 10.0
+# Alarms that the log keeps; up to twice as many until it is cleaned up.
+MOST_DRIFTS = 5000
 # Smallest probability of a leaf whose logarithm a finished tree holds.
 LEAST = 1e-12
 
@@ -94,61 +98,55 @@ class ForestRules:
     sharpness: float
 
 
-@dataclass
-class Member:
-    """A tree of a forest.
-
-    Attributes
-    ----------
-    tree, columns : the tree, and (n_features,) bool, which columns it sees
-    spare, spare_columns : the tree that learns beside it since a warning, or None
-    detectors : (2, n_numbers) states of both detectors
-    scores, spare_scores : see `softwood.loops.stream_forest`
-    n_planted : trees that have been made in this place
-    """
-
-    tree: GrowingTree
-    columns: np.ndarray
-    detectors: np.ndarray
-    scores: np.ndarray
-    spare: GrowingTree | None = None
-    spare_columns: np.ndarray | None = None
-    spare_scores: np.ndarray | None = None
-    n_planted: int = 1
-
-
-@dataclass
 class GrowingForest:
     """Trees that learn the same stream.
 
-    Attributes
+    Parameters
     ----------
     recipes : of the tree in each place
     seed : of all draws
+    classifies : whether targets are classes
+
+    Attributes
+    ----------
+    trees, spares : the tree in each place, and the one that learns beside it since a warning, or None
+    columns, spare_columns : (n_trees, n_features) bool, columns that these trees see
+    scores, spare_scores : (n_trees, N_SCORES) see `softwood.loops.stream_forest`
+    detectors : (n_trees, 2, n_numbers) states of the warning and the drift detector of each tree
+    n_planted : (n_trees,) int64, trees that have been made in each place
     is_category : (n_features,) as the trees' array of the same name
     n_rows : rows learned, those of weight 0 left out
     drifts : alarms, oldest first
     n_jobs : threads for blocks of rows; the forest does not depend on it
     """
 
-    recipes: Sequence[Recipe]
-    rules: ForestRules
-    n_features: int
-    n_outputs: int
-    seed: int
-    is_class: bool
-    members: list[Member] = field(default_factory=list)
-    is_category: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    n_rows: int = 0
-    drifts: list[DriftEvent] = field(default_factory=list)
-    n_jobs: int | None = None
-
-    def __post_init__(self) -> None:
-        if not self.members:
-            self.is_category = np.zeros(self.n_features, dtype=np.int64)
-            for number in range(len(self.recipes)):
-                tree, columns = self._new_tree(number, 0)
-                self.members.append(Member(tree, columns, self._new_detectors(), np.zeros(N_SCORES)))
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        rules: ForestRules,
+        n_features: int,
+        n_outputs: int,
+        seed: int,
+        classifies: bool,
+    ) -> None:
+        n = len(recipes)
+        self.recipes, self.rules, self.seed, self.classifies = list(recipes), rules, seed, classifies
+        self.n_features, self.n_outputs, self.n_rows = n_features, n_outputs, 0
+        self.n_jobs: int | None = None
+        self.drifts: list[DriftEvent] = []
+        self.is_category = np.zeros(n_features, dtype=np.int64)
+        self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
+        self.scores, self.spare_scores = np.zeros((n, N_SCORES)), np.zeros((n, N_SCORES))
+        deltas = (rules.warning_delta, rules.drift_delta)
+        self._new_detectors = np.array([ADWIN(1.0 if delta is None else delta)._state for delta in deltas])
+        self.detectors = np.array([self._new_detectors] * n)
+        self.n_planted = np.zeros(n, dtype=np.int64)
+        self.trees: list[GrowingTree] = []
+        self.spares: list[GrowingTree | None] = [None] * n
+        for number in range(n):
+            tree, self.columns[number] = self._new_tree(number)
+            self.trees.append(tree)
+        self._draw_seeds = np.array([self._seed_of(number, 0) for number in range(n)], dtype=np.uint64)
 
     # Trees
 
@@ -156,32 +154,26 @@ class GrowingForest:
         """Seed of a tree's draws: 0 for weights, 1 for the trees planted in its place."""
         return _next(_next(self.seed, number), use)
 
-    def _new_tree(self, number: int, n_planted: int) -> tuple[GrowingTree, np.ndarray]:
-        """A tree for a place that has had `n_planted`, and the columns that it sees."""
+    def _new_tree(self, number: int) -> tuple[GrowingTree, np.ndarray]:
+        """The next tree for a place, and the columns that it sees."""
         recipe = self.recipes[number]
         tree = recipe.kind(recipe.settings.copy(), recipe.limits, self.n_features, self.n_outputs)
         tree.arrays["is_category"][:] = self.is_category
-        seed = _next(self._seed_of(number, 1), n_planted)
+        self.n_planted[number] += 1
         if hasattr(tree, "seed"):
-            tree.seed = seed
-        draws = self._column_draws(number, n_planted, range(self.n_features))
-        n_kept = max(1, round(recipe.max_features * self.n_features))
+            tree.seed = _next(self._seed_of(number, 1), self.n_planted[number])
+        n_seen = max(1, round(recipe.max_features * self.n_features))
         columns = np.zeros(self.n_features, dtype=np.bool_)
-        columns[np.argsort(draws, kind="stable")[:n_kept]] = True
+        columns[np.argsort(self._column_draws(number, range(self.n_features)), kind="stable")[:n_seen]] = True
         return tree, columns
 
-    def _column_draws(self, number: int, n_planted: int, columns: Sequence[int]) -> np.ndarray:
-        """A number in [0, 1) for each column: columns with small ones are seen."""
-        seed = _next(_next(self._seed_of(number, 1), n_planted), 1)
+    def _column_draws(self, number: int, columns: Sequence[int]) -> np.ndarray:
+        """A number in [0, 1) for each column: those with small ones are seen by the last tree of a place."""
+        seed = _next(_next(self._seed_of(number, 2), self.n_planted[number]), 0)
         return np.array([to_unit(_next(seed, column)) for column in columns], dtype=np.float64)
 
-    def _new_detectors(self) -> np.ndarray:
-        deltas = (self.rules.warning_delta, self.rules.drift_delta)
-        return np.array([ADWIN(1.0 if delta is None else delta)._state for delta in deltas])
-
     def _all_trees(self) -> list[GrowingTree]:
-        spares = [member.spare for member in self.members if member.spare is not None]
-        return [member.tree for member in self.members] + spares
+        return [*self.trees, *(spare for spare in self.spares if spare is not None)]
 
     def widen(self, n_features: int, n_outputs: int) -> None:
         """Make room for features and classes that have not been there before."""
@@ -192,24 +184,21 @@ class GrowingForest:
         self.is_category = np.concatenate([self.is_category, np.zeros(len(new), dtype=np.int64)])
         for tree in self._all_trees():
             tree.widen(n_features, n_outputs)
-        for number, member in enumerate(self.members):
-            member.columns = self._wider(number, member.n_planted, member.columns, new)
-            if member.spare_columns is not None:
-                member.spare_columns = self._wider(number, member.n_planted, member.spare_columns, new)
-
-    def _wider(self, number: int, n_planted: int, columns: np.ndarray, new: Sequence[int]) -> np.ndarray:
-        """Which columns a tree sees, with new ones."""
-        is_seen = self._column_draws(number, n_planted, new) < self.recipes[number].max_features
-        columns = np.concatenate([columns, is_seen])
-        if len(columns) and not columns.any():
-            columns[-1] = True
-        return columns
+        shares = [recipe.max_features for recipe in self.recipes]
+        seen = np.array([self._column_draws(t, new) < share for t, share in enumerate(shares)]).reshape(
+            len(shares), len(new)
+        )
+        for name in ("columns", "spare_columns"):
+            columns = np.concatenate([getattr(self, name), seen], axis=1)
+            if n_features:
+                columns[~columns.any(axis=1), -1] = True  # no tree is without any
+            setattr(self, name, columns)
 
     def mark_category(self, column: int, sibling: int | None) -> None:
         """Say that a column stands for a category; see `GrowingTree.mark_category`."""
         for tree in self._all_trees():
             tree.mark_category(column, sibling)
-        self.is_category[column] = self.members[0].tree.arrays["is_category"][column]
+        self.is_category[column] = self.trees[0].arrays["is_category"][column]
 
     # Learning
 
@@ -222,74 +211,105 @@ class GrowingForest:
             rows = slice(begin, begin + ROWS_PER_ROUND)
             self._learn_round(points[rows], targets[rows], weights[rows], None if out is None else out[rows])
 
-    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
-        """`learn` for a single row."""
-        self._learn_round(points, targets, weights, None)
-
     def _learn_round(
         self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray | None
     ) -> None:
-        n, n_trees = len(points), len(self.members)
+        n, n_trees = len(points), len(self.trees)
         outputs, losses = np.empty((n_trees, n, self.n_outputs)), np.empty((n_trees, n))
-        n_jobs = 1 if n == 1 else min(n_trees, effective_n_jobs(self.n_jobs))
+        n_jobs = min(n_trees, effective_n_jobs(self.n_jobs))
         if n_jobs == 1:
-            events = [
-                self._teach(number, points, targets, weights, outputs[number], losses[number])
-                for number in range(n_trees)
-            ]
+            found = [self._teach(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)]
         else:
-            events = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-                delayed(self._teach)(number, points, targets, weights, outputs[number], losses[number])
-                for number in range(n_trees)
+            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+                delayed(self._teach)(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)
             )
-        found = [event for of_tree in events for event in of_tree]
-        self.drifts += sorted(found, key=lambda event: (event.n_samples, event.tree))
+        self._note([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
         if out is not None:
             self._count_votes(outputs, losses, out)
+
+    def _note(self, events: list[DriftEvent]) -> None:
+        """Add alarms to the log, which keeps the last ones."""
+        self.drifts += sorted(events, key=lambda event: (event.n_samples, event.tree))
+        if len(self.drifts) > 2 * MOST_DRIFTS:
+            del self.drifts[:-MOST_DRIFTS]
 
     def _teach(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, outputs: np.ndarray,
         losses: np.ndarray,
     ) -> list[DriftEvent]:  # fmt: skip
         """Let one tree predict and learn rows, with its detectors watching; returns their alarms."""
-        member, n, events = self.members[number], len(points), []
+        n, events = len(points), []
         drawn = np.empty(n)
-        draw_weights(self._seed_of(number, 0), np.int64(self.n_rows), self.rules.rate, weights, drawn)
-        labels, reals = (targets, None) if self.is_class else (None, targets)
-        memory = self.rules.memory
-        seen, of_spare = self._seen(points, member.columns), self._seen(points, member.spare_columns)
+        draw_weights(self._draw_seeds[number], self.n_rows, self.rules.rate, weights, drawn)
+        labels, reals = self._either(targets)
+        detectors, scores, memory = self.detectors[number], self.scores[number], self.rules.memory
+        seen = self._seen(points, self.columns[number])
+        seen_by_spare = self._seen(points, self.spare_columns[number])
         begin = 0
         while begin < n:
             end = min(n, begin + ROWS_PER_LOOK)
             rows = slice(begin, end)
-            member.tree.learn(seen[rows], targets[rows], drawn[rows], outputs[rows])
+            self.trees[number].learn(seen[rows], targets[rows], drawn[rows], outputs[rows])
             while begin < end:
-                at, what = watch(
-                    outputs[:end], labels, reals, weights, begin, memory, member.detectors, member.scores, losses
-                )  # fmt: skip
+                at, what = watch(outputs[:end], labels, reals, weights, begin, memory, detectors, scores, losses)
                 rows = slice(begin, at)
                 begin = at
-                if member.spare is not None:
-                    found = np.empty((len(points[rows]), self.n_outputs))
-                    member.spare.learn(of_spare[rows], targets[rows], drawn[rows], found)
-                    parts = [None if array is None else array[rows] for array in (labels, reals)]
-                    score_spare(found, *parts, weights[rows], memory, member.spare_scores)
+                if self.spares[number] is not None:
+                    self._teach_spare(number, seen_by_spare[rows], targets[rows], weights[rows], drawn[rows])
                 kind = self._heed(number, what)
                 if kind is not None:
-                    n_samples = self.n_rows + int(np.count_nonzero(weights[:at] > 0.0))
-                    events.append(DriftEvent(kind, n_samples, number))
-                    of_spare = self._seen(points, member.spare_columns)
+                    events.append(DriftEvent(kind, self.n_rows + int(np.count_nonzero(weights[:at] > 0.0)), number))
+                    seen_by_spare = self._seen(points, self.spare_columns[number])
                 if kind == "drift":
                     # Whatever the old tree has learned of the rows after the alarm is gone with it.
-                    seen = self._seen(points, member.columns)
+                    seen = self._seen(points, self.columns[number])
                     break
         return events
 
+    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        """`learn` for a single row, with less around it."""
+        if weights[0] <= 0.0:
+            return
+        n_trees = len(self.trees)
+        drawn, found = np.empty(n_trees), np.empty(n_trees, dtype=np.int64)
+        outputs = np.empty((n_trees, 1, self.n_outputs))
+        draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weights[0], drawn)
+        rest = drawn.copy()
+        for t, tree in enumerate(self.trees):
+            tree.learn_row(self._seen(points, self.columns[t]), targets, rest[t : t + 1], outputs[t])
+        labels, reals = self._either(targets)
+        watch_row(outputs, labels, reals, weights, self.rules.memory, self.detectors, self.scores, found)
+        self.n_rows += 1
+        events = []
+        for t, what in enumerate(found.tolist()):
+            if self.spares[t] is not None:
+                of_spare = self._seen(points, self.spare_columns[t])
+                self._teach_spare(t, of_spare, targets, weights, drawn[t : t + 1])
+            kind = self._heed(t, what)
+            if kind is not None:
+                events.append(DriftEvent(kind, self.n_rows, t))
+        if events:
+            self._note(events)
+
+    def _teach_spare(
+        self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, drawn: np.ndarray
+    ) -> None:
+        """The same for the spare tree of a place, which is not watched."""
+        spare = self.spares[number]
+        assert spare is not None
+        found = np.empty((len(points), self.n_outputs))
+        spare.learn(points, targets, drawn, found)
+        score_spare(found, *self._either(targets), weights, self.rules.memory, self.spare_scores[number])
+
+    def _either(self, targets: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Targets as labels or as real ones, the other being None."""
+        return (targets, None) if self.classifies else (None, targets)
+
     @staticmethod
-    def _seen(points: np.ndarray, columns: np.ndarray | None) -> np.ndarray:
+    def _seen(points: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The rows as a tree sees them."""
-        if columns is None or columns.all():
+        if columns.all():
             return points
         seen = np.empty_like(points)
         keep_columns(points, columns, seen)
@@ -297,28 +317,23 @@ class GrowingForest:
 
     def _heed(self, number: int, what: int) -> str | None:
         """Do what an alarm of a tree's detectors asks for; returns the kind of the event, None if there is none."""
-        member = self.members[number]
-        if what == NOTHING:
+        if what == NOTHING or (self.rules.drift_delta if what == DRIFT else self.rules.warning_delta) is None:
             return None
-        if (self.rules.drift_delta if what == DRIFT else self.rules.warning_delta) is None:
-            return None
-        if what == DRIFT and member.spare is not None:
-            tree, columns, scores = member.spare, member.spare_columns, member.spare_scores
-        else:
-            tree, columns = self._new_tree(number, member.n_planted)
-            scores = member.scores.copy()
-            scores[N_LOSSES] = min(scores[N_LOSSES], ROWS_OF_TRUST)
-            scores[N_SIZES] = min(scores[N_SIZES], ROWS_OF_TRUST)
-            member.n_planted += 1
-        if what == DRIFT:
-            assert columns is not None
-            assert scores is not None
-            member.tree, member.columns, member.scores = tree, columns, scores
-            member.spare = member.spare_columns = member.spare_scores = None
-            member.detectors = self._new_detectors()
-            return "drift"
-        member.spare, member.spare_columns, member.spare_scores = tree, columns, scores
-        return "warning"
+        if what != DRIFT or self.spares[number] is None:
+            self.spares[number], self.spare_columns[number] = self._new_tree(number)
+            self.spare_scores[number] = self.scores[number]
+            # A new tree is taken to be as good as the present one, until it has shown what it can.
+            trusted = self.spare_scores[number, [N_LOSSES, N_SIZES]]
+            self.spare_scores[number, [N_LOSSES, N_SIZES]] = np.minimum(trusted, ROWS_OF_TRUST)
+        if what != DRIFT:
+            return "warning"
+        spare = self.spares[number]
+        assert spare is not None
+        self.trees[number], self.spares[number] = spare, None
+        self.columns[number] = self.spare_columns[number]
+        self.scores[number] = self.spare_scores[number]
+        self.detectors[number] = self._new_detectors
+        return "drift"
 
     # Answers
 
@@ -326,7 +341,7 @@ class GrowingForest:
         """Predictions of the forest from those of the trees, (n_trees, n, n_outputs), and their losses."""
         if self.rules.sharpness == 0.0:
             np.mean(outputs, axis=0, out=out)
-        elif self.is_class:
+        elif self.classifies:
             vote_classes(outputs, losses, self.rules.sharpness, out)
         else:
             vote_reals(outputs, losses, self.rules.sharpness, out)
@@ -334,14 +349,14 @@ class GrowingForest:
     @property
     def losses(self) -> np.ndarray:
         """Recent loss of each tree, (n_trees,)."""
-        return np.array([member.scores[LOSS] for member in self.members])
+        return self.scores[:, LOSS].copy()
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
-        n, n_trees = len(points), len(self.members)
+        n, n_trees = len(points), len(self.trees)
         outputs, out = np.empty((n_trees, n, self.n_outputs)), np.empty((n, self.n_outputs))
-        for number, member in enumerate(self.members):
-            outputs[number] = member.tree.predict(self._seen(points, member.columns))
+        for t, tree in enumerate(self.trees):
+            outputs[t] = tree.predict(self._seen(points, self.columns[t]))
         self._count_votes(outputs, np.repeat(self.losses, n).reshape(n_trees, n), out)
         return out
 
@@ -350,31 +365,31 @@ class GrowingForest:
     @property
     def n_nodes(self) -> int:
         """Number of nodes of all trees."""
-        return sum(member.tree.n_nodes for member in self.members)
+        return sum(tree.n_nodes for tree in self.trees)
 
     @property
     def n_inner(self) -> int:
         """Number of inner nodes of all trees."""
-        return sum(member.tree.n_inner for member in self.members)
+        return sum(tree.n_inner for tree in self.trees)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays."""
-        return sum(tree.nbytes for tree in self._all_trees()) + sum(m.detectors.nbytes for m in self.members)
+        return sum(tree.nbytes for tree in self._all_trees()) + self.detectors.nbytes
 
     @property
     def log(self) -> list[SplitEvent]:
         """The audit logs of the trees, one after the other."""
-        return [event for member in self.members for event in member.tree.log]
+        return [event for tree in self.trees for event in tree.log]
 
     def importances(self) -> np.ndarray:
         """Mean of the trees' importances, adding up to 1; zeros if no tree has made a decision."""
-        total = np.sum([member.tree.importances() for member in self.members], axis=0)
+        total = np.sum([tree.importances() for tree in self.trees], axis=0)
         return total / total.sum() if total.sum() > 0 else total
 
     def snapshot(self) -> SoftForest:
         """The trees as they are now, which are averaged; votes and models in leaves are left out."""
-        trees: list[SoftTree] = [member.tree.snapshot() for member in self.members]
+        trees: list[SoftTree] = [tree.snapshot() for tree in self.trees]
         links = {tree.link for tree in trees}
         centers = [tree.center for tree in trees if tree.center is not None]
         scales = [tree.scale for tree in trees if tree.scale is not None]
