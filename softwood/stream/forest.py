@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,8 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.forest import SoftForest
-from softwood.parameters import check_choice, check_count, check_n_jobs, check_number, parameter_error
+from softwood.parameters import check_choice, check_count, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.stream.forest_growth import DriftEvent, ForestRules, GrowingForest, Recipe
-from softwood.stream.growth import Limits
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
@@ -33,10 +32,11 @@ REAL_SHARPNESS = 4.0
 class _StreamForest(StreamModel):
     """What classifier and regressor share."""
 
-    n_estimators: int = 10
+    n_estimators: int = field(default=10, kw_only=False)
     soft_share: float = 0.3
     mean_draws: float = 4.0
     max_features: float = 0.6
+    max_depth: int | None = None
     warning_delta: float | None = 0.01
     drift_delta: float | None = 0.001
     voting: str = "loss"
@@ -70,21 +70,31 @@ class _StreamForest(StreamModel):
         size = self.max_size
         if size is not None:
             size = check_number(self, "max_size", size, low=0, open_low=True) / n
+        check_integer(self, "max_depth", self.max_depth, low=0, or_none=True)
         soft = SoftHoeffdingTreeClassifier if is_class else SoftHoeffdingTreeRegressor
         crisp = HoeffdingTreeClassifier if is_class else HoeffdingTreeRegressor
-        kinds = [
-            (self._tree("soft_parameters", soft, SOFT_CLASS if is_class else SOFT_REAL, size), 1.0, n_soft),
-            (self._tree("crisp_parameters", crisp, CRISP, size), share, n - n_soft),
+        soft_defaults = SOFT_CLASS if is_class else SOFT_REAL
+        places = [
+            (self._recipe("soft_parameters", soft, soft_defaults, size, 1.0), n_soft),
+            (self._recipe("crisp_parameters", crisp, CRISP, size, share), n - n_soft),
         ]
-        return [recipe for tree, seen, count in kinds for recipe in [_recipe(tree, seen)] * count]
+        return [recipe for recipe, count in places for _ in range(count)]
 
-    def _tree(self, name: str, kind: type[StreamModel], defaults: dict[str, Any], size: float | None) -> StreamModel:
-        """The model of one tree, with the parameters that were given."""
+    def _recipe(
+        self, name: str, kind: type[StreamModel], defaults: dict[str, Any], size: float | None, share: float
+    ) -> Recipe:
+        """How trees of one kind are made, with the parameters that were given."""
         given = getattr(self, name)
         known = set(kind._get_param_names()) - {"random_state", "class_weight", "categorical_features", "max_size"}
+        wanted = f"a dict of parameters of {kind.__name__}, or None"
         if given is not None and (not isinstance(given, dict) or set(given) - known):
-            raise parameter_error(self, name, f"a dict of parameters of {kind.__name__}, or None", given)
-        return kind(**{**defaults, "max_size": size, **(given or {})})
+            raise parameter_error(self, name, wanted, given)
+        depth = {} if self.max_depth is None else {"max_depth": self.max_depth}
+        try:
+            growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
+        except ValueError as error:
+            raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
+        return Recipe(type(growth), growth.settings, growth.limits, share)
 
     # Learning
 
@@ -123,13 +133,6 @@ class _StreamForest(StreamModel):
         return self.growth_.losses  # type: ignore[attr-defined]
 
 
-def _recipe(tree: StreamModel, max_features: float) -> Recipe:
-    growth = tree._new_growth(1, 2, 0)
-    limits: Limits = growth.limits
-    # the settings as the parameters give them, before the limits of this one tree were applied to them
-    return Recipe(type(growth), growth.settings, limits, max_features)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamForestClassifier(_StreamForest, StreamClassifierBase):
     """Forest of soft and crisp Hoeffding trees for classes, which adapts to drift.
@@ -146,6 +149,7 @@ class StreamForestClassifier(_StreamForest, StreamClassifierBase):
     soft_share : share of them that are soft Hoeffding trees; the others are Hoeffding trees
     mean_draws : mean number of times that a tree learns a row
     max_features : share of the columns that a Hoeffding tree sees
+    max_depth : maximum depth of the trees; None: 7 of soft trees, no limit of the others
     warning_delta, drift_delta : `delta` of the detectors; None: no spare trees, no replaced trees
     voting : "loss" (votes weighted by recent loss) or "mean" (plain mean, as in ``forest_``)
     vote_window : number of rows after which a loss has faded to about a third

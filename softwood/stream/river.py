@@ -407,8 +407,8 @@ def _like(estimator_class: type, family: type) -> type:
             kept.append(parameter)
     signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *kept])
 
-    def __init__(self: Any, **parameters: Any) -> None:
-        arguments = signature.bind(self, **parameters)
+    def __init__(self: Any, *values: Any, **parameters: Any) -> None:
+        arguments = signature.bind(self, *values, **parameters)
         arguments.apply_defaults()
         for name, value in arguments.arguments.items():
             if name != "self":

@@ -537,15 +537,16 @@ IN_ORDER_AND_DRAWN = {
     "check_sample_weight_equivalence_on_dense_data": "a tree of a forest draws how often it learns a row by the number "
     "of the row, of which a repeated row has two"
 }
-IN_FOREST = {"grace_period": 40, "tau": 1.0, "max_depth": 4}
+IN_FOREST = {"grace_period": 40, "tau": 1.0}
 SPECS += both(
     "StreamForest",
     # without votes and models in leaves, so that the finished trees say what the model says
-    small={"n_estimators": 3, "soft_share": 1.0, "voting": "mean", "soft_parameters": IN_FOREST},
+    small={"n_estimators": 3, "soft_share": 1.0, "voting": "mean", "max_depth": 4, "soft_parameters": IN_FOREST},
     checked={"n_estimators": 4},
     long={"soft_parameters": None},
     wrong={
         "n_estimators": COUNT,
+        "max_depth": FROM_ZERO_OR_NONE,
         "soft_share": PART,
         "mean_draws": [*POSITIVE, 101.0],
         "max_features": [0.0, 1.5, None, "sqrt"],
@@ -562,6 +563,7 @@ SPECS += both(
         "n_estimators": 2,
         "soft_share": 0.0,
         "mean_draws": 1.0,
+        "max_depth": 1,
         "max_features": change(0.3, soft_share=0.0),
         "voting": "loss",
         "vote_window": change(2.0, voting="loss"),

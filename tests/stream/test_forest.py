@@ -26,7 +26,7 @@ def make(model_class, **parameters):
 
 
 def drifting(model_class, n=N, seed=0):
-    """Rows of five columns, some cells of one missing; what the target depends on changes in the middle, not at once."""
+    """Rows of five columns, some cells of one missing; what the target depends on changes slowly."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5))
     is_new = rng.random(n) < (np.arange(n) - n // 2) / 300
