@@ -382,6 +382,20 @@ class GrowingForest:
         """The audit logs of the trees, one after the other."""
         return [event for tree in self.trees for event in tree.log]
 
+    def state(self) -> dict[str, np.ndarray]:
+        """All numbers of the forest, as arrays."""
+        found = {
+            f"{kind} {t} {name}": array
+            for kind, trees in (("tree", self.trees), ("spare", self.spares))
+            for t, tree in enumerate(trees)
+            if tree is not None
+            for name, array in tree.state().items()
+        }
+        names = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category")
+        found |= {name: getattr(self, name) for name in names}
+        events = [(event.kind == "drift", event.n_samples, event.tree) for event in self.drifts]
+        return found | {"n_rows": np.array(self.n_rows), "drifts": np.array(events, dtype=np.int64).reshape(-1, 3)}
+
     def importances(self) -> np.ndarray:
         """Mean of the trees' importances, adding up to 1; zeros if no tree has made a decision."""
         total = np.sum([tree.importances() for tree in self.trees], axis=0)

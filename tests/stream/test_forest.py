@@ -45,17 +45,8 @@ def error(y, found):
     return np.mean(found.argmax(axis=1) != y) if found.ndim == 2 else np.mean((found - y) ** 2)
 
 
-def everything(model):
-    """All numbers of a forest."""
-    forest = model.growth_
-    found = {f"{t} {name}": array for t, tree in enumerate(forest._all_trees()) for name, array in tree.state().items()}
-    names = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category")
-    found |= {name: getattr(forest, name) for name in names}
-    return found | {"rows": np.array(forest.n_rows), "drifts": np.array([str(event) for event in forest.drifts])}
-
-
 def assert_same(one, other):
-    one, other = everything(one), everything(other)
+    one, other = one.growth_.state(), other.growth_.state()
     assert one.keys() == other.keys()
     for name, array in one.items():
         np.testing.assert_array_equal(array, other[name], err_msg=name)
