@@ -71,6 +71,13 @@ def keep_columns(points, is_kept, out):
 
 
 @compiled
+def keep_columns_of_all(points, is_kept, out):
+    """`keep_columns` of all trees: `is_kept` (n_trees, n_features), `out` (n_trees, n, n_features)."""
+    for t in range(out.shape[0]):
+        keep_columns(points, is_kept[t], out[t])
+
+
+@compiled
 def rises(detector, x):
     """Whether the mean of what an ADWIN watches has risen; a fall is no reason to worry."""
     before = detector[A_TOTAL] / max(1.0, detector[A_WIDTH])

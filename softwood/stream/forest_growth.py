@@ -24,6 +24,7 @@ from softwood.loops.stream_forest import (
     draw_row,
     draw_weights,
     keep_columns,
+    keep_columns_of_all,
     score_spare,
     vote_classes,
     vote_reals,
@@ -275,9 +276,9 @@ class GrowingForest:
         drawn, found = np.empty(n_trees), np.empty(n_trees, dtype=np.int64)
         outputs = np.empty((n_trees, 1, self.n_outputs))
         draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weights[0], drawn)
-        rest = drawn.copy()
+        rest, seen = drawn.copy(), self._seen_by_all(points)
         for t, tree in enumerate(self.trees):
-            tree.learn_row(self._seen(points, self.columns[t]), targets, rest[t : t + 1], outputs[t])
+            tree.learn_row(seen[t], targets, rest[t : t + 1], outputs[t])
         labels, reals = self._either(targets)
         watch_row(outputs, labels, reals, weights, self.rules.memory, self.detectors, self.scores, found)
         self.n_rows += 1
@@ -313,6 +314,12 @@ class GrowingForest:
             return points
         seen = np.empty_like(points)
         keep_columns(points, columns, seen)
+        return seen
+
+    def _seen_by_all(self, points: np.ndarray) -> np.ndarray:
+        """A few rows as each tree sees them, (n_trees, n, n_features), in one call."""
+        seen = np.empty((len(self.trees), *points.shape))
+        keep_columns_of_all(points, self.columns, seen)
         return seen
 
     def _heed(self, number: int, what: int) -> str | None:
@@ -355,8 +362,9 @@ class GrowingForest:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
         n, n_trees = len(points), len(self.trees)
         outputs, out = np.empty((n_trees, n, self.n_outputs)), np.empty((n, self.n_outputs))
+        few = self._seen_by_all(points) if n < ROWS_PER_LOOK else None
         for t, tree in enumerate(self.trees):
-            outputs[t] = tree.predict(self._seen(points, self.columns[t]))
+            outputs[t] = tree.predict(self._seen(points, self.columns[t]) if few is None else few[t])
         self._count_votes(outputs, np.repeat(self.losses, n).reshape(n_trees, n), out)
         return out
 

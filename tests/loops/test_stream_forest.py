@@ -14,6 +14,7 @@ from softwood.loops.stream_forest import (
     draw_row,
     draw_weights,
     keep_columns,
+    keep_columns_of_all,
     real_error,
     rises,
     score_spare,
@@ -51,6 +52,9 @@ def test_columns_that_are_not_seen_are_missing():
     points, out = np.arange(6.0).reshape(2, 3), np.empty((2, 3))
     keep_columns(points, np.array([True, False, True]), out)
     np.testing.assert_array_equal(out, [[0.0, np.nan, 2.0], [3.0, np.nan, 5.0]])
+    both, of_two = np.empty((2, 2, 3)), np.array([[True, True, True], [True, False, True]])
+    keep_columns_of_all(points, of_two, both)
+    np.testing.assert_array_equal(both, [points, out])
 
 
 def test_only_a_rise_is_an_alarm():
