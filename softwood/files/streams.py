@@ -323,6 +323,8 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     n_outputs = len(state["labels"]) if state["labels"] is not None else 1
     if type(growth) is not expected or (growth.n_features, growth.n_outputs) != (len(places.names), n_outputs):
         raise damage("growth does not fit the model, its features or its labels")
+    if isinstance(growth, GrowingForest):
+        growth.n_jobs = model.n_jobs
     model._growth = growth
     model._row = np.empty((1, len(places)))
     return model

@@ -16,15 +16,17 @@ import numpy as np
 from softwood.loops._compile import compiled
 
 NOTHING, WARNING, DRIFT = 0, 1, 2
+# which changes of the mean give an alarm
+UP, DOWN, BOTH = 0, 1, 2
 
 # of all detectors: what the last update returned, and alarms so far
 LAST, N_ALARMS = 0, 1
 
 # ADWIN: settings, and what is known of the window. `N_LEVELS` levels hold buckets of 1, 2, 4, ... values, the newest
 # level first and the oldest bucket of a level first; of each bucket the total and the sum of squares about its mean.
-A_DELTA, A_CLOCK, A_BUCKETS, A_LEAST, A_GRACE = range(2, 7)
-A_TOTAL, A_SQUARES, A_WIDTH, A_TICK, A_LEVELS = range(7, 12)
-A_COUNTS = 12
+A_DELTA, A_CLOCK, A_BUCKETS, A_LEAST, A_GRACE, A_MODE = range(2, 8)
+A_TOTAL, A_SQUARES, A_WIDTH, A_TICK, A_LEVELS = range(8, 13)
+A_COUNTS = 13
 N_LEVELS = 48
 A_FIRST_BUCKET = A_COUNTS + N_LEVELS
 
@@ -32,7 +34,6 @@ A_FIRST_BUCKET = A_COUNTS + N_LEVELS
 P_LEAST, P_DELTA, P_THRESHOLD, P_FADING, P_MODE = range(2, 7)
 P_N, P_MEAN, P_UP, P_DOWN, P_LOWEST, P_HIGHEST = range(7, 13)
 N_PAGE_HINKLEY = 13
-UP, DOWN, BOTH = 0, 1, 2
 
 # DDM: settings, and running numbers
 D_LEAST, D_WARNING, D_DRIFT = range(2, 5)
@@ -144,13 +145,19 @@ def update_adwin(state, x):
     state[A_TICK] += 1.0
     if state[A_TICK] % state[A_CLOCK] != 0.0 or state[A_WIDTH] <= state[A_GRACE]:
         return NOTHING
+    before = state[A_TOTAL] / state[A_WIDTH]
+    is_cut = False
     while state[A_WIDTH] > 1.0 and has_cut(state):
-        state[LAST] = DRIFT
+        is_cut = True
         forget_oldest(state)
-    if state[LAST] == DRIFT:
-        state[N_ALARMS] += 1.0
-        return DRIFT
-    return NOTHING
+    if not is_cut:
+        return NOTHING
+    risen = state[A_TOTAL] / state[A_WIDTH] > before
+    if (state[A_MODE] == UP and not risen) or (state[A_MODE] == DOWN and risen):
+        return NOTHING  # the window goes on without its old part
+    state[LAST] = DRIFT
+    state[N_ALARMS] += 1.0
+    return DRIFT
 
 
 @compiled

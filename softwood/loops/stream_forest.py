@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.drift import A_TOTAL, A_WIDTH, DRIFT, NOTHING, WARNING, update_adwin
+from softwood.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
 from softwood.loops.random import next_seed, to_unit
 
 # scores: faded mean of the losses and rows in it; of regressors also the mean of all absolute errors and rows in it
@@ -78,13 +78,6 @@ def keep_columns_of_all(points, is_kept, out):
 
 
 @compiled
-def rises(detector, x):
-    """Whether the mean of what an ADWIN watches has risen; a fall is no reason to worry."""
-    before = detector[A_TOTAL] / max(1.0, detector[A_WIDTH])
-    return update_adwin(detector, x) == DRIFT and detector[A_TOTAL] / detector[A_WIDTH] > before
-
-
-@compiled
 def class_error(output, label, memory, scores):
     """Add the cross-entropy of one row's probabilities to the scores; returns 1 if another class is the largest."""
     scores[N_LOSSES] = min(scores[N_LOSSES] + 1.0, memory)
@@ -129,8 +122,8 @@ def watch(outputs, labels, targets, weights, start, memory, detectors, scores, l
             error = class_error(outputs[i], labels[i], memory, scores)
         if targets is not None:
             error = real_error(outputs[i], targets[i], memory, scores)
-        is_warned = rises(detectors[0], error)
-        if rises(detectors[1], error):
+        is_warned = update_adwin(detectors[0], error) == DRIFT
+        if update_adwin(detectors[1], error) == DRIFT:
             return i + 1, DRIFT
         if is_warned:
             return i + 1, WARNING

@@ -99,9 +99,14 @@ class _StreamForest(StreamModel):
     # Learning
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, out: str | None) -> np.ndarray | None:
+        n_jobs = check_n_jobs(self, self.n_jobs)
         if hasattr(self, "growth_"):
-            self.growth_.n_jobs = check_n_jobs(self, self.n_jobs)  # type: ignore[attr-defined]
-        return super()._learn(X, y, sample_weight, out)
+            self.growth_.n_jobs = n_jobs  # type: ignore[attr-defined]
+        try:
+            return super()._learn(X, y, sample_weight, out)
+        finally:  # the number of threads is no part of what was learned
+            if hasattr(self, "growth_"):
+                self.growth_.n_jobs = None  # type: ignore[attr-defined]
 
     # Looking at it
 

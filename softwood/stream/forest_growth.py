@@ -139,7 +139,7 @@ class GrowingForest:
         self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
         self.scores, self.spare_scores = np.zeros((n, N_SCORES)), np.zeros((n, N_SCORES))
         deltas = (rules.warning_delta, rules.drift_delta)
-        self._new_detectors = np.array([ADWIN(1.0 if delta is None else delta)._state for delta in deltas])
+        self._new_detectors = np.array([ADWIN(1.0 if delta is None else delta, mode="up")._state for delta in deltas])
         self.detectors = np.array([self._new_detectors] * n)
         self.n_planted = np.zeros(n, dtype=np.int64)
         self.trees: list[GrowingTree] = []

@@ -9,15 +9,18 @@ from softwood.loops.drift import (
     A_SQUARES,
     A_TOTAL,
     A_WIDTH,
+    BOTH,
     D_DRIFT,
     D_LEAST,
     D_WARNING,
+    DOWN,
     DRIFT,
     LAST,
     N_DDM,
     N_LEVELS,
     N_PAGE_HINKLEY,
     P_DELTA,
+    UP,
     add_to_window,
     bucket_place,
     clear_adwin,
@@ -44,9 +47,9 @@ def values(n, seed=0):
     return rng.normal(np.repeat([0.0, 1.5, 0.2], n // 3), 0.5)
 
 
-def adwin_state(delta=0.002, clock=32, max_buckets=5, least=5, grace=10):
+def adwin_state(delta=0.002, clock=32, max_buckets=5, least=5, grace=10, mode=BOTH):
     state = np.zeros(A_FIRST_BUCKET + 2 * N_LEVELS * (max_buckets + 1))
-    state[A_DELTA : A_DELTA + 5] = delta, clock, max_buckets, least, grace
+    state[A_DELTA : A_DELTA + 6] = delta, clock, max_buckets, least, grace, mode
     return state
 
 
@@ -76,6 +79,16 @@ def test_adwin_is_the_plain_one(settings):
         assert state[A_TOTAL] == pytest.approx(sum(plain.values), abs=1e-9)
         assert state[A_SQUARES] == pytest.approx(np.var(plain.values) * len(plain.values), abs=1e-6)
     assert n_alarms >= 2
+
+
+def test_directions_of_adwin():
+    rise, fall = [0.0] * 100 + [1.0] * 100, [1.0] * 100 + [0.0] * 100
+    for mode, is_alarm in ((UP, [True, False]), (DOWN, [False, True]), (BOTH, [True, True])):
+        for stream, expected in zip((rise, fall), is_alarm, strict=True):
+            state = adwin_state(clock=1, mode=mode)
+            assert any([update_adwin(state, x) == DRIFT for x in stream]) == expected
+            # with or without an alarm, old values are gone
+            assert state[A_TOTAL] / state[A_WIDTH] == pytest.approx(stream[-1], abs=0.1)
 
 
 def test_parts_of_adwin():

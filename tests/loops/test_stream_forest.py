@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from softwood.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
+from softwood.loops.drift import DRIFT, NOTHING, WARNING
 from softwood.loops.stream_forest import (
     LOSS,
     N_LOSSES,
@@ -16,7 +16,6 @@ from softwood.loops.stream_forest import (
     keep_columns,
     keep_columns_of_all,
     real_error,
-    rises,
     score_spare,
     vote_classes,
     vote_reals,
@@ -29,7 +28,7 @@ pytestmark = pytest.mark.tiny
 
 
 def detectors():
-    return np.array([ADWIN(0.3, clock=1)._state, ADWIN(0.01, clock=1)._state])
+    return np.array([ADWIN(0.3, clock=1, mode="up")._state, ADWIN(0.01, clock=1, mode="up")._state])
 
 
 def test_draws_are_a_poisson_distribution_by_number_of_row():
@@ -55,15 +54,6 @@ def test_columns_that_are_not_seen_are_missing():
     both, of_two = np.empty((2, 2, 3)), np.array([[True, True, True], [True, False, True]])
     keep_columns_of_all(points, of_two, both)
     np.testing.assert_array_equal(both, [points, out])
-
-
-def test_only_a_rise_is_an_alarm():
-    up, down = ADWIN(clock=1)._state, ADWIN(clock=1)._state
-    found = [rises(up, x) for x in [0.0] * 100 + [1.0] * 100]
-    assert sum(found) >= 1
-    assert not any(rises(down, x) for x in [1.0] * 100 + [0.0] * 100)
-    twin = ADWIN(clock=1)._state
-    assert any(update_adwin(twin, x) == DRIFT for x in [1.0] * 100 + [0.0] * 100)
 
 
 def test_losses_fade():

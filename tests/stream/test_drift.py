@@ -113,6 +113,7 @@ def test_read_only_values():
         (ADWIN, "max_buckets", [1, 2.0, 10**6]),
         (ADWIN, "min_window_length", [0, None]),
         (ADWIN, "grace_period", [-1, 1.5]),
+        (ADWIN, "mode", ["sideways", None]),
         (PageHinkley, "min_instances", [-1, None]),
         (PageHinkley, "delta", [-0.1, "x"]),
         (PageHinkley, "threshold", [-1.0, np.inf]),
