@@ -174,7 +174,7 @@ def _has_leaf_models(growth: Any) -> bool:
     from softwood.stream.hoeffding_growth import HoeffdingTree
 
     if isinstance(growth, GrowingForest):
-        return True
+        return not growth.is_plain
     return isinstance(growth, HoeffdingTree) and growth.settings[LEAF_PREDICTION] != PLAIN
 
 

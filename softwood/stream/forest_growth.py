@@ -31,6 +31,7 @@ from softwood.loops.stream_forest import (
     watch,
     watch_row,
 )
+from softwood.loops.stream_layout import LEAF_PREDICTION, PLAIN
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import GrowingTree, Limits, SplitEvent
 from softwood.tree import SoftTree
@@ -408,6 +409,11 @@ class GrowingForest:
         """Mean of the trees' importances, adding up to 1; zeros if no tree has made a decision."""
         total = np.sum([tree.importances() for tree in self.trees], axis=0)
         return total / total.sum() if total.sum() > 0 else total
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether `snapshot` predicts what the forest does: without weighted votes, and without models in leaves."""
+        return self.rules.sharpness == 0.0 and all(r.settings[LEAF_PREDICTION] == PLAIN for r in self.recipes)
 
     def snapshot(self) -> SoftForest:
         """The trees as they are now, which are averaged; votes and models in leaves are left out."""

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import softwood
+from softwood.export import to_json
 from softwood.stream import (
     Agrawal,
     HoeffdingTreeClassifier,
@@ -215,6 +216,11 @@ def test_the_finished_forest():
     np.testing.assert_allclose(model.forest_.predict(X), model.predict_proba(X), atol=1e-9)
     assert not hasattr(model, "tree_")
     assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert len(to_json(model)) > 100
+    votes = make(StreamForestClassifier).partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"vote with weights.*export its forest_"):
+        to_json(votes)
+    np.testing.assert_allclose(softwood.explain(votes, X[:1]).prediction, votes.predict_proba(X[:1])[0])
     crisp = make(StreamForestClassifier, soft_share=0.0).partial_fit(X, y, classes=[0, 1, 2])
     assert crisp.forest_.link == "identity"
 
