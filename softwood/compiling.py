@@ -39,11 +39,12 @@ FAMILIES = {
     "kernel-forest": "KernelForestClassifier, KernelForestRegressor",
     "one-stage-forest": "OneStageForestClassifier, OneStageForestRegressor",
     "smooth-step": "SmoothStepTreeClassifier, SmoothStepTreeRegressor, of river too",
+    "stream-forest": "StreamForestClassifier, StreamForestRegressor, of river too",
     "discriminant": "LinearDiscriminantTreeClassifier",
 }
 # Compiled first, because all others use it; and last, because the others leave little to compile for these.
 _FIRST = ("finished-trees",)
-_LAST = ("kernel-forest", "one-stage-forest", "smooth-step", "discriminant")
+_LAST = ("kernel-forest", "one-stage-forest", "smooth-step", "stream-forest", "discriminant")
 
 # Number of numba threads in a worker. With only one, boosting would not compile its code for several threads.
 _NUMBA_THREADS = "2"

@@ -292,6 +292,7 @@ JOBS: dict[str, dict[str, Callable[[], None]]] = {
         ),
     ),
     "smooth-step": _stream_jobs("smooth_step", "SmoothStepTree", max_depth=2, random_state=0),
+    "stream-forest": _stream_jobs("forest", "StreamForest", n_estimators=4, random_state=0),
     "discriminant": _gradient_jobs("discriminant", "LinearDiscriminantTree", {}),
 }  # fmt: skip
 

@@ -28,6 +28,7 @@ STREAM = {
     "soft-hoeffding-tree": "SoftHoeffdingTree",
     "hoeffding-tree": "HoeffdingTree",
     "smooth-step-tree": "SmoothStepTree",
+    "stream-forest": "StreamForest",
 }
 
 

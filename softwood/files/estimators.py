@@ -22,6 +22,7 @@ from softwood.forest import SoftForest
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.losses import Loss
+from softwood.stream.forest_growth import GrowingForest
 from softwood.stream.growth import GrowingTree
 from softwood.tree import SoftTree
 
@@ -131,6 +132,11 @@ def _is(kind: type, *, or_none: bool = False) -> Callable[[Any, str], None]:
     return check
 
 
+def _growth(value: Any, name: str) -> None:
+    if not isinstance(value, GrowingTree | GrowingForest):
+        raise damage(f"{name} is {type(value).__name__}, expected a growing tree or forest")
+
+
 def _number(value: Any, name: str) -> None:
     if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
         raise damage(f"{name} is no number")
@@ -219,7 +225,7 @@ ATTRIBUTES: dict[str, Callable[[Any, str], object]] = {
     "columns_": _is(Columns),
     "feature_names_in_": _names,
     "forest_": _is(SoftForest),
-    "growth_": _is(GrowingTree),
+    "growth_": _growth,
     "history_": _history,
     "n_features_in_": _count,
     "n_iter_": _count,

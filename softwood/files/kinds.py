@@ -12,7 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from softwood.files import estimators, records, streams, trees
+from softwood.files import detectors, estimators, records, streams, trees
 from softwood.files.errors import InvalidFileError
 from softwood.files.values import damage
 
@@ -132,9 +132,10 @@ _STREAMS = [
     *_estimators("softwood.stream.hoeffding", "HoeffdingTree", _STREAM, "stream."),
     *_estimators("softwood.stream.soft_hoeffding", "SoftHoeffdingTree", _STREAM, "stream."),
     *_estimators("softwood.stream.smooth_step", "SmoothStepTree", _STREAM, "stream."),
+    *_estimators("softwood.stream.forest", "StreamForest", _STREAM, "stream."),
     *(
         Kind(f"river.{family}{side}", "softwood.stream.river", family + side, streams.river_state, streams.build_river)
-        for family in ("HoeffdingTree", "SoftHoeffdingTree", "SmoothStepTree")
+        for family in ("HoeffdingTree", "SoftHoeffdingTree", "SmoothStepTree", "StreamForest")
         for side in ("Classifier", "Regressor")
     ),
     *(
@@ -145,6 +146,18 @@ _STREAMS = [
             ("soft_growth", "SoftClassTree"),
             ("soft_growth", "SoftRealTree"),
         )
+    ),
+    _plain(
+        "softwood.stream.forest_growth",
+        "GrowingForest",
+        streams.forest_state,
+        streams.build_forest_growth,
+        "growth.GrowingForest",
+    ),
+    *(
+        Kind(prefix + name, home, name, detectors.detector_state, detectors.build_detector)
+        for prefix, home in (("detector.", "softwood.stream.drift"), ("river detector.", "softwood.stream.river"))
+        for name in ("ADWIN", "PageHinkley", "DDM")
     ),
     _plain("softwood.stream.pool", "ModelPool", streams.pool_state, streams.build_pool, "stream.ModelPool"),
 ]

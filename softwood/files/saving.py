@@ -14,13 +14,14 @@ from softwood.files.values import Reader, Writer, damage
 __all__ = ["load", "save"]
 
 # What may stand alone in a file: models, but not the records that they are made of.
-_MODELS = {name for name in KINDS.by_name if name[0].isupper() or name.startswith(("stream.", "river."))}
+_ALONE = ("stream.", "river.", "detector.", "river detector.")
+_MODELS = {name for name in KINDS.by_name if name[0].isupper() or name.startswith(_ALONE)}
 # What wrong content may end with if no check has foreseen it; `tests/files/mutate.py` looks for such checks.
 _UNFORESEEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
-    """Save a model: any estimator of softwood, fitted or not, or a `SoftTree` or `SoftForest` of its own.
+    """Save a model: any estimator or drift detector of softwood, or a `SoftTree` or `SoftForest` of its own.
 
     The file holds plain arrays and JSON, no pickle and no code. It replaces an older file at once when it is complete,
     so a crash leaves one of the two. The same model always gives the same bytes.
@@ -58,7 +59,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
     owner = type(model).__name__
     if kind is None or kind.name not in _MODELS:
         raise NotSavableError(
-            f"save takes estimators, stream models, trees and forests of softwood, not {owner}. "
+            f"save takes estimators, stream models, detectors, trees and forests of softwood, not {owner}. "
             "Of a pipeline or a search, save the estimator of softwood in it."
         )
     writer = Writer(KINDS, owner)

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
 
 from softwood.columns import MAX_CATEGORIES
 from softwood.files.checks import check_array, check_entries, check_integer, check_type, is_within
+from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
-from softwood.loops.stream_layout import EVENT, N_SCALER_ROWS, N_SETTINGS
+from softwood.loops.drift import A_DELTA, A_TOTAL
+from softwood.loops.stream_forest import N_SCORES
+from softwood.loops.stream_layout import BATCH, EVENT, N_SCALER_ROWS, N_SETTINGS
+from softwood.stream.forest_growth import DriftEvent, ForestRules, GrowingForest, Recipe
 from softwood.stream.growth import GrowingTree, Limits
+from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.model import StreamModel
 from softwood.stream.pool import ModelPool
+from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 
-__all__ = ["build_growth", "build_pool", "build_river", "growth_state", "pool_state", "river_state"]
+__all__ = [
+    "build_forest_growth",
+    "build_growth",
+    "build_pool",
+    "build_river",
+    "forest_state",
+    "growth_state",
+    "pool_state",
+    "river_state",
+]
 
 _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
@@ -100,6 +116,137 @@ def _set_seed_and_unit(growth: GrowingTree, state: dict[str, Any]) -> None:
         raise damage("unit is no power of two")
     if unit != 1.0:
         growth.unit = unit  # type: ignore[attr-defined]
+
+
+# Forests
+
+_OF_TREES = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted")
+
+
+def forest_state(forest: GrowingForest) -> dict[str, Any]:
+    """State of a growing forest; how its trees are made follows from the model's parameters."""
+    return {
+        "trees": list(forest.trees),
+        "spares": list(forest.spares),
+        "arrays": {name: getattr(forest, name) for name in (*_OF_TREES, "is_category")},
+        "drift_kinds": [event.kind for event in forest.drifts],
+        "drift_rows": np.array([event.n_samples for event in forest.drifts], dtype=np.int64),
+        "drift_trees": np.array([event.tree for event in forest.drifts], dtype=np.int64),
+        "n_features": forest.n_features,
+        "n_outputs": forest.n_outputs,
+        "n_rows": forest.n_rows,
+        "seed": int(forest.seed),
+        "is_class": forest.classifies,
+        "rules": asdict(forest.rules),
+        "recipes": [_recipe_state(recipe) for recipe in forest.recipes],
+    }
+
+
+def _recipe_state(recipe: Recipe) -> dict[str, Any]:
+    return {
+        "kind": recipe.kind.__name__,
+        "settings": recipe.settings,
+        "max_inner": recipe.limits.max_inner,
+        "max_bytes": recipe.limits.max_bytes,
+        "max_features": recipe.max_features,
+    }
+
+
+def build_forest_growth(state: dict[str, Any]) -> GrowingForest:
+    """A checked growing forest."""
+    names = ("trees", "spares", "arrays", "drift_kinds", "drift_rows", "drift_trees")
+    check_entries(state, [*names, "n_features", "n_outputs", "n_rows", "seed", "is_class", "rules", "recipes"])
+    is_class = check_type(state["is_class"], bool, "is_class")
+    recipes = [_build_recipe(recipe, is_class) for recipe in check_type(state["recipes"], list, "recipes")]
+    if not recipes:
+        raise damage("a forest is without trees")
+    n_features = check_integer(state["n_features"], "n_features", 0, 2**31 - 1)
+    n_outputs = check_integer(state["n_outputs"], "n_outputs", 0, 2**31 - 1)
+    rules, seed = _build_rules(state["rules"]), check_integer(state["seed"], "seed", 0, 2**62)
+    trees, spares = check_type(state["trees"], list, "trees"), check_type(state["spares"], list, "spares")
+    if len(trees) != len(recipes) or len(spares) != len(recipes):
+        raise damage("a forest has more or fewer trees than places")
+    for recipe, tree, spare in zip(recipes, trees, spares, strict=True):
+        for grown in (tree, spare):
+            if grown is None and grown is spare:
+                continue
+            if type(grown) is not recipe.kind or (grown.n_features, grown.n_outputs) != (n_features, n_outputs):
+                raise damage("a tree does not fit its forest")
+    # an empty forest of one column, so that a large number in a damaged file costs no memory
+    forest = GrowingForest(recipes, rules, 1, 2, seed, is_class)
+    forest.n_features, forest.n_outputs = n_features, n_outputs
+    forest.trees, forest.spares = list(trees), list(spares)
+    _set_arrays(forest, check_type(state["arrays"], dict, "arrays"))
+    forest.n_rows = check_integer(state["n_rows"], "n_rows", 0, 2**62)
+    forest.drifts = _drifts(state, len(recipes))
+    return forest
+
+
+def _build_rules(state: Any) -> ForestRules:
+    numbers = check_entries(check_type(state, dict, "rules"), [part.name for part in fields(ForestRules)])
+    for name, number in numbers.items():
+        if number is None and name.endswith("delta"):
+            continue
+        if type(number) not in (int, float) or not 0.0 <= number < math.inf:
+            raise damage(f"{name} is no number from 0 on")
+        if (name.endswith("delta") and not 0.0 < number <= 1.0) or (name == "rate" and number > 100.0):
+            raise damage(f"{name} is out of its range")
+        if name == "memory" and number < 1.0:
+            raise damage(f"{name} is out of its range")
+    return ForestRules(**numbers)
+
+
+def _build_recipe(state: Any, is_class: bool) -> Recipe:
+    check_entries(check_type(state, dict, "a recipe"), ["kind", "settings", "max_inner", "max_bytes", "max_features"])
+    kinds: tuple[type[GrowingTree], ...] = (HoeffdingRealTree, SoftRealTree)
+    if is_class:
+        kinds = (HoeffdingClassTree, SoftClassTree)
+    kind = next((kind for kind in kinds if kind.__name__ == state["kind"]), None)
+    if kind is None:
+        raise damage("a forest has a kind of trees that it cannot have")
+    settings = check_array(state["settings"], np.float64, (N_SETTINGS,), "settings")
+    if np.isnan(settings).any() or settings.min() < 0.0 or not 1.0 <= max(1.0, settings[BATCH]) <= 2**53:
+        raise damage("settings of a tree are damaged")
+    limits = Limits(*(_limit(state[name], name) for name in ("max_inner", "max_bytes")))
+    share = check_type(state["max_features"], float, "max_features")
+    if not 0.0 < share <= 1.0:
+        raise damage("max_features is no share")
+    return Recipe(kind, settings, limits, share)
+
+
+def _set_arrays(forest: GrowingForest, arrays: dict[str, Any]) -> None:
+    check_entries(arrays, [*_OF_TREES, "is_category"])
+    n, n_features = len(forest.recipes), forest.n_features
+    for name in ("columns", "spare_columns"):
+        check_array(arrays[name], np.bool_, (n, n_features), name)
+    for name in ("scores", "spare_scores"):
+        if not is_within(check_array(arrays[name], np.float64, (n, N_SCORES), name), 0.0, 1e300):
+            raise damage(f"{name} holds numbers that it cannot hold")
+    detectors = check_array(arrays["detectors"], np.float64, forest.detectors.shape, "detectors")
+    if not np.array_equal(detectors[:, :, A_DELTA:A_TOTAL], forest.detectors[:, :, A_DELTA:A_TOTAL]):
+        raise damage("the detectors do not fit the rules")
+    for state in detectors.reshape(-1, detectors.shape[2]):
+        check_window(state)
+    if not is_within(check_array(arrays["n_planted"], np.int64, (n,), "n_planted"), 1, 2**62):
+        raise damage("n_planted is damaged")
+    is_category = check_array(arrays["is_category"], np.int64, (n_features,), "is_category")
+    if not all(np.array_equal(tree.arrays["is_category"], is_category) for tree in forest.trees):
+        raise damage("is_category is not that of the trees")
+    for name, array in arrays.items():
+        setattr(forest, name, array)
+
+
+def _drifts(state: dict[str, Any], n_trees: int) -> list[DriftEvent]:
+    kinds = check_type(state["drift_kinds"], list, "drift_kinds")
+    rows = check_array(state["drift_rows"], np.int64, (len(kinds),), "drift_rows")
+    trees = check_array(state["drift_trees"], np.int64, (len(kinds),), "drift_trees")
+    if (
+        set(map(str, kinds)) - {"warning", "drift"}
+        or not is_within(rows, 0, 2**62)
+        or not is_within(trees, 0, n_trees - 1)
+    ):
+        raise damage("the log of drifts is damaged")
+    return [DriftEvent(*event) for event in zip(kinds, rows.tolist(), trees.tolist(), strict=True)]
 
 
 # Pools
@@ -188,6 +335,8 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     n_outputs = len(state["labels"]) if state["labels"] is not None else 1
     if type(growth) is not expected or (growth.n_features, growth.n_outputs) != (len(places.names), n_outputs):
         raise damage("growth does not fit the model, its features or its labels")
+    if isinstance(growth, GrowingForest):
+        growth.n_jobs = model.n_jobs
     model._growth = growth
     model._row = np.empty((1, len(places)))
     return model

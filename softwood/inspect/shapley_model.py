@@ -168,10 +168,13 @@ def _names_of_outputs(model: Any, trees: SoftTree | SoftForest) -> tuple[tuple[s
 
 
 def _has_leaf_models(growth: Any) -> bool:
-    """Whether the leaves of a growing tree predict with models of their own."""
+    """Whether the leaves of a growing tree predict with models of their own, or trees of a forest vote."""
     from softwood.loops.stream_layout import LEAF_PREDICTION, PLAIN
+    from softwood.stream.forest_growth import GrowingForest
     from softwood.stream.hoeffding_growth import HoeffdingTree
 
+    if isinstance(growth, GrowingForest):
+        return not growth.is_plain
     return isinstance(growth, HoeffdingTree) and growth.settings[LEAF_PREDICTION] != PLAIN
 
 

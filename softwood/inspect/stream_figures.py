@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_growth", "plot_stream_tree"]
 
 _DRIFT = "#CC0000"
+_ALARM = "#555555"
 
 
 def plot_stream_tree(
@@ -76,6 +77,8 @@ def plot_stream_tree(
 def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes: Any = None) -> np.ndarray:
     """Draw how a model adapts along a stream: the norm of the gradient and the nodes added (figure 4 of the paper).
 
+    Dashed lines are the alarms of the detector that watched the run.
+
     Parameters
     ----------
     result : `Adaptation`, as returned by `adaptation`
@@ -99,6 +102,8 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
     >>> axes = plot_growth(result, drifts=[3000])
     >>> axes[1].get_ylabel()
     'nodes added'
+    >>> [text.get_text() for text in axes[0].get_legend().get_texts()]
+    ['drift', 'alarm']
     """
     if not isinstance(result, Adaptation):
         raise parameter_error("plot_growth", "result", "what adaptation returns", result)
@@ -117,12 +122,15 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
     axes[0].set_ylim(0.0, 1.08 * float(result.gradient_norm.max()) or 1.0)
     axes[1].stairs(result.n_added, edges, color=green, fill=True)
     axes[1].set(ylabel="nodes added", xlabel="rows")
-    axes[1].set_ylim(0.0, max(1.0, 1.08 * float(result.n_added.max())))
+    # a forest loses nodes with the trees that it replaces
+    axes[1].set_ylim(min(0.0, 1.08 * float(result.n_added.min())), max(1.0, 1.08 * float(result.n_added.max())))
     axes[1].yaxis.get_major_locator().set_params(integer=True)
     for ax in axes:
         ax.set_xlim(0, edges[-1])
         for k, drift in enumerate(lines):
             ax.axvline(drift, color=_DRIFT, linewidth=1.0, label="drift" if k == 0 else None)
-    if len(lines):
+        for k, alarm in enumerate(result.drifts):
+            ax.axvline(alarm, color=_ALARM, linewidth=1.0, linestyle="--", label="alarm" if k == 0 else None)
+    if len(lines) or len(result.drifts):
         axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
     return axes

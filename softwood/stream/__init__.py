@@ -1,9 +1,10 @@
 """Streams: trees that learn from endless, drifting streams, and what goes with them.
 
 Models learn row by row, in compiled loops: `SoftHoeffdingTreeClassifier`, `HoeffdingTreeClassifier`,
-`SmoothStepTreeClassifier` and their regressors, with scikit-learn's `partial_fit`; `softwood.stream.river` has the same
-models for river. `ModelPool` tunes them on the stream, `prequential` tests and trains, and generators such as `SEA`
-make streams with drift. Names are loaded on first use.
+`SmoothStepTreeClassifier`, `StreamForestClassifier` and their regressors, with scikit-learn's `partial_fit`;
+`softwood.stream.river` has the same models for river. `ModelPool` tunes them on the stream, `prequential` tests and
+trains, detectors such as `ADWIN` give alarms, and generators such as `SEA` make streams with drift. Names are loaded on
+first use.
 """
 
 from importlib import import_module
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softwood.stream.adapting import Adaptation, adaptation
     from softwood.stream.comparison import PrequentialComparison, compare_prequential
+    from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
     from softwood.stream.evaluation import PrequentialResult, prequential
+    from softwood.stream.forest import StreamForestClassifier, StreamForestRegressor
+    from softwood.stream.forest_growth import DriftEvent
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
     from softwood.stream.growth import SplitEvent
     from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
@@ -22,18 +26,23 @@ if TYPE_CHECKING:
     from softwood.stream.transparency import DecisionRule, ImportantFeatures, decision_rules, important_features
 
 _HOME = {
+    "ADWIN": "drift",
     "AS_PUBLISHED": "soft_hoeffding",
+    "DDM": "drift",
     "LED": "generators",
     "SEA": "generators",
     "Adaptation": "adapting",
     "Agrawal": "generators",
     "DecisionRule": "transparency",
+    "DriftDetector": "drift",
+    "DriftEvent": "forest_growth",
     "HoeffdingTreeClassifier": "hoeffding",
     "HoeffdingTreeRegressor": "hoeffding",
     "Hyperplane": "generators",
     "ImportantFeatures": "transparency",
     "ModelPool": "pool",
     "OversampledClasses": "generators",
+    "PageHinkley": "drift",
     "PrequentialComparison": "comparison",
     "PrequentialResult": "evaluation",
     "RandomRBF": "generators",
@@ -43,6 +52,8 @@ _HOME = {
     "SoftHoeffdingTreeRegressor": "soft_hoeffding",
     "SplitEvent": "growth",
     "Stream": "generators",
+    "StreamForestClassifier": "forest",
+    "StreamForestRegressor": "forest",
     "adaptation": "adapting",
     "compare_prequential": "comparison",
     "decision_rules": "transparency",
@@ -51,18 +62,23 @@ _HOME = {
 }
 
 __all__ = [
+    "ADWIN",
     "AS_PUBLISHED",
+    "DDM",
     "LED",
     "SEA",
     "Adaptation",
     "Agrawal",
     "DecisionRule",
+    "DriftDetector",
+    "DriftEvent",
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
     "Hyperplane",
     "ImportantFeatures",
     "ModelPool",
     "OversampledClasses",
+    "PageHinkley",
     "PrequentialComparison",
     "PrequentialResult",
     "RandomRBF",
@@ -72,6 +88,8 @@ __all__ = [
     "SoftHoeffdingTreeRegressor",
     "SplitEvent",
     "Stream",
+    "StreamForestClassifier",
+    "StreamForestRegressor",
     "adaptation",
     "compare_prequential",
     "decision_rules",

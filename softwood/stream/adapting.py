@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.extras import require
+from softwood.forest import SoftForest
 from softwood.parameters import check_count, check_integer, parameter_error
+from softwood.stream.drift import ADWIN, DriftDetector
 from softwood.stream.learners import Outcome, make_learner
 from softwood.stream.model import StreamModel
 from softwood.stream.sources import Block, open_stream
@@ -36,7 +38,8 @@ class Adaptation:
     loss : (n_windows,) mean cross-entropy over the window, of the same predictions
     n_nodes : (n_windows,) int64, nodes of the tree at the end of each window
     n_added : (n_windows,) int64, how many of them the window has added
-    snapshots : dict of number of rows and `SoftTree`, the tree after so many rows of the run
+    drifts : (n_drifts,) int64, rows of the run at which the detector gave an alarm
+    snapshots : dict of number of rows and `SoftTree`, or `SoftForest`: the model after so many rows of the run
     """
 
     n_samples: np.ndarray
@@ -44,7 +47,8 @@ class Adaptation:
     loss: np.ndarray
     n_nodes: np.ndarray
     n_added: np.ndarray
-    snapshots: dict[int, SoftTree] = field(default_factory=dict, repr=False)
+    drifts: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    snapshots: dict[int, SoftTree | SoftForest] = field(default_factory=dict, repr=False)
 
     def to_frame(self) -> Any:
         """The numbers as a pandas DataFrame, one row for each window."""
@@ -62,6 +66,7 @@ def adaptation(
     snapshots: Iterable[int] = (),
     target: Hashable | None = None,
     classes: Any = None,
+    detector: DriftDetector | None = None,
 ) -> Adaptation:
     """Test a classifier on each row of a stream, train it on that row, and watch how it adapts (figure 4 of the paper).
 
@@ -76,6 +81,8 @@ def adaptation(
     snapshots : numbers of rows after which the tree is kept, default=(); 0 for the tree before the first
     target : name of the column to predict, of files and frames, default=None
     classes : (n_classes,) all labels that may come, default=None: as the stream knows them
+    detector : `DriftDetector` that watches the errors of the model, 0 or 1, default=None:
+        ``ADWIN(mode="up")``. It is cloned.
 
     Returns
     -------
@@ -92,6 +99,8 @@ def adaptation(
     [1000, 2000, 3000, 4000, 5000, 6000]
     >>> bool(result.gradient_norm[3] > 2 * result.gradient_norm[2])  # the drift
     True
+    >>> int(result.drifts[0] - 3000) in range(200)  # the alarm
+    True
     >>> result.snapshots[3000].n_nodes <= result.snapshots[6000].n_nodes
     True
     """
@@ -106,16 +115,18 @@ def adaptation(
     learner = make_learner(
         model, classes=classes, find_classes=source.find_classes, feature_names=source.feature_names
     )  # fmt: skip
-    record = _Record(_n_nodes(model))
-    kept: dict[int, SoftTree] = {}
+    if detector is not None and not isinstance(detector, DriftDetector):
+        raise parameter_error(_OWNER, "detector", "a DriftDetector or None", detector)
+    record = _Record(_n_nodes(model), ADWIN(mode="up") if detector is None else detector.clone())
+    kept: dict[int, SoftTree | SoftForest] = {}
     if 0 in wanted and hasattr(model, "growth_"):
-        kept[0] = copy.deepcopy(model.tree_)
+        kept[0] = copy.deepcopy(model._finished)
     n = 0
     for block in _cut(source.blocks, window, wanted):
         record.add(learner.run(block))
         n += len(block)
         if n in wanted:
-            kept[n] = copy.deepcopy(model.tree_)  # shares nothing with the tree that goes on growing
+            kept[n] = copy.deepcopy(model._finished)  # shares nothing with the tree that goes on growing
         if n % window == 0:
             record.close(n, _n_nodes(model))
     if n % window:
@@ -131,11 +142,15 @@ class _Record:
 
     Parameters
     ----------
-    n_nodes : of the tree before the first row
+    n_nodes : of the model before the first row
+    detector : gets the errors
     """
 
-    def __init__(self, n_nodes: int) -> None:
+    def __init__(self, n_nodes: int, detector: DriftDetector) -> None:
         self._n_before = n_nodes
+        self._detector = detector
+        self._n_rows = 0
+        self._drifts: list[int] = []
         self._windows: list[tuple[int, float, float, int, int]] = []
         self._open()
 
@@ -149,6 +164,9 @@ class _Record:
         given = outcome.probabilities[rows, outcome.y]
         gradient = outcome.probabilities.copy()
         gradient[rows, outcome.y] -= 1.0
+        errors = outcome.probabilities.argmax(axis=1) != outcome.y
+        self._drifts += (self._n_rows + 1 + np.flatnonzero(self._detector.update_many(errors))).tolist()
+        self._n_rows += len(outcome)
         self._n += len(outcome)
         self._norm += float(np.linalg.norm(gradient, axis=1).sum())
         self._loss -= float(np.log(np.clip(given, _SMALLEST_PROBABILITY, 1.0)).sum())
@@ -160,7 +178,7 @@ class _Record:
         self._n_before = n_nodes
         self._open()
 
-    def finish(self, snapshots: dict[int, SoftTree]) -> Adaptation:
+    def finish(self, snapshots: dict[int, SoftTree | SoftForest]) -> Adaptation:
         """All windows together."""
         n_samples, norm, loss, n_nodes, added = zip(*self._windows, strict=True)
         return Adaptation(
@@ -169,6 +187,7 @@ class _Record:
             loss=np.array(loss),
             n_nodes=np.array(n_nodes, dtype=np.int64),
             n_added=np.array(added, dtype=np.int64),
+            drifts=np.array(self._drifts, dtype=np.int64),
             snapshots=snapshots,
         )
 
@@ -187,8 +206,8 @@ def _cut(blocks: Iterator[Block], window: int, wanted: set[int]) -> Iterator[Blo
 
 
 def _n_nodes(model: StreamModel) -> int:
-    """Nodes of a tree; the first leaf is there before the first row."""
-    return model.growth_.n_nodes if hasattr(model, "growth_") else 1
+    """Nodes of a model; the first leaf of each tree is there before the first row."""
+    return model.growth_.n_nodes if hasattr(model, "growth_") else getattr(model, "n_estimators", 1)
 
 
 def _read_snapshots(snapshots: Any) -> set[int]:

@@ -359,9 +359,11 @@ class GrowingTree:
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()
 
-    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+    def learn_row(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray = NO_PREDICTIONS
+    ) -> None:
         """`learn` for a single row, with less around it; `weights` may be changed."""
-        while self._learn(points, targets, weights, 0, NO_PREDICTIONS) == 0:
+        while self._learn(points, targets, weights, 0, out) == 0:
             self._make_room()
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()

@@ -21,6 +21,13 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.columns import MAX_CATEGORIES, is_missing_value
 from softwood.extras import require
+from softwood.forest import SoftForest
+from softwood.stream.drift import ADWIN as _ADWIN
+from softwood.stream.drift import DDM as _DDM
+from softwood.stream.drift import PageHinkley as _PageHinkley
+from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
+from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
+from softwood.stream.forest_growth import DriftEvent, GrowingForest
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
@@ -38,14 +45,19 @@ if TYPE_CHECKING:
 base = require("river.base", "river", "Learning as river's models do")
 
 __all__ = [
+    "ADWIN",
+    "DDM",
     "HoeffdingTreeClassifier",
     "HoeffdingTreeRegressor",
     "ModelPoolClassifier",
     "ModelPoolRegressor",
+    "PageHinkley",
     "SmoothStepTreeClassifier",
     "SmoothStepTreeRegressor",
     "SoftHoeffdingTreeClassifier",
     "SoftHoeffdingTreeRegressor",
+    "StreamForestClassifier",
+    "StreamForestRegressor",
 ]
 
 # Parameters of the scikit-learn classes that have no meaning for dicts, or another name.
@@ -152,7 +164,7 @@ class _RiverModel:
     """What classifiers and regressors share."""
 
     _estimator_class: type
-    _growth: GrowingTree | None
+    _growth: GrowingTree | GrowingForest | None
     _places: FeaturePlaces
 
     def _set_up(self) -> None:
@@ -172,7 +184,7 @@ class _RiverModel:
         }
         return self._estimator_class(**{name: value for name, value in parameters.items() if name in names})
 
-    def _make_growth(self, n_features: int, n_outputs: int) -> GrowingTree:
+    def _make_growth(self, n_features: int, n_outputs: int) -> GrowingTree | GrowingForest:
         model = self._estimator()
         state = np.random.RandomState(getattr(self, "seed", None))
         return model._new_growth(n_features, n_outputs, int(state.randint(np.iinfo(np.int32).max)))
@@ -266,8 +278,8 @@ class _RiverModel:
 
     @property
     def n_leaves(self) -> int:
-        """Number of leaves."""
-        return 0 if self._growth is None else self._growth.n_inner + 1
+        """Number of leaves, of all trees."""
+        return 0 if self._growth is None else self._growth.n_nodes - self._growth.n_inner
 
     @property
     def height(self) -> int:
@@ -284,8 +296,13 @@ class _RiverModel:
         """Audit log: every split, and every test that was replaced, in order."""
         return [] if self._growth is None else list(self._growth.log)
 
-    def snapshot(self) -> SoftTree:
-        """The tree as it is now, a `SoftTree` with columns as in `feature_names`."""
+    @property
+    def drifts(self) -> list[DriftEvent]:
+        """Warnings and drifts that a forest has told, in order."""
+        return list(getattr(self._growth, "drifts", []))
+
+    def snapshot(self) -> SoftTree | SoftForest:
+        """The tree as it is now, a `SoftTree` with columns as in `feature_names`; of a forest a `SoftForest`."""
         if self._growth is None:
             raise ValueError(f"{type(self).__name__} has not learned anything yet.")
         return self._growth.snapshot()
@@ -439,8 +456,8 @@ def _like(estimator_class: type, family: type) -> type:
             kept.append(parameter)
     signature = inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *kept])
 
-    def __init__(self: Any, **parameters: Any) -> None:
-        arguments = signature.bind(self, **parameters)
+    def __init__(self: Any, *values: Any, **parameters: Any) -> None:
+        arguments = signature.bind(self, *values, **parameters)
         arguments.apply_defaults()
         for name, value in arguments.arguments.items():
             if name != "self":
@@ -466,3 +483,20 @@ SmoothStepTreeClassifier = _like(_SmoothStepTreeClassifier, _RiverClassifier)
 SmoothStepTreeRegressor = _like(_SmoothStepTreeRegressor, _RiverRegressor)
 SoftHoeffdingTreeClassifier = _like(_SoftHoeffdingTreeClassifier, _RiverClassifier)
 SoftHoeffdingTreeRegressor = _like(_SoftHoeffdingTreeRegressor, _RiverRegressor)
+StreamForestClassifier = _like(_StreamForestClassifier, _RiverClassifier)
+StreamForestRegressor = _like(_StreamForestRegressor, _RiverRegressor)
+
+
+# Detectors
+
+
+class ADWIN(_ADWIN, base.DriftDetector):  # type: ignore[name-defined]
+    """`softwood.stream.ADWIN` as a detector of river's, for its ensembles."""
+
+
+class PageHinkley(_PageHinkley, base.DriftDetector):  # type: ignore[name-defined]
+    """`softwood.stream.PageHinkley` as a detector of river's."""
+
+
+class DDM(_DDM, base.BinaryDriftAndWarningDetector):  # type: ignore[name-defined]
+    """`softwood.stream.DDM` as a detector of river's."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from softwood.losses import ORDINARY_TARGETS, unit_of
-from softwood.stream.growth import GrowingTree
+from softwood.stream.growth import NO_PREDICTIONS, GrowingTree
 
 __all__ = ["RealGrowingTree"]
 
@@ -34,13 +34,17 @@ class RealGrowingTree(GrowingTree):
                 out[rows] *= self.unit
             begin = rows.stop
 
-    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+    def learn_row(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray = NO_PREDICTIONS
+    ) -> None:
         """`learn` for a single row, with less around it; `weights` may be changed."""
         low, high = ORDINARY_TARGETS
         size = abs(float(targets[0]))
         if size > high * self.unit or 0.0 < size < low * self.unit:
             self._end_of_unit(targets, weights, 0)
-        super().learn_row(points, targets if self.unit == 1.0 else targets / self.unit, weights)
+        super().learn_row(points, targets if self.unit == 1.0 else targets / self.unit, weights, out)
+        if self.unit != 1.0:
+            out *= self.unit
 
     def _end_of_unit(self, targets: np.ndarray, weights: np.ndarray, begin: int) -> int:
         """First row after `begin` that needs another unit than the row `begin`, which gets the one that it needs."""

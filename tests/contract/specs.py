@@ -542,6 +542,52 @@ SPECS += both(
     known_failures=IN_ORDER,
 )
 
+IN_ORDER_AND_DRAWN = {
+    "check_sample_weight_equivalence_on_dense_data": "a tree of a forest draws how often it learns a row by the number "
+    "of the row, of which a repeated row has two"
+}
+IN_FOREST = {"grace_period": 40, "tau": 1.0}
+SPECS += both(
+    "StreamForest",
+    # without votes and models in leaves, so that the finished trees say what the model says
+    small={"n_estimators": 3, "soft_share": 1.0, "voting": "mean", "max_depth": 4, "soft_parameters": IN_FOREST},
+    checked={"n_estimators": 4},
+    long={"soft_parameters": None},
+    wrong={
+        "n_estimators": COUNT,
+        "max_depth": FROM_ZERO_OR_NONE,
+        "soft_share": PART,
+        "mean_draws": [*POSITIVE, 101.0],
+        "max_features": [0.0, 1.5, None, "sqrt"],
+        "warning_delta": [0.0, 1.5, "x"],
+        "drift_delta": [0.0, 1.5, "x"],
+        "voting": NAME,
+        "vote_window": [0.5, None, np.inf],
+        "soft_parameters": [{"depth": 3}, {"random_state": 3}, [1], "x", {"max_depth": -1}],
+        "crisp_parameters": [{"alpha": 0.3}, {"class_weight": None}, [1], "x", {"grace_period": 0}],
+        "max_size": [0.0, -1.0, np.nan, "x"],
+        "n_jobs": ["x", 0, 1.5, True],
+    },
+    changes={
+        "n_estimators": 2,
+        "soft_share": 0.0,
+        "mean_draws": 1.0,
+        "max_depth": 1,
+        "max_features": change(0.3, soft_share=0.0),
+        "voting": "loss",
+        "vote_window": change(2.0, voting="loss"),
+        "soft_parameters": {"max_depth": 1},
+        "crisp_parameters": change({"max_depth": 1}, soft_share=0.0),
+        "max_size": 0.03,
+    },
+    unseen={
+        "warning_delta": "tests/stream/test_forest.py: spare trees after a drift",
+        "drift_delta": "tests/stream/test_forest.py: replaced trees after a drift",
+    },
+    n_rows=3000,
+    known_failures=IN_ORDER_AND_DRAWN,
+)
+
 # ------------------------------------------------------------------ which tests run over which
 
 BY_NAME = {spec.name: spec for spec in SPECS}

@@ -14,7 +14,8 @@ from sklearn.tree import DecisionTreeRegressor
 
 from softwood import Gate, Kernel, KernelTreeClassifier, SoftForest, SoftTree, soften
 from softwood.files.kinds import KINDS
-from softwood.stream import HoeffdingTreeClassifier, HoeffdingTreeRegressor, ModelPool, river
+from softwood.stream import ADWIN, DDM, HoeffdingTreeClassifier, HoeffdingTreeRegressor, ModelPool, PageHinkley, river
+from softwood.stream.drift import DriftDetector
 from tests.contract.specs import SPECS
 
 N_COLUMNS = 4
@@ -95,6 +96,8 @@ def river_targets(model: Any, rows: list[dict]) -> list[Any]:
 def _river(name: str) -> Any:
     complete = name.startswith("SmoothStep")
     few: dict[str, Any] = {"max_depth": 3} if complete else {"grace_period": 30, "tau": 1.0}
+    if name.startswith("StreamForest"):
+        few = {"n_estimators": 3, "warning_delta": 0.5, "drift_delta": 0.3}  # with a spare tree, and a replaced one
     if not name.startswith("Hoeffding"):
         few["seed"] = 0
     model = getattr(river, name)(**few)
@@ -109,6 +112,12 @@ def _pool(is_class: bool) -> ModelPool:
     X, y = _table(is_class)
     pool = ModelPool([kind(grace_period=20 * (k + 1)) for k in range(3)], period=25)
     return pool.partial_fit(X, y, **({"classes": ["down", "up"]} if is_class else {}))
+
+
+def _detector(kind: Any) -> DriftDetector:
+    detector = kind()
+    detector.update_many(np.random.default_rng(0).random(700) < np.repeat([0.1, 0.7], 350))
+    return detector
 
 
 def _kernels() -> Any:
@@ -146,6 +155,10 @@ MAKERS = {
     "stream.ModelPool": lambda: _pool(True),
     "pool of regressors": lambda: _pool(False),
     "own kernels": _kernels,
+    "detector.ADWIN": lambda: _detector(ADWIN),
+    "detector.PageHinkley": lambda: _detector(PageHinkley),
+    "detector.DDM": lambda: _detector(DDM),
+    "river detector.ADWIN": lambda: _detector(river.ADWIN),
 }
 NAMES = sorted({
     name for name in KINDS.by_name if name[0].isupper() or name.startswith(("stream.", "river."))
@@ -154,6 +167,8 @@ NAMES = sorted({
 
 def answers(model: Any) -> np.ndarray:
     """What a model of this module says of some rows."""
+    if isinstance(model, DriftDetector):
+        return copy.deepcopy(model).update_many(np.repeat([0.0, 1.0, 0.0], 200)).astype(float)
     if type(model).__module__ == "softwood.stream.river":
         found = [model.predict_one(x) for x in dicts(20)]
         if type(model).__name__.endswith("Classifier"):
@@ -169,7 +184,9 @@ def answers(model: Any) -> np.ndarray:
 def learn_on(model: Any) -> Any:
     """A copy of a model that has learned more rows, if it can."""
     model = copy.deepcopy(model)
-    if type(model).__module__ == "softwood.stream.river":
+    if isinstance(model, DriftDetector):
+        model.update_many(np.repeat([0.0, 1.0], 100))
+    elif type(model).__module__ == "softwood.stream.river":
         rows = dicts(60)
         for x, y in zip(rows, river_targets(model, rows), strict=True):
             model.learn_one(x, y)

@@ -361,7 +361,7 @@ def _refused():
         "attribute": (noted, "files do not hold the attribute 'note'"),
         "dates": (make(bandwidth=0.1).fit(dates[: len(y)], y), r"categories\[0\]\[0\] is an object of date"),
         "class": (make(random_state=int), "random_state is the class int"),
-        "own class": (Own(), "save takes estimators, stream models, trees and forests of softwood, not Own"),
+        "own class": (Own(), "save takes estimators, stream models, detectors, trees and forests of softwood, not Own"),
         "other": (LogisticRegression(), "not LogisticRegression"),
         "number": (3, "not int"),
         "record": (noted.columns_, "not Columns"),

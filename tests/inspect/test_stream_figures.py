@@ -1,4 +1,5 @@
 import sys
+from dataclasses import replace
 
 import matplotlib
 import numpy as np
@@ -182,11 +183,15 @@ def test_growth(run):
     np.testing.assert_array_equal(axes[0].patches[0].get_data().values, result.gradient_norm)
     np.testing.assert_array_equal(axes[1].patches[0].get_data().values, result.n_added)
     np.testing.assert_array_equal(axes[1].patches[0].get_data().edges, [0, *result.n_samples])
+    alarms = result.drifts.tolist()
+    assert len(alarms) > 0
     for ax in axes:
-        assert [line.get_xdata()[0] for line in ax.lines] == [2000, 3000]
-        assert {line.get_color() for line in ax.lines} == {"#CC0000"}
-    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["drift"]
-    assert plot_growth(result)[0].get_legend() is None
+        assert [line.get_xdata()[0] for line in ax.lines] == [2000, 3000, *alarms]
+        assert [line.get_color() for line in ax.lines] == ["#CC0000"] * 2 + ["#555555"] * len(alarms)
+    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["drift", "alarm"]
+    assert [text.get_text() for text in plot_growth(result)[0].get_legend().get_texts()] == ["alarm"]
+    nothing = replace(result, drifts=np.empty(0, dtype=np.int64))
+    assert plot_growth(nothing)[0].get_legend() is None
 
 
 def test_growth_without_growth():

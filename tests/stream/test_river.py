@@ -20,7 +20,10 @@ from river import checks, compose, evaluate, metrics, preprocessing
 from softwood.stream import river
 
 CLASSIFIERS = [river.HoeffdingTreeClassifier, river.SoftHoeffdingTreeClassifier, river.SmoothStepTreeClassifier]
+CLASSIFIERS += [river.StreamForestClassifier]
 REGRESSORS = [river.HoeffdingTreeRegressor, river.SoftHoeffdingTreeRegressor, river.SmoothStepTreeRegressor]
+REGRESSORS += [river.StreamForestRegressor]
+FORESTS = [river.StreamForestClassifier, river.StreamForestRegressor]
 ALL = CLASSIFIERS + REGRESSORS
 COMPLETE = [river.SmoothStepTreeClassifier, river.SmoothStepTreeRegressor]
 HARD = [river.HoeffdingTreeClassifier, river.HoeffdingTreeRegressor]
@@ -32,6 +35,8 @@ regressors = pytest.mark.parametrize("model_class", REGRESSORS)
 
 def small(model_class, **parameters):
     few = {"max_depth": 3} if model_class in COMPLETE else {"grace_period": 40, "tau": 1.0, "max_depth": 4}
+    if model_class in FORESTS:
+        few = {"n_estimators": 3, "max_depth": 4}
     if model_class not in HARD:
         few["seed"] = 0
     return model_class(**{**few, **parameters})
@@ -97,7 +102,7 @@ def test_parameters(model_class):
     assert set(own) == {"seed" if name == "random_state" else name for name in theirs} - {
         "categorical_features", "class_weight",
     }  # fmt: skip
-    name = "max_depth" if model_class in COMPLETE else "grace_period"
+    name = "max_depth" if model_class in COMPLETE + FORESTS else "grace_period"
     with pytest.raises(ValueError, match=f"'{name}' parameter of {model_class.__name__} must be"):
         model_class(**{name: -1})
     with pytest.raises(TypeError, match="no_such"):
@@ -150,7 +155,8 @@ def test_predicting_changes_nothing(model_class):
     assert found.tolist() == [model.predict_one(x) for x in dicts(X)]
     assert (model.n_nodes, model.height) == (model.snapshot().n_nodes, model.snapshot().max_depth)
     assert model.n_leaves == model.snapshot().n_leaves
-    assert len(model.log) == (0 if model_class in COMPLETE else model.n_leaves - 1)
+    n_trees = 3 if model_class in FORESTS else 1
+    assert len(model.log) == (0 if model_class in COMPLETE else model.n_leaves - n_trees)
 
 
 # ------------------------------------------------------------------ blocks
@@ -258,7 +264,7 @@ def test_text_in_a_feature_of_numbers_is_text(model_class):
 
 @every
 def test_many_categories(model_class):
-    model = small(model_class, **({} if model_class in COMPLETE else {"max_inner_nodes": 3}))
+    model = small(model_class, **({} if model_class in COMPLETE + FORESTS else {"max_inner_nodes": 3}))
     for i in range(400):
         model.learn_one({"id": f"row {i}"}, i % 2)
     assert len(model.feature_names) == 255
@@ -309,7 +315,7 @@ def test_errors_change_nothing(model_class):
 @classifiers
 def test_labels_seen_for_the_first_time(model_class):
     X, signal = rows(2000)
-    model = small(model_class, **({} if model_class in HARD else {"learning_rate": 0.03}))
+    model = small(model_class, **({} if model_class in HARD + FORESTS else {"learning_rate": 0.03}))
     for i, x in enumerate(dicts(X)):
         label = "b" if X[i, 0] > 0 else "a"
         model.learn_one(x, "late" if i > 300 and X[i, 1] > 0.5 else label)
@@ -358,3 +364,24 @@ def test_without_river():
     assert run.stdout.strip() == (
         'Learning as river\'s models do needs river. Install it with: pip install "softwood[river]"'
     )
+
+
+@pytest.mark.parametrize("kind", ["ADWIN", "PageHinkley", "DDM"])
+def test_detectors_in_rivers_ensembles(kind):
+    """river clones a detector, hands it errors, and asks for alarms."""
+    from river import drift, forest
+
+    detector = getattr(river, kind)()
+    X, _ = rows(900)
+    found = []
+    peers = (drift.binary.DDM if kind == "DDM" else getattr(drift, kind))()
+    for one in (detector, peers):
+        model = forest.ARFClassifier(3, seed=1, drift_detector=one, warning_detector=one)
+        wrong = 0
+        for i, x in enumerate(dicts(X)):
+            label = int((X[i, 0] > 0) ^ (i > 450))
+            wrong += model.predict_one(x) != label
+            model.learn_one(x, label)
+        found.append((wrong, [model.n_drifts_detected(k) for k in range(3)]))
+    assert found[0] == found[1]
+    assert sum(found[0][1]) > 0

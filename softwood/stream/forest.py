@@ -1,0 +1,206 @@
+"""Forests on streams: soft and crisp Hoeffding trees that are replaced when the stream has changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.forest import SoftForest
+from softwood.parameters import check_choice, check_count, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.stream.forest_growth import DriftEvent, ForestRules, GrowingForest, Recipe
+from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
+from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.tree import SoftTree
+
+__all__ = ["StreamForestClassifier", "StreamForestRegressor"]
+
+# What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
+SOFT_CLASS = {"grace_period": 60, "learning_rate": 0.015}
+SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01}
+CRISP = {"grace_period": 50, "delta": 0.01}
+# How fast a tree loses its say with its loss: a factor on the loss, and a power of the error.
+CLASS_SHARPNESS = 5.0
+REAL_SHARPNESS = 4.0
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _StreamForest(StreamModel):
+    """What classifier and regressor share."""
+
+    n_estimators: int = field(default=10, kw_only=False)
+    soft_share: float = 0.3
+    mean_draws: float = 4.0
+    max_features: float = 0.6
+    max_depth: int | None = None
+    warning_delta: float | None = 0.01
+    drift_delta: float | None = 0.001
+    voting: str = "loss"
+    vote_window: float = 200.0
+    soft_parameters: dict[str, Any] | None = None
+    crisp_parameters: dict[str, Any] | None = None
+    max_size: float | None = 500.0
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingForest:  # type: ignore[override]
+        is_class = is_classifier(self)
+        check_number(self, "mean_draws", self.mean_draws, low=0, open_low=True, high=100)
+        for name in ("warning_delta", "drift_delta"):
+            if getattr(self, name) is not None:
+                check_number(self, name, getattr(self, name), low=0, open_low=True, high=1)
+        check_number(self, "vote_window", self.vote_window, low=1)
+        sharpness = CLASS_SHARPNESS if is_class else REAL_SHARPNESS
+        if check_choice(self, "voting", self.voting, ("loss", "mean")) == "mean":
+            sharpness = 0.0
+        rules = ForestRules(self.mean_draws, self.warning_delta, self.drift_delta, self.vote_window, sharpness)
+        forest = GrowingForest(self._recipes(is_class), rules, n_features, n_outputs, seed, is_class)
+        forest.n_jobs = check_n_jobs(self, self.n_jobs)
+        return forest
+
+    def _recipes(self, is_class: bool) -> list[Recipe]:
+        """How the tree in each place is made."""
+        n = check_count(self, "n_estimators", self.n_estimators)
+        n_soft = round(n * check_number(self, "soft_share", self.soft_share, low=0, high=1))
+        share = check_number(self, "max_features", self.max_features, low=0, open_low=True, high=1)
+        size = self.max_size
+        if size is not None:
+            size = check_number(self, "max_size", size, low=0, open_low=True) / n
+        check_integer(self, "max_depth", self.max_depth, low=0, or_none=True)
+        soft = SoftHoeffdingTreeClassifier if is_class else SoftHoeffdingTreeRegressor
+        crisp = HoeffdingTreeClassifier if is_class else HoeffdingTreeRegressor
+        soft_defaults = SOFT_CLASS if is_class else SOFT_REAL
+        places = [
+            (self._recipe("soft_parameters", soft, soft_defaults, size, 1.0), n_soft),
+            (self._recipe("crisp_parameters", crisp, CRISP, size, share), n - n_soft),
+        ]
+        return [recipe for recipe, count in places for _ in range(count)]
+
+    def _recipe(
+        self, name: str, kind: type[StreamModel], defaults: dict[str, Any], size: float | None, share: float
+    ) -> Recipe:
+        """How trees of one kind are made, with the parameters that were given."""
+        given = getattr(self, name)
+        known = set(kind._get_param_names()) - {"random_state", "class_weight", "categorical_features", "max_size"}
+        wanted = f"a dict of parameters of {kind.__name__}, or None"
+        if given is not None and (not isinstance(given, dict) or set(given) - known):
+            raise parameter_error(self, name, wanted, given)
+        depth = {} if self.max_depth is None else {"max_depth": self.max_depth}
+        try:
+            growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
+        except ValueError as error:
+            raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
+        return Recipe(type(growth), growth.settings, growth.limits, share)
+
+    # Learning
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, out: str | None) -> np.ndarray | None:
+        n_jobs = check_n_jobs(self, self.n_jobs)
+        if hasattr(self, "growth_"):
+            self.growth_.n_jobs = n_jobs  # type: ignore[attr-defined]
+        try:
+            return super()._learn(X, y, sample_weight, out)
+        finally:  # the number of threads is no part of what was learned
+            if hasattr(self, "growth_"):
+                self.growth_.n_jobs = None  # type: ignore[attr-defined]
+
+    # Looking at it
+
+    @property
+    def _finished(self) -> SoftForest:  # type: ignore[override]
+        check_is_fitted(self, "growth_")
+        return self.growth_.snapshot()  # type: ignore[return-value]
+
+    @property
+    def forest_(self) -> SoftForest:
+        """The trees as they are now, which are averaged: without votes, and without models in leaves."""
+        return self._finished
+
+    @property
+    def tree_(self) -> SoftTree:  # type: ignore[override]
+        """A forest has no single tree; see ``forest_``."""
+        raise AttributeError(f"{type(self).__name__} has no tree_; its trees are in forest_.")
+
+    @property
+    def drifts_(self) -> list[DriftEvent]:
+        """Warnings and drifts that the detectors of the trees have told, in order."""
+        check_is_fitted(self, "growth_")
+        return list(self.growth_.drifts)  # type: ignore[attr-defined]
+
+    @property
+    def losses_(self) -> np.ndarray:
+        """Recent loss of each tree, (n_estimators,): cross-entropy, or absolute error."""
+        check_is_fitted(self, "growth_")
+        return self.growth_.losses  # type: ignore[attr-defined]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamForestClassifier(_StreamForest, StreamClassifierBase):
+    """Forest of soft and crisp Hoeffding trees for classes, which adapts to drift.
+
+    Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
+    Two ADWIN detectors watch the errors of each tree: after a warning a spare tree begins to learn beside it, and when
+    the drift is sure, the spare takes its place. Probabilities are the weighted geometric mean of those of the trees,
+    whose weights fall with their recent loss. Draws depend on `random_state`, the number of the tree and the number of
+    the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
+
+    Parameters
+    ----------
+    n_estimators : number of trees
+    soft_share : share of them that are soft Hoeffding trees; the others are Hoeffding trees
+    mean_draws : mean number of times that a tree learns a row
+    max_features : share of the columns that a Hoeffding tree sees
+    max_depth : maximum depth of the trees; None: 7 of soft trees, no limit of the others
+    warning_delta, drift_delta : `delta` of the detectors; None: no spare trees, no replaced trees
+    voting : "loss" (votes weighted by recent loss) or "mean" (plain mean, as in ``forest_``)
+    vote_window : number of rows after which a loss has faded to about a third
+    soft_parameters, crisp_parameters : dicts of parameters of the trees, see `SoftHoeffdingTreeClassifier` and
+        `HoeffdingTreeClassifier`; None: defaults that suit a forest
+    max_size : maximum memory of all trees in MiB, without spare ones; None for no limit
+    class_weight, categorical_features : see `HoeffdingTreeClassifier`
+    n_jobs : number of threads for blocks of rows
+    random_state : seed of all draws
+
+    Attributes
+    ----------
+    forest_ : the trees as they are now, a `SoftForest`
+    drifts_ : warnings and drifts so far, a list of `DriftEvent`
+    losses_ : (n_estimators,) recent loss of each tree
+
+    Examples
+    --------
+    >>> from softwood.stream import Agrawal, StreamForestClassifier
+    >>> X, y = Agrawal(functions=(0, 2), drift_every=2000, seed=0).take(4_000)
+    >>> model = StreamForestClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
+    >>> {event.kind for event in model.drifts_ if event.n_samples > 2000} >= {"warning", "drift"}
+    True
+    >>> model.score(X[3500:], y[3500:]) > 0.9
+    True
+    """
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class StreamForestRegressor(_StreamForest, StreamRegressorBase):
+    """Forest of soft and crisp Hoeffding trees for real targets, which adapts to drift.
+
+    Works as `StreamForestClassifier`, with absolute errors in place of losses, and the weighted mean of the trees'
+    predictions.
+
+    Parameters are those of `StreamForestClassifier`, without `class_weight`; trees are those of
+    `SoftHoeffdingTreeRegressor` and `HoeffdingTreeRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood.stream import StreamForestRegressor
+    >>> X = np.random.default_rng(0).uniform(size=(3000, 3))
+    >>> model = StreamForestRegressor(random_state=0).partial_fit(X, np.sin(6 * X[:, 0]))
+    >>> model.score(X, np.sin(6 * X[:, 0])) > 0.9
+    True
+    """
+
+    max_features: float = 0.8

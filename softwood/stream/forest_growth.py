@@ -1,0 +1,433 @@
+"""Growing forests: trees that learn the same stream, each with draws, columns, detectors and a spare tree of its own.
+
+Trees do not know of one another, so each learns a block of rows on its own, in any thread. What a tree draws depends on
+the seed, the number of the tree and the number of the row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+
+from softwood.forest import SoftForest
+from softwood.loops.drift import DRIFT, NOTHING
+from softwood.loops.random import next_seed, to_unit
+from softwood.loops.stream_forest import (
+    LOSS,
+    N_LOSSES,
+    N_SCORES,
+    N_SIZES,
+    draw_row,
+    draw_weights,
+    keep_columns,
+    keep_columns_of_all,
+    score_spare,
+    vote_classes,
+    vote_reals,
+    watch,
+    watch_row,
+)
+from softwood.loops.stream_layout import LEAF_PREDICTION, PLAIN
+from softwood.stream.drift import ADWIN
+from softwood.stream.growth import GrowingTree, Limits, SplitEvent
+from softwood.tree import SoftTree
+
+__all__ = ["DriftEvent", "ForestRules", "GrowingForest", "Recipe"]
+
+# Rows that all trees learn before their votes are counted.
+ROWS_PER_ROUND = 2048
+# Rows that a tree learns before its detectors look at them; after an alarm the rest is learned again, by the new tree.
+ROWS_PER_LOOK = 256
+# The past of a new tree, which is that of the present one, has the weight of so many rows.
+ROWS_OF_TRUST = 10.0
+# Alarms that the log keeps; up to twice as many until it is cleaned up.
+MOST_DRIFTS = 5000
+# Smallest probability of a leaf whose logarithm a finished tree holds.
+LEAST = 1e-12
+
+
+def _next(seed: Any, salt: int) -> np.uint64:
+    """A new seed from a seed and a number; compiled functions hand Python ints back."""
+    return np.uint64(next_seed(np.uint64(seed), np.int64(salt)))
+
+
+@dataclass(frozen=True)
+class DriftEvent:
+    """An alarm of a model's detectors.
+
+    Attributes
+    ----------
+    kind : "warning" (a spare tree has begun to learn) or "drift" (the spare tree has taken the place of the tree)
+    n_samples : rows that the model had learned
+    tree : number of the tree
+    """
+
+    kind: str
+    n_samples: int
+    tree: int
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a tree is made: its class, settings and limits, and the share of the columns that it sees."""
+
+    kind: type[GrowingTree]
+    settings: np.ndarray
+    limits: Limits
+    max_features: float
+
+
+@dataclass(frozen=True)
+class ForestRules:
+    """What the trees of a forest have in common.
+
+    Attributes
+    ----------
+    rate : mean number of times that a tree learns a row
+    warning_delta, drift_delta : of the detectors; None: there are none
+    memory : rows after which a loss has faded to about a third
+    sharpness : of the votes; 0: a plain mean
+    """
+
+    rate: float
+    warning_delta: float | None
+    drift_delta: float | None
+    memory: float
+    sharpness: float
+
+
+class GrowingForest:
+    """Trees that learn the same stream.
+
+    Parameters
+    ----------
+    recipes : of the tree in each place
+    seed : of all draws
+    classifies : whether targets are classes
+
+    Attributes
+    ----------
+    trees, spares : the tree in each place, and the one that learns beside it since a warning, or None
+    columns, spare_columns : (n_trees, n_features) bool, columns that these trees see
+    scores, spare_scores : (n_trees, N_SCORES) see `softwood.loops.stream_forest`
+    detectors : (n_trees, 2, n_numbers) states of the warning and the drift detector of each tree
+    n_planted : (n_trees,) int64, trees that have been made in each place
+    is_category : (n_features,) as the trees' array of the same name
+    n_rows : rows learned, those of weight 0 left out
+    drifts : alarms, oldest first
+    n_jobs : threads for blocks of rows; the forest does not depend on it
+    """
+
+    def __init__(
+        self,
+        recipes: Sequence[Recipe],
+        rules: ForestRules,
+        n_features: int,
+        n_outputs: int,
+        seed: int,
+        classifies: bool,
+    ) -> None:
+        n = len(recipes)
+        self.recipes, self.rules, self.seed, self.classifies = list(recipes), rules, seed, classifies
+        self.n_features, self.n_outputs, self.n_rows = n_features, n_outputs, 0
+        self.n_jobs: int | None = None
+        self.drifts: list[DriftEvent] = []
+        self.is_category = np.zeros(n_features, dtype=np.int64)
+        self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
+        self.scores, self.spare_scores = np.zeros((n, N_SCORES)), np.zeros((n, N_SCORES))
+        deltas = (rules.warning_delta, rules.drift_delta)
+        self._new_detectors = np.array([ADWIN(1.0 if delta is None else delta, mode="up")._state for delta in deltas])
+        self.detectors = np.array([self._new_detectors] * n)
+        self.n_planted = np.zeros(n, dtype=np.int64)
+        self.trees: list[GrowingTree] = []
+        self.spares: list[GrowingTree | None] = [None] * n
+        for number in range(n):
+            tree, self.columns[number] = self._new_tree(number)
+            self.trees.append(tree)
+        self._draw_seeds = np.array([self._seed_of(number, 0) for number in range(n)], dtype=np.uint64)
+
+    # Trees
+
+    def _seed_of(self, number: int, use: int) -> np.uint64:
+        """Seed of a tree's draws: 0 for weights, 1 for the trees planted in its place."""
+        return _next(_next(self.seed, number), use)
+
+    def _new_tree(self, number: int) -> tuple[GrowingTree, np.ndarray]:
+        """The next tree for a place, and the columns that it sees."""
+        recipe = self.recipes[number]
+        tree = recipe.kind(recipe.settings.copy(), recipe.limits, self.n_features, self.n_outputs)
+        tree.arrays["is_category"][:] = self.is_category
+        self.n_planted[number] += 1
+        if hasattr(tree, "seed"):
+            tree.seed = _next(self._seed_of(number, 1), self.n_planted[number])
+        n_seen = max(1, round(recipe.max_features * self.n_features))
+        columns = np.zeros(self.n_features, dtype=np.bool_)
+        columns[np.argsort(self._column_draws(number, range(self.n_features)), kind="stable")[:n_seen]] = True
+        return tree, columns
+
+    def _column_draws(self, number: int, columns: Sequence[int]) -> np.ndarray:
+        """A number in [0, 1) for each column: those with small ones are seen by the last tree of a place."""
+        seed = _next(_next(self._seed_of(number, 2), self.n_planted[number]), 0)
+        return np.array([to_unit(_next(seed, column)) for column in columns], dtype=np.float64)
+
+    def _all_trees(self) -> list[GrowingTree]:
+        return [*self.trees, *(spare for spare in self.spares if spare is not None)]
+
+    def widen(self, n_features: int, n_outputs: int) -> None:
+        """Make room for features and classes that have not been there before."""
+        if n_features == self.n_features and n_outputs == self.n_outputs:
+            return
+        new = range(self.n_features, n_features)
+        self.n_features, self.n_outputs = n_features, n_outputs
+        self.is_category = np.concatenate([self.is_category, np.zeros(len(new), dtype=np.int64)])
+        for tree in self._all_trees():
+            tree.widen(n_features, n_outputs)
+        shares = [recipe.max_features for recipe in self.recipes]
+        seen = np.array([self._column_draws(t, new) < share for t, share in enumerate(shares)]).reshape(
+            len(shares), len(new)
+        )
+        for name in ("columns", "spare_columns"):
+            columns = np.concatenate([getattr(self, name), seen], axis=1)
+            if n_features:
+                columns[~columns.any(axis=1), -1] = True  # no tree is without any
+            setattr(self, name, columns)
+
+    def mark_category(self, column: int, sibling: int | None) -> None:
+        """Say that a column stands for a category; see `GrowingTree.mark_category`."""
+        for tree in self._all_trees():
+            tree.mark_category(column, sibling)
+        self.is_category[column] = self.trees[0].arrays["is_category"][column]
+
+    # Learning
+
+    def learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray | None) -> None:
+        """Learn rows one after the other; `out` gets the prediction for each before it was learned.
+
+        Parameters as in `GrowingTree.learn`.
+        """
+        for begin in range(0, len(points), ROWS_PER_ROUND):
+            rows = slice(begin, begin + ROWS_PER_ROUND)
+            self._learn_round(points[rows], targets[rows], weights[rows], None if out is None else out[rows])
+
+    def _learn_round(
+        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray | None
+    ) -> None:
+        n, n_trees = len(points), len(self.trees)
+        outputs, losses = np.empty((n_trees, n, self.n_outputs)), np.empty((n_trees, n))
+        n_jobs = min(n_trees, effective_n_jobs(self.n_jobs))
+        if n_jobs == 1:
+            found = [self._teach(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)]
+        else:
+            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
+                delayed(self._teach)(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)
+            )
+        self._note([event for events in found for event in events])
+        self.n_rows += int(np.count_nonzero(weights > 0.0))
+        if out is not None:
+            self._count_votes(outputs, losses, out)
+
+    def _note(self, events: list[DriftEvent]) -> None:
+        """Add alarms to the log, which keeps the last ones."""
+        self.drifts += sorted(events, key=lambda event: (event.n_samples, event.tree))
+        if len(self.drifts) > 2 * MOST_DRIFTS:
+            del self.drifts[:-MOST_DRIFTS]
+
+    def _teach(
+        self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, outputs: np.ndarray,
+        losses: np.ndarray,
+    ) -> list[DriftEvent]:  # fmt: skip
+        """Let one tree predict and learn rows, with its detectors watching; returns their alarms."""
+        n, events = len(points), []
+        drawn = np.empty(n)
+        draw_weights(self._draw_seeds[number], self.n_rows, self.rules.rate, weights, drawn)
+        labels, reals = self._either(targets)
+        detectors, scores, memory = self.detectors[number], self.scores[number], self.rules.memory
+        seen = self._seen(points, self.columns[number])
+        seen_by_spare = self._seen(points, self.spare_columns[number])
+        begin = 0
+        while begin < n:
+            end = min(n, begin + ROWS_PER_LOOK)
+            rows = slice(begin, end)
+            self.trees[number].learn(seen[rows], targets[rows], drawn[rows], outputs[rows])
+            while begin < end:
+                at, what = watch(outputs[:end], labels, reals, weights, begin, memory, detectors, scores, losses)
+                rows = slice(begin, at)
+                begin = at
+                if self.spares[number] is not None:
+                    self._teach_spare(number, seen_by_spare[rows], targets[rows], weights[rows], drawn[rows])
+                kind = self._heed(number, what)
+                if kind is not None:
+                    events.append(DriftEvent(kind, self.n_rows + int(np.count_nonzero(weights[:at] > 0.0)), number))
+                    seen_by_spare = self._seen(points, self.spare_columns[number])
+                if kind == "drift":
+                    # Whatever the old tree has learned of the rows after the alarm is gone with it.
+                    seen = self._seen(points, self.columns[number])
+                    break
+        return events
+
+    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+        """`learn` for a single row, with less around it."""
+        if weights[0] <= 0.0:
+            return
+        n_trees = len(self.trees)
+        drawn, found = np.empty(n_trees), np.empty(n_trees, dtype=np.int64)
+        outputs = np.empty((n_trees, 1, self.n_outputs))
+        draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weights[0], drawn)
+        rest, seen = drawn.copy(), self._seen_by_all(points)
+        for t, tree in enumerate(self.trees):
+            tree.learn_row(seen[t], targets, rest[t : t + 1], outputs[t])
+        labels, reals = self._either(targets)
+        watch_row(outputs, labels, reals, weights, self.rules.memory, self.detectors, self.scores, found)
+        self.n_rows += 1
+        events = []
+        for t, what in enumerate(found.tolist()):
+            if self.spares[t] is not None:
+                of_spare = self._seen(points, self.spare_columns[t])
+                self._teach_spare(t, of_spare, targets, weights, drawn[t : t + 1])
+            kind = self._heed(t, what)
+            if kind is not None:
+                events.append(DriftEvent(kind, self.n_rows, t))
+        if events:
+            self._note(events)
+
+    def _teach_spare(
+        self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, drawn: np.ndarray
+    ) -> None:
+        """The same for the spare tree of a place, which is not watched."""
+        spare = self.spares[number]
+        assert spare is not None
+        found = np.empty((len(points), self.n_outputs))
+        spare.learn(points, targets, drawn, found)
+        score_spare(found, *self._either(targets), weights, self.rules.memory, self.spare_scores[number])
+
+    def _either(self, targets: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Targets as labels or as real ones, the other being None."""
+        return (targets, None) if self.classifies else (None, targets)
+
+    @staticmethod
+    def _seen(points: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """The rows as a tree sees them."""
+        if columns.all():
+            return points
+        seen = np.empty_like(points)
+        keep_columns(points, columns, seen)
+        return seen
+
+    def _seen_by_all(self, points: np.ndarray) -> np.ndarray:
+        """A few rows as each tree sees them, (n_trees, n, n_features), in one call."""
+        seen = np.empty((len(self.trees), *points.shape))
+        keep_columns_of_all(points, self.columns, seen)
+        return seen
+
+    def _heed(self, number: int, what: int) -> str | None:
+        """Do what an alarm of a tree's detectors asks for; returns the kind of the event, None if there is none."""
+        if what == NOTHING or (self.rules.drift_delta if what == DRIFT else self.rules.warning_delta) is None:
+            return None
+        if what != DRIFT or self.spares[number] is None:
+            self.spares[number], self.spare_columns[number] = self._new_tree(number)
+            self.spare_scores[number] = self.scores[number]
+            # A new tree is taken to be as good as the present one, until it has shown what it can.
+            trusted = self.spare_scores[number, [N_LOSSES, N_SIZES]]
+            self.spare_scores[number, [N_LOSSES, N_SIZES]] = np.minimum(trusted, ROWS_OF_TRUST)
+        if what != DRIFT:
+            return "warning"
+        spare = self.spares[number]
+        assert spare is not None
+        self.trees[number], self.spares[number] = spare, None
+        self.columns[number] = self.spare_columns[number]
+        self.scores[number] = self.spare_scores[number]
+        self.detectors[number] = self._new_detectors
+        return "drift"
+
+    # Answers
+
+    def _count_votes(self, outputs: np.ndarray, losses: np.ndarray, out: np.ndarray) -> None:
+        """Predictions of the forest from those of the trees, (n_trees, n, n_outputs), and their losses."""
+        if self.rules.sharpness == 0.0:
+            np.mean(outputs, axis=0, out=out)
+        elif self.classifies:
+            vote_classes(outputs, losses, self.rules.sharpness, out)
+        else:
+            vote_reals(outputs, losses, self.rules.sharpness, out)
+
+    @property
+    def losses(self) -> np.ndarray:
+        """Recent loss of each tree, (n_trees,)."""
+        return self.scores[:, LOSS].copy()
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
+        n, n_trees = len(points), len(self.trees)
+        outputs, out = np.empty((n_trees, n, self.n_outputs)), np.empty((n, self.n_outputs))
+        few = self._seen_by_all(points) if n < ROWS_PER_LOOK else None
+        for t, tree in enumerate(self.trees):
+            outputs[t] = tree.predict(self._seen(points, self.columns[t]) if few is None else few[t])
+        self._count_votes(outputs, np.repeat(self.losses, n).reshape(n_trees, n), out)
+        return out
+
+    # Looking at it
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees."""
+        return sum(tree.n_nodes for tree in self.trees)
+
+    @property
+    def n_inner(self) -> int:
+        """Number of inner nodes of all trees."""
+        return sum(tree.n_inner for tree in self.trees)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(tree.nbytes for tree in self._all_trees()) + self.detectors.nbytes
+
+    @property
+    def log(self) -> list[SplitEvent]:
+        """The audit logs of the trees, one after the other."""
+        return [event for tree in self.trees for event in tree.log]
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All numbers of the forest, as arrays."""
+        found = {
+            f"{kind} {t} {name}": array
+            for kind, trees in (("tree", self.trees), ("spare", self.spares))
+            for t, tree in enumerate(trees)
+            if tree is not None
+            for name, array in tree.state().items()
+        }
+        names = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category")
+        found |= {name: getattr(self, name) for name in names}
+        events = [(event.kind == "drift", event.n_samples, event.tree) for event in self.drifts]
+        return found | {"n_rows": np.array(self.n_rows), "drifts": np.array(events, dtype=np.int64).reshape(-1, 3)}
+
+    def importances(self) -> np.ndarray:
+        """Mean of the trees' importances, adding up to 1; zeros if no tree has made a decision."""
+        total = np.sum([tree.importances() for tree in self.trees], axis=0)
+        return total / total.sum() if total.sum() > 0 else total
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether `snapshot` predicts what the forest does: without weighted votes, and without models in leaves."""
+        return self.rules.sharpness == 0.0 and all(r.settings[LEAF_PREDICTION] == PLAIN for r in self.recipes)
+
+    def snapshot(self) -> SoftForest:
+        """The trees as they are now, which are averaged; votes and models in leaves are left out."""
+        trees: list[SoftTree] = [tree.snapshot() for tree in self.trees]
+        links = {tree.link for tree in trees}
+        centers = [tree.center for tree in trees if tree.center is not None]
+        scales = [tree.scale for tree in trees if tree.scale is not None]
+        center = np.mean(centers, axis=0) if centers else None
+        scale = np.mean(scales, axis=0) if scales else None
+        if len(links) > 1:  # a crisp tree's probabilities are the softmax of their logarithms
+            trees = [
+                tree
+                if tree.link == "softmax"
+                else replace(tree, value=np.log(np.maximum(tree.value, LEAST)), link="softmax")
+                for tree in trees
+            ]
+        return SoftForest.mean([replace(tree, center=center, scale=scale) for tree in trees])

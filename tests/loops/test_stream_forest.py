@@ -1,0 +1,145 @@
+import math
+
+import numpy as np
+import pytest
+
+from softwood.loops.drift import DRIFT, NOTHING, WARNING
+from softwood.loops.stream_forest import (
+    LOSS,
+    N_LOSSES,
+    N_SCORES,
+    N_SIZES,
+    SIZE,
+    class_error,
+    draw_row,
+    draw_weights,
+    keep_columns,
+    keep_columns_of_all,
+    real_error,
+    score_spare,
+    vote_classes,
+    vote_reals,
+    watch,
+    watch_row,
+)
+from softwood.stream.drift import ADWIN
+
+pytestmark = pytest.mark.tiny
+
+
+def detectors():
+    return np.array([ADWIN(0.3, clock=1, mode="up")._state, ADWIN(0.01, clock=1, mode="up")._state])
+
+
+def test_draws_are_a_poisson_distribution_by_number_of_row():
+    n, rate = 4000, 3.0
+    out = np.empty(n)
+    draw_weights(np.uint64(5), 0, rate, np.ones(n), out)
+    assert out.mean() == pytest.approx(rate, abs=0.15)
+    assert out.var() == pytest.approx(rate, abs=0.3)
+    assert np.mean(out == 0) == pytest.approx(math.exp(-rate), abs=0.02)
+    # from any row on; rows of weight 0 have no number; a weight is a factor
+    part = np.empty(5)
+    draw_weights(np.uint64(5), 1000, rate, np.array([1.0, 0.0, 2.0, 1.0, 0.0]), part)
+    assert part.tolist() == [out[1000], 0.0, 2 * out[1001], out[1002], 0.0]
+    seeds, one = np.array([9, 5], dtype=np.uint64), np.empty(2)
+    draw_row(seeds, 1001, rate, 2.0, one)
+    assert one[1] == 2 * out[1001]
+
+
+def test_columns_that_are_not_seen_are_missing():
+    points, out = np.arange(6.0).reshape(2, 3), np.empty((2, 3))
+    keep_columns(points, np.array([True, False, True]), out)
+    np.testing.assert_array_equal(out, [[0.0, np.nan, 2.0], [3.0, np.nan, 5.0]])
+    both, of_two = np.empty((2, 2, 3)), np.array([[True, True, True], [True, False, True]])
+    keep_columns_of_all(points, of_two, both)
+    np.testing.assert_array_equal(both, [points, out])
+
+
+def test_losses_fade():
+    scores = np.zeros(N_SCORES)
+    rows = [(0.8, 0), (0.3, 1), (0.9, 0), (0.0, 1)]
+    losses = []
+    for p, label in rows:
+        output = np.array([p, 1.0 - p]) if label == 0 else np.array([1.0 - p, p])
+        assert class_error(output, label, 3.0, scores) == float(p < 0.5)
+        losses.append(-math.log(max(p, 1e-3)))
+    assert scores[LOSS] == pytest.approx(2 / 3 * np.mean(losses[:3]) + 1 / 3 * losses[3])
+    assert scores[N_LOSSES] == 3.0
+    scores = np.zeros(N_SCORES)
+    found = [real_error(np.array([x]), 1.0, 3.0, scores) for x in (1.0, 3.0, -1.0, 5.0)]
+    assert scores[SIZE] == pytest.approx(np.mean([0.0, 2.0, 2.0, 4.0]))
+    assert scores[N_SIZES] == 4.0
+    assert scores[LOSS] == pytest.approx(2 / 3 * np.mean([0.0, 2.0, 2.0]) + 4 / 3)
+    assert found == pytest.approx([0.0, 2 / (2 + 3 * 1), 2 / (2 + 3 * 4 / 3), 4 / (4 + 3 * 2)])
+
+
+def rows_with_a_drift(n=120):
+    """Probabilities of two classes that are right at first and wrong later."""
+    outputs = np.tile([0.9, 0.1], (n, 1))
+    labels = (np.arange(n) >= n // 2).astype(np.int64)
+    return outputs, labels, np.ones(n)
+
+
+def test_watching_stops_at_alarms_and_goes_on_there():
+    outputs, labels, weights = rows_with_a_drift()
+    weights[10] = 0.0
+    state, scores, losses = detectors(), np.zeros(N_SCORES), np.empty(len(labels))
+    found, start = [], 0
+    while start < len(labels):
+        start, what = watch(outputs, labels, None, weights, start, 50.0, state, scores, losses)
+        found.append((start, what))
+    kinds = [what for _, what in found]
+    assert kinds[0] == WARNING
+    assert DRIFT in kinds
+    assert kinds[-1] == NOTHING
+    assert all(60 < row < 90 for row, what in found if what != NOTHING)
+    # row by row, with one loss before each row, and nothing of the row of weight 0
+    twin, own = detectors(), np.zeros(N_SCORES)
+    one = []
+    for i in range(len(labels)):
+        assert losses[i] == own[LOSS]
+        what = np.empty(1, dtype=np.int64)
+        row = slice(i, i + 1)
+        watch_row(outputs[None, row], labels[row], None, weights[row], 50.0, twin[None], own[None], what)
+        if what[0] != NOTHING:
+            one.append((i + 1, what[0]))
+    assert one == [each for each in found if each[1] != NOTHING]
+    np.testing.assert_array_equal(twin, state)
+    spare = np.zeros(N_SCORES)
+    score_spare(outputs, labels, None, weights, 50.0, spare)
+    np.testing.assert_array_equal(spare, own)
+
+
+def test_watching_real_targets():
+    rng = np.random.default_rng(0)
+    outputs, targets = rng.normal(size=(200, 1)), np.zeros(200)
+    targets[100:] = 30.0
+    state, scores, losses = detectors(), np.zeros(N_SCORES), np.empty(200)
+    start, what = 0, NOTHING
+    while what != DRIFT:
+        start, what = watch(outputs, None, targets, np.ones(200), start, 50.0, state, scores, losses)
+    assert 100 < start < 150
+    spare = np.zeros(N_SCORES)
+    score_spare(outputs[:start], None, targets[:start], np.ones(start), 50.0, spare)
+    np.testing.assert_array_equal(spare, scores)
+
+
+def test_votes():
+    rng = np.random.default_rng(0)
+    outputs = rng.dirichlet(np.ones(3), size=(4, 5))
+    outputs[0, 0] = [1.0, 0.0, 0.0]
+    losses = rng.random((4, 5))
+    out = np.empty((5, 3))
+    vote_classes(outputs, losses, 2.0, out)
+    weights = np.exp(-2.0 * losses)[:, :, None]
+    expected = np.exp((weights * np.log(np.maximum(outputs, 1e-4))).sum(axis=0) / weights.sum(axis=0))
+    np.testing.assert_allclose(out, expected / expected.sum(axis=1, keepdims=True), rtol=1e-12)
+    reals, found = rng.normal(size=(4, 5, 1)), np.empty((5, 1))
+    losses[2, 1] = 0.0
+    vote_reals(reals, losses, 3.0, found)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = (losses.min(axis=0) / losses) ** 3.0
+    weights[2, 1] = 1.0
+    np.testing.assert_allclose(found[:, 0], (weights * reals[:, :, 0]).sum(axis=0) / weights.sum(axis=0), rtol=1e-12)
+    assert found[1, 0] == reals[2, 1, 0]
