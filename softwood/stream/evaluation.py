@@ -236,7 +236,7 @@ def prequential(
     >>> result.n_samples, result.n_unscored
     (5000, 100)
     >>> {name: round(score, 2) for name, score in result.scores.items()}
-    {'accuracy': 0.75, 'auroc': 0.83, 'cross_entropy': 0.5, 'kappa': 0.51, 'kappa_temporal': 0.5, 'kappa_m': 0.5}
+    {'accuracy': 0.75, 'auroc': 0.83, 'cross_entropy': 0.5, 'kappa': 0.51, 'kappa_temporal': 0.51, 'kappa_m': 0.51}
     >>> result.curves["n_samples"].tolist(), result.curves["accuracy"].round(2).tolist()
     ([1000, 2000, 3000, 4000, 5000], [0.74, 0.76, 0.76, 0.75, 0.75])
     """

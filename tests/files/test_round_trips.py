@@ -248,7 +248,7 @@ def test_streams_of_huge_and_tiny_numbers(spec, size, tmp_path):
     assert_same(model.partial_fit(X, y), loaded.partial_fit(X, y))
 
 
-@pytest.mark.parametrize("options", [{"max_size": 0.06}, {"max_inner_nodes": 2}, {"max_inner_nodes": 0}])
+@pytest.mark.parametrize("options", [{"max_size": 0.1}, {"max_inner_nodes": 2}, {"max_inner_nodes": 0}])
 @pytest.mark.parametrize("family", ["HoeffdingTree", "SoftHoeffdingTree"])
 @pytest.mark.parametrize("side", ["Classifier", "Regressor"])
 def test_streams_within_limits(family, side, options, tmp_path):
