@@ -27,8 +27,7 @@ from softwood.nn.structure import Structure
 
 __all__ = ["Trees"]
 
-# Visiting all gates, whose sums are then matrix products, is faster if rows reach more than this part of them; measured
-# by benchmarks/torch_layers.py.
+# Visiting all gates, whose sums are then matrix products, is faster if rows reach more than about this part of them.
 DENSE_FROM = {torch.float32: 1 / 16, torch.float64: 1 / 8}
 # Rows from which that part is estimated.
 N_SAMPLED = 4

@@ -112,8 +112,7 @@ class _StreamForest(StreamModel):
 
     @property
     def _finished(self) -> SoftForest:  # type: ignore[override]
-        check_is_fitted(self, "growth_")
-        return self.growth_.snapshot()  # type: ignore[return-value]
+        return super()._finished  # type: ignore[return-value]
 
     @property
     def forest_(self) -> SoftForest:

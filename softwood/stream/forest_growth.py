@@ -33,7 +33,8 @@ from softwood.loops.stream_forest import (
 )
 from softwood.loops.stream_layout import LEAF_PREDICTION, PLAIN
 from softwood.stream.drift import ADWIN
-from softwood.stream.growth import GrowingTree, Limits, SplitEvent
+from softwood.stream.growth import GrowingTree, Limits, SplitEvent, writeable
+from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
 __all__ = ["DriftEvent", "ForestRules", "GrowingForest", "Recipe"]
@@ -120,6 +121,7 @@ class GrowingForest:
     n_rows : rows learned, those of weight 0 left out
     drifts : alarms, oldest first
     n_jobs : threads for blocks of rows; the forest does not depend on it
+    lock : as that of `GrowingTree`
     """
 
     def __init__(
@@ -135,6 +137,7 @@ class GrowingForest:
         self.recipes, self.rules, self.seed, self.classifies = list(recipes), rules, seed, classifies
         self.n_features, self.n_outputs, self.n_rows = n_features, n_outputs, 0
         self.n_jobs: int | None = None
+        self.lock = ThreadLock()
         self.drifts: list[DriftEvent] = []
         self.is_category = np.zeros(n_features, dtype=np.int64)
         self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
@@ -431,3 +434,7 @@ class GrowingForest:
                 for tree in trees
             ]
         return SoftForest.mean([replace(tree, center=center, scale=scale) for tree in trees])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = {name: writeable(value) for name, value in state.items() if isinstance(value, np.ndarray)}
+        self.__dict__.update(state | arrays)

@@ -36,7 +36,7 @@ from softwood.stream.growth_checks import check_state
 from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
-__all__ = ["GrowingTree", "Limits", "SplitEvent"]
+__all__ = ["GrowingTree", "Limits", "SplitEvent", "writeable"]
 
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
@@ -453,13 +453,13 @@ class GrowingTree:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         # Memory maps may be read-only, and the loops would be compiled once more for these.
-        self.arrays = {name: _writeable(array) for name, array in self.arrays.items()}
-        self.settings = _writeable(self.settings)
+        self.arrays = {name: writeable(array) for name, array in self.arrays.items()}
+        self.settings = writeable(self.settings)
         for name in self.scratch:
             self.arrays[name] = self._empty(name)
 
 
-def _writeable(array: np.ndarray) -> np.ndarray:
+def writeable(array: np.ndarray) -> np.ndarray:
     """The array itself, or a copy in memory if it is a map of a file, or read-only."""
     return array if type(array) is np.ndarray and array.flags.carray else np.array(array, order="C")
 

@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softwood.stream import HoeffdingTreeRegressor, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
+from softwood.stream import (
+    HoeffdingTreeRegressor,
+    SmoothStepTreeClassifier,
+    SoftHoeffdingTreeClassifier,
+    StreamForestClassifier,
+)
 from softwood.stream import river as for_river
 
 CLASSIFIERS = ("SoftHoeffdingTreeClassifier", "HoeffdingTreeClassifier", "SmoothStepTreeClassifier")
@@ -125,7 +130,10 @@ def test_a_weight_of_two_is_the_row_twice_also_with_a_new_label(name):
     assert heavy.predict_proba_one(probe) == twice.predict_proba_one(probe)
 
 
-@pytest.mark.parametrize("model_class", [SoftHoeffdingTreeClassifier, SmoothStepTreeClassifier, HoeffdingTreeRegressor])
+@pytest.mark.parametrize(
+    "model_class",
+    [SoftHoeffdingTreeClassifier, SmoothStepTreeClassifier, HoeffdingTreeRegressor, StreamForestClassifier],
+)
 def test_read_only_memory_maps_go_on_learning(model_class, tmp_path):
     X = np.random.default_rng(0).normal(size=(400, 3))
     y = (X[:, 0] > 0).astype(int)
