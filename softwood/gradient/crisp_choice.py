@@ -266,6 +266,8 @@ def _recipes(rules: StageRules, is_class: bool, n: int, n_rows: float) -> list[R
     found = []
     for recipe in recipes_for(is_class, n):
         changes: dict[str, Any] = {}
+        if not recipe.is_trained and rules.init not in ("auto", recipe.init):
+            continue  # no conventional tree
         if rules.init != "auto":
             changes["init"] = rules.init
         if rules.l1_regularization is not None:

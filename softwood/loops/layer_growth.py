@@ -9,7 +9,7 @@ from softwood.loops._compile import compiled
 from softwood.loops.hoeffding import update_scaler
 from softwood.loops.soft_stream import standardise, visit
 from softwood.loops.soft_stream_growth import grow, has_room_for_all, observe
-from softwood.loops.stream_layout import GAMMA, HAS_BIAS, MEMORY, N_ROWS, Path, SoftNodes
+from softwood.loops.stream_layout import GAMMA, HAS_BIAS, MEMORY, N_ROWS, OUTLIER_LIMIT, Path, SoftNodes
 
 
 @compiled
@@ -32,7 +32,7 @@ def observe_rows(points, labels, targets, tree, path, statistics):
             if targets is not None:
                 observe(row, None, targets[i], 1.0, n, nodes, numbers, settings, path, statistics)
     for i in range(points.shape[0]):
-        update_scaler(scaler, points[i], 1.0, settings[MEMORY])
+        update_scaler(scaler, points[i], 1.0, settings[MEMORY], settings[OUTLIER_LIMIT])
 
 
 @compiled

@@ -153,7 +153,7 @@ class GrowingTreeLayer(nn.Module):
         kind = SoftClassTree if task == "classification" else SoftRealTree
         self._growth = kind(settings, self._limits, self.in_features, self.out_features)
         if task == "regression":  # values are in the units of the target
-            self._growth.arrays["target_scaler"][1:, 0] = (0.0, 1.0, 1.0)
+            self._growth.arrays["target_scaler"][1:4, 0] = (0.0, 1.0, 1.0)
         self._growth.seed = np.uint64(torch.randint(2**31, ()).item())
         made: dict[str, Any] = {"device": device, "dtype": dtype}
         self.weights = nn.ParameterList()

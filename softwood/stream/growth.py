@@ -250,7 +250,8 @@ class GrowingTree:
             self.__dict__["_has_warned"] = True
             most, least = self.limits.max_bytes / 2**20, self.nbytes / 2**20
             what = f"a tree of {self.n_features} columns and {self.n_outputs} outputs takes {least:.2g} MiB"
-            warnings.warn(f"max_size={most:g} cannot be kept: {what} from the start.", UserWarning, stacklevel=2)
+            limit = f"and its limit is {most:g} MiB"
+            warnings.warn(f"max_size cannot be kept: {what} from the start, {limit}.", UserWarning, stacklevel=2)
 
     def _most_inner(self) -> float:
         """Number of inner nodes that the limits allow."""
