@@ -113,8 +113,8 @@ class _Windows:
         if self._is_json:
             return
         if len(self.lines) == 1:
-            print("".join(f"{name.replace('_', ' '):>14}" for name in self.lines[0]))
-        print("".join(f"{number(value):>14}" for value in self.lines[-1].values()), flush=True)
+            print("".join(f"{name.replace('_', ' '):>16}" for name in self.lines[0]))
+        print("".join(f"{number(value):>16}" for value in self.lines[-1].values()), flush=True)
 
 
 def _new_model(chosen: argparse.Namespace) -> tuple[Any, Any]:
