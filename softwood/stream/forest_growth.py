@@ -53,7 +53,8 @@ LEAST = 1e-12
 
 def _next(seed: Any, salt: int) -> np.uint64:
     """A new seed from a seed and a number; compiled functions hand Python ints back."""
-    return np.uint64(next_seed(np.uint64(seed), np.int64(salt)))
+    with np.errstate(over="ignore"):  # which is meant, and which numpy would tell of without the JIT
+        return np.uint64(next_seed(np.uint64(seed), np.int64(salt)))
 
 
 @dataclass(frozen=True)
