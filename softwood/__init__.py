@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from softwood.gradient.one_stage import AS_PUBLISHED, OneStageTreeClassifier, OneStageTreeRegressor
     from softwood.gradient.one_stage_forest import OneStageForestClassifier, OneStageForestRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
+    from softwood.inspect.boosting_figures import plot_loss, plot_search
     from softwood.inspect.certificates import certified_radius, certify
     from softwood.inspect.contributions import gate_contributions
     from softwood.inspect.explanation import explain
@@ -81,6 +82,8 @@ _HOME = {
     "plot_growth": "softwood.inspect.stream_figures",
     "plot_importances": "softwood.inspect.figures",
     "plot_leaf_distribution": "softwood.inspect.figures",
+    "plot_loss": "softwood.inspect.boosting_figures",
+    "plot_search": "softwood.inspect.boosting_figures",
     "plot_shapley": "softwood.inspect.shapley_figures",
     "plot_shapley_dependence": "softwood.inspect.shapley_figures",
     "plot_shapley_summary": "softwood.inspect.shapley_figures",
@@ -131,6 +134,8 @@ __all__ = [
     "plot_growth",
     "plot_importances",
     "plot_leaf_distribution",
+    "plot_loss",
+    "plot_search",
     "plot_shapley",
     "plot_shapley_dependence",
     "plot_shapley_summary",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import expit
@@ -15,6 +17,7 @@ __all__ = [
     "Loss",
     "PoissonDeviance",
     "QuantileError",
+    "SeveralQuantilesError",
     "SoftmaxLogLoss",
     "SquaredError",
     "loss_by_name",
@@ -112,10 +115,10 @@ class Loss(ABC):
     def predict(self, raw: np.ndarray) -> np.ndarray:
         """Predictions from raw scores: (n,), or class probabilities (n, n_classes)."""
 
-    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None, score: int = 0) -> float:
         """The best constant to add to the raw scores of rows with these residuals ``y - raw``, both (n,).
 
-        0 if no row has a weight. Only for losses without exact leaves.
+        0 if no row has a weight. Only for losses without exact leaves. `score` is the number of the raw score.
         """
         raise NotImplementedError(f"Leaf values of {type(self).__name__} are Newton steps.")
 
@@ -167,7 +170,7 @@ class _PiecewiseLinearError(Loss):
         """The raw scores, (n,)."""
         return raw[:, 0].copy()
 
-    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None) -> float:
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None, score: int = 0) -> float:
         """The median or quantile of the residuals; the middle of the interval if it is not unique."""
         part = self._slope_below / (self._slope_below + self._slope_above)
         return _quantile(residuals, part) if weights is None else _weighted_quantile(residuals, weights, part)
@@ -207,6 +210,48 @@ class QuantileError(_PiecewiseLinearError):
             raise parameter_error(self, "quantile", "a number in the range (0, 1)", quantile)
         super().__init__(1.0 - quantile, float(quantile))
         self.quantile = float(quantile)
+
+
+class SeveralQuantilesError(Loss):
+    """The sum of the pinball losses of several quantiles; there is a raw score for each.
+
+    Parameters
+    ----------
+    quantiles : the quantiles to predict, each in (0, 1), in rising order
+    """
+
+    has_exact_leaves = False
+
+    def __init__(self, quantiles: Sequence[float]) -> None:
+        self._parts = [QuantileError(quantile) for quantile in quantiles]
+        self.quantile = tuple(part.quantile for part in self._parts)
+        if not self._parts or any(left >= right for left, right in pairwise(self.quantile)):
+            raise parameter_error(self, "quantiles", "numbers in the range (0, 1), in rising order", quantiles)
+        self.n_scores = len(self._parts)
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+        """The quantiles, (n_quantiles,)."""
+        return np.concatenate([part.start(y, weights) for part in self._parts])
+
+    def predict(self, raw: np.ndarray) -> np.ndarray:
+        """The raw scores in rising order, (n, n_quantiles).
+
+        Quantiles that are learned apart may cross. Sorting them never makes the loss larger.
+        """
+        return np.sort(raw, axis=1)
+
+    def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None, score: int = 0) -> float:
+        """The quantile of the residuals that belongs to the raw score."""
+        return self._parts[score].leaf_value(residuals, weights)
+
+    def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
+        for k, part in enumerate(self._parts):
+            one = slice(k, k + 1)
+            part._fill_derivatives(y, raw[:, one], gradient[:, one], hessian[:, one])
+
+    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        losses = [part._row_losses(y, raw[:, k : k + 1]) for k, part in enumerate(self._parts)]
+        return np.sum(losses, axis=0)
 
 
 class PoissonDeviance(Loss):
@@ -356,19 +401,19 @@ def unit_of(y: np.ndarray) -> float:
     return 1.0 if largest == 0.0 or low <= largest <= high else float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))
 
 
-def loss_by_name(name: str, n_classes: int | None = None, quantile: float | None = None) -> Loss:
+def loss_by_name(name: str, n_classes: int | None = None, quantile: float | Sequence[float] | None = None) -> Loss:
     """The loss of this name.
 
     Parameters
     ----------
     name : "squared_error", "absolute_error", "quantile", "poisson" or "log_loss"
     n_classes : for "log_loss", which has one score for two classes and a score per class otherwise
-    quantile : for "quantile", in (0, 1)
+    quantile : for "quantile", in (0, 1), or several in rising order
     """
     if name == "quantile":
         if quantile is None:
             raise ValueError("The loss 'quantile' needs a quantile, a number in the range (0, 1). Got None instead.")
-        return QuantileError(quantile)
+        return SeveralQuantilesError(quantile) if isinstance(quantile, Sequence) else QuantileError(quantile)
     if name == "log_loss":
         if n_classes is None:
             raise ValueError("The loss 'log_loss' needs n_classes, the number of classes. Got None instead.")

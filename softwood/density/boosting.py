@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d
 
@@ -14,7 +15,7 @@ from softwood.base import ClassifierBase, RegressorBase
 from softwood.density.boosting_base import KernelBoosting
 from softwood.density.rounds import BoostingRules
 from softwood.losses import Loss, loss_by_name
-from softwood.parameters import check_choice, check_number, parameter_error
+from softwood.parameters import check_choice, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
@@ -34,8 +35,10 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         The loss to minimise.
     learning_rate : float, default=0.1
         Factor on the leaf values of each tree. Smaller values need more rounds.
-    max_iter : int, default=100
-        Largest number of rounds.
+    max_iter : int or "auto", default="auto"
+        Largest number of rounds. "auto" chooses it by held-out loss, in folds if the table is small; the model is then
+        fitted to all rows. If there are validation rows that stop the training early, these decide, and "auto" allows
+        500 rounds for a learning rate of 0.1, more for smaller rates.
     bandwidth : float, sequence, dict, "auto", "silverman" or "loo", default="auto"
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits;
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -49,22 +52,25 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         As in `KernelTreeClassifier`.
     measurement_error : dict or array, default=None
         Known measurement errors of columns, one number per column, as in `KernelTreeClassifier`.
-    max_leaf_nodes : int or None, default=31
-        Largest number of leaves of a tree. Trees grow best first. None means no limit.
+    max_leaf_nodes : int, "auto" or None, default="auto"
+        Largest number of leaves of a tree. Trees grow best first. "auto" chooses 31 or 8 by held-out loss if
+        `max_iter` is "auto"; otherwise it is 31. None means no limit.
     max_depth : int, default=None
         Largest depth of a tree. None means no limit.
-    min_mass : float, default=20.0
-        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees.
+    min_mass : float or "auto", default="auto"
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" chooses 20 or 5 if
+        `max_iter` is "auto"; otherwise it is 20.
     min_gain : float, default=0.0
         A node is split only if the gain is larger than this. The gain is twice the decrease of the second-order
         approximation of the loss.
-    l2_regularization : float, default=0.0
+    l2_regularization : float, default=3.0
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values; 0 means no
         regularisation.
     subsample : float in (0, 1], default=1.0
         Fraction of the rows drawn without replacement for each round.
-    max_features : int, float, "sqrt", "log2" or None, default=1.0
-        Number of columns drawn for each tree; a float is a fraction of all columns. None uses all.
+    max_features : int, float, "auto", "sqrt", "log2" or None, default="auto"
+        Number of columns drawn for each tree; a float is a fraction of all columns. "auto" chooses all or one half if
+        `max_iter` is "auto"; otherwise it is all. None uses all.
     monotonic_cst : dict by column, or one of -1, 0, 1 for each, default=None
         Monotonic constraints: 1 if the prediction must not decrease in a column, -1 if it must not increase, 0 for no
         constraint. They apply to the probability of the second class and are not available for more than two classes.
@@ -77,7 +83,11 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         As in `KernelTreeClassifier`.
     early_stopping : bool or "auto", default="auto"
         If True, set some of the rows aside as validation rows, stop when their loss no longer falls, and keep the
-        rounds up to the best one. "auto" does so above 10 000 rows. You can also pass validation rows to `fit`.
+        rounds up to the best one. "auto" does so above 10 000 rows if `max_iter` is a number. You can also pass
+        validation rows to `fit`.
+    scoring : str, callable or "loss", default="loss"
+        What decides on the number of rounds, by early stopping or with ``max_iter="auto"``: the loss, or a scorer as in
+        `sklearn.metrics.make_scorer`. Bandwidth and number of leaves are always chosen by the loss.
     validation_fraction : float, default=0.1
         Fraction of the rows that early stopping sets aside as validation rows.
     n_iter_no_change : int, default=10
@@ -101,11 +111,18 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         Number of rounds kept.
     bandwidth_ : float
         The chosen bandwidth in standard deviations, if `bandwidth` is "auto".
+    max_leaf_nodes_, min_mass_, max_features_ : int or None, float, int
+        The chosen or given limits of trees, and number of columns of the encoded table that is drawn for each.
+    search_ : list of dicts
+        The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``max_leaf_nodes``,
+        ``min_mass``, ``max_features``, ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and
+        ``losses`` before the first round and after each round. `softwood.plot_search` draws them.
     bandwidths_ : (n_encoded,) array
         Half-width of each column of the encoded table in the first round, in the column's own units.
     train_score_, validation_score_ : (n_rounds + 1,) arrays
         Negative loss on the training rows (on a sample of 20 000, if there are more) and on the validation rows, before
-        the first round and after each round. ``validation_score_`` is empty if there are no validation rows.
+        the first round and after each round; on the validation rows, what `scoring` names. ``validation_score_`` is
+        empty if there are no validation rows.
     history_ : list of dicts
         One line per step, with keys such as ``stage``, ``iteration``, ``train_loss`` and ``validation_loss``.
     feature_importances_ : (n_features_in,) array
@@ -139,19 +156,27 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
             learned = (learned if targets.shares is None else learned[:, 1]).astype(np.float64)
         return loss_by_name("log_loss", n_classes=n_classes), learned
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Raw scores: log odds of the second class (n_rows,), or one for each class (n_rows, n_classes)."""
-        raw = self._raw(X)
+    def decision_function(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Raw scores: log odds of the second class (n_rows,), or one for each class (n_rows, n_classes).
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+        measurement_error : dict or array, default=None
+            Measurement errors of these rows: one number per column, or one per cell, (n_rows,) in a dict or
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        """
+        raw = self._raw(X, measurement_error=measurement_error)
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes)."""
-        raw = self._raw(X)
+    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Class probabilities, (n_rows, n_classes); `measurement_error` as in `decision_function`."""
+        raw = self._raw(X, measurement_error=measurement_error)
         return self._loss_.predict(raw)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
-        largest = self.predict_proba(X).argmax(axis=1)
+    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Most probable class of each row, (n_rows,); `measurement_error` as in `decision_function`."""
+        largest = self.predict_proba(X, measurement_error).argmax(axis=1)
         return self.classes_[largest]
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
@@ -181,8 +206,10 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     loss : "squared_error", "absolute_error", "quantile" or "poisson", default="squared_error"
         The loss to minimise. "absolute_error" estimates the median, "quantile" the quantile given by `quantile`, and
         "poisson" the mean of counts or other non-negative targets, with a log link.
-    quantile : float in (0, 1), default=None
-        The quantile to estimate. Required if ``loss="quantile"``.
+    quantile : float in (0, 1), or several in rising order, default=None
+        The quantile to estimate. Required if ``loss="quantile"``. With several, such as ``(0.05, 0.5, 0.95)``, there is
+        a tree for each in every round, predictions are (n_rows, n_quantiles), in rising order, and `score` is the mean
+        of their D² pinball scores.
     learning_rate, max_iter, ..., verbose
         As in `KernelBoostingClassifier`.
 
@@ -197,14 +224,16 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     """
 
     loss: str = "squared_error"
-    quantile: float | None = None
+    quantile: Any = None
 
     def _check_parameters(self) -> BoostingRules:
         check_choice(self, "loss", self.loss, ("squared_error", "absolute_error", "quantile", "poisson"))
         if self.loss == "quantile":
-            value = self.quantile
-            if value is None or check_number(self, "quantile", value, low=0.0, open_low=True, high=1.0) == 1.0:
-                raise parameter_error(self, "quantile", "a number between 0 and 1 with loss='quantile'", value)
+            try:
+                loss_by_name("quantile", quantile=_listed(self.quantile))
+            except (TypeError, ValueError):
+                expected = "a number between 0 and 1, or several in rising order, with loss='quantile'"
+                raise parameter_error(self, "quantile", expected, self.quantile) from None
         elif self.quantile is not None:
             raise parameter_error(self, "quantile", f"None with loss={self.loss!r}", self.quantile)
         return super()._check_parameters()
@@ -213,15 +242,36 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         if targets.scaled.shape[1] > 1:
             raise ValueError(f"y must be one column of targets for boosting, got {targets.scaled.shape[1]}.")
         learned = column_or_1d(np.asarray(y, dtype=np.float64), warn=True)[rows]
-        return loss_by_name(self.loss, quantile=self.quantile), learned
+        return loss_by_name(self.loss, quantile=_listed(self.quantile)), learned
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets, (n_rows,)."""
-        raw = self._raw(X)
+    def _results(self, *args: Any) -> dict[str, Any]:
+        return {**super()._results(*args), "n_outputs_": 1 if np.ndim(self.quantile) == 0 else len(self.quantile)}
+
+    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Predicted targets, (n_rows,), or (n_rows, n_quantiles).
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+        measurement_error : dict or array, default=None
+            Measurement errors of these rows: one number per column, or one per cell, (n_rows,) in a dict or
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        """
+        raw = self._raw(X, measurement_error=measurement_error)
         return self._loss_.predict(raw)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions; with several quantiles, the mean of their D² pinball scores."""
+        if np.ndim(self.quantile) == 0:
+            return super().score(X, y, sample_weight)
+        scores = [
+            d2_pinball_score(y, predicted, sample_weight=sample_weight, alpha=quantile)
+            for quantile, predicted in zip(self.quantile, self.predict(X).T, strict=True)
+        ]
+        return float(np.mean(scores))
+
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predicted targets after each round, (n_rows,) each."""
+        """Predicted targets after each round, (n_rows,) or (n_rows, n_quantiles) each."""
         for raw in self._staged_raw(X):
             yield self._loss_.predict(raw)
 
@@ -230,3 +280,8 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         tags.target_tags.multi_output = False
         tags.target_tags.positive_only = self.loss == "poisson"
         return tags
+
+
+def _listed(quantile: Any) -> Any:
+    """Several quantiles, in an array or another sequence, as a list."""
+    return list(quantile) if np.ndim(quantile) else quantile

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.callback import with_callbacks
+from sklearn.metrics import check_scoring
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
 from softwood.density.bagging import draws_of
 from softwood.density.binning import Bins, bin_features
-from softwood.density.choosing import best_of
+from softwood.density.boosting_choice import MASSES, N_LEAVES, SHARES, Choices, Search, most_rounds
 from softwood.density.kernels import find_column
 from softwood.density.model import KernelModel
 from softwood.density.newton import NewtonLimits, boosted_forest
@@ -24,18 +26,13 @@ from softwood.density.reading import Reading
 from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
 from softwood.forest import SoftForest
 from softwood.losses import Loss, unit_of
-from softwood.parameters import check_flag, check_integer, check_number, parameter_error
+from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
 __all__ = ["KernelBoosting"]
 
-# Scales that "auto" compares, in standard deviations.
-AUTO_GRID = (0.0, 0.05, 0.15, 0.4)
-# "auto" runs at most AUTO_ROUNDS rounds, with a larger learning rate to make up for the rounds left out: on three folds
-# up to AUTO_FOLD_ROWS different rows, and with more rows on one part of at most AUTO_ROWS training rows.
-AUTO_ROUNDS, AUTO_FOLD_ROWS, AUTO_ROWS = 30, 1000, 8000
 # early_stopping="auto" stops early above this number of rows, as in scikit-learn.
 STOP_FROM = 10_000
 # The training loss is computed on at most this many different rows, drawn by content.
@@ -48,21 +45,23 @@ class KernelBoosting(KernelModel):
 
     loss: str
     learning_rate: float = 0.1
-    max_iter: int = 100
+    max_iter: Any = "auto"
     bandwidth_decay: float = 1.0
-    max_leaf_nodes: int | None = 31
-    min_mass: float = 20.0
-    l2_regularization: float = 0.0
+    max_leaf_nodes: Any = "auto"
+    min_mass: Any = "auto"
+    l2_regularization: float = 3.0
     subsample: float = 1.0
-    max_features: Any = 1.0
+    max_features: Any = "auto"
     monotonic_cst: Any = None
     cutoff: float = 0.0001
     early_stopping: Any = "auto"
+    scoring: Any = "loss"
     validation_fraction: float = 0.1
     n_iter_no_change: int = 10
     tol: float = 1e-07
 
     forest_: SoftForest = field(init=False)
+    search_: list[dict[str, Any]] = field(init=False)
     _rules: ClassVar[tuple[str, ...]] = ("auto", "silverman", "loo")
     # Histogram trees of boxes; the other kernel models have these as parameters.
     kernel: ClassVar[str] = "box"
@@ -120,7 +119,7 @@ class KernelBoosting(KernelModel):
             is_held_out = self._held_out_rows(train, seed)
             if is_held_out is not None:  # bins and bandwidths must not depend on them
                 kept = np.flatnonzero(~is_held_out)
-                train, validation = _rows_of(train, ~is_held_out), _rows_of(train, is_held_out)
+                train, validation = train.take(~is_held_out), train.take(is_held_out)
                 targets, rows = targets.take(kept), rows[kept]
         if validation is None or (is_given and self.early_stopping is False):
             rules = replace(rules, n_iter_no_change=None)
@@ -129,15 +128,17 @@ class KernelBoosting(KernelModel):
             raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
         if self._has_node_widths and data.errors:
             raise self._no_errors_with_node_widths()
-        rules = self._rules_for(rules, data, loss)
-        stages = fit.steps("stage", self._n_stages())
+        self._loss_ = loss
+        rules = replace(self._rules_for(rules, data, loss), score=self._score_function())
         widths = self._given_widths(data)
-        if widths is None:
-            with stages.stage("choose bandwidth", "trial", len(AUTO_GRID)) as steps:
-                self.bandwidth_ = self._choose_scale(train, data, loss, rules, seed, steps)
-            widths = self.bandwidth_ * data.deviations
+        counts_rounds = _is_auto(self.max_iter) and rules.n_iter_no_change is None
+        n_choices = int(widths is None or (_is_auto(self.max_leaf_nodes) and _is_auto(self.max_iter))) + int(
+            counts_rounds
+        )
+        stages = fit.steps("stage", n_choices + 1)
+        rules, widths = self._searched(train, data, loss, rules, seed, widths, counts_rounds, stages)
         reading = self._make_reading(widths, data)
-        self.bandwidths_, self._reading_, self._loss_ = widths, reading, loss
+        self.bandwidths_, self._reading_ = widths, reading
         result = Boosted(loss.start(train.y, train.weights))
 
         def results() -> dict[str, Any]:
@@ -180,14 +181,13 @@ class KernelBoosting(KernelModel):
         self._check_kernel_parameters()
         check_integer(self, "n_iter_no_change", self.n_iter_no_change, low=1)
         check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
-        if not (isinstance(self.early_stopping, str) and self.early_stopping == "auto"):
+        if not _is_auto(self.early_stopping):
             check_flag(self, "early_stopping", self.early_stopping)
         limits = self._limits()
-        n_rounds = check_integer(self, "max_iter", self.max_iter, low=1)
-        assert n_rounds is not None
+        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
         return BoostingRules(
-            learning_rate=check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True),
-            n_rounds=n_rounds,
+            learning_rate=rate,
+            n_rounds=self._most_rounds(rate),
             limits=NewtonLimits(
                 max_leaves=limits.max_leaf_nodes,
                 max_depth=limits.max_depth,
@@ -201,6 +201,33 @@ class KernelBoosting(KernelModel):
             n_iter_no_change=self.n_iter_no_change,
             tol=check_number(self, "tol", self.tol, low=0.0),
         )
+
+    def _most_rounds(self, learning_rate: float) -> int:
+        if _is_auto(self.max_iter):
+            return most_rounds(learning_rate)
+        if isinstance(self.max_iter, str):
+            raise parameter_error(self, "max_iter", "an int in the range [1, inf) or 'auto'", self.max_iter)
+        return check_count(self, "max_iter", self.max_iter)
+
+    def _most_leaves(self) -> int | None:
+        if _is_auto(self.max_leaf_nodes):
+            return N_LEAVES[0]
+        if isinstance(self.max_leaf_nodes, str):
+            expected = "an int in the range [2, inf), 'auto' or None"
+            raise parameter_error(self, "max_leaf_nodes", expected, self.max_leaf_nodes)
+        return super()._most_leaves()
+
+    def _stated_mass(self) -> float:
+        if _is_auto(self.min_mass):
+            return MASSES[0]
+        if isinstance(self.min_mass, str):
+            raise parameter_error(self, "min_mass", "a number in the range (0, inf) or 'auto'", self.min_mass)
+        return super()._stated_mass()
+
+    def _n_draw(self, p: int) -> int:
+        if isinstance(self.max_features, str):
+            check_choice(self, "max_features", self.max_features, ("auto", "sqrt", "log2"))
+        return p if _is_auto(self.max_features) else super()._n_draw(p)
 
     def _rules_for(self, rules: BoostingRules, data: TrainingData, loss: Loss) -> BoostingRules:
         """The rules, completed by those that depend on the columns."""
@@ -249,9 +276,10 @@ class KernelBoosting(KernelModel):
 
     def _held_out_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
         """Mask of the rows set aside as validation rows, drawn by content, (n,) bool; None if there are none."""
-        is_auto = isinstance(self.early_stopping, str)
+        is_auto = _is_auto(self.early_stopping)
         n_groups = int(data.group.max()) + 1
-        if not (len(data.matrix) > STOP_FROM if is_auto else self.early_stopping):
+        is_large = len(data.matrix) > STOP_FROM and not _is_auto(self.max_iter)  # if auto, the rounds are counted
+        if not (is_large if is_auto else self.early_stopping):
             return None
         if n_groups < 2:
             if is_auto:
@@ -264,33 +292,83 @@ class KernelBoosting(KernelModel):
         equal = bool(np.all(data.weights == data.weights[0]))
         return bin_features(data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs)
 
-    def _choose_scale(
-        self, train: BoostingData, data: TrainingData, loss: Loss, rules: BoostingRules, seed: int, steps: Steps
-    ) -> float:
-        """Bandwidth with the smallest held-out loss; each is compared at its best number of rounds."""
-        parts = _auto_parts(train, seed)
-        if not parts:
-            return 0.0
-        n_rounds = min(rules.n_rounds, AUTO_ROUNDS)
-        rate = min(rules.learning_rate * rules.n_rounds / n_rounds, max(rules.learning_rate, 0.3))
-        rules = replace(rules, n_rounds=n_rounds, learning_rate=rate, n_iter_no_change=self.n_iter_no_change)
-        prepared = [(part, held_out, self._bins_of(part)) for part, held_out in parts]
-        tried: dict[float, float] = {}
-        for scale in AUTO_GRID:
-            step = steps.begin()
-            widths = scale * data.deviations
-            reading = _with_reading(rules, self._make_reading(widths, data), data)
-            total = 0.0
-            for part, held_out, bins in prepared:
-                result = boost(
-                    part, bins, data.problem(widths).widths, loss, reading, seed, validation=held_out,
-                    n_threads=effective_n_jobs(self.n_jobs),
-                )  # fmt: skip
-                total += min(result.validation_losses) * held_out.weights.sum()
-            tried[scale] = total / sum(held_out.weights.sum() for _, held_out, _ in prepared)
-            if step.end(bandwidth=scale, validation_loss=tried[scale]):
-                break
-        return best_of(tried)
+    def _searched(
+        self,
+        train: BoostingData,
+        data: TrainingData,
+        loss: Loss,
+        rules: BoostingRules,
+        seed: int,
+        widths: np.ndarray | None,
+        counts_rounds: bool,
+        stages: Steps,
+    ) -> tuple[BoostingRules, np.ndarray]:
+        """The rules and half-widths with everything that is "auto" chosen."""
+
+        def spread(scale: float | None, rules: BoostingRules) -> tuple[np.ndarray, BoostingRules]:
+            chosen = widths if scale is None else scale * data.deviations
+            assert chosen is not None
+            return data.problem(chosen).widths, _with_reading(rules, self._make_reading(chosen, data), data)
+
+        choices = self._choices(data, rules, widths is None)
+        search = Search(train, self._bins_of, spread, loss, rules, seed, effective_n_jobs(self.n_jobs))
+        setting = choices.first
+        if search.is_possible and choices.n_trials:
+            with stages.stage("search", "trial", choices.n_trials) as steps:
+                setting = search.choose(choices, rules.n_rounds, steps)
+        if search.is_possible and counts_rounds:
+            with stages.stage("count rounds", "run", 1) as steps:
+                step = steps.begin()
+                rules = replace(rules, n_rounds=search.count_rounds(setting))
+                step.end(n_rounds=rules.n_rounds)
+        if search.trials:
+            self.search_ = [trial.as_dict() for trial in search.trials]
+        if setting.scale is not None:
+            self.bandwidth_ = setting.scale
+            widths = setting.scale * data.deviations
+        self.max_leaf_nodes_, self.min_mass_, self.max_features_ = (
+            setting.max_leaves, setting.min_mass, setting.n_features
+        )  # fmt: skip
+        assert widths is not None
+        return setting.of(rules), widths
+
+    def _choices(self, data: TrainingData, rules: BoostingRules, has_scales: bool) -> Choices:
+        """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
+        p = data.matrix.shape[1]
+        max_leaves: tuple[int | None, ...] = (rules.limits.max_leaves,)
+        min_mass: tuple[float, ...] = (rules.limits.min_mass,)
+        n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)
+        if _is_auto(self.max_iter):
+            if _is_auto(self.max_leaf_nodes):
+                max_leaves = N_LEAVES
+            if _is_auto(self.min_mass):
+                min_mass = tuple(self._least_mass(mass, data.weights) for mass in MASSES)
+            if _is_auto(self.max_features) and p > 1:
+                n_features = tuple(round(share * p) for share in SHARES)
+        return Choices(has_scales, max_leaves, min_mass, n_features)
+
+    def _score_function(self) -> Callable[[BoostingData, np.ndarray], float] | None:
+        """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""
+        if isinstance(self.scoring, str) and self.scoring == "loss":
+            return None
+        try:
+            scorer = check_scoring(self, self.scoring)
+        except ValueError as error:
+            raise ValueError(f"The parameter 'scoring' of {type(self).__name__}: {error}") from None
+        classes = getattr(self, "classes_", None)
+
+        def score(rows: BoostingData, raw: np.ndarray) -> float:
+            probe = copy(self)
+            probe._raw = lambda X, **conditions: raw  # type: ignore[method-assign]
+            y = rows.y
+            if classes is not None:
+                if y.ndim == 2 or (not np.isin(y, (0, 1)).all() and len(classes) == 2):
+                    raise parameter_error(self, "scoring", "'loss' with class probabilities as y", self.scoring)
+                y = classes[y.astype(np.int64)]
+            weighted = {} if np.all(rows.weights == 1) else {"sample_weight": rows.weights}
+            return float(scorer(probe, rows.matrix, y, **weighted))
+
+        return score
 
     # The finished model
 
@@ -324,6 +402,10 @@ class KernelBoosting(KernelModel):
         return self._finished.staged_predict(matrix, widths=widths, step=self._loss_.n_scores, n_jobs=self.n_jobs)
 
 
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
 def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:
     """The rules with the prediction kernel, if it differs from the kernel that trees are grown with."""
     if reading.is_as_grown:
@@ -334,22 +416,3 @@ def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) ->
         return reading.of(tree, data.errors).predict(matrix, widths=cells)[:, 0]
 
     return replace(rules, read=read)
-
-
-def _rows_of(data: BoostingData, chosen: np.ndarray) -> BoostingData:
-    """The chosen rows, with their groups numbered without gaps."""
-    group = np.unique(data.group[chosen], return_inverse=True)[1]
-    return BoostingData(data.matrix[chosen], data.y[chosen], data.weights[chosen], group)
-
-
-def _auto_parts(data: BoostingData, seed: int) -> list[tuple[BoostingData, BoostingData]]:
-    """Training and held-out rows, divided by content: three folds, or one part if there are many rows."""
-    n_groups = int(data.group.max()) + 1
-    if n_groups < 3:
-        return []
-    number = np.random.default_rng([seed, 2]).permutation(n_groups)[data.group]
-    if n_groups <= AUTO_FOLD_ROWS:
-        return [(_rows_of(data, number % 3 != fold), _rows_of(data, number % 3 == fold)) for fold in range(3)]
-    n_held_out = min(n_groups // 4, AUTO_ROWS // 3)
-    is_held_out = number < n_held_out
-    return [(_rows_of(data, ~is_held_out & (number < n_held_out + AUTO_ROWS)), _rows_of(data, is_held_out))]

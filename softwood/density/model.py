@@ -81,7 +81,7 @@ class KernelModel(BatchEstimator):
     def _limits(self) -> Limits:
         return Limits(
             max_depth=check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
-            min_mass=check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True),
+            min_mass=self._stated_mass(),
             min_gain=check_number(self, "min_gain", self.min_gain, low=0.0),
             max_leaf_nodes=self._most_leaves(),
             cutoff=check_number(self, "cutoff", self.cutoff, low=0.0, high=0.1),
@@ -89,6 +89,9 @@ class KernelModel(BatchEstimator):
 
     def _most_leaves(self) -> int | None:
         return check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True)
+
+    def _stated_mass(self) -> float:
+        return check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True)
 
     @staticmethod
     def _least_mass(min_mass: float, weights: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from softwood.losses import Loss
 from softwood.steps import Best, Steps
 from softwood.tree import SoftTree
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "boost"]
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,11 @@ class BoostingData:
     weights: np.ndarray
     group: np.ndarray
 
+    def take(self, chosen: np.ndarray) -> BoostingData:
+        """The chosen rows, with their groups numbered without gaps."""
+        group = np.unique(self.group[chosen], return_inverse=True)[1]
+        return BoostingData(self.matrix[chosen], self.y[chosen], self.weights[chosen], group)
+
 
 @dataclass(frozen=True)
 class BoostingRules:
@@ -44,6 +49,7 @@ class BoostingRules:
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
+    score : function of validation rows and their raw scores, larger is better, that stands for the loss of these rows
     read : function that predicts (n,) with a tree for rows (n, p), if trees predict with other kernels than they were
         grown with
     """
@@ -56,6 +62,7 @@ class BoostingRules:
     n_features: int | None = None
     n_iter_no_change: int | None = None
     tol: float = 0.0
+    score: Callable[[BoostingData, np.ndarray], float] | None = None
     read: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
 
 
@@ -67,7 +74,8 @@ class Boosted:
     ----------
     base : (n_scores,) start value
     trees, output : the trees in their order, and the raw score that each adds to
-    train_losses, validation_losses : loss before the first round and after each round; empty if there are no such rows
+    train_losses, validation_losses : loss, or negative score, before the first round and after each round; empty if
+        there are no such rows
     """
 
     base: np.ndarray
@@ -115,32 +123,35 @@ def boost(
     result = Boosted(loss.start(data.y, data.weights)) if result is None else result
     steps = Steps() if steps is None else steps
     with Threads(n_threads) as threads:
-        state = _Rounds(data, bins, loss, rules, result, threads, validation, scored)
+        state = Rounds(data, bins, widths, loss, rules, seed, threads, result, validation=validation, scored=scored)
         state.note()
-        for number in range(rules.n_rounds):
+        for _ in range(rules.n_rounds):
             step = steps.begin()
-            state.run(number, widths * rules.decay**number, np.random.default_rng([seed, number]))
+            state.run()
             if step.end(snapshot, **state.note()) or state.best.is_stalled:
                 break
     return result
 
 
-class _Rounds:
-    """The raw scores, and what else changes from round to round."""
+class Rounds:
+    """The raw scores, and what else changes from round to round; arguments as of `boost`."""
 
     def __init__(
         self,
         data: BoostingData,
         bins: Bins,
+        widths: np.ndarray,
         loss: Loss,
         rules: BoostingRules,
-        result: Boosted,
+        seed: int,
         threads: Threads,
-        validation: BoostingData | None,
-        scored: np.ndarray | None,
+        result: Boosted,
+        *,
+        validation: BoostingData | None = None,
+        scored: np.ndarray | None = None,
     ) -> None:
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
-        self.threads, self.validation = threads, validation
+        self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
         n, n_scores = len(data.matrix), loss.n_scores
         self.raw = _tile(result.base, n)
         self.updated = self.raw if n_scores == 1 else self.raw.copy(order="F")
@@ -166,14 +177,19 @@ class _Rounds:
             line["train_loss"] = self._mean_loss(self.scored_y, self.raw[self.scored], self.scored_weights)
             result.train_losses.append(line["train_loss"])
         if validation is not None and self.raw_validation is not None:
-            line["validation_loss"] = self._mean_loss(validation.y, self.raw_validation, validation.weights)
-            result.validation_losses.append(line["validation_loss"])
-            self.best.offer(line["validation_loss"], lambda: result.n_rounds)
+            if self.rules.score is None:
+                loss = line["validation_loss"] = self._mean_loss(validation.y, self.raw_validation, validation.weights)
+            else:
+                line["validation_score"] = self.rules.score(validation, self.raw_validation)
+                loss = -line["validation_score"]
+            result.validation_losses.append(loss)
+            self.best.offer(loss, lambda: result.n_rounds)
         return line
 
-    def run(self, number: int, widths: np.ndarray, rng: np.random.Generator) -> None:
+    def run(self) -> None:
         """Add a tree for each raw score; all of them start from the same scores."""
-        n_scores, rules = self.loss.n_scores, self.rules
+        n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
+        rng, widths = np.random.default_rng([self.seed, number]), self.widths * rules.decay**number
         rows = _draw_rows(self.data.group, rules.subsample, rng)
         features = [_draw_features(self.data.matrix.shape[1], rules.n_features, rng) for _ in range(n_scores)]
         if self.kernels is None or not np.array_equal(widths, self.kernels.widths):
@@ -232,7 +248,7 @@ class _Rounds:
         rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
         if not loss.has_exact_leaves:
-            _refit_leaves(tree, loss, data, self.raw[:, score], rules.limits.directions)
+            _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
         values = tree.nodes["value"]
         np.clip(values, -loss.max_step, loss.max_step, out=values)
         values *= rules.learning_rate
@@ -283,12 +299,12 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
 
 
 def _refit_leaves(
-    tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, directions: np.ndarray | None
+    tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, score: int, directions: np.ndarray | None
 ) -> None:
     """Set the leaf values to those that minimise the loss within the monotonic constraints."""
     for leaf in range(len(tree.leaves)):
         rows, shares = tree.members(leaf)
-        value = loss.leaf_value(data.y[rows] - raw[rows], data.weights[rows] * shares)
+        value = loss.leaf_value(data.y[rows] - raw[rows, score], data.weights[rows] * shares, score)
         tree.nodes["value"][tree.leaves["line"][leaf]] = value
     if directions is not None:
         _keep_directions(tree.nodes, directions)

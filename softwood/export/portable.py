@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.columns import Columns, read_growing_table, read_table
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
+from softwood.losses import BinaryLogLoss, PoissonDeviance, SeveralQuantilesError, SoftmaxLogLoss
 from softwood.tree import SoftTree
 
 __all__ = ["FINAL_LINKS", "PortableModel"]
@@ -252,6 +252,11 @@ def _final_link(model: Any) -> str:
 def _refuse_other_predictions(model: Any) -> None:
     """Raise an error if the model's predictions are not those of its trees."""
     name = type(model).__name__
+    if isinstance(getattr(model, "_loss_", None), SeveralQuantilesError):
+        raise ValueError(
+            f"This {name} predicts several quantiles and sorts them, which exports do not do; fit a model for each "
+            "quantile, or export its forest_."
+        )
     if hasattr(model, "growth_"):
         _refuse_leaf_models(model.growth_, name, "tree_")
     reading = getattr(model, "_reading_", None)

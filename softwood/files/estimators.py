@@ -191,9 +191,31 @@ def _candidate(value: Any, name: str) -> None:
         raise damage(f"gentle of {name} is 0")
 
 
-def _candidates(value: Any, name: str) -> None:
+def _trial(value: Any, name: str) -> None:
+    """A line of ``search_`` of boosting."""
+    limits = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
+    numbers = ("learning_rate", "n_rounds", "loss")
+    line = check_entries(check_type(value, dict, name), ["stage", *limits, *numbers, "losses"])
+    check_type(line["stage"], str, f"stage of {name}")
+    for part in (*limits, *numbers):
+        if line[part] is not None or part not in limits:
+            _number(line[part], f"{part} of {name}")
+    losses = check_type(line["losses"], list, f"losses of {name}")
+    for loss in losses:
+        check_type(loss, float, f"losses of {name}")
+    if not 1 <= check_type(line["n_rounds"], int, f"n_rounds of {name}") < len(losses):
+        raise damage(f"n_rounds of {name} is no round of losses")
+
+
+def _search(value: Any, name: str) -> None:
     for line in check_type(value, list, name):
-        _candidate(line, f"a line of {name}")
+        is_trial = isinstance(line, dict) and "stage" in line
+        (_trial if is_trial else _candidate)(line, f"a line of {name}")
+
+
+def _count_or_none(value: Any, name: str) -> None:
+    if value is not None:
+        _count(value, name)
 
 
 def _table(value: Any, name: str) -> None:
@@ -227,13 +249,16 @@ ATTRIBUTES: dict[str, Callable[[Any, str], object]] = {
     "forest_": _is(SoftForest),
     "growth_": _growth,
     "history_": _history,
+    "max_features_": _count,
+    "max_leaf_nodes_": _count_or_none,
+    "min_mass_": _number,
     "n_features_in_": _count,
     "n_iter_": _count,
     "n_outputs_": _count,
     "oob_decision_function_": _numbers,
     "oob_prediction_": _numbers,
     "oob_score_": _number,
-    "search_": _candidates,
+    "search_": _search,
     "size_path_": _table,
     "train_score_": _numbers,
     "tree_": _is(SoftTree),

@@ -168,6 +168,7 @@ LOSSES = {
     "SquaredError": "squared_error",
     "AbsoluteError": "absolute_error",
     "QuantileError": "quantile",
+    "SeveralQuantilesError": "quantile",
     "PoissonDeviance": "poisson",
     "BinaryLogLoss": "log_loss",
     "SoftmaxLogLoss": "log_loss",
@@ -178,14 +179,20 @@ def loss_state(loss: Loss) -> dict[str, Any]:
     """State of a loss: what `loss_by_name` takes."""
     name = LOSSES[type(loss).__name__]
     n_classes = (2 if type(loss).__name__ == "BinaryLogLoss" else loss.n_scores) if name == "log_loss" else None
-    return {"name": name, "n_classes": n_classes, "quantile": getattr(loss, "quantile", None)}
+    quantile = getattr(loss, "quantile", None)
+    return {
+        "name": name,
+        "n_classes": n_classes,
+        "quantile": list(quantile) if isinstance(quantile, tuple) else quantile,
+    }
 
 
 def build_loss(class_name: str, state: dict[str, Any]) -> Loss:
     """A checked loss of this class."""
     check_entries(state, ["name", "n_classes", "quantile"])
     n_classes, quantile = state["n_classes"], state["quantile"]
-    if type(n_classes) not in (int, type(None)) or type(quantile) not in (float, type(None)):
+    numbers = quantile if type(quantile) is list else [0.0 if quantile is None else quantile]
+    if type(n_classes) not in (int, type(None)) or any(type(number) is not float for number in numbers):
         raise damage("a loss is wrong")
     try:
         loss = loss_by_name(check_type(state["name"], str, "name"), n_classes, quantile)

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_base, newton, rounds
+from softwood.density import boosting_choice, newton, rounds
 from softwood.density.bandwidths import loo_widths, silverman_widths
 from softwood.targets import read_reals
 from tests.density.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
@@ -25,7 +25,7 @@ def one_thread():
         yield
 
 
-SETTINGS = {"max_iter": 20, "early_stopping": False, "random_state": 0}
+SETTINGS = {"max_iter": 20, "early_stopping": False, "l2_regularization": 0.0, "random_state": 0}
 
 TABLES = {
     "wine": load_wine,
@@ -56,8 +56,9 @@ def test_bandwidth_zero_is_the_boosting_of_scikit_learn(load, missing, one_threa
 def test_losses_of_a_regressor_are_those_of_scikit_learn(loss, parameters, one_thread):
     X, targets = losses()
     y, weights = targets[loss], np.random.default_rng(2).uniform(1.0, 1.01, size=600)
-    ours = KernelBoostingRegressor(loss=loss, bandwidth=0, **SETTINGS, **parameters)
-    peer = HistGradientBoostingRegressor(loss=loss, **SETTINGS, **parameters)
+    parameters = {**SETTINGS, **parameters}
+    ours = KernelBoostingRegressor(loss=loss, bandwidth=0, **parameters)
+    peer = HistGradientBoostingRegressor(loss=loss, **parameters)
     found, expected = (model.fit(X, y, sample_weight=weights).predict(X) for model in (ours, peer))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4 * y.std())
 
@@ -91,10 +92,10 @@ def test_a_kernel_helps_where_the_signal_is_smooth():
     rng = np.random.default_rng(0)
     X, new = rng.uniform(-2, 2, size=(2, 300, 1))
     y, truth = X[:, 0] + rng.normal(size=300), new[:, 0]
-    crisp, soft = (KernelBoostingRegressor(bandwidth=b).fit(X, y).score(new, truth) for b in (0, 0.5))
-    assert soft > crisp + 0.02
-    crisp, soft = (KernelBoostingClassifier(bandwidth=b).fit(X, y > 0).score(new, truth > 0) for b in (0, 0.5))
-    assert soft > crisp + 0.02
+    models = [(KernelBoostingRegressor, y, truth), (KernelBoostingClassifier, y > 0, truth > 0)]
+    for model_class, known, wanted in models:
+        crisp, soft = (model_class(bandwidth=b, max_iter=100).fit(X, known).score(new, wanted) for b in (0, 0.5))
+        assert soft > crisp + 0.02
 
 
 # ------------------------------------------------------------------ what must not matter
@@ -264,7 +265,9 @@ def test_missing_values_that_tell_something_are_learned(bandwidth):
     X[is_missing, 1] = np.nan
     X[:, 2] = np.where(rng.random(400) < 0.5, 1.0, np.nan)  # there, or not
     y = 2.0 * is_missing + (X[:, 0] > 0) * (1.0 + np.isnan(X[:, 2]))
-    model = KernelBoostingRegressor(bandwidth=bandwidth, max_iter=1, learning_rate=1.0, max_leaf_nodes=8).fit(X, y)
+    model = KernelBoostingRegressor(
+        bandwidth=bandwidth, max_iter=1, learning_rate=1.0, max_leaf_nodes=8, l2_regularization=0.0
+    ).fit(X, y)
     assert model.score(X, y) > (0.999 if bandwidth == 0.0 else 0.9)
     # what a missing value says does not depend on how large the others are
     new = np.array([[1.0, x, np.nan] for x in (-3.5, 0.0, 3.5)])
@@ -375,8 +378,13 @@ def test_measurement_error_is_a_bandwidth(model_class):
     for by_cell in (np.full((120, 4), 0.1), {"a": np.full(120, 0.1)}, {"a": np.abs}):
         with pytest.raises(ValueError, match=name):
             small(model_class, measurement_error=by_cell).fit(frame, y)
-    with pytest.raises(TypeError, match="measurement_error"):
-        known.predict(frame, measurement_error=errors)
+    # errors of the rows that are predicted, which may differ from cell to cell
+    if not is_classifier(known):
+        np.testing.assert_allclose(known.predict(frame, measurement_error=errors), known.predict(frame), rtol=1e-9)
+    cells = {"a": np.linspace(0.0, 1.0, 120)}
+    by_row = [known.predict(frame[i : i + 1], {"a": cells["a"][i]})[0] for i in range(120)]
+    np.testing.assert_allclose(known.predict(frame, cells), by_row)
+    assert not np.array_equal(known.predict(frame, cells), known.predict(frame)) or is_classifier(known)
     with pytest.raises(ValueError, match=r"'bandwidth_decay' .* must be 1.0 with measurement errors. Got 0.9"):
         small(model_class, bandwidth_decay=0.9, measurement_error=errors).fit(frame, y)
 
@@ -397,10 +405,11 @@ def test_automatic_bandwidth_is_that_of_the_smallest_held_out_loss(model_class):
     for seed, n in ((0, 90), (1, 150), (2, 1100)):
         X, y = problem(model_class, n=n, seed=seed)
         model = small(model_class, bandwidth="auto", max_iter=5).fit(X, y)
-        trials = [line for line in model.history_ if line["stage"] == "choose bandwidth"]
-        tried = [(line["bandwidth"], line["validation_loss"]) for line in trials]
-        assert [scale for scale, _ in tried] == list(boosting_base.AUTO_GRID)
-        assert model.bandwidth_ == min(tried, key=lambda pair: pair[1])[0]
+        trials = [line for line in model.history_ if line["stage"] == "search"]
+        tried = {line["bandwidth"]: line["validation_loss"] for line in trials}
+        first = boosting_choice.SCALES
+        assert list(tried) == [*first, boosting_choice.BEYOND[min(first, key=tried.get)]]
+        assert model.bandwidth_ == min(tried, key=tried.get)
         np.testing.assert_allclose(model.bandwidths_, model.bandwidth_ * X.std(axis=0))
         fixed = small(model_class, bandwidth=model.bandwidth_, max_iter=5).fit(X, y)
         assert_same_forest(model.forest_, fixed.forest_)
@@ -412,7 +421,7 @@ def test_automatic_bandwidth_is_small_for_steps_and_large_for_slopes():
     steps = np.floor(2 * X[:, 0]) % 2 + 0.05 * rng.normal(size=300)
     slopes = X[:, 0] + rng.normal(size=300)
     assert KernelBoostingRegressor(random_state=0).fit(X, steps).bandwidth_ == 0.0
-    assert KernelBoostingRegressor(random_state=0).fit(X, slopes).bandwidth_ == 0.4
+    assert KernelBoostingRegressor(random_state=0).fit(X, slopes).bandwidth_ >= 0.4
 
 
 def test_rules_for_the_bandwidth():

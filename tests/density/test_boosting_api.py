@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_base, newton
+from softwood.density import boosting_choice, newton
 from tests.callbacks import Recorder, interrupt
 from tests.density.boosts import BOTH, assert_same_forest, problem, small
 from tests.density.forests import answer
@@ -104,8 +104,13 @@ def test_progress_is_told_when_asked(capsys):
     assert all("validation loss " in line for line in lines)
     small(KernelBoostingClassifier, max_iter=2, verbose=2, bandwidth="auto").fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    starts = [f"bandwidth {scale:.5g}, " for scale in boosting_base.AUTO_GRID]
-    assert all(start in line for line, start in zip(lines[:-2], starts, strict=True))
+    assert [line.split(", ")[0] for line in lines] == [
+        f"[KernelBoostingClassifier] {unit} {k} of {n}"
+        for unit, n in (("trial", 3), ("round", 2))
+        for k in range(1, n + 1)
+    ]
+    for line, scale in zip(lines, boosting_choice.SCALES, strict=False):
+        assert f"bandwidth {scale:.5g}, " in line
 
 
 @pytest.mark.parametrize("model_class", BOTH)

@@ -1,0 +1,108 @@
+"""Kernel boosting at its defaults beside the boosting libraries at theirs, and beside a tuned LightGBM.
+
+    python comparisons/boosting/run.py [--data-sets wine letter] [--models softwood LightGBM] [--max-rows 50000]
+        [--repetitions 2] [--draws 50] [--summary]
+
+All tables of the folder SOFTWOOD_DATA with at least 300 rows, five folds, twice; one thread each. Larger tables are
+sampled. Every result is a line of runs.csv, and what has its line is not run again: stop it and start it again as you
+like. At the end, and with --summary alone, the tables and the picture of docs/boosting.md are made from those lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from softwood.datasets import Dataset, available, load
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
+
+from comparisons.boosting.models import DEFAULTS, TUNED, Fold, run_model, warm_up, with_categories  # noqa: E402
+from comparisons.boosting.summary import write_page  # noqa: E402
+
+RUNS = ROOT / "comparisons" / "boosting" / "runs.csv"
+PAGE = ROOT / "docs" / "boosting.md"
+FIELDS = (
+    "data_set", "task", "rows", "columns", "classes", "fold", "model", "loss", "score", "brier", "calibration",
+    "seconds", "parameter", "bins",
+)  # fmt: skip
+LEAST_ROWS, N_FOLDS, SEED = 300, 5, 0
+
+
+def folds_of(data: Dataset, max_rows: int, repetitions: int) -> Iterator[tuple[int, Fold]]:
+    """The folds of a data set, drawn by a fixed seed, numbered through; rows of a table that is too large are drawn."""
+    y = np.asarray(data.y)
+    rows = np.random.default_rng(SEED).permutation(len(y))[:max_rows]
+    X = with_categories(data.X.iloc[rows].reset_index(drop=True))
+    y, is_class = y[rows], data.task == "classification"
+    if is_class:  # a class of fewer rows than folds cannot be in all of them
+        names, counts = np.unique(y, return_counts=True)
+        kept = np.isin(y, names[counts >= N_FOLDS])
+        X, y = X[kept].reset_index(drop=True), y[kept]
+    for repetition in range(repetitions):
+        splitter = (StratifiedKFold if is_class else KFold)(N_FOLDS, shuffle=True, random_state=SEED + repetition)
+        for number, (train, test) in enumerate(splitter.split(X, y)):
+            yield repetition * N_FOLDS + number, Fold(X, y, train, test, is_class)
+
+
+def run_data_set(data: Dataset, options: argparse.Namespace, done: set[tuple[str, str, str]]) -> None:
+    """Run what is missing for one data set."""
+    for number, fold in folds_of(data, options.max_rows, options.repetitions):
+        for model in options.models:
+            if (data.name, str(number), model) in done:
+                continue
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = run_model(model, fold, options.draws)
+            about = {
+                "data_set": data.name, "task": data.task, "rows": len(fold.y), "columns": fold.X.shape[1],
+                "classes": len(np.unique(fold.y)) if fold.is_class else 0, "fold": number, "model": model,
+            }  # fmt: skip
+            _append(RUNS, {**about, **result})
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    """Add a line in a single write, so that it is never half there."""
+    rounded = {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in line.items()}
+    with path.open("a", newline="", encoding="utf-8") as out:
+        csv.DictWriter(out, FIELDS, lineterminator="\n").writerow(rounded)
+
+
+def read_runs(path: Path) -> list[dict[str, str]]:
+    if not path.exists():
+        path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
+    with path.open(newline="", encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-sets", nargs="+", default=available())
+    parser.add_argument("--models", nargs="+", choices=(*DEFAULTS, TUNED), default=[*DEFAULTS, TUNED])
+    parser.add_argument("--max-rows", type=int, default=50_000)
+    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--draws", type=int, default=50, help="random settings of the tuned LightGBM")
+    parser.add_argument("--summary", action="store_true", help="only write the page")
+    options = parser.parse_args()
+    done = {(line["data_set"], line["fold"], line["model"]) for line in read_runs(RUNS)}
+    if not options.summary:
+        warm_up()
+    for name in [] if options.summary else options.data_sets:
+        data = load(name)
+        if len(data.y) >= LEAST_ROWS:
+            run_data_set(data, options, done)
+            print(f"{name}: done", file=sys.stderr, flush=True)
+    write_page(read_runs(RUNS), PAGE)
+
+
+if __name__ == "__main__":
+    main()
