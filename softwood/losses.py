@@ -107,6 +107,10 @@ class Loss(ABC):
         """Weighted mean of the loss."""
         return float(np.average(self._row_losses(y, raw), weights=weights))
 
+    def hessian_unit(self, y: np.ndarray, weights: np.ndarray) -> float:
+        """What the second derivatives are proportional to, if they depend on the unit of the targets; otherwise 1."""
+        return 1.0
+
     def out_of_unit(self, base: np.ndarray, values: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
         """Start value and leaf values for the targets, from those for the targets divided by `unit`."""
         return base * unit, values * unit
@@ -277,6 +281,10 @@ class PoissonDeviance(Loss):
     def predict(self, raw: np.ndarray) -> np.ndarray:
         """Expected counts, (n,)."""
         return np.exp(np.minimum(raw[:, 0], LARGEST_PREDICTED_LOG))
+
+    def hessian_unit(self, y: np.ndarray, weights: np.ndarray) -> float:
+        """The mean target."""
+        return float(np.average(y, weights=weights))
 
     def out_of_unit(self, base: np.ndarray, values: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
         """The same leaf values, which are logarithms, and another start value."""

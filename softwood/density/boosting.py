@@ -63,9 +63,9 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     min_gain : float, default=0.0
         A node is split only if the gain is larger than this. The gain is twice the decrease of the second-order
         approximation of the loss.
-    l2_regularization : float, default=3.0
+    l2_regularization : float or "auto", default="auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values; 0 means no
-        regularisation.
+        regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
     subsample : float in (0, 1], default=1.0
         Fraction of the rows drawn without replacement for each round.
     max_features : int, float, "auto", "sqrt", "log2" or None, default="auto"

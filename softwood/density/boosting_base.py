@@ -35,6 +35,8 @@ __all__ = ["KernelBoosting"]
 
 # early_stopping="auto" stops early above this number of rows, as in scikit-learn.
 STOP_FROM = 10_000
+# l2_regularization="auto", in rows; comparisons/boosting says which data sets it was chosen on.
+AUTO_L2 = 3.0
 # The training loss is computed on at most this many different rows, drawn by content.
 SCORED_ROWS = 20_000
 
@@ -49,7 +51,7 @@ class KernelBoosting(KernelModel):
     bandwidth_decay: float = 1.0
     max_leaf_nodes: Any = "auto"
     min_mass: Any = "auto"
-    l2_regularization: float = 3.0
+    l2_regularization: Any = "auto"
     subsample: float = 1.0
     max_features: Any = "auto"
     monotonic_cst: Any = None
@@ -130,6 +132,9 @@ class KernelBoosting(KernelModel):
             raise self._no_errors_with_node_widths()
         self._loss_ = loss
         rules = replace(self._rules_for(rules, data, loss), score=self._score_function())
+        if _is_auto(self.l2_regularization):
+            l2 = AUTO_L2 * loss.hessian_unit(train.y, train.weights)
+            rules = replace(rules, limits=replace(rules.limits, l2=l2))
         widths = self._given_widths(data)
         counts_rounds = _is_auto(self.max_iter) and rules.n_iter_no_change is None
         n_choices = int(widths is None or (_is_auto(self.max_leaf_nodes) and _is_auto(self.max_iter))) + int(
@@ -193,7 +198,7 @@ class KernelBoosting(KernelModel):
                 max_depth=limits.max_depth,
                 min_mass=limits.min_mass,
                 min_gain=limits.min_gain,
-                l2=check_number(self, "l2_regularization", self.l2_regularization, low=0.0),
+                l2=self._stated_l2(),
                 cutoff=limits.cutoff,
             ),
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
@@ -223,6 +228,14 @@ class KernelBoosting(KernelModel):
         if isinstance(self.min_mass, str):
             raise parameter_error(self, "min_mass", "a number in the range (0, inf) or 'auto'", self.min_mass)
         return super()._stated_mass()
+
+    def _stated_l2(self) -> float:
+        if _is_auto(self.l2_regularization):
+            return AUTO_L2
+        if isinstance(self.l2_regularization, str):
+            expected = "a number in the range [0, inf) or 'auto'"
+            raise parameter_error(self, "l2_regularization", expected, self.l2_regularization)
+        return check_number(self, "l2_regularization", self.l2_regularization, low=0.0)
 
     def _n_draw(self, p: int) -> int:
         if isinstance(self.max_features, str):
@@ -353,8 +366,9 @@ class KernelBoosting(KernelModel):
             return None
         try:
             scorer = check_scoring(self, self.scoring)
-        except ValueError as error:
-            raise ValueError(f"The parameter 'scoring' of {type(self).__name__}: {error}") from None
+        except (TypeError, ValueError):
+            expected = "'loss', a name that sklearn.metrics.get_scorer_names lists, or a scorer"
+            raise parameter_error(self, "scoring", expected, self.scoring) from None
         classes = getattr(self, "classes_", None)
 
         def score(rows: BoostingData, raw: np.ndarray) -> float:

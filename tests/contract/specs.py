@@ -262,10 +262,18 @@ for family in ("KernelForest", "KernelExtraTrees"):
     )
 
 STOPPING = {"early_stopping": True, "max_iter": 200}
+
+
+def _worst_first(model, X, y):
+    """A score that stops at once."""
+    return 0.0
+
+
 SPECS += both(
     "KernelBoosting",
     small={"max_iter": 5, "min_mass": 3.0, "bandwidth": 0.3},
-    checked={"max_iter": 5, "min_mass": 5.0},  # with the default of 20, five rounds learn too little
+    # with the defaults, five rounds learn too little
+    checked={"max_iter": 5, "min_mass": 5.0, "l2_regularization": 0.0},
     long={"max_iter": 100},
     wrong=KERNEL_WRONG
     | {
@@ -280,6 +288,7 @@ SPECS += both(
         "early_stopping": ["yes", 1, None],
         "validation_fraction": VALIDATION_PART,
         "n_iter_no_change": COUNT,
+        "scoring": ["speed", 1],
         "tol": NOT_NEGATIVE,
     },
     changes=KERNEL_CHANGES
@@ -295,6 +304,7 @@ SPECS += both(
         "early_stopping": True,
         "validation_fraction": change(0.5, early_stopping=True),
         "n_iter_no_change": Change(1, STOPPING),
+        "scoring": Change(_worst_first, STOPPING),
         "tol": Change(0.5, STOPPING),
         "random_state": change(1, subsample=0.5),
     },

@@ -203,7 +203,7 @@ def test_scores_of_real_targets_are_weighted():
 
 def test_scores_that_are_not_known():
     X, y = problem(KernelBoostingClassifier)
-    with pytest.raises(ValueError, match=r"'scoring' of KernelBoostingClassifier.*'speed'"):
+    with pytest.raises(ValueError, match=r"'scoring' parameter of KernelBoostingClassifier .*'speed'"):
         KernelBoostingClassifier(scoring="speed").fit(X, y)
     shares = np.full((120, 2), 0.5)
     with pytest.raises(ValueError, match=r"'scoring' parameter .* must be 'loss' with class probabilities"):
