@@ -145,7 +145,7 @@ class NewtonGrower:
             tables=np.zeros((min(room, 32) + 1, p, most + 1, 4)),
             found=np.zeros((2, p, 6)),
             block=np.zeros((self.n_parts, BLOCK, 4)),
-            lines=np.zeros((self.n_parts, 5, 2 * most)),
+            lines=np.zeros((self.n_parts, 6, 2 * most)),
             rates=np.zeros((self.n_parts, most)),
             totals=np.zeros((self.n_parts, 2, 3)),
         )

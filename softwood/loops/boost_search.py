@@ -88,7 +88,7 @@ class SearchSpace(NamedTuple):
     ----------
     tables : (n_slots, p, most + 1, 4) histograms of the open leaves, by slot
     found : (2, n_features, 6) best splits of a leaf and its sibling
-    block : (n_parts, BLOCK, 4), the last column 0;  lines : (n_parts, 5, 2 * most);  rates : (n_parts, most)
+    block : (n_parts, BLOCK, 4), the last column 0;  lines : (n_parts, 6, 2 * most);  rates : (n_parts, most)
     totals : (n_parts, 2, 3)
     """
 
@@ -270,7 +270,7 @@ def scan_crisp(table, j, lows, highs, offset, n_bins, sums, rules, limits, lines
     Parameters
     ----------
     sums : those of the node, and those to begin with on the left: of the missing values if they go left, else 0
-    lines : (5, 2 * most) scratch space
+    lines : (6, 2 * most) scratch space
     """
     total, start = sums
     left_h, left_g, left_w = start[0], start[1], start[2]
@@ -315,29 +315,27 @@ def within_gap(t, table, j, n_bins, empty, values, offset, width):
 
 @compiled
 def left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines):
-    """Sums on the left of a threshold at each of these edges, and the slope of the weight after it, in their columns.
-
-    At the edges of empty bins, those of the edge before.
+    """Sums on the left of a threshold at the edges of bins that are not empty, and the slope of the weight after it.
 
     rates : as `set_rates` leaves them;  start : sums to begin with;  lo : lower end of the node
+    lines : a column for each of these edges: the three sums, the slope, scratch space, and its place within the node
+
+    Returns
+    -------
+    number of columns
     """
     places, kinds = edges.places, edges.kinds
     left_h, left_g, left_w = start[0], start[1], start[2]
     slope_h, slope_g, slope_w = 0.0, 0.0, 0.0
     t = lo
-    if begin < end:
-        t = max(places[j, begin], lo)
-    e = begin
-    while e < end:
-        c = np.uint32(0)
-        rate = 0.0
-        kind = np.uint32(0)
-        while e < end:  # nothing but additions in the inner loop
-            kind = kinds[j, e]
-            c = kind >> np.uint32(2)
+    n = np.int64(0)
+    for e in range(begin, end):
+        kind = kinds[j, e]
+        c = kind >> np.uint32(2)
+        if table[j, c, 2] > empty:
             rate = rates[c]
             before = t
-            t = max(places[j, e], lo) if table[j, c, 2] > empty else t
+            t = max(places[j, e], lo)
             step = t - before
             left_h += slope_h * step
             left_g += slope_g * step
@@ -346,23 +344,21 @@ def left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines):
             slope_h += signed * table[j, c, 0]
             slope_g += signed * table[j, c, 1]
             slope_w += signed * table[j, c, 2]
-            lines[0, e] = left_h
-            lines[1, e] = left_g
-            lines[2, e] = left_w
-            lines[3, e] = slope_w
-            e += 1
-            if rate == 0.0 or kind & np.uint32(2) != 0:
-                break
-        if rate == 0.0 and kind & np.uint32(1) != 0:  # a bin that changes sides as a whole
-            left_h += table[j, c, 0]
-            left_g += table[j, c, 1]
-            left_w += table[j, c, 2]
-            lines[0, e - 1] = left_h
-            lines[1, e - 1] = left_g
-            lines[2, e - 1] = left_w
+            if rate == 0.0 and kind & np.uint32(1) != 0:  # a bin that changes sides as a whole
+                left_h += table[j, c, 0]
+                left_g += table[j, c, 1]
+                left_w += table[j, c, 2]
+            lines[0, n] = left_h
+            lines[1, n] = left_g
+            lines[2, n] = left_w
+            lines[3, n] = slope_w
+            lines[5, n] = t
+            n += 1
         if kind & np.uint32(2) != 0:  # no box reaches further: forget rounding errors of the slopes
             slope_h, slope_g, slope_w = 0.0, 0.0, 0.0
-            lines[3, e - 1] = 0.0
+            if n > 0:
+                lines[3, n - 1] = 0.0
+    return n
 
 
 @compiled
@@ -372,7 +368,7 @@ def scan_boxes(table, j, values, edges, span, reach, sums, rules, limits, scratc
     Parameters
     ----------
     edges : see `Edges`;  span : where the bins of the feature begin, and their number;  reach : as of `set_rates`
-    scratch : lines as of `scan_crisp`, and (most,) rates
+    scratch : lines as of `left_sums`, and (most,) rates
     """
     offset, n_bins = span
     lo, hi, width = reach
@@ -380,19 +376,20 @@ def scan_boxes(table, j, values, edges, span, reach, sums, rules, limits, scratc
     lines, rates = scratch
     places = edges.places
     end = 2 * n_bins
-    begin = np.int64(np.searchsorted(places[j, :end], lo - 2.0 * width))  # boxes that begin before end before the node
-    while end > begin and places[j, end - 1] >= hi:
+    first = np.int64(np.searchsorted(places[j, :end], lo - 2.0 * width))  # boxes that begin before end before the node
+    while end > first and places[j, end - 1] >= hi:
         end -= 1
     set_rates(values, offset, n_bins, reach, rates)
     empty = EMPTY * total[2]
-    left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines)
-    while begin < end and places[j, begin] <= lo:
+    n = left_sums(table, j, edges, first, end, lo, empty, start, rates, lines)
+    begin = np.int64(0)
+    while begin < n and lines[5, begin] <= lo:
         begin += 1
     known = start[2], total[2] - table[j, n_bins, 2]
-    e = best_candidate(lines, begin, end, total, known, rules, limits, out, line)
+    e = best_candidate(lines, begin, n, total, known, rules, limits, out, line)
     if e >= 0:
-        t = places[j, e]
-        while e + 1 < end and places[j, e + 1] == t:
+        t = lines[5, e]
+        while e + 1 < n and lines[5, e + 1] == t:
             e += 1
         is_covered = lines[3, e] * width > empty
         out[line, 1] = t if is_covered else within_gap(t, table, j, n_bins, empty, values, offset, width)

@@ -327,7 +327,7 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
         tables=np.full((room, p, most + 1, 4), 7.0),
         found=np.zeros((2, p, 6)),
         block=np.zeros((n_parts or 1, BLOCK, 4)),
-        lines=np.zeros((n_parts or 1, 5, 2 * most)),
+        lines=np.zeros((n_parts or 1, 6, 2 * most)),
         rates=np.zeros((n_parts or 1, most)),
         totals=np.zeros((n_parts or 1, 2, 3)),
     )

@@ -132,7 +132,7 @@ def with_zeros(sums):
 
 
 def scratch(n_bins):
-    return np.full((5, 2 * n_bins), np.nan), np.full(n_bins, np.nan)
+    return np.full((6, 2 * n_bins), np.nan), np.full(n_bins, np.nan)
 
 
 @st.composite
@@ -336,20 +336,18 @@ def test_left_sums_at_the_edges_of_boxes(node):
     loop.set_rates(values, 2, n_bins, (lo, hi, node.width), rates)
     table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
     start = np.array([0.5, -0.25, 1.0])
-    loop.left_sums(table, 1, edges, 0, 2 * n_bins, lo, 1e-9, start, rates, lines)
+    n = loop.left_sums(table, 1, edges, 0, 2 * n_bins, lo, 1e-9, start, rates, lines)
+    kinds, all_places = edges.kinds[1][: 2 * n_bins], edges.places[1][: 2 * n_bins]
+    is_kept = node.sums[kinds >> 2, 2] > 1e-9  # edges of bins that are not empty
+    np.testing.assert_array_equal(lines[5, :n], np.maximum(all_places[is_kept], lo))
     column = Column(node.values, node.values, node.values, node.width)
-    before = start
-    for place, kind, found in zip(edges.places[1], edges.kinds[1], lines.T, strict=False):
-        if place >= hi:
-            break
-        if node.sums[kind >> 2, 2] == 0.0:
-            np.testing.assert_array_equal(found[:3], before)
-        elif lo < place < hi:
+    places = lines[5, :n]
+    for place, found in zip(places, lines.T, strict=False):
+        if lo < place < hi:
             part = column.shares(place, node.lo, node.hi, 0.0)
             assert found[:3] == pytest.approx(start + part @ node.sums[:-1], abs=1e-9 * node.scale)
             covers = (node.values - node.width <= place) & (place < node.values + node.width)
-            slope = lines[3, np.flatnonzero(edges.places[1] == place)[-1]]  # after all edges at this place
-            before = found[:3]
+            slope = lines[3, np.flatnonzero(places == place)[-1]]  # after all edges at this place
             assert slope == pytest.approx((rates * covers) @ node.sums[:-1, 2], abs=1e-7 * node.scale / node.width)
 
 
@@ -465,7 +463,7 @@ class Pair:
         most, p = self.bins.most, len(self.widths)
         return loop.SearchSpace(
             self.tables.copy(), np.full((2, p, 6), 7.0), np.zeros((n_blocks, loop.BLOCK, 4)),
-            np.empty((n_blocks, 5, 2 * most)), np.empty((n_blocks, most)), np.empty((n_blocks, 2, 3)),
+            np.empty((n_blocks, 6, 2 * most)), np.empty((n_blocks, most)), np.empty((n_blocks, 2, 3)),
         )  # fmt: skip
 
     def arguments(self, large, features, space):
