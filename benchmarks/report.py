@@ -87,9 +87,7 @@ def models() -> dict[str, object]:
         "forest of 100 trees of 31 leaves": KernelForestClassifier(
             100, bandwidth=0.1, max_leaf_nodes=31, n_jobs=1, random_state=0
         ).fit(X[:5000], y[:5000]),
-        "boosting, 100 trees of 31 leaves": KernelBoostingClassifier(bandwidth=0.1, early_stopping=False, n_jobs=1).fit(
-            X, y
-        ),
+        "boosting, 100 trees of 31 leaves": KernelBoostingClassifier(bandwidth=0.1, max_iter=100, n_jobs=1).fit(X, y),
     }
 
 

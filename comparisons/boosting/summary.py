@@ -1,2 +1,204 @@
-def write_page(runs, page):
-    pass
+"""Tables and the reliability diagram of the comparison, from the lines of runs.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from comparisons.boosting.models import DEFAULTS, N_BINS, OURS, TUNED
+from softwood.stats import friedman_test, holm, wilcoxon_signed_rank
+
+# The settings were chosen on these; the other data sets were not looked at before the comparison was run.
+CHOSEN_ON = frozenset({
+    "abalone", "airfoil_self_noise", "bike_sharing_day", "bike_sharing_kaggle", "breast_cancer_wisconsin", "churn",
+    "concrete", "cpu_act", "credit_a", "ecoli", "german_credit_numeric", "kddcup99_10pct", "magic_gamma", "musk2",
+    "nursery_uci", "openml_620_fri_c1_1000_25", "pendigits", "poker_hand_100k", "puma8FH", "puma8NH", "ringnorm",
+    "satimage", "spambase", "twonorm", "wine_quality_white",
+})  # fmt: skip
+PICTURE = "images/boosting_reliability.svg"
+
+
+def write_page(runs: list[dict[str, str]], page: Path) -> None:
+    """Put the tables between the markers of the page, and the picture beside it."""
+    begin, end = "<!-- tables begin -->", "<!-- tables end -->"
+    old = page.read_text(encoding="utf-8")
+    frame = read_frame(runs)
+    text = tables(frame)
+    page.write_text(old[: old.index(begin) + len(begin)] + "\n" + text + old[old.index(end) :], encoding="utf-8")
+    draw_reliability(frame, page.parent / PICTURE)
+
+
+def read_frame(runs: list[dict[str, str]]) -> pd.DataFrame:
+    """The lines with numbers as numbers; only data sets with all folds of all models at their defaults."""
+    frame = pd.DataFrame(runs)
+    for column in ("rows", "columns", "classes", "fold", "loss", "score", "brier", "calibration", "seconds"):
+        frame[column] = frame[column].map(float)
+    counts = frame.groupby(["data_set", "model"])["fold"].nunique().unstack(fill_value=0).reindex(columns=DEFAULTS)
+    complete = counts.index[(counts == counts.max().max()).all(axis=1)]
+    if not len(complete):
+        raise ValueError("There is nothing to tell yet: no data set has all folds of all models.")
+    return frame[frame["data_set"].isin(complete)]
+
+
+def means(frame: pd.DataFrame, column: str, models: tuple[str, ...] = DEFAULTS) -> pd.DataFrame:
+    """Mean of the folds, a row for each data set that has all of these models."""
+    table = frame.pivot_table(index="data_set", columns="model", values=column).reindex(columns=list(models))
+    return table.dropna()
+
+
+def tables(frame: pd.DataFrame) -> str:
+    """All tables as Markdown."""
+    names = means(frame, "loss").index
+    chosen_on = [name for name in names if name in CHOSEN_ON]
+    others = [name for name in names if name not in CHOSEN_ON]
+    parts = [about(frame), "### Average ranks\n"]
+    for title, group in (("all", list(names)), ("settings chosen on", chosen_on), ("not looked at", others)):
+        if group:
+            parts.append(ranks(frame[frame["data_set"].isin(group)], title))
+    parts += ["### Tuned LightGBM\n", tuned(frame), "### Probabilities\n", probabilities(frame)]
+    parts += ["### Time\n", times(frame), "### By data set\n", by_set(frame)]
+    return "\n".join(parts)
+
+
+def about(frame: pd.DataFrame) -> str:
+    by_set = frame.groupby("data_set")[["task", "rows"]].first()
+    is_class = by_set["task"] == "classification"
+    n_folds = frame.groupby(["data_set", "model"])["fold"].nunique().max()
+    return (
+        f"{len(by_set)} data sets, {is_class.sum()} with classes and {(~is_class).sum()} with real targets, of "
+        f"{by_set['rows'].min():.0f} to {by_set['rows'].max():.0f} rows; {n_folds} folds each.\n"
+    )
+
+
+def ranks(frame: pd.DataFrame, title: str) -> str:
+    """Average ranks in loss and score; Wilcoxon's tests of our losses against each other model's, by Holm."""
+    loss, score = means(frame, "loss"), means(frame, "score")
+    others = [model for model in DEFAULTS if model != OURS]
+    tests = [wilcoxon_signed_rank(np.log(loss[model]), np.log(loss[OURS])) for model in others]
+    p_values = dict(zip(others, holm([test.p_value for test in tests]), strict=True))
+    friedman = friedman_test(-loss.to_numpy())
+    lines = [
+        f"Data sets: {title}, {len(loss)}. Friedman's test of the losses: p = {friedman.p_value:.2g}.\n",
+        "| model | rank by loss | by accuracy or R² | loss / ours, geometric mean | ours is better on | p (Holm) |",
+        "|---|---|---|---|---|---|",
+    ]
+    by_loss, by_score = loss.rank(axis=1).mean(), score.rank(axis=1, ascending=False).mean()
+    for model in by_loss.sort_values().index:
+        ratio = np.exp(np.log(loss[model] / loss[OURS]).mean())
+        better = "" if model == OURS else f"{(loss[OURS] < loss[model]).sum()} of {len(loss)}"
+        p = "" if model == OURS else f"{p_values[model]:.2g}"
+        lines.append(f"| {model} | {by_loss[model]:.2f} | {by_score[model]:.2f} | {ratio:.3f} | {better} | {p} |")
+    return "\n".join(lines) + "\n"
+
+
+def tuned(frame: pd.DataFrame) -> str:
+    """Ours beside LightGBM tuned, on the data sets where that was run."""
+    lines = ["| data sets | ours is better on | loss of LightGBM tuned / ours | p (Wilcoxon) |", "|---|---|---|---|"]
+    pair = (OURS, TUNED)
+    both = frame[frame["model"].isin(pair)]
+    counts = both.groupby(["data_set", "model"])["fold"].nunique().unstack(fill_value=0).reindex(columns=list(pair))
+    complete = counts.index[(counts == counts.max().max()).all(axis=1)]
+    for title, names in (
+        ("all", list(complete)),
+        ("settings chosen on", [name for name in complete if name in CHOSEN_ON]),
+        ("not looked at", [name for name in complete if name not in CHOSEN_ON]),
+    ):
+        if len(names) > 1:
+            loss = means(both[both["data_set"].isin(names)], "loss", pair)
+            test = wilcoxon_signed_rank(np.log(loss[TUNED]), np.log(loss[OURS]))
+            ratio = np.exp(np.log(loss[TUNED] / loss[OURS]).mean())
+            better = (loss[OURS] < loss[TUNED]).sum()
+            lines.append(f"| {title}, {len(names)} | {better} | {ratio:.3f} | {test.p_value:.2g} |")
+    drawn = both.loc[both["model"] == TUNED, "parameter"].str.extract(r"^(\d+) draws")[0].dropna().unique()
+    what = (
+        f"Random draws of its settings, each with {3} inner folds and early stopping: {', '.join(drawn) or 'none yet'}."
+    )
+    return "\n".join(lines) + "\n\n" + what + "\n"
+
+
+def probabilities(frame: pd.DataFrame) -> str:
+    """Log loss, Brier score and calibration of the models with classes, and the picture."""
+    frame = frame[frame["task"] == "classification"]
+    lines = [
+        "| model | Brier score, rank | Brier score / ours, geometric mean | calibration error, mean | rank |",
+        "|---|---|---|---|---|",
+    ]
+    brier, calibration = means(frame, "brier"), means(frame, "calibration")
+    by_brier, by_error = brier.rank(axis=1).mean(), calibration.rank(axis=1).mean()
+    for model in by_brier.sort_values().index:
+        ratio = np.exp(np.log(brier[model] / brier[OURS]).mean())
+        lines.append(
+            f"| {model} | {by_brier[model]:.2f} | {ratio:.3f} | {calibration[model].mean():.4f} | "
+            f"{by_error[model]:.2f} |"
+        )
+    words = (
+        "The calibration error is the mean distance between the probability of the predicted class and its frequency, "
+        f"in {N_BINS} bins of that probability. The diagram has all test rows of all data sets with classes.\n\n"
+        f"![Reliability diagram]({PICTURE})"
+    )
+    return "\n".join(lines) + "\n\n" + words + "\n"
+
+
+def times(frame: pd.DataFrame) -> str:
+    seconds = means(frame, "seconds")
+    ratio = seconds.div(seconds["LightGBM"], axis=0)
+    lines = ["| model | median seconds | / LightGBM: median | largest | on |", "|---|---|---|---|---|"]
+    for model in seconds:
+        worst = ratio[model].idxmax()
+        lines.append(
+            f"| {model} | {seconds[model].median():.3g} | {ratio[model].median():.3g} | {ratio[model].max():.3g} | "
+            f"{worst} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def by_set(frame: pd.DataFrame) -> str:
+    """Log loss or root mean squared error of every model."""
+    loss = frame.pivot_table(index="data_set", columns="model", values="loss").reindex(columns=[*DEFAULTS, TUNED])
+    about = frame.groupby("data_set")[["rows", "columns", "classes"]].first().astype(int)
+    lines = [
+        "| data set | rows | columns | classes | " + " | ".join(loss.columns) + " |",
+        "|---" * (4 + len(loss.columns)) + "|",
+    ]
+    for name in loss.index:
+        best = loss.loc[name, list(DEFAULTS)].min()
+        cells = []
+        for model in loss.columns:
+            value = loss.loc[name, model]
+            text = "" if np.isnan(value) else f"{value:.4g}"
+            cells.append(f"**{text}**" if model in DEFAULTS and value == best else text)
+        rows, columns, classes = about.loc[name]
+        star = "" if name in CHOSEN_ON else " *"
+        lines.append(f"| {name}{star} | {rows} | {columns} | {classes or ''} | " + " | ".join(cells) + " |")
+    note = "Log loss or root mean squared error; the smallest of the defaults in bold. `*`: not looked at before."
+    return note + "\n\n" + "\n".join(lines) + "\n"
+
+
+def draw_reliability(frame: pd.DataFrame, path: Path) -> None:
+    """Frequency of the predicted class by its probability, for each model at its defaults."""
+    figure = Figure(figsize=(5.2, 5.0), layout="constrained")
+    ax = figure.subplots()
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1.0)
+    for model in DEFAULTS:
+        texts = frame.loc[(frame["model"] == model) & (frame["bins"].fillna("") != ""), "bins"]
+        cells = np.array([[[float(n) for n in cell.split(":")] for cell in text.split()] for text in texts])
+        if not len(cells):
+            continue
+        counts, sureness, rights = cells.sum(axis=0).T
+        there = counts >= 50
+        style = {"linewidth": 2.4, "zorder": 3} if model == OURS else {"linewidth": 1.2}
+        ax.plot(
+            sureness[there] / counts[there],
+            rights[there] / counts[there],
+            marker="o",
+            markersize=3,
+            label=model,
+            **style,
+        )
+    ax.set(xlabel="probability of the predicted class", ylabel="how often it is right", xlim=(0.15, 1), ylim=(0.15, 1))
+    ax.legend(fontsize="small")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})

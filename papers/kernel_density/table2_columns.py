@@ -123,7 +123,8 @@ def kernel_boosting(**settings: Any) -> Any:
         from softwood import KernelBoostingClassifier
     except ImportError:
         raise Missing("this version of softwood has no KernelBoostingClassifier") from None
-    return KernelBoostingClassifier(**settings)
+    # as many rounds as the other boosting models have
+    return KernelBoostingClassifier(max_iter=100, l2_regularization=0.0, **settings)
 
 
 def _optional(package: str) -> Any:
