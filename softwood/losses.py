@@ -409,7 +409,9 @@ def unit_of(y: np.ndarray) -> float:
     return 1.0 if largest == 0.0 or low <= largest <= high else float(np.ldexp(1.0, int(np.frexp(largest)[1]) - 1))
 
 
-def loss_by_name(name: str, n_classes: int | None = None, quantile: float | Sequence[float] | None = None) -> Loss:
+def loss_by_name(
+    name: str, n_classes: int | None = None, quantile: float | list[float] | tuple[float, ...] | None = None
+) -> Loss:
     """The loss of this name.
 
     Parameters
@@ -421,7 +423,7 @@ def loss_by_name(name: str, n_classes: int | None = None, quantile: float | Sequ
     if name == "quantile":
         if quantile is None:
             raise ValueError("The loss 'quantile' needs a quantile, a number in the range (0, 1). Got None instead.")
-        return SeveralQuantilesError(quantile) if isinstance(quantile, Sequence) else QuantileError(quantile)
+        return SeveralQuantilesError(quantile) if isinstance(quantile, list | tuple) else QuantileError(quantile)
     if name == "log_loss":
         if n_classes is None:
             raise ValueError("The loss 'log_loss' needs n_classes, the number of classes. Got None instead.")

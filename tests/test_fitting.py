@@ -51,7 +51,8 @@ def test_rows_out_of_the_bag_in_tables_of_categories(rows):
 def test_early_stopping_in_tables_of_categories(rows, name):
     X, y = rows()
     y = y if name.endswith("Classifier") else (y == "yes") + np.random.default_rng(0).normal(size=len(y))
-    model = BY_NAME[name].make(early_stopping=True, max_iter=200, learning_rate=0.5, bandwidth=0.0).fit(X, y)
+    settings = {"max_iter": 200, "learning_rate": 0.5, "bandwidth": 0.0, "l2_regularization": 0.0}
+    model = BY_NAME[name].make(early_stopping=True, **settings).fit(X, y)
     assert 1 <= model.n_iter_ < 200
     assert len(model.validation_score_) == len(model.train_score_) > model.n_iter_
 
