@@ -59,6 +59,11 @@ class Columns:
         counts = [len(self.categories[j] or ()) if self.as_codes else 0 for j in self.source]
         return np.array(counts, dtype=np.int64)
 
+    @property
+    def coded(self) -> tuple[tuple | None, ...]:
+        """For each of the matrix columns None, or the categories whose numbers it holds, in order."""
+        return tuple(self.categories[j] if self.as_codes else None for j in self.source)
+
     def one_hot(self) -> Columns:
         """The encoding of the same table with columns of zeros and ones."""
         if not self.as_codes:

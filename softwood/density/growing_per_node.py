@@ -148,9 +148,7 @@ class _Grower:
                 best, split = merit, _Split(j, threshold, left_mass / mass, widths[j])
         return None if best - base < self.min_gain else split
 
-    def _search_set(
-        self, node: _Node, j: int, masses: np.ndarray, goal: Goal
-    ) -> tuple[float, float, np.ndarray]:
+    def _search_set(self, node: _Node, j: int, masses: np.ndarray, goal: Goal) -> tuple[float, float, np.ndarray]:
         """Merit, left mass and members, (n_words,), of the best set of categories of column `j`."""
         bins = self.problem.bins
         n_bins, n_words = int(bins.offsets[j + 1] - bins.offsets[j]), bins.n_words

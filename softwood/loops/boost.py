@@ -45,7 +45,7 @@ class Pile(NamedTuple):
     bounds : (capacity, 2, p) their intervals;  nodes : (capacity,) of type `NODE`
     rows : (capacity,) rows of the leaves, one after the other;  left_rows : (n,) scratch space
     parts : (most + 1,) scratch space
-    subsets : (capacity, n_words) sets of categories of the open leaves;  node_subsets : (capacity, n_words) of the nodes
+    subsets, node_subsets : (capacity, n_words) sets of categories of the open leaves, and of the nodes
     """
 
     state: np.ndarray

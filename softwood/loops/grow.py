@@ -153,8 +153,8 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
 
     Returns
     -------
-    feature (-1: none), threshold, left mass, gain (merit over `goal.base`); of no use if the search was stopped. The set
-    of a split of categories is in the scratch space, and its threshold is nan
+    feature (-1: none), threshold, left mass, gain (merit over `goal.base`); of no use if the search was stopped. The
+    set of a split of categories is in the scratch space, and its threshold is nan
     """
     codes, values, lows, highs, offsets, _, n_categories = bins
     rows, begin, m, points, order, n_draw = node

@@ -175,8 +175,8 @@ def draw_set(node_codes, m, n_bins, seed, table):
     """Draw a set of the categories of a node, neither empty nor all of them, in `table` (n_bins + 1,).
 
     Every category is in the set with probability one half, independently of the others; if that leaves a side empty,
-    the category with the least draw changes sides. A table's entry is 1 in the set, 0 outside, `ABSENT` for bins without
-    points, and nan for missing values.
+    the category with the least draw changes sides. An entry of the table is 1 in the set, 0 outside, `ABSENT` for bins
+    without points, and nan for missing values.
 
     Returns
     -------

@@ -72,7 +72,7 @@ def set_members(ranks, bins, j, last, absent_left, subsets, line):
         if at < n_bins and bins.values[offset + at] == category:
             rank = ranks[at]
             at += 1
-        if (absent_left if rank == ABSENT else rank <= last):
+        if absent_left if rank == ABSENT else rank <= last:
             subsets[line, category >> 5] |= np.uint32(1) << np.uint32(category & 31)
 
 
@@ -229,7 +229,7 @@ def scan_category(atoms, n, n_outputs, totals, left, bins, j, goal, criterion, l
 
 @compiled
 def subset_parts(bins, feature, subsets, line, missing_left, rows, begin, m, parts):
-    """Part of each of a node's points on the left of a split of categories, (m,) in `parts`: 1, 0, or of missing ones."""
+    """Part of each of a node's points on the left of a split of categories, (m,) in `parts`: 1 or 0 if it is known."""
     codes, values = bins.codes, bins.values
     offset = bins.offsets[feature]
     n_bins = bins.offsets[feature + 1] - offset
