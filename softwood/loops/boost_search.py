@@ -25,7 +25,7 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.add_four import add_four
 from softwood.loops.scan import LARGEST, SLACK, THIN, middle_of
-from softwood.loops.subset import ABSENT, is_category, set_members, sort_by_key
+from softwood.loops.subset import ABSENT, FEW, is_category, rare_below, set_members, sort_by_key
 
 # Entries of the state of a pile, see `softwood.loops.boost.Pile`.
 N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING = range(6)
@@ -52,8 +52,6 @@ LEAF = np.dtype(
 BLOCK = 512
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
-# So many categories or groups of rare ones have few enough sets to be compared as the thresholds of numbers are.
-FEW = 4
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
 TIE = 1e-12
 
@@ -65,7 +63,7 @@ class Rules(NamedTuple):
     ----------
     rare_mass : categories with less weight in a leaf stay together
     category_smooth : added to the hessian of a category in the key of the order
-    category_l2 : added to `l2` where sets of more than `FEW` categories are compared
+    category_l2 : added to `l2` where sets of more than a few categories are compared
     """
 
     max_leaves: int
@@ -452,11 +450,12 @@ def order_categories(table, j, n_bins, total_w, rules, keys, order):
     h, g, w = 0.0, 0.0, 0.0
     n_rare = 0
     empty = EMPTY * total_w
+    least = rare_below(table[j], 2, n_bins, rules.rare_mass)
     for c in range(n_bins):
         weight = table[j, c, 2]
         if weight <= empty:
             continue
-        if weight < rules.rare_mass:
+        if weight < least:
             h += table[j, c, 0]
             g += table[j, c, 1]
             w += weight
@@ -499,7 +498,7 @@ def scan_categories(table, j, n_bins, sums, rules, limits, scratch, out, line):
         lines[1, r] = left_g
         lines[2, r] = left_w
     known = start[2], total[2] - table[j, n_bins, 2]
-    chosen = stricter(rules) if n > FEW else rules
+    chosen = stricter(rules) if n > FEW + 1 else rules  # one group is that of the rare ones
     r = best_candidate(lines, np.int64(0), n - 1, total, known, chosen, limits, out, line)
     if r >= 0:
         out[line, THRESHOLD] = r + 0.5

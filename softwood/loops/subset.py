@@ -5,8 +5,9 @@ categories of a node are brought into an order, and only its beginnings are comp
 target (one output, or two classes), the best of all sets is among them. With several outputs the categories are ordered
 along the first principal component of their means, and the best beginning need not be the best set.
 
-Categories with little mass in the node stay together, as one group: the order of their means would be chance. Those
-that the node has no points of go where this group goes, or to the side with the larger mass if there is no group.
+Categories with little mass in the node stay together, as one group: the order of their means would be chance. The few
+largest ones never belong to it. Categories that the node has no points of go where this group goes, or to the side with
+the larger mass if there is no group.
 """
 
 import numpy as np
@@ -16,6 +17,8 @@ from softwood.loops.scan import EVEN, SLACK, merit_of
 
 # Rank of a bin that a node has no points of.
 ABSENT = -1
+# So many categories of a node, the largest ones, are never merged with others.
+FEW = 4
 # Steps of the power method for the principal component: enough for an order, which needs no exact direction.
 N_POWERS = 12
 
@@ -76,16 +79,32 @@ def set_members(ranks, bins, j, last, absent_left, subsets, line):
             subsets[line, category >> 5] |= np.uint32(1) << np.uint32(category & 31)
 
 
+@compiled
+def rare_below(masses, column, n, least):
+    """Mass below which a category is rare: `least`, or less if so few categories have this mass.
+
+    masses : (>= n, >= column) mass of each category in this column
+    """
+    largest = np.zeros(FEW)
+    for k in range(n):
+        mass = masses[k, column]
+        for place in range(FEW):
+            if mass > largest[place]:
+                largest[place], mass = mass, largest[place]
+    return SLACK * min(least, largest[FEW - 1])
+
+
 # Kernel trees: an atom is a category of the node
 
 
 @compiled
 def merge_rare(atoms, n, n_outputs, least, offset, ranks):
-    """Merge the atoms with less mass than `least` into one, the last. `ranks` tells the new atom of each bin.
+    """Merge the atoms of rare categories into one, the last. `ranks` tells the new atom of each bin.
 
     Parameters
     ----------
     atoms : (>= n, 3 + q) place, bin, mass, sums, as `softwood.loops.atoms.take_atoms` leaves them
+    least : a category with less mass is rare, unless it is one of the `FEW` largest
     ranks : (>= n_bins,) `ABSENT` everywhere
 
     Returns
@@ -94,6 +113,7 @@ def merge_rare(atoms, n, n_outputs, least, offset, ranks):
     """
     kept = 0
     n_rare = 0
+    least = rare_below(atoms, 2, n, least)
     for a in range(n):
         n_rare += 1 if atoms[a, 2] < least else 0
     if n_rare == 0:

@@ -20,6 +20,7 @@ from softwood.loops.boost_search import (
 )
 from softwood.loops.groups import Bins, Goal, SubsetSpace
 from softwood.loops.grow import divide_by_set, keep_set
+from softwood.loops.predict import ITEM, partition_by_set
 from softwood.loops.scan_random import draw_set, keep_drawn
 from softwood.loops.subset import (
     ABSENT,
@@ -27,6 +28,7 @@ from softwood.loops.subset import (
     is_category,
     merge_rare,
     order_keys,
+    rare_below,
     scan_category,
     scan_subset,
     set_members,
@@ -155,25 +157,31 @@ def test_minimum_mass_of_a_side():
 @pytest.mark.parametrize("seed", range(4))
 def test_rare_categories_stay_together(seed):
     atoms = atoms_of(seed, 8, 1)
+    atoms[:, 2:] += 1.0
     atoms[:3, 2:] *= 0.1
     _, space, (merit, _, _, rare) = run_scan(atoms, None, rare_mass=1.0)
     merged = np.vstack([atoms[3:], atoms[:3].sum(axis=0)])
     assert merit == pytest.approx(best_of_all(merged, None), rel=1e-12)
     assert space.ranks[:3].tolist() == [rare] * 3
     assert sorted(set(space.ranks.tolist())) == list(range(6))
-    assert run_scan(atoms[:3], None, rare_mass=1.0)[2][0] == -np.inf, "one group cannot be split"
+    _, _, (merit, _, _, rare) = run_scan(atoms[:4], None, rare_mass=1e9)
+    assert (merit, rare) == (pytest.approx(best_of_all(atoms[:4], None), rel=1e-12), -1), "few are never rare"
+    assert run_scan(atoms[:1], None)[2][0] == -np.inf, "one category cannot be split"
 
 
 def test_merged_atoms():
-    atoms = atoms_of(0, 4, 2)
-    atoms[:, 2] = [5.0, 0.5, 7.0, 0.25]
-    before, ranks = atoms.copy(), np.full(4, ABSENT)
-    assert merge_rare(atoms, 4, 2, 1.0, 1, ranks) == (3, 2)
-    assert ranks.tolist() == [0, 2, 1, 2]
-    np.testing.assert_array_equal(atoms[:2, 2:], before[[0, 2], 2:])
-    np.testing.assert_allclose(atoms[2, 2:], before[[1, 3], 2:].sum(axis=0))
-    assert merge_rare(before, 4, 2, 0.0, 1, ranks) == (4, -1)
-    assert ranks.tolist() == [0, 1, 2, 3]
+    atoms = atoms_of(0, 6, 2)
+    atoms[:, 2] = [5.0, 0.5, 7.0, 0.25, 2.0, 1.0]
+    before, ranks = atoms.copy(), np.full(6, ABSENT)
+    assert merge_rare(atoms, 6, 2, 3.0, 1, ranks) == (5, 4), "the four largest stay, though two of them are below 3"
+    assert ranks.tolist() == [0, 4, 1, 4, 2, 3]
+    np.testing.assert_array_equal(atoms[:4, 2:], before[[0, 2, 4, 5], 2:])
+    np.testing.assert_allclose(atoms[4, 2:], before[[1, 3], 2:].sum(axis=0))
+    assert merge_rare(before, 6, 2, 0.0, 1, ranks) == (6, -1)
+    assert ranks.tolist() == list(range(6))
+    masses = np.array([[3.0], [9.0], [1.0], [4.0], [2.0]])
+    for n, least, expected in ((5, 100.0, 2.0), (5, 1.5, 1.5), (3, 100.0, 0.0), (0, 1.0, 0.0)):
+        assert rare_below(masses, 0, n, least) == pytest.approx(expected, rel=1e-8)
 
 
 def test_order_of_equal_keys():
@@ -248,6 +256,20 @@ def test_drawn_sets():
     assert members(subset) == {0, 1, 3, 4}
 
 
+def test_a_list_is_taken_apart_by_a_set():
+    """As in `partition`: left rows to the front of the spare list, missing values to its back, the others stay."""
+    X = np.array([[9.0, 3.0], [9.0, np.nan], [9.0, 33.0], [9.0, 0.0], [9.0, np.nan], [9.0, 32.0]])
+    subsets = np.array([[0, 0], [0b1000, 0b10]], dtype=np.uint32)
+    items, spare = np.zeros(8, ITEM), np.zeros(15, ITEM)
+    items["row"], items["share"] = [77, 0, 1, 2, 3, 4, 5, 77], np.arange(8) / 8
+    ends = np.uint64(1), np.uint64(7)
+    n_left, n_right = partition_by_set(X, 1, subsets, 1, items, *ends, spare)
+    assert (n_left, n_right) == (2, 2)
+    assert spare[:2].tolist() == [(0, 1 / 8), (2, 3 / 8)]
+    assert items[1:3].tolist() == [(3, 4 / 8), (5, 6 / 8)]
+    assert spare[::-1][:2].tolist() == [(1, 2 / 8), (4, 5 / 8)]
+
+
 # Boosting
 
 
@@ -315,28 +337,28 @@ def test_boosting_finds_the_best_of_all_subsets(seed, missing):
 
 def test_order_of_boosting():
     """By gradient over smoothed hessian; categories without rows are left out, rare ones are one entry."""
-    table = table_of(2, 6)
+    table = table_of(2, 7)
     table[1, 2], table[1, 3, 2], table[1, 5, 2] = 0.0, 0.4, 0.3
-    order, keys = np.zeros(7, np.int64), np.zeros(7)
+    order, keys = np.zeros(8, np.int64), np.zeros(8)
     rules = rules_of(rare_mass=1.0, category_smooth=3.0)
-    n, rare = order_categories(table, 1, 6, table[1, :, 2].sum(), rules, keys, order)
+    n, rare = order_categories(table, 1, 7, table[1, :, 2].sum(), rules, keys, order)
     assert rare == pytest.approx(tuple(table[1, [3, 5], :3].sum(axis=0)))
-    expected = {c: table[1, c, 1] / (table[1, c, 0] + 3.0) for c in (0, 1, 4)} | {6: rare[1] / (rare[0] + 3.0)}
+    expected = {c: table[1, c, 1] / (table[1, c, 0] + 3.0) for c in (0, 1, 4, 6)} | {7: rare[1] / (rare[0] + 3.0)}
     assert order[:n].tolist() == sorted(expected, key=expected.get)
-    bins, subsets = bins_of(np.arange(6), 6), np.zeros((1, 1), np.uint32)
-    place = order[:n].tolist().index(6)
+    bins, subsets = bins_of(np.arange(7), 7), np.zeros((1, 1), np.uint32)
+    place = order[:n].tolist().index(7)
     for last in range(n - 1):
-        scratch = np.zeros(7), np.zeros((2, 7), np.int64)
+        scratch = np.zeros(8), np.zeros((2, 8), np.int64)
         set_subset(table, 1, bins, 10.0, (last + 0.5, 5.0), rules, *scratch, subsets, 0)
-        chosen = {int(c) for c in order[: last + 1] if c < 6}
+        chosen = {int(c) for c in order[: last + 1] if c < 7}
         assert members(subsets) == (chosen | {2, 3, 5} if place <= last else chosen)
 
 
 def test_many_categories_are_compared_more_strictly():
-    """Up to four groups as thresholds are; more of them with a larger l2."""
+    """Up to four categories and a group as thresholds are; more of them with a larger l2."""
     rules = rules_of(category_l2=10.0)
     assert stricter(rules) == rules._replace(l2=10.5)
-    for n, l2 in ((4, 0.5), (6, 10.5)):
+    for n, l2 in ((5, 0.5), (6, 10.5)):
         table = table_of(1, n)
         table[1, :, 0] = table[1, :, 0].max()  # equal hessians: the order does not depend on l2
         table[1, n] = 0.0
