@@ -42,7 +42,7 @@ class NewtonLimits:
     l2: float = 0.0
     cutoff: float = 1e-6
     directions: np.ndarray | None = None
-    rare_mass: float = 10.0
+    rare_mass: float = 30.0
     category_smooth: float = 10.0
     category_l2: float = 10.0
 

@@ -498,7 +498,7 @@ def scan_categories(table, j, n_bins, sums, rules, limits, scratch, out, line):
         lines[1, r] = left_g
         lines[2, r] = left_w
     known = start[2], total[2] - table[j, n_bins, 2]
-    chosen = stricter(rules) if n > FEW + 1 else rules  # one group is that of the rare ones
+    chosen = stricter(rules) if n > FEW else rules
     r = best_candidate(lines, np.int64(0), n - 1, total, known, chosen, limits, out, line)
     if r >= 0:
         out[line, THRESHOLD] = r + 0.5

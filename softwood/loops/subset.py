@@ -17,6 +17,8 @@ from softwood.loops.scan import EVEN, SLACK, merit_of
 
 # Rank of a bin that a node has no points of.
 ABSENT = -1
+# Keys, and distances, closer than this part are equal.
+TRIFLE = 1e-9
 # So many categories of a node, the largest ones, are never merged with others.
 FEW = 4
 # Steps of the power method for the principal component: enough for an order, which needs no exact direction.
@@ -37,7 +39,16 @@ def has_member(subsets, line, category):
 
 @compiled
 def sort_by_key(keys, order, n):
-    """Sort the first `n` numbers of `order` by their keys, and equal keys by number."""
+    """Sort the first `n` numbers of `order` by their keys, and equal keys by number.
+
+    The keys are replaced by multiples of a trifle of the largest one: rounding errors must not decide.
+    """
+    largest = 0.0
+    for k in range(n):
+        largest = max(largest, abs(keys[order[k]]))
+    if largest > 0.0:
+        for k in range(n):
+            keys[order[k]] = np.floor(keys[order[k]] / (TRIFLE * largest) + 0.5)
     gap = 1
     while 3 * gap + 1 < n:
         gap = 3 * gap + 1
@@ -149,13 +160,13 @@ def order_keys(atoms, n, n_outputs, totals, total, keys):
         return
     means = np.empty((n, n_outputs))
     direction = np.zeros(n_outputs)
-    farthest = -1.0
+    farthest = 0.0
     for a in range(n):
         distance = 0.0
         for o in range(n_outputs):
             means[a, o] = atoms[a, 3 + o] / atoms[a, 2] - totals[o] / total
             distance += means[a, o] * means[a, o] * atoms[a, 2]
-        if distance > farthest:  # a direction to begin with
+        if distance > farthest * (1.0 + TRIFLE):  # a direction to begin with
             farthest = distance
             for o in range(n_outputs):
                 direction[o] = means[a, o]
