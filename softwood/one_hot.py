@@ -14,7 +14,7 @@ from softwood.tree import SoftTree
 
 __all__ = ["one_hot_trees"]
 
-Finished = TypeVar("Finished", SoftTree, SoftForest)
+Finished = TypeVar("Finished", bound=SoftTree | SoftForest)
 
 
 def one_hot_trees(trees: Finished, columns: Columns) -> tuple[Finished, Columns]:

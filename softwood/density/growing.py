@@ -515,8 +515,12 @@ def _remain_leaf(leaf: NodeTable) -> NodeTable:
 
 def join_tables(tables: list[NodeTable]) -> NodeTable:
     """The nodes of all tables, one after the other."""
-    columns = zip(*tables, strict=True)
-    return NodeTable(*(None if column[0] is None else np.concatenate(column) for column in columns))
+    subsets = [table.subsets for table in tables if table.subsets is not None]
+    return NodeTable(
+        np.concatenate([table.lines for table in tables]),
+        np.concatenate([table.sums for table in tables]),
+        np.concatenate(subsets) if subsets else None,
+    )
 
 
 def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> NodeTable:

@@ -10,7 +10,8 @@ from softwood.density.threads import Threads
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.loops import boost as loop
-from softwood.loops.boost_search import BLOCK, LEAF, N_FREE, SEARCHED, Edges, Rules, SearchSpace
+from softwood.loops.boost_histograms import BLOCK
+from softwood.loops.boost_search import LEAF, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.loops.groups import Bins
 from softwood.tree import SoftTree, children_of
 
@@ -32,7 +33,9 @@ class NewtonLimits:
     min_mass : smallest mass (weight times membership) of a leaf
     l2 : added to the hessian of every leaf
     directions : (p,) -1, 0 or 1 for each feature: falling, any, rising; None for no constraint
-    rare_mass, category_smooth, category_l2 : see `softwood.loops.boost_search.Rules`
+    rare_mass : categories with less mass in a leaf stay together, except the few largest ones
+    category_smooth : added to the hessian of a category where categories are ordered
+    category_l2 : added to `l2` where sets of more than a few categories are compared
     """
 
     max_leaves: int | None = 31

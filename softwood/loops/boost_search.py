@@ -1,4 +1,4 @@
-"""The search of boosting: histograms of second-order sums, and the best split of a leaf.
+"""The search of boosting: the best split of a leaf by histograms of second-order sums.
 
 A row counts with its hessian, gradient and weight. A split's gain is the decrease of the loss's second-order
 approximation, ``G**2 / (H + l2)`` of both sides less that of the node. Histograms of parts of the rows add up to that
@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.add_four import add_four
+from softwood.loops.boost_histograms import add_histograms, clear_histogram, subtract_histogram
 from softwood.loops.scan import LARGEST, SLACK, THIN, middle_of
 from softwood.loops.subset import ABSENT, FEW, is_category, rare_below, set_members, sort_by_key
 
@@ -48,8 +48,6 @@ LEAF = np.dtype(
         ("highest", np.float64),
     ]
 )
-# Rows whose sums and codes stay in the first-level cache while all features read them.
-BLOCK = 512
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
@@ -57,14 +55,7 @@ TIE = 1e-12
 
 
 class Rules(NamedTuple):
-    """When to stop, and how to regularise; see `softwood.density.newton.NewtonLimits`.
-
-    Attributes
-    ----------
-    rare_mass : categories with less weight in a leaf stay together
-    category_smooth : added to the hessian of a category in the key of the order
-    category_l2 : added to `l2` where sets of more than a few categories are compared
-    """
+    """When to stop, and how to regularise; see `softwood.density.newton.NewtonLimits`."""
 
     max_leaves: int
     max_depth: int
@@ -140,70 +131,6 @@ def split_score(left_h, left_g, h, g, l2, limits):
     if direction * (right_value - left_value) < 0.0:
         return -np.inf
     return score(left_g, left_h, l2, lowest, highest) + score(right_g, right_h, l2, lowest, highest)
-
-
-@compiled
-def gather_rows(rows, begin, first, last, shares, rows_sums, block):
-    """Sums of some rows of a node, times their shares: lines of `block`, one after the other."""
-    for k in range(first, last):
-        i = rows[begin + k]
-        if shares is None:
-            for o in range(3):
-                block[k - first, o] = rows_sums[i, o]
-        if shares is not None:
-            for o in range(3):
-                block[k - first, o] = shares[begin + k] * rows_sums[i, o]
-
-
-@compiled
-def add_histograms(codes, rows, begin, m, shares, rows_sums, features, f0, f1, table, block):
-    """Add the rows of a node to the tables of the features `f0` to `f1` of the list; block : (BLOCK, 4) scratch.
-
-    Four features at once, and two of what is left: their lines differ, so no addition has to wait for the one before.
-    """
-    line = 4 * table.shape[1]
-    for first in range(0, m, BLOCK):
-        last = min(first + BLOCK, m)
-        gather_rows(rows, begin, first, last, shares, rows_sums, block)
-        f = f0
-        while f + 4 <= f1:
-            j0, j1, j2, j3 = features[f], features[f + 1], features[f + 2], features[f + 3]
-            for k in range(first, last):
-                i = rows[begin + k]
-                at = 4 * (k - first)
-                add_four(table, j0 * line + 4 * np.int64(codes[i, j0]), block, at)
-                add_four(table, j1 * line + 4 * np.int64(codes[i, j1]), block, at)
-                add_four(table, j2 * line + 4 * np.int64(codes[i, j2]), block, at)
-                add_four(table, j3 * line + 4 * np.int64(codes[i, j3]), block, at)
-            f += 4
-        if f + 2 <= f1:
-            j0, j1 = features[f], features[f + 1]
-            for k in range(first, last):
-                i = rows[begin + k]
-                at = 4 * (k - first)
-                add_four(table, j0 * line + 4 * np.int64(codes[i, j0]), block, at)
-                add_four(table, j1 * line + 4 * np.int64(codes[i, j1]), block, at)
-            f += 2
-        if f < f1:
-            j = features[f]
-            for k in range(first, last):
-                add_four(table, j * line + 4 * np.int64(codes[rows[begin + k], j]), block, 4 * (k - first))
-
-
-@compiled
-def clear_histogram(table, j, n_lines):
-    """Set the first lines of a feature's table to 0."""
-    for c in range(n_lines):
-        for o in range(4):
-            table[j, c, o] = 0.0
-
-
-@compiled
-def subtract_histogram(table, part, j, n_lines):
-    """Take the sums of a part of the rows from those of all, in the first lines of one feature."""
-    for c in range(n_lines):
-        for o in range(4):
-            table[j, c, o] -= part[j, c, o]
 
 
 @compiled

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from softwood.density.binning import bin_features
 from softwood.density.newton import Boxes
 from softwood.loops import boost as loop
+from softwood.loops.boost_histograms import BLOCK
 from softwood.loops.boost_search import (
-    BLOCK,
     LEAF,
     N_FREE,
     N_LEAVES,
