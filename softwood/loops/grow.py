@@ -238,7 +238,8 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
                 if last >= 0:
                     absent_left = rare <= last if rare >= 0 else 2.0 * left_mass >= total
                     set_members(subset.ranks, bins, j, last, absent_left, subset.found, 0)
-    return best_feature, best_threshold, best_mass, best - base
+    # A split without gain has a gain of 0, not what rounding makes of it.
+    return best_feature, best_threshold, best_mass, max(best - base, 0.0)
 
 
 @compiled

@@ -307,4 +307,5 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             best = merit
             if by_set:
                 keep_drawn(table, bins, j, 2.0 * left_mass >= total, subset)
-    return best_feature, best_threshold, best_mass, best - base
+    # A split without gain has a gain of 0, not what rounding makes of it.
+    return best_feature, best_threshold, best_mass, max(best - base, 0.0)

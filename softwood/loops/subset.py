@@ -164,7 +164,8 @@ def order_keys(atoms, n, n_outputs, totals, total, keys):
     for a in range(n):
         distance = 0.0
         for o in range(n_outputs):
-            means[a, o] = atoms[a, 3 + o] / atoms[a, 2] - totals[o] / total
+            mean, middle = atoms[a, 3 + o] / atoms[a, 2], totals[o] / total
+            means[a, o] = mean - middle if abs(mean - middle) > TRIFLE * (abs(mean) + abs(middle)) else 0.0
             distance += means[a, o] * means[a, o] * atoms[a, 2]
         if distance > farthest * (1.0 + TRIFLE):  # a direction to begin with
             farthest = distance
