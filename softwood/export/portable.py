@@ -151,7 +151,8 @@ class PortableModel:
             known = self.columns.categories[j]
             for k, at in enumerate(own):
                 # Of two categories a table that does not grow shows the second only.
-                category = None if known is None else k if len(own) == len(known) else len(known) - 1
+                has_own = known is not None and not self.columns.as_codes
+                category = None if not has_own else k if len(own) == len(known or ()) else len(known or ()) - 1
                 out[at] = (j, category)
         return out
 
