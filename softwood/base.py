@@ -194,6 +194,9 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     random_state: Any = None
     verbose: int = 0
 
+    # Whether the trees test sets of categories, so that a column of categories is one column of their numbers.
+    _has_category_codes: ClassVar[bool] = False
+
     @contextmanager
     def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:
         """Context of a fit.
@@ -234,6 +237,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
             reset=True,
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
+            as_codes=self._has_category_codes,
         )
         check_consistent_length(matrix, y)
         weights = read_weights(sample_weight, len(matrix))

@@ -1,8 +1,9 @@
 """From the user's table to a matrix of numbers, and back to the user's column names.
 
-Numeric columns are kept, with nan where a value is missing. A column of text or categories becomes one column of zeros
-and ones per category (a single column if there are two categories), with nan in all of these columns where the value is
-missing. The encoding is learned by `fit` and applied unchanged by `predict`.
+Numeric columns are kept, with nan where a value is missing. For kernel models, a column of text or categories becomes
+one column of the numbers of its categories, with nan where the value is missing. For other models it becomes one column
+of zeros and ones per category (a single column if there are two categories), with nan in all of these columns where the
+value is missing. The encoding is learned by `fit` and applied unchanged by `predict`.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Columns:
     categories : for each of the table's columns None, or its categories in order
     inputs : names of the table's columns
     handle_unknown : whether an unknown category is a missing value ("missing") or an error ("error")
+    as_codes : whether a column of categories is one column of their numbers, rather than columns of zeros and ones
     """
 
     names: tuple[str, ...]
@@ -44,11 +46,35 @@ class Columns:
     categories: tuple[tuple | None, ...]
     inputs: tuple[str, ...]
     handle_unknown: str = "missing"
+    as_codes: bool = False
 
     @property
     def is_category(self) -> np.ndarray:
         """Mask of the matrix columns that represent a category, (n_encoded,) bool."""
         return np.array([self.categories[j] is not None for j in self.source], dtype=bool)
+
+    @property
+    def n_categories(self) -> np.ndarray:
+        """Number of categories of the matrix columns that hold numbers of categories, 0 for others, (n_encoded,)."""
+        counts = [len(self.categories[j] or ()) if self.as_codes else 0 for j in self.source]
+        return np.array(counts, dtype=np.int64)
+
+    @property
+    def coded(self) -> tuple[tuple | None, ...]:
+        """For each of the matrix columns None, or the categories whose numbers it holds, in order."""
+        return tuple(self.categories[j] if self.as_codes else None for j in self.source)
+
+    def one_hot(self) -> Columns:
+        """The encoding of the same table with columns of zeros and ones."""
+        if not self.as_codes:
+            return self
+        names: list[str] = []
+        source: list[int] = []
+        for j, known in enumerate(self.categories):
+            labels = [self.inputs[j]] if known is None else _one_hot_names(self.inputs[j], known)
+            names += labels
+            source += [j] * len(labels)
+        return Columns(tuple(names), np.array(source, np.int64), self.categories, self.inputs, self.handle_unknown)
 
     def add_up(self, per_encoded: np.ndarray) -> np.ndarray:
         """Sum values of the matrix columns over each of the table's columns, (n_features_in,)."""
@@ -66,6 +92,7 @@ def read_table(
     reset: bool,
     categorical_features: Any = "from_dtype",
     handle_unknown: str = "missing",
+    as_codes: bool = False,
     columns: Columns | None = None,
 ) -> tuple[np.ndarray, Columns]:
     """Validate a table and encode it.
@@ -77,6 +104,7 @@ def read_table(
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
         columns
     handle_unknown : whether categories that first occur after `fit` are missing values ("missing") or errors ("error")
+    as_codes : how categories are encoded, see `Columns`
     columns : the encoding learned by `fit`; None in `fit` itself
 
     Returns
@@ -108,13 +136,14 @@ def read_table(
             matrix = np.require(matrix, requirements=["C", "W"])  # loops would be compiled again for a read-only one
             if columns is None:
                 every = np.arange(matrix.shape[1])
-                columns = Columns(names, every, (None,) * len(every), names, handle_unknown)
+                columns = Columns(names, every, (None,) * len(every), names, handle_unknown, as_codes)
             return matrix, columns
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     n_rows = X.shape[0]
     if n_rows == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
     names = _input_names(estimator, X.shape[1])
+    as_codes = as_codes if columns is None else columns.as_codes
     blocks: list[np.ndarray] = []
     encoded_names: list[str] = []
     source: list[int] = []
@@ -125,7 +154,11 @@ def read_table(
             block = _numbers(values, is_missing, name, estimator)[:, None]
             kept, labels = None, [name]
         else:
-            kept, block, labels = _one_hot(values, is_missing, name, j, columns, estimator)
+            kept, codes = _codes(values, is_missing, name, j, columns, estimator)
+            if as_codes:
+                block, labels = np.where(codes < 0, np.nan, codes)[:, None], [name]
+            else:
+                block, labels = _one_hot(codes, kept), _one_hot_names(name, kept)
         blocks.append(block)
         encoded_names += labels
         source += [j] * len(labels)
@@ -134,7 +167,7 @@ def read_table(
     _refuse_infinity(matrix, encoded_names)
     if columns is None:
         origin = np.array(source, dtype=np.int64)
-        columns = Columns(tuple(encoded_names), origin, tuple(categories), names, handle_unknown)
+        columns = Columns(tuple(encoded_names), origin, tuple(categories), names, handle_unknown, as_codes)
     return matrix, columns
 
 
@@ -393,10 +426,10 @@ def _not_number(values: np.ndarray, is_missing: np.ndarray, name: str, estimator
     return None
 
 
-def _one_hot(
+def _codes(
     values: np.ndarray, is_missing: np.ndarray, name: str, j: int, columns: Columns | None, estimator: Any
-) -> tuple[tuple, np.ndarray, list[str]]:
-    """Categories of the table's column `j`, its block of the matrix, and the names of the block's columns."""
+) -> tuple[tuple, np.ndarray]:
+    """Categories of the table's column `j`, and the number of each row's; -1 where it is missing or unknown."""
     present = list(dict.fromkeys(values[~is_missing].tolist()))
     known = None if columns is None else columns.categories[j]
     if known is None:
@@ -417,10 +450,23 @@ def _one_hot(
     codes = np.array(
         [-1 if m else number.get(v, -1) for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64
     )
-    shown = list(range(1, 2)) if len(known) == 2 else list(range(len(known)))
-    block = (codes[:, None] == np.array(shown, dtype=np.int64)).astype(np.float64)
+    return known, codes
+
+
+def _shown(known: tuple) -> list[int]:
+    """Numbers of the categories that have a column of zeros and ones: of two categories, only the second."""
+    return [1] if len(known) == 2 else list(range(len(known)))
+
+
+def _one_hot(codes: np.ndarray, known: tuple) -> np.ndarray:
+    """Columns of zeros and ones, nan where the number of the category is -1."""
+    block = (codes[:, None] == np.array(_shown(known), dtype=np.int64)).astype(np.float64)
     block[codes < 0] = np.nan
-    return known, block, [f"{name}={known[k]}" for k in shown]
+    return block
+
+
+def _one_hot_names(name: str, known: tuple) -> list[str]:
+    return [f"{name}={known[k]}" for k in _shown(known)]
 
 
 def _refuse_infinity(matrix: np.ndarray, names: Sequence[str]) -> None:

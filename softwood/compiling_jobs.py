@@ -86,6 +86,15 @@ def _oblique_tree() -> None:
     _read(SoftTree.from_nodes(**_STUMP, gate=gates, weights=np.ones((3, 3)), n_features=3), _table("target", _SOME)[0])
 
 
+def _tree_of_sets() -> None:
+    from softwood.gates import Gate
+    from softwood.tree import SoftTree
+
+    gates = [Gate.SUBSET, Gate.LEAF, Gate.LEAF]
+    tree = SoftTree.from_nodes(**_STUMP, gate=gates, feature=[0, -1, -1], subsets=[[1], [0], [0]], n_features=3)
+    _read(tree, np.abs(_table("target", _SOME)[0]) % 32.0)
+
+
 _STUMP: dict[str, Any] = {
     "children_left": [1, -1, -1],
     "children_right": [2, -1, -1],
@@ -96,6 +105,7 @@ _FINISHED: dict[str, Callable[[], None]] = {
     "oblique gates": _oblique_tree,
     "widths of cells": partial(_axis_aligned_tree, 0.1, True),
     "crisp tests": partial(_axis_aligned_tree, 0.0, False),
+    "sets of categories": _tree_of_sets,
 }
 
 

@@ -92,12 +92,18 @@ class SoftForest(NodeArrays):
         if any(part.weights is not None for part in parts):
             none = [np.zeros((part.n_nodes, part.n_features)) for part in parts]
             weights = np.concatenate([z if p.weights is None else p.weights for p, z in zip(parts, none, strict=True)])
+        subsets = None
+        if any(part.subsets is not None for part in parts):
+            most = max(part.set_words.shape[1] for part in parts)
+            words = [np.pad(part.set_words, ((0, 0), (0, most - part.set_words.shape[1]))) for part in parts]
+            subsets = np.concatenate(words)
         return cls(
             offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
             output=output,
             base=base,
             is_mean=is_mean,
             weights=weights,
+            subsets=subsets,
             **arrays,
             **{name: getattr(first, name) for name in _COMMON},
         )
@@ -182,7 +188,7 @@ class SoftForest(NodeArrays):
         """The tree with this number."""
         number = range(len(self))[number]
         part = slice(int(self.offsets[number]), int(self.offsets[number + 1]))
-        names = [*NODE_TYPES, "value", "weights"]
+        names = [*NODE_TYPES, "value", "weights", "subsets"]
         arrays: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[part] for name in names
         }
@@ -196,7 +202,8 @@ class SoftForest(NodeArrays):
         if not 1 <= n_trees <= len(self):
             raise ValueError(f"n_trees must be in the range [1, {len(self)}], got {n_trees}.")
         end = int(self.offsets[n_trees])
-        names = [*NODE_TYPES, "value", *([] if self.weights is None else ["weights"])]
+        given = [name for name in ("weights", "subsets") if getattr(self, name) is not None]
+        names = [*NODE_TYPES, "value", *given]
         arrays = {name: getattr(self, name)[:end] for name in names}
         return replace(self, offsets=self.offsets[: n_trees + 1], output=self.output[:n_trees], **arrays)
 

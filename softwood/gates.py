@@ -10,6 +10,7 @@ kind            share that goes left
 ``SIGMOID``     ``1 / (1 + exp(-(weights @ x + bias)))``
 ``OBLIQUE``     1 if ``weights @ x + bias > 0``, else 0
 ``BLEND``       ``blend * smooth_step((weights @ x + bias) / width) + (1 - blend) * [x[feature] <= threshold]``
+``SUBSET``      1 if the category number ``x[feature]`` is in the node's set `subsets`, else 0
 =============== ======================================================================================================
 
 If a value that the gate needs is missing, the share `missing_left` of the node goes to the left.
@@ -17,7 +18,7 @@ If a value that the gate needs is missing, the share `missing_left` of the node 
 
 from enum import IntEnum
 
-from softwood.loops.gates import BLEND, KERNEL, LEAF, OBLIQUE, SIGMOID
+from softwood.loops.gates import BLEND, KERNEL, LEAF, OBLIQUE, SIGMOID, SUBSET
 
 __all__ = ["Gate"]
 
@@ -30,3 +31,4 @@ class Gate(IntEnum):
     SIGMOID = SIGMOID
     OBLIQUE = OBLIQUE
     BLEND = BLEND
+    SUBSET = SUBSET

@@ -85,6 +85,7 @@ def cut_below(tree: SoftTree, cut: np.ndarray) -> SoftTree:
         blend=column("blend", 0.0),
         bias=column("bias", 0.0),
         weights=None if tree.weights is None else tree.weights[keep],
+        subsets=None if tree.subsets is None else np.where(becomes_leaf[keep, None], np.uint32(0), tree.subsets[keep]),
         value=tree.value[keep],
         mass=tree.mass[keep],
         impurity=tree.impurity[keep],

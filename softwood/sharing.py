@@ -114,7 +114,7 @@ def _add_crisp(
     """Trees of crisp axis-aligned tests, rows without missing values."""
     from softwood.loops.predict import add_crisp_trees
 
-    add_crisp_trees(X, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.value, out)
+    add_crisp_trees(X, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.subsets, nodes.value, out)
 
 
 def _add_kernel(
@@ -125,7 +125,7 @@ def _add_kernel(
 
     arrays = KernelTrees(
         nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
-        float(nodes.cutoff), nodes._only_boxes,
+        float(nodes.cutoff), nodes._only_boxes, nodes.set_words,
     )  # fmt: skip
     largest = int(np.diff(offsets)[trees].max(initial=0))
     block = min(_LARGEST_BLOCK, max(_LEAST_BLOCK, 4 * largest), max(1, _MOST_ENTRIES // (nodes._height + 2)))
@@ -152,7 +152,7 @@ def crisp_leaves(tree: SoftTree, X: np.ndarray) -> np.ndarray | None:
     if _has_missing(X):
         return None
     leaves = np.empty(len(X), dtype=np.int32)
-    crisp_leaves_fast(X, tree._tests, tree._crisp_thresholds, leaves)
+    crisp_leaves_fast(X, tree._tests, tree._crisp_thresholds, tree.subsets, leaves)
     return leaves
 
 
@@ -193,7 +193,7 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     tree = Nodes(
         left, nodes.children_right[part], nodes.gate[part], nodes.feature[part], nodes.threshold[part],
         nodes.missing_left[part], nodes.width[part], nodes.blend[part], nodes.bias[part], nodes.kernel[part],
-        nodes.shapes.edges, nodes.shapes.cdfs, float(nodes.cutoff),
+        nodes.shapes.edges, nodes.shapes.cdfs, float(nodes.cutoff), nodes.set_words[part],
     )  # fmt: skip
     scratch = Scratch(
         np.stack([np.zeros(nodes.n_features), np.ones(nodes.n_features)]), np.empty((height, 4)),

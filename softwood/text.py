@@ -9,7 +9,10 @@ import numpy as np
 from softwood.gates import Gate
 from softwood.tree import SoftTree
 
-__all__ = ["side_text", "tree_text"]
+__all__ = ["set_text", "side_text", "tree_text"]
+
+# Categories that the text of a set lists.
+_MOST_LISTED = 5
 
 
 def tree_text(
@@ -18,6 +21,7 @@ def tree_text(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     is_category: Sequence[bool] | None = None,
+    categories: Sequence[Sequence | None] | None = None,
     max_depth: int | None = None,
     decimals: int = 3,
 ) -> str:
@@ -28,11 +32,12 @@ def tree_text(
     feature_names : names of the features; ``x[0]``, ``x[1]``, ... if None
     class_names : names of the classes, for trees whose values are class probabilities
     is_category : mask of the features that are 1 for a category and 0 otherwise; None: no feature is
+    categories : for each feature None, or the categories whose numbers it holds; None: they have no names
     max_depth : largest depth to show; deeper nodes are only counted; None: all nodes are shown
     decimals : number of decimal places
     """
     names = [f"x[{j}]" for j in range(tree.n_features)] if feature_names is None else list(feature_names)
-    categories = np.zeros(tree.n_features, dtype=bool) if is_category is None else np.asarray(is_category)
+    masked = np.zeros(tree.n_features, dtype=bool) if is_category is None else np.asarray(is_category)
     values = tree.node_predictions
     lines: list[str] = []
     for node in tree.walk():
@@ -40,7 +45,7 @@ def tree_text(
         if max_depth is not None and depth > max_depth:
             continue
         indent = "|   " * (depth - 1) + ("|-- " if depth else "")
-        side = side_text(tree, node, names, categories, decimals) + "  " if depth else ""
+        side = side_text(tree, node, names, masked, decimals, categories) + "  " if depth else ""
         summary = _summary(tree, node, values[node], class_names, decimals)
         if max_depth is not None and depth == max_depth and tree.children_left[node] >= 0:
             summary += f" ... {_size_below(tree, node)} nodes below"
@@ -48,12 +53,42 @@ def tree_text(
     return "\n".join(lines)
 
 
+def set_text(tree: SoftTree, node: int, names: Sequence[str], categories: Sequence[Sequence | None] | None) -> str:
+    """The test of a set of categories, such as ``city in {Bern, Rome}``; parameters are those of `tree_text`.
+
+    If the categories are known and fewer of them are outside, these are listed: ``city not in {Oslo}``.
+    """
+    name, members = names[tree.feature[node]], tree.members(node).tolist()
+    known = None if categories is None else categories[tree.feature[node]]
+    word = "in"
+    if known is not None:
+        members = [c for c in members if c < len(known)]
+        outside = [c for c in range(len(known)) if c not in members]
+        if len(outside) < len(members):
+            members, word = outside, "not in"
+    shown = [str(c if known is None else known[c]) for c in members[:_MOST_LISTED]]
+    more = len(members) - len(shown)
+    return f"{name} {word} {{{', '.join(shown)}{f' + {more} more' if more else ''}}}"
+
+
 def side_text(
-    tree: SoftTree, node: int, names: Sequence[str], is_category: Sequence[bool] | np.ndarray, decimals: int = 3
+    tree: SoftTree,
+    node: int,
+    names: Sequence[str],
+    is_category: Sequence[bool] | np.ndarray,
+    decimals: int = 3,
+    categories: Sequence[Sequence | None] | None = None,
 ) -> str:
     """The test that leads from its parent to a node, which is not the root; parameters are those of `tree_text`."""
     above = int(tree.parent[node])
     is_left = bool(node == tree.children_left[above])
+    if tree.gate[above] == Gate.SUBSET:
+        text = set_text(tree, above, names, categories)
+        name = names[tree.feature[above]]
+        if is_left:
+            return text
+        rest = text[len(name) :]
+        return name + (rest.replace(" not in ", " in ", 1) if rest.startswith(" not") else f" not{rest}")
     if tree.gate[above] == Gate.KERNEL and is_category[tree.feature[above]]:
         return ("not " if is_left else "") + names[tree.feature[above]]
     return _test(tree, above, list(names), decimals, is_left=is_left)

@@ -99,6 +99,7 @@ class NodeArrays:
     link: str = "identity"
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
+    subsets: np.ndarray | None = None
 
     @classmethod
     def from_nodes(cls, *, children_left: Any, children_right: Any, value: Any, **given: Any) -> Self:
@@ -139,6 +140,8 @@ class NodeArrays:
         for name in ("weights", "center", "scale"):
             if others.get(name) is not None:
                 others[name] = np.array(others[name], dtype=np.float64, order="C")
+        if others.get("subsets") is not None:
+            others["subsets"] = np.array(others["subsets"], dtype=np.uint32, order="C")
         values = np.array(value, dtype=np.float64, order="C").reshape(len(left), -1)
         return cls(children_left=left, children_right=right, value=values, **columns, **others)
 
@@ -161,7 +164,18 @@ class NodeArrays:
     def is_crisp(self) -> bool:
         """Whether every point without missing values follows a single path, in each tree."""
         is_test = ((self.gate == Gate.KERNEL) & (self.width == 0)) | (self.gate == Gate.OBLIQUE)
-        return bool(np.all(is_test | (self.gate == Gate.LEAF)))
+        return bool(np.all(is_test | (self.gate == Gate.LEAF) | (self.gate == Gate.SUBSET)))
+
+    @property
+    def set_words(self) -> np.ndarray:
+        """The sets of categories of all nodes, (n_nodes, n_words) uint32; without words if there are none."""
+        return np.zeros((self.n_nodes, 0), np.uint32) if self.subsets is None else self.subsets
+
+    def members(self, node: int) -> np.ndarray:
+        """Numbers of the categories that go left at a node with a set of categories, rising."""
+        assert self.subsets is not None
+        bits = np.unpackbits(self.subsets[node].astype("<u4").view(np.uint8), bitorder="little")
+        return np.flatnonzero(bits)
 
     @cached_property
     def _is_sigmoid(self) -> bool:
@@ -188,6 +202,14 @@ class NodeArrays:
         for name, array in (("center", self.center), ("scale", self.scale)):
             if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
                 raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
+        if self.subsets is not None and (self.subsets.dtype != np.uint32 or self.subsets.ndim != 2):
+            raise ValueError(f"subsets must be rows of words of type uint32, got {self.subsets.dtype}.")
+        by_set = self.gate == Gate.SUBSET
+        if by_set.any():
+            if self.subsets is None or len(self.subsets) != self.n_nodes or self.subsets.shape[1] == 0:
+                raise ValueError(f"Gates of categories need subsets, one for each of {self.n_nodes} nodes.")
+            if np.any((self.feature[by_set] < 0) | (self.feature[by_set] >= self.n_features)):
+                raise ValueError("Gates of categories need a feature of the data.")
         if self.link not in LINKS:
             raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}, got {self.link!r}.")
 
@@ -197,12 +219,24 @@ class NodeArrays:
         X = np.require(X, np.float64, ["C", "W"])  # the loops would be compiled again for a read-only array
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
+        if self.subsets is not None:
+            own = X[:, self._set_features]
+            with np.errstate(invalid="ignore"):
+                unknown = (own < 0.0) | (own >= 32.0 * self.subsets.shape[1])
+            if unknown.any():  # a category without a bit is none of those that the tree knows
+                X = X.copy()
+                X[:, self._set_features] = np.where(unknown, np.nan, own)
         return X
+
+    @cached_property
+    def _set_features(self) -> np.ndarray:
+        """Features that are tested by sets of categories."""
+        return np.unique(self.feature[self.gate == Gate.SUBSET])
 
     @cached_property
     def _gates(self) -> np.ndarray:
         """The nodes of a tree or forest of kernel gates as records `softwood.loops.predict.GATE`, (n_nodes,)."""
-        from softwood.loops.predict import GATE
+        from softwood.loops.predict import BY_SET, GATE
 
         is_leaf = self.children_left < 0
         gates = np.empty(self.n_nodes, GATE)
@@ -215,6 +249,9 @@ class NodeArrays:
         for name, column in zip(("feature", "left", "right"), self._tests.T, strict=True):
             gates[name] = column
         gates["kernel"] = self.kernel
+        by_set = self.gate == Gate.SUBSET
+        gates["low"][by_set] = 0.0  # only nan has a meaning: leaves
+        gates["kernel"][by_set] = BY_SET
         return gates
 
     @cached_property
@@ -248,12 +285,13 @@ class NodeArrays:
 
     @cached_property
     def _crisp_thresholds(self) -> np.ndarray:
-        return np.where(self.children_left < 0, np.inf, self.threshold)
+        """Threshold of each node, inf at leaves and nan at sets of categories."""
+        return np.where(self.children_left < 0, np.inf, np.where(self.gate == Gate.SUBSET, np.nan, self.threshold))
 
     def __getstate__(self) -> dict[str, Any]:
         made = (
             "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
-            "_sigmoid_gates",
+            "_sigmoid_gates", "_set_features",
         )  # fmt: skip
         return {name: value for name, value in self.__dict__.items() if name not in made}
 
@@ -293,6 +331,9 @@ class SoftTree(NodeArrays):
     link : str
         Function applied to the weighted sum of leaf values: "identity", or "softmax" if the values are logarithms of
         class probabilities up to a constant.
+    subsets : (n_nodes, n_words) uint32, or None
+        Sets of categories: bit ``c % 32`` of word ``c // 32`` tells whether category number ``c`` goes left. None in a
+        tree without such gates. Other numbers are missing values.
 
     Examples
     --------
@@ -329,7 +370,7 @@ class SoftTree(NodeArrays):
         bad = (self.feature < 0) | (self.feature >= self.n_features) | ~np.isfinite(self.threshold)
         if np.any(tests & bad):
             raise ValueError("Axis-aligned gates need a feature of the data and a finite threshold.")
-        oblique = inner & (self.gate != Gate.KERNEL)
+        oblique = inner & (self.gate != Gate.KERNEL) & (self.gate != Gate.SUBSET)
         if oblique.any() and (self.weights is None or self.weights.shape != (n, self.n_features)):
             raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
         if not np.all(np.isfinite(self.value)):
@@ -474,9 +515,10 @@ class SoftTree(NodeArrays):
             for node, amount in zip(inner, decrease, strict=True):
                 oblique = 1.0 if self.gate[node] in (Gate.SIGMOID, Gate.OBLIQUE) else float(self.blend[node])
                 size = self.weight_sizes(int(node))
-                if self.gate[node] != Gate.KERNEL and size.sum() > 0:
+                tests_one = self.gate[node] in (Gate.KERNEL, Gate.SUBSET)
+                if not tests_one and size.sum() > 0:
                     importances += amount * oblique * size / size.sum()
-                if self.gate[node] == Gate.KERNEL or self.gate[node] == Gate.BLEND:
+                if tests_one or self.gate[node] == Gate.BLEND:
                     importances[self.feature[node]] += amount * (1.0 - oblique)
         return importances
 
@@ -493,7 +535,7 @@ class SoftTree(NodeArrays):
         missing values contribute 0.
         """
         X = self._points(X)
-        if self.weights is None or self.gate[node] in (Gate.LEAF, Gate.KERNEL):
+        if self.weights is None or self.gate[node] in (Gate.LEAF, Gate.KERNEL, Gate.SUBSET):
             raise ValueError(f"Node {node} has no oblique gate.")
         moved = X if self.center is None else X - self.center
         return np.nan_to_num(moved * self.weights[node], nan=0.0)

@@ -118,6 +118,8 @@ def _paths(model: Any, X: Any, chosen: argparse.Namespace) -> tuple[list[dict[st
     finished = finished_of(model)
     tree = tree_of(finished, chosen.tree)
     names, _, is_category = names_of(model, finished)
+    columns = getattr(getattr(model, "best_model_", model), "columns_", None)
+    categories = None if columns is None else columns.coded
     begin = int(finished.offsets[chosen.tree or 0]) if isinstance(finished, SoftForest) else 0
     shares = model.memberships(X).toarray()[0, begin : begin + tree.n_nodes]
     leaves = [node for node in range(tree.n_nodes) if tree.children_left[node] < 0 and shares[node] > 0]
@@ -127,7 +129,8 @@ def _paths(model: Any, X: Any, chosen: argparse.Namespace) -> tuple[list[dict[st
         while tree.parent[way[-1]] >= 0:
             way.append(int(tree.parent[way[-1]]))
         tests = [
-            {"test": side_text(tree, node, names, is_category), "share": float(shares[node])} for node in way[-2::-1]
+            {"test": side_text(tree, node, names, is_category, 3, categories), "share": float(shares[node])}
+            for node in way[-2::-1]
         ]
         value = tree.node_predictions[leaf].tolist()
         paths.append({"leaf": leaf, "share": float(shares[leaf]), "value": value, "tests": tests})

@@ -66,9 +66,16 @@ def run(chosen: argparse.Namespace) -> int:
         tree = tree_of(finished, chosen.tree)
         has_classes = classes is not None and len(classes) == tree.n_outputs
         shown = classes if has_classes else None
-        is_one = is_category.tolist()
+        columns = getattr(getattr(model, "best_model_", model), "columns_", None)
         print_text(
-            tree_text(tree, feature_names=features, class_names=shown, is_category=is_one, max_depth=chosen.depth)
+            tree_text(
+                tree,
+                feature_names=features,
+                class_names=shown,
+                is_category=is_category.tolist(),
+                categories=None if columns is None else columns.coded,
+                max_depth=chosen.depth,
+            )
         )
     return 0
 

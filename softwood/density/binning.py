@@ -13,7 +13,13 @@ from softwood.loops.groups import Bins
 __all__ = ["Bins", "bin_features"]
 
 
-def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None, n_jobs: int | None = None) -> Bins:
+def bin_features(
+    X: np.ndarray,
+    weights: np.ndarray | None,
+    max_bins: int | None,
+    n_jobs: int | None = None,
+    n_categories: np.ndarray | None = None,
+) -> Bins:
     """Bin all features.
 
     Parameters
@@ -22,9 +28,18 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
     weights : (n,) weights of the rows, for quantiles and means; None if they are equal
     max_bins : largest number of bins per feature, by quantiles; None: one per distinct value
     n_jobs : threads, over features
+    n_categories : (p,) number of categories of each column, 0 for numbers; None if no column has any. Every category
+        has a bin of its own, whatever `max_bins` is
     """
     n, p = X.shape
-    columns = _for_all(_bin_column, [(X[:, j], weights, max_bins) for j in range(p)], n_jobs)
+    if n_categories is None or not n_categories.any():
+        n_categories = np.zeros(0, np.int64)
+    is_category = n_categories > 0 if len(n_categories) else np.zeros(p, dtype=bool)
+    most = [None if own else max_bins for own in is_category]
+    columns = _for_all(_bin_column, [(X[:, j], weights, most[j]) for j in range(p)], n_jobs)
+    skewness = [
+        _category_skewness(X[:, j], weights) if is_category[j] else columns[j][-1] for j in range(p)
+    ]  # fmt: skip
     counts = [len(values) for values, *_ in columns]
     codes = np.empty((n, p), dtype=np.uint8 if max(counts, default=0) <= 255 else np.uint32)
     _for_all(encode_column, [(X, j, lows[1:], codes) for j, (_, lows, *_) in enumerate(columns)], n_jobs)
@@ -36,7 +51,8 @@ def bin_features(X: np.ndarray, weights: np.ndarray | None, max_bins: int | None
         np.concatenate(empty + [lows for _, lows, *_ in columns]),
         np.concatenate(empty + [highs for _, _, highs, _ in columns]),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.argsort([skewness for *_, skewness in columns], kind="stable").astype(np.int64),
+        np.argsort(skewness, kind="stable").astype(np.int64),
+        np.asarray(n_categories, dtype=np.int64),
     )
 
 
@@ -81,6 +97,17 @@ def _bin_column(
         sums, masses = np.add.reduceat(offsets * weights, starts), np.add.reduceat(weights, starts)
         means = np.divide(sums, masses, out=np.zeros(len(starts)), where=masses > 0)  # classes may have no weight
     return np.clip(lows + means, lows, highs), lows, highs, _skewness(x, weights)
+
+
+def _category_skewness(x: np.ndarray, weights: np.ndarray | None) -> float:
+    """Skewness of the ranks of categories by their weight, which does not depend on their numbers."""
+    known = ~np.isnan(x)
+    if not known.any():
+        return 0.0
+    own = None if weights is None else weights[known]
+    masses = np.bincount(x[known].astype(np.int64), weights=own).astype(np.float64)
+    masses = np.sort(masses[masses > 0])[::-1]
+    return _skewness(np.arange(len(masses), dtype=np.float64), masses)
 
 
 def _skewness(x: np.ndarray, weights: np.ndarray | None) -> float:

@@ -303,7 +303,9 @@ class KernelBoosting(KernelModel):
 
     def _bins_of(self, data: BoostingData) -> Bins:
         equal = bool(np.all(data.weights == data.weights[0]))
-        return bin_features(data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs)
+        return bin_features(
+            data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs, self.columns_.n_categories
+        )
 
     def _searched(
         self,

@@ -79,6 +79,8 @@ def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:
     """
     columns: dict[str, Any] = {name: np.empty(n_nodes, dtype=dtype) for name, dtype in NODE_TYPES.items()}
     columns |= {name: np.zeros(n_nodes) for name in ("blend", "bias")}  # other kinds of gates have these
+    if problem.bins.n_words:
+        columns["subsets"] = np.zeros((n_nodes, problem.bins.n_words), np.uint32)
     return columns | {"value": np.empty((n_nodes, problem.n_outputs))}
 
 
@@ -97,6 +99,10 @@ def _fill(
     feature, is_leaf = part["feature"], part["feature"] < 0
     part["children_left"][:], part["children_right"][:] = children_of(part["parent"], lines["side"])
     part["gate"][:] = np.where(is_leaf, Gate.LEAF, Gate.KERNEL)
+    if nodes.subsets is not None:
+        by_set = ~is_leaf & (problem.bins.n_categories[feature] > 0)
+        part["gate"][by_set] = Gate.SUBSET
+        part["subsets"][by_set] = nodes.subsets[by_set]
     part["width"][:] = problem.widths[feature] if node_widths is None else node_widths
     part["kernel"][:] = problem.kinds[feature]
     for name, neutral in (("missing_left", 0.5), ("width", 0.0), ("kernel", 0)):
@@ -126,7 +132,8 @@ def depth_first(nodes: NodeTable) -> tuple[NodeTable, np.ndarray]:
     number[n] = -1  # the root's parent is -1, which indexes this last entry
     lines = lines[order]
     lines["parent"] = number[lines["parent"]]
-    return NodeTable(lines, nodes.sums[order]), np.array(order)
+    subsets = None if nodes.subsets is None else nodes.subsets[order]
+    return NodeTable(lines, nodes.sums[order], subsets), np.array(order)
 
 
 def node_values(

@@ -21,7 +21,18 @@ from softwood.density.finishing import depth_first, finish
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import Stopped, interruptible, new_stop
 from softwood.loops import grow as loop
-from softwood.loops.groups import NODE, Desk, Goal, NodePoints, NodeTable, Pile, RandomSearch, Rules, Search
+from softwood.loops.groups import (
+    NODE,
+    Desk,
+    Goal,
+    NodePoints,
+    NodeTable,
+    Pile,
+    RandomSearch,
+    Rules,
+    Search,
+    SubsetSpace,
+)
 from softwood.loops.grow_best_first import (
     MOST_NODES,
     MOST_SPLITS,
@@ -95,10 +106,10 @@ def grow_nodes(
             pile = grower.grow_best_first(grower.open_pile(root, space), scratch, limits.max_leaf_nodes, steps)
             space.keep(
                 node_lines=pile.lines, sums=pile.sums, open_nodes=pile.nodes, seeds=pile.seeds, heap=pile.heap,
-                split_order=pile.order, rows=pile.rows, shares=pile.shares,
+                split_order=pile.order, rows=pile.rows, shares=pile.shares, subsets=pile.subsets,
             )  # fmt: skip
             n_nodes = pile.state[N_NODES]
-            return depth_first(NodeTable(pile.lines[:n_nodes].copy(), pile.sums[:n_nodes].copy()))[0]
+            return depth_first(grower.table(pile, n_nodes, np.copy))[0]
         if threads > 1:
             return depth_first(_grow_shared_out(grower, root, threads, steps))[0]
         return grower.grow(root, steps, space)
@@ -139,7 +150,7 @@ class GrowthByGain:
 
         self._pile = pile = _run(work, self._root, grower)
         n_nodes, n_splits = pile.state[N_NODES], pile.state[N_SPLITS]
-        self.nodes = NodeTable(pile.lines[:n_nodes], pile.sums[:n_nodes])
+        self.nodes = self._grower.table(pile, n_nodes)
         self.order = pile.order[:n_splits]
         self.gains = pile.nodes["gain"][self.order]
         self.is_complete = n_splits < max_leaf_nodes - 1
@@ -262,6 +273,7 @@ class _Grower:
             n_draw=self.p if limits.n_draw is None else limits.n_draw,
             cutoff=limits.cutoff,
             is_class=problem.targets.is_class,
+            rare_mass=limits.rare_mass,
         )
 
     def scratch(self, m: int, space: Workspace) -> _Scratch:
@@ -289,6 +301,7 @@ class _Grower:
                 bin_shares=make("bin_shares", (most + 1,)),
                 shares=make("point_shares", (m,)),
                 work=make("random_work", (1 + q,)),
+                subset=make("found_set", (1, self.bins.n_words), np.uint32),
             )
             return _Scratch(desk, None, None, random)
         n_words = (most >> 6) + 1
@@ -303,6 +316,12 @@ class _Grower:
             lines=make("lines", (most + 1, 5)),
             work=make("work", (4, q)),
             stop=self.stop,
+            subset=SubsetSpace(
+                keys=make("keys", (most,)),
+                order=make("category_order", (most,), np.int64),
+                ranks=make("ranks", (most,), np.int64),
+                found=make("found_set", (1, self.bins.n_words), np.uint32),
+            ),
         )
         return _Scratch(desk, None, search, None) if is_single else _Scratch(desk, search, None, None)
 
@@ -320,6 +339,7 @@ class _Grower:
             intervals=space.array("intervals", (64, 2, self.p)),
             rows=space.array("rows", (2 * m,), np.uint32),
             shares=space.array("shares", (2 * m,)),
+            subsets=space.array("subsets", (64, self.bins.n_words), np.uint32),
         )
         pile.stack[0], pile.seeds[0], pile.intervals[0] = (0, -1, 0, root.depth), root.seed, root.intervals
         pile.rows[:m], pile.shares[:m] = root.rows, root.shares
@@ -337,9 +357,16 @@ class _Grower:
             self._check_stop()
             if step is not None:
                 step.end(n_nodes=int(state[0]))
-        names = ("sums", "stack", "seeds", "intervals", "rows", "shares")
+        names = ("sums", "stack", "seeds", "intervals", "rows", "shares", "subsets")
         space.keep(node_lines=pile.lines, **{name: getattr(pile, name) for name in names})
-        return NodeTable(space.copy(pile.lines[: state[0]]), space.copy(pile.sums[: state[0]]))
+        return self.table(pile, state[0], space.copy)
+
+    def table(
+        self, pile: Pile | OpenPile, n_nodes: int, copy: Callable[[np.ndarray], np.ndarray] | None = None
+    ) -> NodeTable:
+        """The first nodes of a pile."""
+        arrays = [pile.lines, pile.sums, *([pile.subsets] if self.bins.n_words else [])]
+        return NodeTable(*(array[:n_nodes] if copy is None else copy(array[:n_nodes]) for array in arrays))
 
     def open_pile(self, root: _Node, space: Workspace) -> OpenPile:
         """The beginning of best-first growth."""
@@ -356,6 +383,7 @@ class _Grower:
             intervals=space.array("interval", (2, self.p)),
             rows=space.array("rows", (2 * m,), np.uint32),
             shares=space.array("shares", (2 * m,)),
+            subsets=space.array("subsets", (64, self.bins.n_words), np.uint32),
         )
         pile.lines[0] = (-1, 0, root.depth, -1, np.nan, np.nan, 0.0, 0.0)
         pile.nodes["begin"][0], pile.nodes["size"][0], pile.seeds[0] = 0, m, root.seed
@@ -371,7 +399,7 @@ class _Grower:
         while not is_finished:
             step = None if steps is None or steps.is_stopped else steps.begin()
             n_nodes, n_rows = state[N_NODES] + 2, state[N_ROWS] + int(pile.nodes["size"][: state[N_NODES]].max())
-            wanted = dict.fromkeys(("lines", "sums", "nodes", "seeds", "heap", "order"), n_nodes)
+            wanted = dict.fromkeys(("lines", "sums", "nodes", "seeds", "heap", "order", "subsets"), n_nodes)
             wanted |= {"rows": n_rows, "shares": n_rows}
             pile = pile._replace(**{name: _at_least(getattr(pile, name), length) for name, length in wanted.items()})
             state[MOST_NODES] = state[N_NODES] + budget
@@ -390,10 +418,12 @@ class _Grower:
 
     def leaf(self, node: _Node, scratch: _Scratch, parent: int, side: int) -> NodeTable:
         """The node as a leaf: a table of one line."""
-        table = NodeTable(np.zeros(1, NODE), np.zeros((1, self.q)))
+        subsets = np.zeros((1, self.bins.n_words), np.uint32) if self.bins.n_words else None
+        table = NodeTable(np.zeros(1, NODE), np.zeros((1, self.q)), subsets)
         table.lines[0] = (parent, side, node.depth, -1, np.nan, np.nan, 0.0, 0.0)
         loop.weigh(
-            node.rows, 0, node.shares, len(node.rows), self.labels, self.targets, scratch.desk, *table, 0
+            node.rows, 0, node.shares, len(node.rows), self.labels, self.targets, scratch.desk, table.lines, table.sums,
+            0,
         )  # fmt: skip
         return table
 
@@ -406,12 +436,12 @@ class _Grower:
         """
         rules, (desk, search, single, random), m = self.rules, scratch, len(node.rows)
         mass = leaf.lines["mass"][0]
-        base, impure = loop.merit_and_impurity(*leaf, 0, self.criterion, rules.is_class)
+        base, impure = loop.merit_and_impurity(leaf.lines, leaf.sums, 0, self.criterion, rules.is_class)
         if node.depth >= rules.max_depth or mass < 2.0 * rules.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
         loop.draw_features(desk.order, self.bins.priority, node.seed, rules.n_draw)
         n_outputs = loop.number_labels(leaf.sums, 0, m, self.labels, desk)
-        goal = Goal(mass, base, rules.min_mass, loop.tie_of(base, impure, mass), n_outputs)
+        goal = Goal(mass, base, rules.min_mass, loop.tie_of(base, impure, mass), n_outputs, rules.rare_mass)
         points = NodePoints(node.rows, 0, m, desk.points, desk.order, rules.n_draw)
         data = (
             self.bins, self.widths, self.kernels, points, None if self.labels is None else desk.labels, node.intervals,
@@ -425,16 +455,26 @@ class _Grower:
         if feature < 0 or gain < rules.min_gain:
             return None
         split = feature, threshold, left_mass / mass
+        found = random.subset if random is not None else (search or single).subset.found  # type: ignore[union-attr]
+        by_set = self.bins.n_words > 0 and self.bins.n_categories[feature] > 0
+        if leaf.subsets is not None:
+            leaf.subsets[0] = found[0] if by_set else 0
 
         def divide() -> tuple[_Node, _Node]:
             rows, shares = node.rows.copy(), node.shares.copy()
             left_rows, left_shares = np.empty_like(rows), np.empty_like(shares)
-            n_left, n_right = loop.divide(
-                self.bins, self.widths, self.kernels, rows, shares, 0, m, split, tuple(node.intervals[:, feature]),
-                rules.cutoff, left_rows, left_shares,
-            )  # fmt: skip
             below, above = node.intervals.copy(), node.intervals.copy()
-            below[1, feature] = above[0, feature] = threshold
+            if by_set:
+                n_left, n_right = loop.divide_by_set(
+                    self.bins, feature, leaf.subsets, 0, split[2], rows, shares, 0, m, rules.cutoff, left_rows,
+                    left_shares,
+                )  # fmt: skip
+            else:
+                n_left, n_right = loop.divide(
+                    self.bins, self.widths, self.kernels, rows, shares, 0, m, split, tuple(node.intervals[:, feature]),
+                    rules.cutoff, left_rows, left_shares,
+                )  # fmt: skip
+                below[1, feature] = above[0, feature] = threshold
             seeds = [np.uint64(loop.next_seed(node.seed, side)) for side in range(2)]  # numba hands out Python ints
             return (
                 _Node(left_rows[:n_left].copy(), left_shares[:n_left].copy(), below, seeds[0], node.depth + 1),
@@ -449,7 +489,7 @@ def _with_room(pile: Pile) -> Pile:
     """The pile with room for the next node: a line, two entries of the stack, and twice the rows of the top node."""
     n_done, height, length, _ = pile.state
     n_rows = 2 * length - pile.stack[height - 1, 0]
-    wanted = {"lines": n_done + 1, "sums": n_done + 1, "rows": n_rows, "shares": n_rows}
+    wanted = {"lines": n_done + 1, "sums": n_done + 1, "subsets": n_done + 1, "rows": n_rows, "shares": n_rows}
     wanted |= dict.fromkeys(("stack", "seeds", "intervals"), height + 1)
     return pile._replace(**{name: _at_least(getattr(pile, name), length) for name, length in wanted.items()})
 
@@ -475,7 +515,12 @@ def _remain_leaf(leaf: NodeTable) -> NodeTable:
 
 def join_tables(tables: list[NodeTable]) -> NodeTable:
     """The nodes of all tables, one after the other."""
-    return NodeTable(*(np.concatenate(columns) for columns in zip(*tables, strict=True)))
+    subsets = [table.subsets for table in tables if table.subsets is not None]
+    return NodeTable(
+        np.concatenate([table.lines for table in tables]),
+        np.concatenate([table.sums for table in tables]),
+        np.concatenate(subsets) if subsets else None,
+    )
 
 
 def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | None) -> NodeTable:

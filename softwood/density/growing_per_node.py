@@ -18,9 +18,11 @@ from softwood.density.finishing import finish
 from softwood.density.growing import join_tables
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.loops import grow as loop
-from softwood.loops.groups import NODE, Goal, NodeTable
+from softwood.loops.atoms import take_atoms
+from softwood.loops.groups import NODE, Goal, NodeTable, SubsetSpace
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_general import scan_points
+from softwood.loops.subset import scan_category, set_members
 from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
@@ -56,6 +58,8 @@ def grow_tree_per_node(
         if split is not None and children is not None:
             line = leaf.lines[0]
             line["feature"], line["threshold"], line["missing_left"] = split[:3]
+            if leaf.subsets is not None and split.subset is not None:
+                leaf.subsets[0] = split.subset
             stack += children[::-1]
         step.end(n_nodes=len(nodes))
     return finish(problem, limits, join_tables(nodes), np.array(widths))
@@ -80,6 +84,7 @@ class _Split(NamedTuple):
     threshold: float
     missing_left: float
     width: float
+    subset: np.ndarray | None = None  # (n_words,) of a split of categories
 
 
 class _Grower:
@@ -103,14 +108,16 @@ class _Grower:
         square = masses @ self.squares[node.rows]
         line = node.parent, node.side, node.depth, -1, np.nan, np.nan, masses.sum(), square
         points = masses[:, None] if self.labels is not None else np.hstack([masses[:, None], weighted])
-        leaf = NodeTable(np.array([line], NODE), weighted.sum(axis=0)[None])
+        n_words = self.problem.bins.n_words
+        subsets = np.zeros((1, n_words), np.uint32) if n_words else None
+        leaf = NodeTable(np.array([line], NODE), weighted.sum(axis=0)[None], subsets)
         return leaf, np.ascontiguousarray(points)
 
     def search(self, node: _Node, leaf: NodeTable, points: np.ndarray) -> _Split | None:
         """Best split with bandwidths estimated from the node's points; None for a leaf."""
         limits, problem, p = self.limits, self.problem, self.X.shape[1]
         mass, criterion = leaf.lines["mass"][0], problem.criterion_number
-        base, impure = loop.merit_and_impurity(*leaf, 0, criterion, problem.targets.is_class)
+        base, impure = loop.merit_and_impurity(leaf.lines, leaf.sums, 0, criterion, problem.targets.is_class)
         is_deep = limits.max_depth is not None and node.depth >= limits.max_depth
         if is_deep or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
             return None
@@ -120,13 +127,18 @@ class _Grower:
         widths = self.rule(self.X[node.rows], problem.targets.take(node.rows), points[:, 0])
         labels = None if self.labels is None else self.labels[node.rows]
         tie = loop.tie_of(base, impure, mass)
-        goal = Goal(mass, base, limits.min_mass, tie, problem.stored_outputs)
+        goal = Goal(mass, base, limits.min_mass, tie, problem.stored_outputs, limits.rare_mass)
         best, split = -np.inf, None
         for k, j in enumerate(order.tolist()):
             if k >= n_draw and split is not None:
                 break
             x = self.X[node.rows, j]
             if np.isnan(x).all():
+                continue
+            if len(problem.bins.n_categories) and problem.bins.n_categories[j] > 0:
+                merit, left_mass, subset = self._search_set(node, j, points[:, 0], goal)
+                if merit - base > tie and merit > best + tie:
+                    best, split = merit, _Split(j, np.nan, left_mass / mass, 0.0, subset)
                 continue
             merit, threshold, left_mass = scan_points(
                 x, np.full(len(x), widths[j]), np.array([node.lower[:, j], node.upper[:, j]]), points, labels,
@@ -136,11 +148,39 @@ class _Grower:
                 best, split = merit, _Split(j, threshold, left_mass / mass, widths[j])
         return None if best - base < self.min_gain else split
 
+    def _search_set(self, node: _Node, j: int, masses: np.ndarray, goal: Goal) -> tuple[float, float, np.ndarray]:
+        """Merit, left mass and members, (n_words,), of the best set of categories of column `j`."""
+        bins = self.problem.bins
+        n_bins, n_words = int(bins.offsets[j + 1] - bins.offsets[j]), bins.n_words
+        codes = bins.codes[node.rows, j].astype(np.int64)
+        table = np.zeros((n_bins + 1, 1 + self.matrix.shape[1]))
+        np.add.at(table, codes, np.column_stack([masses, masses[:, None] * self.matrix[node.rows]]))
+        atoms = np.zeros((n_bins, 2 + table.shape[1]))
+        no_bits = np.zeros(0, np.uint64)
+        n = take_atoms(table, no_bits, no_bits, bins.values, bins.offsets[j], n_bins, table.shape[1] - 1, False, atoms)
+        totals = atoms[:n, 3:].sum(axis=0)
+        space = SubsetSpace(
+            np.zeros(n_bins), np.zeros(n_bins, np.int64), np.zeros(n_bins, np.int64), np.zeros((1, n_words), np.uint32)
+        )
+        merit, last, left_mass, rare = scan_category(
+            atoms, n, len(totals), totals, np.empty_like(totals), bins, j, goal, self.problem.criterion_number,
+            goal.rare_mass, space,
+        )  # fmt: skip
+        if last >= 0:
+            absent_left = rare <= last if rare >= 0 else 2.0 * left_mass >= goal.total
+            set_members(space.ranks, bins, j, last, absent_left, space.found, 0)
+        return merit, left_mass, space.found[0]
+
     def divide(self, node: _Node, split: _Split, number: int) -> list[_Node] | None:
         """Left and right child of a node, or None if a side would be empty."""
         j, cutoff = split.feature, self.limits.cutoff
         x, lower, upper = self.X[node.rows, j], node.lower[:, j], node.upper[:, j]
-        if split.width > 0:
+        if split.subset is not None:
+            reached = np.zeros(len(x))
+            known = ~np.isnan(x)
+            category = x[known].astype(np.int64)
+            reached[known] = (split.subset[category >> 5] >> (category & 31).astype(np.uint32)) & 1
+        elif split.width > 0:
             reached = np.interp((split.threshold - x) / split.width, self.edges[j], self.cdfs[j])
         else:
             reached = (x <= split.threshold).astype(np.float64)
@@ -152,8 +192,9 @@ class _Grower:
         left = np.where(left < cutoff, 0.0, np.where(node.shares - left < cutoff, node.shares, left))
         right = node.shares - left
         below, above = node.upper.copy(), node.lower.copy()
-        below[:, j] = np.where(np.isnan(x), upper, np.minimum(upper, reached))
-        above[:, j] = np.where(np.isnan(x), lower, np.maximum(lower, reached))
+        if split.subset is None:
+            below[:, j] = np.where(np.isnan(x), upper, np.minimum(upper, reached))
+            above[:, j] = np.where(np.isnan(x), lower, np.maximum(lower, reached))
         children = []
         for side, shares, low, high in ((0, left, node.lower, below), (1, right, above, node.upper)):
             inside = np.flatnonzero(shares > 0)

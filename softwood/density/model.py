@@ -48,6 +48,7 @@ class KernelModel(BatchEstimator):
 
     _reading_: Reading = field(init=False)
 
+    _has_category_codes: ClassVar[bool] = True
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
 

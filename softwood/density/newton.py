@@ -8,8 +8,10 @@ import numpy as np
 
 from softwood.density.threads import Threads
 from softwood.forest import SoftForest
+from softwood.gates import Gate
 from softwood.loops import boost as loop
-from softwood.loops.boost_search import BLOCK, LEAF, N_FREE, SEARCHED, Edges, Rules, SearchSpace
+from softwood.loops.boost_histograms import BLOCK
+from softwood.loops.boost_search import LEAF, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.loops.groups import Bins
 from softwood.tree import SoftTree, children_of
 
@@ -31,6 +33,9 @@ class NewtonLimits:
     min_mass : smallest mass (weight times membership) of a leaf
     l2 : added to the hessian of every leaf
     directions : (p,) -1, 0 or 1 for each feature: falling, any, rising; None for no constraint
+    rare_mass : categories with less mass in a leaf stay together, except the few largest ones
+    category_smooth : added to the hessian of a category where categories are ordered
+    category_l2 : added to `l2` where sets of more than a few categories are compared
     """
 
     max_leaves: int | None = 31
@@ -40,6 +45,9 @@ class NewtonLimits:
     l2: float = 0.0
     cutoff: float = 1e-6
     directions: np.ndarray | None = None
+    rare_mass: float = 30.0
+    category_smooth: float = 10.0
+    category_l2: float = 10.0
 
 
 @dataclass(frozen=True)
@@ -52,6 +60,7 @@ class NewtonTree:
     widths : (p,) half-widths it was grown with
     leaves : (n_leaves,) of the type `softwood.loops.boost_search.LEAF`
     rows, shares : the rows of the leaves, one after the other, and memberships
+    subsets : (n_nodes, n_words) sets of categories; None if no column has any
     """
 
     nodes: np.ndarray
@@ -59,6 +68,7 @@ class NewtonTree:
     leaves: np.ndarray
     rows: np.ndarray
     shares: np.ndarray | None
+    subsets: np.ndarray | None = None
 
     def add_to(self, raw: np.ndarray, column: int) -> None:
         """Add the tree's values to the raw scores (n, n_scores) of the rows it was grown on."""
@@ -140,6 +150,8 @@ class NewtonGrower:
             rows=np.zeros(2 * n, dtype=np.uint32),
             left_rows=np.zeros(n, dtype=np.uint32),
             parts=np.zeros(most + 1),
+            subsets=np.zeros((room, data.bins.n_words), np.uint32),
+            node_subsets=np.zeros((2 * room, data.bins.n_words), np.uint32),
         )
         self.space = SearchSpace(
             tables=np.zeros((min(room, 32) + 1, p, most + 1, 4)),
@@ -148,6 +160,8 @@ class NewtonGrower:
             lines=np.zeros((self.n_parts, 6, 2 * most)),
             rates=np.zeros((self.n_parts, most)),
             totals=np.zeros((self.n_parts, 2, 3)),
+            keys=np.zeros((self.n_parts, most + 1)),
+            ranks=np.zeros((self.n_parts, 2, most + 1), np.int64),
         )
         self.shares: np.ndarray | None = None
         self.left_shares: np.ndarray | None = None
@@ -161,6 +175,9 @@ class NewtonGrower:
             l2=limits.l2,
             cutoff=limits.cutoff,
             best_first=limits.max_leaves is not None,
+            rare_mass=limits.rare_mass,
+            category_smooth=limits.category_smooth,
+            category_l2=limits.category_l2,
         )
 
     def grow(self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes) -> NewtonTree:
@@ -201,7 +218,17 @@ class NewtonGrower:
             pile.leaves[:n_leaves],
             pile.rows[:length],
             None if shares is None else shares[:length],
+            self._sets(n_nodes),
         )
+
+    def _sets(self, n_nodes: int) -> np.ndarray | None:
+        """Sets of categories of the nodes of the tree, (n_nodes, n_words)."""
+        n_categories = self.data.bins.n_categories
+        if len(n_categories) == 0:
+            return None
+        feature = self.pile.nodes["feature"][:n_nodes]
+        by_set = (feature >= 0) & (n_categories[feature] > 0)
+        return np.where(by_set[:, None], self.pile.node_subsets[:n_nodes], np.uint32(0))
 
     def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes, is_soft: bool) -> None:
         """Grow until there is no split left, or an array is too short."""
@@ -236,9 +263,9 @@ class NewtonGrower:
             return False
         longer: dict[str, np.ndarray] = {}
         if n_leaves == len(pile.leaves):
-            longer |= {name: _longer(getattr(pile, name)) for name in ("leaves", "splits", "bounds")}
+            longer |= {name: _longer(getattr(pile, name)) for name in ("leaves", "splits", "bounds", "subsets")}
         if n_nodes + 2 > len(pile.nodes):
-            longer["nodes"] = _longer(pile.nodes)
+            longer |= {name: _longer(getattr(pile, name)) for name in ("nodes", "node_subsets")}
         if length + pile.leaves["size"][leaf] > len(pile.rows):
             longer["rows"] = _longer(pile.rows)
             self.shares = None if self.shares is None else _longer(self.shares)
@@ -289,7 +316,13 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     h, g, w = nodes["h"], nodes["g"], nodes["w"]
     gained = g * g / h / w
     most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
-    return {
+    sets: dict[str, np.ndarray] = {}
+    if trees[0].subsets is not None:
+        subsets = np.concatenate([tree.subsets for tree in trees if tree.subsets is not None])
+        # Only a split of categories has no threshold.
+        kinds = np.where(is_inner, np.where(np.isnan(nodes["threshold"]), Gate.SUBSET, Gate.KERNEL), Gate.LEAF)
+        sets = {"gate": kinds, "subsets": subsets}
+    return sets | {
         "children_left": left,
         "children_right": right,
         "parent": parent,

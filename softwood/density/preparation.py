@@ -73,7 +73,9 @@ def prepare(
     """Bin the features and measure their spread."""
     is_exact = splitter == "exact" or (splitter == "auto" and len(matrix) <= EXACT_UP_TO)
     equal_weights = bool(np.all(weights == weights[0]))
-    bins = bin_features(matrix, None if equal_weights else weights, None if is_exact else max_bins, n_jobs)
+    bins = bin_features(
+        matrix, None if equal_weights else weights, None if is_exact else max_bins, n_jobs, columns.n_categories
+    )
     deviations = np.where(columns.is_category, 0.0, standard_deviations(matrix, weights))
     return TrainingData(matrix, targets, weights, bins, deviations, *kernels, errors, criterion)
 

@@ -29,6 +29,7 @@ class Limits:
     n_draw: int | None = None
     cutoff: float = 0.0
     random_thresholds: bool = False  # extra trees: one random threshold for each drawn feature
+    rare_mass: float = 10.0  # categories with less mass in a node stay together
 
     def min_gain_merit(self, problem: GrowthProblem, total: float) -> float:
         """`min_gain` as the compiled loops count it: a difference of merits, for a root of mass `total`."""

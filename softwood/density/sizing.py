@@ -21,6 +21,7 @@ from softwood.density.finishing import node_values
 from softwood.density.growing import GrowthByGain, Workspace
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
+from softwood.loops.groups import NO_SETS
 from softwood.loops.size_path import losses_by_size
 from softwood.steps import Steps
 from softwood.targets import RealTargets
@@ -225,7 +226,8 @@ class SizeChoice:
         if self._crisp:
             widths, kernels = np.zeros_like(widths), None
         return losses_by_size(
-            problem.bins, widths, kernels, nodes.lines, growth.order, np.ascontiguousarray(values),
+            problem.bins, widths, kernels, nodes.lines, NO_SETS if nodes.subsets is None else nodes.subsets,
+            growth.order, np.ascontiguousarray(values),
             test.astype(np.uint32), data.targets.matrix()[test], data.weights[test], self._limits.cutoff,
             self._is_sampled and data.targets.is_class,
         )  # fmt: skip

@@ -60,7 +60,7 @@ def to_c(model: Any, *, name: str = "model") -> CSource:
     """
     if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
         raise parameter_error("to_c", "name", "a name of C", name)
-    known = PortableModel.of(model, "to_c")
+    known = PortableModel.of(model, "to_c").one_hot()
     forest = known.forest
     if forest.n_nodes > MAX_NODES:
         raise ValueError(f"to_c writes models of up to {MAX_NODES:,} nodes. Got {forest.n_nodes:,}; use fewer trees.")

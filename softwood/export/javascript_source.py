@@ -74,7 +74,7 @@ def evaluator_source() -> str:
 
 def model_data(model: Any, caller: str = "model_data") -> dict[str, Any]:
     """What evaluator.js reads of a model, as plain lists and numbers; the file describes the entries."""
-    known = PortableModel.of(model, caller)
+    known = PortableModel.of(model, caller).one_hot()
     forest = known.forest
     inner = forest.children_left >= 0
     weights: list[list | None] = [None] * forest.n_nodes

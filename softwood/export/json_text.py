@@ -43,7 +43,7 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
     True
     """
     check_integer("to_json", "indent", indent, low=0, or_none=True)
-    known = PortableModel.of(model, "to_json")
+    known = PortableModel.of(model, "to_json").one_hot()
     trees, forest = known.trees, known.forest
     names = _distinct(known.columns.names)
     document = {

@@ -11,6 +11,7 @@ import numpy as np
 from softwood.export.portable import PortableModel
 from softwood.gates import Gate
 from softwood.parameters import check_count, check_integer
+from softwood.text import set_text
 from softwood.tree import SoftTree
 
 __all__ = ["LabelledNode", "labelled_nodes"]
@@ -97,6 +98,8 @@ def _test(known: PortableModel, tree: SoftTree, node: int, decimals: int) -> str
     gate, names = tree.gate[node], known.columns.names
     number = f".{decimals}f"
     axis = ""
+    if gate == Gate.SUBSET:
+        return set_text(tree, node, names, known.columns.coded)
     if gate in (Gate.KERNEL, Gate.BLEND):
         name = names[tree.feature[node]]
         axis = f"{name} ≤ {tree.threshold[node]:{number}}"

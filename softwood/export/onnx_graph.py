@@ -66,7 +66,7 @@ def to_onnx(model: Any, *, dtype: str = "float64", has_missing: bool = True, ml_
     check_flag("to_onnx", "has_missing", has_missing)
     if ml_opset not in (3, 5):
         raise ValueError(f"The 'ml_opset' parameter of to_onnx must be 3 or 5. Got {ml_opset!r} instead.")
-    known = PortableModel.of(model, "to_onnx")
+    known = PortableModel.of(model, "to_onnx").one_hot()
     forest = known.forest
     builder = Builder(np.dtype(dtype))
     points = read_inputs(builder, known)

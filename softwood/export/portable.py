@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from softwood.columns import Columns, read_growing_table, read_table
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.losses import BinaryLogLoss, PoissonDeviance, SeveralQuantilesError, SoftmaxLogLoss
+from softwood.one_hot import one_hot_trees
 from softwood.tree import SoftTree
 
 __all__ = ["FINAL_LINKS", "PortableModel"]
@@ -150,9 +151,15 @@ class PortableModel:
             known = self.columns.categories[j]
             for k, at in enumerate(own):
                 # Of two categories a table that does not grow shows the second only.
-                category = None if known is None else k if len(own) == len(known) else len(known) - 1
+                has_own = known is not None and not self.columns.as_codes
+                category = None if not has_own else k if len(own) == len(known or ()) else len(known or ()) - 1
                 out[at] = (j, category)
         return out
+
+    def one_hot(self) -> PortableModel:
+        """The model with categories as columns of zeros and ones: without gates that test sets of categories."""
+        trees, columns = one_hot_trees(self.trees, self.columns)
+        return self if trees is self.trees else replace(self, trees=trees, columns=columns)
 
     # Predicting with it
 

@@ -185,7 +185,7 @@ def to_python(model: Any) -> str:
     >>> bool(np.allclose(module["predict"](X[70]), model.predict_proba(X[70:71])[0]))
     True
     """
-    known = PortableModel.of(model, "to_python")
+    known = PortableModel.of(model, "to_python").one_hot()
     forest, columns = known.forest, known.columns
     kernels = [(e.tolist(), c.tolist()) for e, c in zip(forest.shapes.edges, forest.shapes.cdfs, strict=True)]
     tables = {

@@ -63,7 +63,7 @@ def to_sql(model: Any, *, table: str = "data", keep: Sequence[str] = (), has_mis
     if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
         raise parameter_error("to_sql", "keep", "a list of names of columns", keep)
     check_flag("to_sql", "has_missing", has_missing)
-    known = PortableModel.of(model, "to_sql")
+    known = PortableModel.of(model, "to_sql").one_hot()
     query = _Query(known, table, list(keep), has_missing)
     if query.takes_one_path:
         query.add_crisp()

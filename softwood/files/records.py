@@ -27,12 +27,14 @@ def columns_state(columns: Columns) -> dict[str, Any]:
         "source": columns.source,
         "categories": [None if known is None else list(known) for known in columns.categories],
         "handle_unknown": columns.handle_unknown,
+        **({"as_codes": True} if columns.as_codes else {}),
     }
 
 
 def build_columns(state: dict[str, Any]) -> Columns:
     """A checked encoding."""
-    check_entries(state, ["names", "inputs", "source", "categories", "handle_unknown"])
+    check_entries(state, ["names", "inputs", "source", "categories", "handle_unknown"], ["as_codes"])
+    as_codes = check_type(state.get("as_codes", False), bool, "as_codes")
     inputs = _texts(state["inputs"], "inputs")
     names = inputs if state["names"] is None else _texts(state["names"], "names")
     source = check_array(state["source"], np.int64, (len(names),), "source")
@@ -46,15 +48,16 @@ def build_columns(state: dict[str, Any]) -> Columns:
                 raise damage("a column of numbers has no place, or several")
             continue
         check_type(known, list, "categories")
-        # Two categories have a column each on a stream, and one together elsewhere.
-        if len(known) > MAX_CATEGORIES or n not in ((1, 2) if len(known) == 2 else (len(known),)):
+        # Two categories have a column each on a stream, and one together elsewhere; their numbers have one column.
+        expected = (1,) if as_codes else (1, 2) if len(known) == 2 else (len(known),)
+        if len(known) > MAX_CATEGORIES or n not in expected:
             raise damage("a column has another number of categories than of places")
         if len({check_name(category) for category in known}) < len(known):
             raise damage("a category is there twice")
     if check_type(state["handle_unknown"], str, "handle_unknown") not in ("missing", "error"):
         raise damage("handle_unknown is neither missing nor error")
     every = tuple(None if known is None else tuple(known) for known in categories)
-    return Columns(names, source, every, inputs, state["handle_unknown"])
+    return Columns(names, source, every, inputs, state["handle_unknown"], as_codes)
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:

@@ -42,17 +42,29 @@ def build_shapes(state: dict[str, Any]) -> KernelShapes:
 
 def tree_state(tree: SoftTree) -> dict[str, Any]:
     """State of a tree: all of its attributes."""
-    return {field.name: getattr(tree, field.name) for field in fields(SoftTree)}
+    return _state(tree)
 
 
 def forest_state(forest: SoftForest) -> dict[str, Any]:
     """State of a forest: all of its attributes."""
-    return {field.name: getattr(forest, field.name) for field in fields(SoftForest)}
+    return _state(forest)
+
+
+def _state(nodes: SoftTree | SoftForest) -> dict[str, Any]:
+    """All attributes; sets of categories only if there are some, so that earlier versions read the other files."""
+    state = {field.name: getattr(nodes, field.name) for field in fields(nodes)}
+    if state["subsets"] is None:
+        del state["subsets"]
+    return state
+
+
+def _check_names(state: dict[str, Any], kind: type) -> None:
+    check_entries(state, [field.name for field in fields(kind) if field.name != "subsets"], ["subsets"])
 
 
 def build_tree(state: dict[str, Any]) -> SoftTree:
     """A checked tree."""
-    check_entries(state, [field.name for field in fields(SoftTree)])
+    _check_names(state, SoftTree)
     n = _check_nodes(state)
     _check_structure(state, np.array([0, n]))
     return _made(SoftTree, state)
@@ -60,7 +72,7 @@ def build_tree(state: dict[str, Any]) -> SoftTree:
 
 def build_forest(state: dict[str, Any]) -> SoftForest:
     """A checked forest."""
-    check_entries(state, [field.name for field in fields(SoftForest)])
+    _check_names(state, SoftForest)
     n = _check_nodes(state)
     offsets = check_array(state["offsets"], np.int64, (None,), "offsets")
     if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != n or np.any(np.diff(offsets) < 1):
@@ -110,8 +122,9 @@ def _check_gates(state: dict[str, Any], n: int, n_features: int) -> None:
     if not np.isin(gate, _GATES).all() or np.any((gate == Gate.LEAF) == inner):
         raise damage("gate does not fit the children")
     has_test = (gate == Gate.KERNEL) | (gate == Gate.BLEND)
+    by_set = gate == Gate.SUBSET
     feature = state["feature"]
-    if not is_within(feature, -1, n_features - 1) or np.any(feature[has_test] < 0):
+    if not is_within(feature, -1, n_features - 1) or np.any(feature[has_test | by_set] < 0):
         raise damage("feature is no column of the data")
     if not np.isfinite(state["threshold"][has_test]).all():
         raise damage("threshold is not finite")
@@ -128,8 +141,13 @@ def _check_gates(state: dict[str, Any], n: int, n_features: int) -> None:
     if state["weights"] is not None:
         if not all_finite(check_array(state["weights"], np.float64, (n, n_features), "weights")):
             raise damage("weights are not finite")
-    elif np.any(inner & (gate != Gate.KERNEL)):
+    elif np.any(inner & ~by_set & (gate != Gate.KERNEL)):
         raise damage("weights are missing")
+    subsets = state.get("subsets")
+    if subsets is not None:
+        check_array(subsets, np.uint32, (n, None), "subsets")
+    if by_set.any() and (subsets is None or subsets.shape[1] == 0):
+        raise damage("subsets are missing")
 
 
 def _check_structure(state: dict[str, Any], offsets: np.ndarray) -> None:

@@ -17,6 +17,8 @@ __all__ = ["read_lightgbm"]
 
 # LightGBM takes numbers up to this size for zero.
 ZERO = float(np.float32(1e-35))
+# Every node has a bit for each category, up to the largest number.
+MOST_CATEGORIES = 1 << 14
 # Links by the name of the objective; others have functions of their own.
 LINKS = {
     "binary": "logistic",
@@ -73,7 +75,7 @@ def _dump(model: Any, caller: str) -> Mapping:
 def _tree(structure: Mapping, n_features: int, names: list[str], caller: str) -> SoftTree:
     """Nested nodes as arrays, parents before children."""
     columns: dict[str, list] = {
-        name: [] for name in ("left", "right", "feature", "threshold", "missing", "value", "mass")
+        name: [] for name in ("left", "right", "feature", "threshold", "missing", "value", "mass", "set")
     }
 
     def add(node: Mapping) -> int:
@@ -86,8 +88,11 @@ def _tree(structure: Mapping, n_features: int, names: list[str], caller: str) ->
         columns["value"].append(float(node["leaf_value"] if is_leaf else node.get("internal_value", 0.0)))
         columns["mass"].append(float(node.get("leaf_count" if is_leaf else "internal_count", np.nan)))
         columns["feature"].append(-1 if is_leaf else int(node["split_feature"]))
-        columns["threshold"].append(np.nan if is_leaf else _threshold(node, names, caller))
-        columns["missing"].append(0.5 if is_leaf else _missing_left(node, names, caller))
+        by_set = not is_leaf and node["decision_type"] == "=="
+        columns["set"].append(_categories(node, names, caller) if by_set else None)
+        columns["threshold"].append(np.nan if is_leaf or by_set else _threshold(node, names, caller))
+        # LightGBM sends a category to the right that is missing or that it does not know.
+        columns["missing"].append(0.5 if is_leaf else 0.0 if by_set else _missing_left(node, names, caller))
         return number
 
     add(structure)
@@ -103,6 +108,7 @@ def _tree(structure: Mapping, n_features: int, names: list[str], caller: str) ->
     return crisp_tree(
         left=columns["left"], right=columns["right"], feature=columns["feature"], threshold=columns["threshold"],
         missing_left=columns["missing"], value=columns["value"], n_features=n_features, mass=columns["mass"],
+        sets=columns["set"],
     )  # fmt: skip
 
 
@@ -114,13 +120,27 @@ def _name(node: Mapping, names: list[str]) -> str:
 def _threshold(node: Mapping, names: list[str], caller: str) -> float:
     if node["decision_type"] != "<=":
         raise ValueError(
-            f"{caller} takes models of numbers; column {_name(node, names)!r} of this one is divided by sets of "
-            "categories. Train it with categories encoded as numbers."
+            f"{caller} knows the decisions '<=' and '=='; column {_name(node, names)!r} of this model has "
+            f"{node['decision_type']!r}."
         )
     threshold = float(node["threshold"])
     if abs(threshold) <= ZERO:  # numbers this small count as zero
         return ZERO if threshold >= 0.0 else float(np.nextafter(-ZERO, -np.inf))
     return threshold
+
+
+def _categories(node: Mapping, names: list[str], caller: str) -> list[int]:
+    """Numbers of the categories that go left."""
+    try:
+        found = [int(number) for number in str(node["threshold"]).split("||")]
+    except ValueError:
+        found = [-1]
+    if not all(0 <= number < MOST_CATEGORIES for number in found):
+        raise ValueError(
+            f"{caller} takes numbers of categories from 0 to {MOST_CATEGORIES - 1}; column {_name(node, names)!r} of "
+            f"this model is divided by the set {node['threshold']!r}."
+        )
+    return found
 
 
 def _missing_left(node: Mapping, names: list[str], caller: str) -> float:

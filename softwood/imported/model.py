@@ -64,18 +64,41 @@ def read_model(model: Any, caller: str) -> ImportedModel:
 
 
 def crisp_tree(
-    *, left: Any, right: Any, feature: Any, threshold: Any, missing_left: Any, value: Any, n_features: int, **given: Any
+    *,
+    left: Any,
+    right: Any,
+    feature: Any,
+    threshold: Any,
+    missing_left: Any,
+    value: Any,
+    n_features: int,
+    sets: Sequence[Sequence[int] | None] = (),
+    **given: Any,
 ) -> SoftTree:
     """A tree of crisp tests ``x[feature] <= threshold``; columns of leaves may hold anything.
 
     A threshold that is infinite, because all values that are not missing go left, becomes the largest number.
+
+    Parameters
+    ----------
+    sets : for each node None, or the numbers of the categories that go left
     """
     is_leaf = np.asarray(left) < 0
+    gate = np.where(is_leaf, Gate.LEAF, Gate.KERNEL)
+    largest = max((number for own in sets if own is not None for number in own), default=-1)
+    if largest >= 0:
+        subsets = np.zeros((len(is_leaf), largest // 32 + 1), np.uint32)
+        for node, own in enumerate(sets):
+            if own is not None:
+                gate[node] = Gate.SUBSET
+                for number in own:
+                    subsets[node, number // 32] |= np.uint32(1 << number % 32)
+        given["subsets"] = subsets
     threshold = np.clip(np.asarray(threshold, dtype=np.float64), -LARGEST, LARGEST)
     return SoftTree.from_nodes(
         children_left=np.where(is_leaf, -1, left),
         children_right=np.where(is_leaf, -1, right),
-        gate=np.where(is_leaf, Gate.LEAF, Gate.KERNEL),
+        gate=gate,
         feature=np.where(is_leaf, -1, feature),
         threshold=np.where(is_leaf, np.nan, threshold),
         missing_left=np.where(is_leaf, 0.5, np.asarray(missing_left, dtype=np.float64)),

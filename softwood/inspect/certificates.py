@@ -256,7 +256,7 @@ class BoxModel:
         trees = Trees(
             forest.children_left, forest.children_right, forest.parent, forest.gate, forest.feature, forest.threshold,
             forest.missing_left, forest.width, forest.blend, forest.bias, forest.kernel, forest.shapes.edges,
-            forest.shapes.cdfs, forest.value, forest.offsets,
+            forest.shapes.cdfs, forest.value, forest.offsets, forest.set_words,
         )  # fmt: skip
         fill = np.full(forest.n_features, np.nan) if known.fill is None else np.array(known.fill, dtype=np.float64)
         ensemble = Ensemble(
@@ -275,7 +275,7 @@ class BoxModel:
     def why_no_radius(self) -> str:
         """Why moves cannot be measured in bandwidths; empty if they can."""
         inner = self.forest.children_left >= 0
-        if np.any(self.forest.gate[inner] != Gate.KERNEL):
+        if np.any(~np.isin(self.forest.gate[inner], (Gate.KERNEL, Gate.SUBSET))):
             return "gates that weigh several columns have no bandwidth"
         if inner.any() and not np.any((self.bandwidths > 0) & np.isfinite(self.bandwidths)):
             return "all columns that the model uses are tested crisply, with bandwidth 0"

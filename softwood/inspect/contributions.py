@@ -70,7 +70,7 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
 def _gates(reading: TreeReading, node: int | None) -> list[int]:
     """The oblique nodes to use."""
     tree = reading.tree
-    gates = [k for k in range(tree.n_nodes) if tree.gate[k] not in (Gate.LEAF, Gate.KERNEL)]
+    gates = [k for k in range(tree.n_nodes) if tree.gate[k] not in (Gate.LEAF, Gate.KERNEL, Gate.SUBSET)]
     if not gates and tree.n_nodes > 1:
         raise ValueError(
             f"The 'model' parameter must be a tree with oblique gates; each gate of this {reading.name} tests a single "

@@ -57,6 +57,13 @@ def partition_lines(
 
 def _half_plane(tree: SoftTree, node: int, row: np.ndarray, features: tuple[int, int]) -> tuple[np.ndarray, float]:
     """Slope (2,) and start of a linear function of the plane that is above 0 where the gate sends most to the left."""
+    if tree.gate[node] == Gate.SUBSET:
+        if tree.feature[node] in features:
+            raise ValueError(f"Feature {tree.feature[node]} holds categories; a plane has two columns of numbers.")
+        category = row[tree.feature[node]]
+        if np.isnan(category):
+            return np.zeros(2), float(tree.missing_left[node]) - 0.5
+        return np.zeros(2), 1.0 if int(category) in tree.members(node) else -1.0
     if tree.gate[node] == Gate.KERNEL or (tree.gate[node] == Gate.BLEND and tree.blend[node] < 0.5):
         weights = np.zeros(tree.n_features)
         weights[tree.feature[node]] = -1.0

@@ -103,7 +103,7 @@ def check_node(tree: SoftTree, node: Any) -> int:
         raise ValueError(
             f"The 'node' parameter must be an int in the range [0, {tree.n_nodes - 1}]. Got {node!r} instead."
         )
-    if tree.gate[node] in (Gate.LEAF, Gate.KERNEL):
+    if tree.gate[node] in (Gate.LEAF, Gate.KERNEL, Gate.SUBSET):
         what = "is a leaf" if tree.gate[node] == Gate.LEAF else "tests a single column"
         raise ValueError(f"The 'node' parameter must be a node with an oblique gate. Node {node} {what}.")
     return int(node)

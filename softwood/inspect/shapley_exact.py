@@ -8,6 +8,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.forest import SoftForest
+from softwood.gates import Gate
 from softwood.inspect.shapley_model import ExplainedModel, Points, absent_shares
 from softwood.tree import SoftTree
 
@@ -54,7 +55,7 @@ def exact_values(
 
 def _plan(forest: SoftForest, players: np.ndarray) -> Plan:
     """The trees in the form that the loop takes."""
-    from softwood.loops.shapley import STEP, Plan, fill_absent, order_steps
+    from softwood.loops.shapley import BY_SET, STEP, Plan, fill_absent, order_steps
 
     order, steps = np.empty(forest.n_nodes, np.int64), np.zeros(forest.n_nodes, STEP)
     offsets, left, right, feature, edges, cdfs = (
@@ -67,6 +68,7 @@ def _plan(forest: SoftForest, players: np.ndarray) -> Plan:
     most = order_steps(left, right, feature, players.astype(np.int64), offsets, order, steps)
     for name in ("kernel", "threshold", "width", "missing_left"):
         steps[name] = getattr(forest, name)[order]
+    steps["kernel"][forest.gate[order] == Gate.SUBSET] = BY_SET
     absent = np.ones(forest.n_nodes)
     shares = absent_shares(forest)[order]
     for tree in range(len(forest)):
@@ -75,7 +77,7 @@ def _plan(forest: SoftForest, players: np.ndarray) -> Plan:
     points, weights = _gauss_legendre(n_points)
     return Plan(
         steps, np.ascontiguousarray(forest.value[order]), offsets, forest.output.astype(np.int64), absent, n_points,
-        points, weights, edges, cdfs,
+        points, weights, edges, cdfs, np.ascontiguousarray(forest.set_words[order]),
     )  # fmt: skip
 
 

@@ -74,7 +74,8 @@ class ExplainedModel:
         if self._has_leaf_models:
             return np.arange(len(self.columns))
         is_used = np.zeros(trees.n_features, dtype=bool)
-        is_used[trees.feature[(trees.gate == Gate.KERNEL) | ((trees.gate == Gate.BLEND) & (trees.blend < 1.0))]] = True
+        tests_one = (trees.gate == Gate.KERNEL) | (trees.gate == Gate.SUBSET)
+        is_used[trees.feature[tests_one | ((trees.gate == Gate.BLEND) & (trees.blend < 1.0))]] = True
         if trees.weights is not None:
             is_used |= np.any(trees.weights[trees.gate > Gate.KERNEL] != 0.0, axis=0)
         return np.unique(self.source[is_used])
@@ -127,7 +128,7 @@ def _explained(
 ) -> ExplainedModel:
     trees = replace(trees, cutoff=0.0)
     growth = getattr(model, "growth_", None)
-    only_kernels = bool(np.all(np.isin(trees.gate, (Gate.LEAF, Gate.KERNEL))))
+    only_kernels = bool(np.all(np.isin(trees.gate, (Gate.LEAF, Gate.KERNEL, Gate.SUBSET))))
     is_sum = trees.link == "identity" or isinstance(trees, SoftTree)
     outputs, quantity = _names_of_outputs(model, trees)
     return ExplainedModel(

@@ -45,7 +45,7 @@ def export_text(
     ±0.352 is the half-width of the prediction kernel: a flower within this distance of the threshold goes partly to
     both sides.
     """
-    is_category = None
+    is_category = categories = None
     if isinstance(model, SoftTree):
         tree: Any = model
     else:
@@ -53,7 +53,7 @@ def export_text(
         tree = getattr(model, "tree_", None)
         if not isinstance(tree, SoftTree):
             raise TypeError(f"export_text takes a SoftTree or a fitted estimator of softwood with one. Got {model!r}.")
-        is_category = model.columns_.is_category
+        is_category, categories = model.columns_.is_category, model.columns_.coded
         feature_names = model.columns_.names if feature_names is None else feature_names
         if class_names is None and hasattr(model, "classes_"):
             class_names = [str(name) for name in model.classes_]
@@ -72,6 +72,7 @@ def export_text(
         feature_names=feature_names,
         class_names=class_names,
         is_category=is_category,
+        categories=categories,
         max_depth=max_depth,
         decimals=decimals,
     )

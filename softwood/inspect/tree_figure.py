@@ -17,6 +17,7 @@ from softwood.gates import Gate
 from softwood.inspect.colours import REST, colours, drawing
 from softwood.inspect.one_row import as_table
 from softwood.parameters import check_count, check_integer, check_number
+from softwood.text import set_text
 from softwood.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -368,6 +369,8 @@ def _gate_text(drawn: DrawnTree, node: int) -> str:
     """The test; for a gate that weighs columns those with the largest weights, for a blended gate also alpha."""
     tree, names = drawn.tree, drawn.names
     gate = tree.gate[node]
+    if gate == Gate.SUBSET:
+        return set_text(tree, node, names, drawn.columns.coded)
     if gate == Gate.KERNEL:
         name = names[tree.feature[node]]
         if drawn.columns.is_category[tree.feature[node]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.boost_search import (
+    LEFT_W,
     LENGTH,
     MISSING_LEFT,
     N_FREE,
@@ -22,9 +23,11 @@ from softwood.loops.boost_search import (
     is_splittable,
     leaf_value,
     search_part,
+    set_subset,
 )
-from softwood.loops.groups import SPLIT
+from softwood.loops.groups import NO_SETS, SPLIT
 from softwood.loops.kernel import box_share
+from softwood.loops.subset import has_member, is_category
 
 # A line of the node table, with sums of hessian, gradient and weight.
 NODE = np.dtype([*SPLIT, *((name, np.float64) for name in ("h", "g", "w", "value"))])
@@ -42,6 +45,7 @@ class Pile(NamedTuple):
     bounds : (capacity, 2, p) their intervals;  nodes : (capacity,) of type `NODE`
     rows : (capacity,) rows of the leaves, one after the other;  left_rows : (n,) scratch space
     parts : (most + 1,) scratch space
+    subsets, node_subsets : (capacity, n_words) sets of categories of the open leaves, and of the nodes
     """
 
     state: np.ndarray
@@ -53,6 +57,8 @@ class Pile(NamedTuple):
     rows: np.ndarray
     left_rows: np.ndarray
     parts: np.ndarray
+    subsets: np.ndarray = NO_SETS
+    node_subsets: np.ndarray = NO_SETS
 
 
 @compiled
@@ -67,6 +73,16 @@ def set_parts(bins, j, width, split, interval, parts):
     n_bins = bins.offsets[j + 1] - offset
     for c in range(n_bins):
         parts[c] = box_share(threshold, values[offset + c], width, lo, hi)
+    parts[n_bins] = missing_left
+
+
+@compiled
+def set_category_parts(bins, j, subsets, leaf, missing_left, parts):
+    """As `set_parts`, for a column of categories: 1 in the leaf's set, 0 outside."""
+    values, offset = bins.values, bins.offsets[j]
+    n_bins = bins.offsets[j + 1] - offset
+    for c in range(n_bins):
+        parts[c] = 1.0 if has_member(subsets, leaf, np.int64(values[offset + c])) else 0.0
     parts[n_bins] = missing_left
 
 
@@ -209,11 +225,15 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     -------
     the child with fewer rows and the other one; -1 twice if a side would have no rows, which rounding may do
     """
-    state, _, leaves, splits, bounds, nodes, rows, left_rows, parts = pile
+    state, _, leaves, splits, bounds, nodes, rows, left_rows, parts, subsets, node_subsets = pile
     begin = leaves[leaf]["begin"]
     j = leaves[leaf]["feature"]
     threshold, missing_left = splits[leaf, THRESHOLD], splits[leaf, MISSING_LEFT]
-    set_parts(bins, j, widths[j], (threshold, missing_left), (bounds[leaf, 0, j], bounds[leaf, 1, j]), parts)
+    by_set = is_category(bins.n_categories, j)
+    if by_set:
+        set_category_parts(bins, j, subsets, leaf, missing_left, parts)
+    else:
+        set_parts(bins, j, widths[j], (threshold, missing_left), (bounds[leaf, 0, j], bounds[leaf, 1, j]), parts)
     n_left, n_right = divide_by_bin(
         columns[j], parts, rows, shares, begin, leaves[leaf]["size"], rules.cutoff, left_rows, left_shares
     )
@@ -228,8 +248,11 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     state[N_LEAVES] += 1
     line = leaves[leaf]["line"]
     nodes[line]["feature"] = j
-    nodes[line]["threshold"] = threshold
+    nodes[line]["threshold"] = np.nan if by_set else threshold
     nodes[line]["missing_left"] = missing_left
+    if by_set:
+        for word in range(subsets.shape[1]):
+            node_subsets[line, word] = subsets[leaf, word]
     small = leaf if n_left <= n_right else other
     large = other if n_left <= n_right else leaf
     h, g, w = leaves[leaf]["h"], leaves[leaf]["g"], leaves[leaf]["w"]
@@ -248,8 +271,9 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     for k in range(bounds.shape[2]):
         bounds[other, 0, k] = bounds[leaf, 0, k]
         bounds[other, 1, k] = bounds[leaf, 1, k]
-    bounds[leaf, 1, j] = threshold
-    bounds[other, 0, j] = threshold
+    if not by_set:
+        bounds[leaf, 1, j] = threshold
+        bounds[other, 0, j] = threshold
     for side in range(2):
         child = leaf if side == 0 else other
         leaves[child]["depth"] = depth
@@ -311,15 +335,22 @@ def next_search(bins, columns, widths, rows_sums, directions, rules, pile, share
 
 
 @compiled
-def end_search(features, rules, pile, found):
+def end_search(bins, features, rules, pile, space):
     """Enter the best splits of the leaves that were searched."""
-    state, leaves = pile.state, pile.leaves
+    state, leaves, splits, found = pile.state, pile.leaves, pile.splits, space.found
     for side in range(2):
         leaf = state[SEARCHED] if side == 0 else state[SIBLING]
         if leaf >= 0:
             if is_splittable(leaves, leaf, rules.max_depth, rules.min_mass):
-                choose_split(leaves, leaf, found[side], features, rules.l2, rules.min_gain, pile.splits)
-            if leaves[leaf]["feature"] < 0:
+                choose_split(leaves, leaf, found[side], features, rules.l2, rules.min_gain, splits)
+            j = leaves[leaf]["feature"]
+            if j >= 0 and is_category(bins.n_categories, j):
+                split = splits[leaf, THRESHOLD], splits[leaf, LEFT_W]
+                set_subset(
+                    space.tables[leaves[leaf]["slot"]], j, bins, leaves[leaf]["w"], split, rules, space.keys[0],
+                    space.ranks[0], pile.subsets, leaf,
+                )  # fmt: skip
+            if j < 0:
                 free_slot(leaves, leaf, pile.free, state)
     state[SEARCHED] = -1
     state[SIBLING] = -1
@@ -350,7 +381,7 @@ def grow_boosted(bins, columns, widths, edges, rows_sums, features, directions, 
     whole = np.int64(0), np.int64(1)
     while True:
         if state[SEARCHED] >= 0:
-            end_search(features, rules, pile, space.found)
+            end_search(bins, features, rules, pile, space)
         next_search(bins, columns, widths, rows_sums, directions, rules, pile, shares, left_shares)
         if state[SEARCHED] < 0:
             return

@@ -1,4 +1,4 @@
-"""The search of boosting: histograms of second-order sums, and the best split of a leaf.
+"""The search of boosting: the best split of a leaf by histograms of second-order sums.
 
 A row counts with its hessian, gradient and weight. A split's gain is the decrease of the loss's second-order
 approximation, ``G**2 / (H + l2)`` of both sides less that of the node. Histograms of parts of the rows add up to that
@@ -23,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.add_four import add_four
+from softwood.loops.boost_histograms import add_histograms, clear_histogram, subtract_histogram
 from softwood.loops.scan import LARGEST, SLACK, THIN, middle_of
+from softwood.loops.subset import ABSENT, FEW, is_category, rare_below, set_members, sort_by_key
 
 # Entries of the state of a pile, see `softwood.loops.boost.Pile`.
 N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING = range(6)
@@ -47,8 +48,6 @@ LEAF = np.dtype(
         ("highest", np.float64),
     ]
 )
-# Rows whose sums and codes stay in the first-level cache while all features read them.
-BLOCK = 512
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
@@ -66,6 +65,9 @@ class Rules(NamedTuple):
     l2: float
     cutoff: float
     best_first: bool
+    rare_mass: float = 0.0
+    category_smooth: float = 0.0
+    category_l2: float = 0.0
 
 
 class Edges(NamedTuple):
@@ -90,6 +92,7 @@ class SearchSpace(NamedTuple):
     found : (2, n_features, 6) best splits of a leaf and its sibling
     block : (n_parts, BLOCK, 4), the last column 0;  lines : (n_parts, 6, 2 * most);  rates : (n_parts, most)
     totals : (n_parts, 2, 3)
+    keys, ranks : (n_parts, most + 1) and (n_parts, 2, most + 1), see `order_categories`
     """
 
     tables: np.ndarray
@@ -98,6 +101,8 @@ class SearchSpace(NamedTuple):
     lines: np.ndarray
     rates: np.ndarray
     totals: np.ndarray
+    keys: np.ndarray = np.zeros((1, 0))
+    ranks: np.ndarray = np.zeros((1, 2, 0), np.int64)
 
 
 @compiled
@@ -126,70 +131,6 @@ def split_score(left_h, left_g, h, g, l2, limits):
     if direction * (right_value - left_value) < 0.0:
         return -np.inf
     return score(left_g, left_h, l2, lowest, highest) + score(right_g, right_h, l2, lowest, highest)
-
-
-@compiled
-def gather_rows(rows, begin, first, last, shares, rows_sums, block):
-    """Sums of some rows of a node, times their shares: lines of `block`, one after the other."""
-    for k in range(first, last):
-        i = rows[begin + k]
-        if shares is None:
-            for o in range(3):
-                block[k - first, o] = rows_sums[i, o]
-        if shares is not None:
-            for o in range(3):
-                block[k - first, o] = shares[begin + k] * rows_sums[i, o]
-
-
-@compiled
-def add_histograms(codes, rows, begin, m, shares, rows_sums, features, f0, f1, table, block):
-    """Add the rows of a node to the tables of the features `f0` to `f1` of the list; block : (BLOCK, 4) scratch.
-
-    Four features at once, and two of what is left: their lines differ, so no addition has to wait for the one before.
-    """
-    line = 4 * table.shape[1]
-    for first in range(0, m, BLOCK):
-        last = min(first + BLOCK, m)
-        gather_rows(rows, begin, first, last, shares, rows_sums, block)
-        f = f0
-        while f + 4 <= f1:
-            j0, j1, j2, j3 = features[f], features[f + 1], features[f + 2], features[f + 3]
-            for k in range(first, last):
-                i = rows[begin + k]
-                at = 4 * (k - first)
-                add_four(table, j0 * line + 4 * np.int64(codes[i, j0]), block, at)
-                add_four(table, j1 * line + 4 * np.int64(codes[i, j1]), block, at)
-                add_four(table, j2 * line + 4 * np.int64(codes[i, j2]), block, at)
-                add_four(table, j3 * line + 4 * np.int64(codes[i, j3]), block, at)
-            f += 4
-        if f + 2 <= f1:
-            j0, j1 = features[f], features[f + 1]
-            for k in range(first, last):
-                i = rows[begin + k]
-                at = 4 * (k - first)
-                add_four(table, j0 * line + 4 * np.int64(codes[i, j0]), block, at)
-                add_four(table, j1 * line + 4 * np.int64(codes[i, j1]), block, at)
-            f += 2
-        if f < f1:
-            j = features[f]
-            for k in range(first, last):
-                add_four(table, j * line + 4 * np.int64(codes[rows[begin + k], j]), block, 4 * (k - first))
-
-
-@compiled
-def clear_histogram(table, j, n_lines):
-    """Set the first lines of a feature's table to 0."""
-    for c in range(n_lines):
-        for o in range(4):
-            table[j, c, o] = 0.0
-
-
-@compiled
-def subtract_histogram(table, part, j, n_lines):
-    """Take the sums of a part of the rows from those of all, in the first lines of one feature."""
-    for c in range(n_lines):
-        for o in range(4):
-            table[j, c, o] -= part[j, c, o]
 
 
 @compiled
@@ -417,6 +358,126 @@ def scan_missing(table, j, n_bins, above, total, rules, limits, out, line):
 
 
 @compiled
+def order_categories(table, j, n_bins, total_w, rules, keys, order):
+    """Order the categories of a node by gradient over hessian; those with little weight together.
+
+    Parameters
+    ----------
+    keys : (n_bins + 1,) scratch space
+    order : (n_bins + 1,) filled with bins in their order; the number `n_bins` stands for all rare ones together
+
+    Returns
+    -------
+    length of the order, and the sums (h, g, w) of the rare ones
+    """
+    n = 0
+    h, g, w = 0.0, 0.0, 0.0
+    n_rare = 0
+    empty = EMPTY * total_w
+    least = rare_below(table[j], 2, n_bins, rules.rare_mass)
+    for c in range(n_bins):
+        weight = table[j, c, 2]
+        if weight <= empty:
+            continue
+        if weight < least:
+            h += table[j, c, 0]
+            g += table[j, c, 1]
+            w += weight
+            n_rare += 1
+            continue
+        keys[c] = table[j, c, 1] / (table[j, c, 0] + rules.category_smooth)
+        order[n] = c
+        n += 1
+    if n_rare > 0:
+        keys[n_bins] = g / (h + rules.category_smooth)
+        order[n] = n_bins
+        n += 1
+    sort_by_key(keys, order, n)
+    return n, (h, g, w)
+
+
+@compiled
+def stricter(rules):
+    """Rules of comparing many sets of categories: the best of many is too good by chance."""
+    return Rules(
+        rules.max_leaves, rules.max_depth, rules.min_mass, rules.min_hessian, rules.min_gain,
+        rules.l2 + rules.category_l2, rules.cutoff, rules.best_first, rules.rare_mass, rules.category_smooth,
+        rules.category_l2,
+    )  # fmt: skip
+
+
+@compiled
+def scan_categories(table, j, n_bins, sums, rules, limits, scratch, out, line):
+    """As `scan_crisp`, of the beginnings of an order of the categories; the threshold is the length less a half."""
+    total, start = sums
+    lines, keys, order = scratch
+    n, rare = order_categories(table, j, n_bins, total[2], rules, keys, order)
+    left_h, left_g, left_w = start[0], start[1], start[2]
+    for r in range(n - 1):
+        c = order[r]
+        left_h += rare[0] if c == n_bins else table[j, c, 0]
+        left_g += rare[1] if c == n_bins else table[j, c, 1]
+        left_w += rare[2] if c == n_bins else table[j, c, 2]
+        lines[0, r] = left_h
+        lines[1, r] = left_g
+        lines[2, r] = left_w
+    known = start[2], total[2] - table[j, n_bins, 2]
+    chosen = stricter(rules) if n > FEW else rules
+    r = best_candidate(lines, np.int64(0), n - 1, total, known, chosen, limits, out, line)
+    if r >= 0:
+        out[line, THRESHOLD] = r + 0.5
+
+
+@compiled
+def search_category(table, j, n_bins, totals, rules, limits, scratch, out, line):
+    """As `search_feature`, for a column of categories; scratch : as of `scan_categories`."""
+    total, start = totals[0], totals[1]
+    out[line, GAIN] = -np.inf
+    has_missing = table[j, n_bins, 2] > EMPTY * total[2]
+    for side in range(2 if has_missing else 1):
+        for o in range(3):
+            start[o] = table[j, n_bins, o] if side == 1 else 0.0
+        before = out[line, GAIN]
+        scan_categories(table, j, n_bins, (total, start), rules, limits, scratch, out, line)
+        if out[line, GAIN] > before:
+            out[line, MISSING_LEFT] = side
+    if not has_missing:
+        out[line, MISSING_LEFT] = 1.0 if 2.0 * out[line, LEFT_W] >= total[2] else 0.0
+    else:
+        before = out[line, GAIN]
+        scan_missing(table, j, n_bins, np.float64(n_bins), total, rules, limits, out, line)
+        if out[line, GAIN] > before:
+            out[line, MISSING_LEFT] = 0.0
+
+
+@compiled
+def set_subset(table, j, bins, total_w, split, rules, keys, ranks, subsets, line):
+    """Write the set of categories of a split that `search_category` has found.
+
+    split : its threshold, and its weight on the left;  keys, ranks : (n,) and (2, n) scratch space, n > n_bins
+    """
+    threshold, left_w = split
+    n_bins = bins.offsets[j + 1] - bins.offsets[j]
+    order, rank = ranks[0], ranks[1]
+    n, _ = order_categories(table, j, n_bins, total_w, rules, keys, order)
+    for c in range(n_bins):
+        rank[c] = ABSENT
+    of_rare = np.int64(ABSENT)
+    for r in range(n):
+        if order[r] == n_bins:
+            of_rare = np.int64(r)
+        else:
+            rank[order[r]] = r
+    if of_rare != ABSENT:
+        for c in range(n_bins):
+            if rank[c] == ABSENT:
+                rank[c] = of_rare
+    last = np.int64(np.floor(threshold))
+    absent_left = of_rare <= last if of_rare != ABSENT else 2.0 * left_w >= total_w
+    set_members(rank, bins, j, last, absent_left, subsets, line)
+
+
+@compiled
 def search_feature(table, j, bins, widths, edges, bounds, totals, rules, limits, scratch, out, line):
     """Best split on one feature, in line `line` of `out`; missing values go to the side where they do better, or alone.
 
@@ -505,6 +566,13 @@ def search_part(part, bins, widths, edges, rows_sums, pile, shares, features, di
             if directions is not None:
                 direction = np.int64(directions[j])
             limits = leaves[leaf]["lowest"], leaves[leaf]["highest"], direction
+            if is_category(bins.n_categories, j):
+                n_bins = bins.offsets[j + 1] - bins.offsets[j]
+                search_category(
+                    tables[own], j, n_bins, totals, rules, limits, (scratch[0], space.keys[b], space.ranks[b, 0]),
+                    found[side], f,
+                )  # fmt: skip
+                continue
             search_feature(
                 tables[own], j, bins, widths, edges, bounds[leaf], totals, rules, limits, scratch, found[side], f
             )

@@ -21,8 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.gates import BLEND, KERNEL, OBLIQUE, sigmoid, smooth_step
+from softwood.loops.gates import BLEND, KERNEL, OBLIQUE, SUBSET, sigmoid, smooth_step
 from softwood.loops.kernel import kernel_cdf
+from softwood.loops.subset import has_member
 
 # Slack for rounding: of shares beside the cutoff, of ends of a box, of weighted sums.
 SHARE_SLACK, END_SLACK, SUM_SLACK = 1e-9, 1e-15, 1e-13
@@ -51,6 +52,7 @@ class Trees(NamedTuple):
     cdfs: np.ndarray
     value: np.ndarray
     offsets: np.ndarray
+    subsets: np.ndarray
 
 
 class Ensemble(NamedTuple):
@@ -251,7 +253,7 @@ def walk_box(low, high, number, trees, weights, fill, is_box, cutoff, label, roo
     is_box : (p,) see `Ensemble`
     """
     left, right, parent, gate, feature, threshold, missing_left, width, blend, bias = trees[:10]
-    kernel, edges, cdfs, value, offsets = trees[10:]
+    kernel, edges, cdfs, value, offsets, subsets = trees[10:]
     nodes, stack, parts, shares, masses, bounds, found = room[:7]
     begin = offsets[number]
     q = value.shape[1]
@@ -286,6 +288,9 @@ def walk_box(low, high, number, trees, weights, fill, is_box, cutoff, label, roo
                 if low[j] < high[j]:
                     masses[node, 1] = kernel_cdf(threshold[at], high[j], width[at], edges[shape], cdfs[shape])
                 smallest, largest = kernel_parts(node, begin, parent, left, gate, feature, masses, is_box[j])
+        elif gate[at] == SUBSET:  # categories do not change
+            if not np.isnan(low[j]):
+                smallest = largest = 1.0 if has_member(subsets, at, np.int64(low[j])) else 0.0
         elif weights is not None:
             least, most = oblique_sums(low, high, weights[at], bias[at], fill)
             test_low = test_high = missing_left[at]

@@ -4,7 +4,7 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 
-LEAF, KERNEL, SIGMOID, OBLIQUE, BLEND = -1, 0, 1, 2, 3
+LEAF, KERNEL, SIGMOID, OBLIQUE, BLEND, SUBSET = -1, 0, 1, 2, 3, 4
 
 
 @compiled

@@ -29,11 +29,19 @@ SPLIT = [
 NODE = np.dtype([*SPLIT, ("mass", np.float64), ("square", np.float64)])
 
 
+# Sets of categories, where there are none.
+NO_SETS = np.zeros((1, 0), np.uint32)
+
+
 class NodeTable(NamedTuple):
-    """Finished nodes: lines (n_nodes,) of type `NODE`, and sums (n_nodes, q)."""
+    """Finished nodes: lines (n_nodes,) of type `NODE`, and sums (n_nodes, q).
+
+    Splits of categories have their sets in subsets (n_nodes, n_words), see `softwood.loops.subset`; None without any.
+    """
 
     lines: np.ndarray
     sums: np.ndarray
+    subsets: np.ndarray | None = None
 
 
 class Bins(NamedTuple):
@@ -46,6 +54,8 @@ class Bins(NamedTuple):
     offsets : (p + 1,) where the bins of each feature begin
     priority : (p,) features by rising skewness. Of equally good splits the first one in this order is taken: it depends
         on the distribution of the values alone, so neither the order nor the units of the columns matter
+    n_categories : (p,) number of categories of a column, whose values are 0, 1, ...; 0 for a column of numbers. (0,) if
+        no column has categories
     """
 
     codes: np.ndarray
@@ -54,11 +64,17 @@ class Bins(NamedTuple):
     highs: np.ndarray
     offsets: np.ndarray
     priority: np.ndarray
+    n_categories: np.ndarray = np.zeros(0, np.int64)
 
     @property
     def most(self) -> int:
         """Largest number of bins of a feature."""
         return int(np.diff(self.offsets).max(initial=0))
+
+    @property
+    def n_words(self) -> int:
+        """Length of a set of categories."""
+        return -(-int(self.n_categories.max(initial=0)) // 32)
 
 
 class Kernels(NamedTuple):
@@ -86,7 +102,10 @@ class Targets(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """When to stop growing; `n_draw` is the number of features that a node looks at."""
+    """When to stop growing; `n_draw` is the number of features that a node looks at.
+
+    Categories with less mass in a node than `rare_mass` stay together.
+    """
 
     max_depth: int
     min_mass: float
@@ -94,6 +113,7 @@ class Rules(NamedTuple):
     n_draw: int
     cutoff: float
     is_class: bool
+    rare_mass: float = 0.0
 
 
 class Pile(NamedTuple):
@@ -107,6 +127,7 @@ class Pile(NamedTuple):
     stack : (capacity, 4) for each node to do where its rows begin, parent, side, depth
     seeds : (capacity,) and intervals : (capacity, 2, p), which go with the stack
     rows, shares : (capacity,) rows and shares of the nodes to do, one after the other
+    subsets : see `NodeTable`; lines without entries if no column has categories
     """
 
     state: np.ndarray
@@ -118,6 +139,7 @@ class Pile(NamedTuple):
     intervals: np.ndarray
     rows: np.ndarray
     shares: np.ndarray
+    subsets: np.ndarray = NO_SETS
 
 
 class Desk(NamedTuple):
@@ -140,6 +162,15 @@ class Desk(NamedTuple):
     totals: np.ndarray
 
 
+class SubsetSpace(NamedTuple):
+    """Scratch space of the search of sets of categories: each but the last (n_bins,), and the set that was found."""
+
+    keys: np.ndarray = np.zeros(0)
+    order: np.ndarray = np.zeros(0, np.int64)
+    ranks: np.ndarray = np.zeros(0, np.int64)
+    found: np.ndarray = NO_SETS
+
+
 class Search(NamedTuple):
     """Scratch space of the search over all thresholds, all tables and sets empty.
 
@@ -159,6 +190,7 @@ class Search(NamedTuple):
     lines: np.ndarray
     work: np.ndarray
     stop: np.ndarray
+    subset: SubsetSpace = SubsetSpace()
 
 
 class RandomSearch(NamedTuple):
@@ -167,12 +199,14 @@ class RandomSearch(NamedTuple):
     Attributes
     ----------
     codes : (m,);  bin_shares : (n_bins + 1,);  shares : (m,);  work : (1 + q,)
+    subset : (1, n_words) the set of categories that was found
     """
 
     codes: np.ndarray
     bin_shares: np.ndarray
     shares: np.ndarray
     work: np.ndarray
+    subset: np.ndarray = NO_SETS
 
 
 class NodePoints(NamedTuple):
@@ -201,6 +235,7 @@ class Goal(NamedTuple):
     total, base : mass of the node and its merit unsplit;  min_mass : smallest mass of a child
     tie : merits closer than this are equal; the split nearer to halves wins, then the first
     n_outputs : number of targets, or of different labels in the node
+    rare_mass : categories with less mass stay together
     """
 
     total: float
@@ -208,3 +243,4 @@ class Goal(NamedTuple):
     min_mass: float
     tie: float
     n_outputs: int
+    rare_mass: float = 0.0

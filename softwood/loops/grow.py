@@ -15,6 +15,7 @@ from softwood.loops.random import next_seed
 from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single, sum_atoms
 from softwood.loops.scan_general import scan_atoms, scan_cells
 from softwood.loops.scan_random import search_random
+from softwood.loops.subset import is_category, scan_category, set_members, subset_parts
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
 
@@ -152,17 +153,18 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
 
     Returns
     -------
-    feature (-1: none), threshold, left mass, gain (merit over `goal.base`); of no use if the search was stopped
+    feature (-1: none), threshold, left mass, gain (merit over `goal.base`); of no use if the search was stopped. The
+    set of a split of categories is in the scratch space, and its threshold is nan
     """
-    codes, values, lows, highs, offsets, _ = bins
+    codes, values, lows, highs, offsets, _, n_categories = bins
     rows, begin, m, points, order, n_draw = node
-    total, base, min_mass, tie, n_outputs = goal
+    total, base, min_mass, tie, n_outputs, rare_mass = goal
     n_columns = n_outputs
     if search is not None:
-        tables, words, groups, atoms, lines, work, stop = search
+        tables, words, groups, atoms, lines, work, stop, subset = search
         n_columns = (n_outputs + 3) >> 2 << 2  # a scan takes four of them at a time
     if single is not None:
-        tables, words, groups, atoms, lines, work, stop = single
+        tables, words, groups, atoms, lines, work, stop, subset = single
     at_once = tables.shape[0] > 1
     no_rows = np.int64(0)  # a plain 0 would be a type of its own, and compile the callee again
     if at_once:
@@ -194,8 +196,16 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
         if n == 0 or (n == 1 and crisp):
             continue
         merit, threshold, left_mass = -np.inf, np.nan, 0.0
+        last, rare = np.int64(-1), np.int64(-1)
         is_box = True
-        if kernels is not None:
+        if is_category(n_categories, j):
+            is_box = False
+            sum_atoms(atoms, n, n_columns, work[0])
+            merit, last, left_mass, rare = scan_category(
+                atoms, n, n_columns, work[0, :n_columns], work[1, :n_columns], bins, j, goal, criterion, rare_mass,
+                subset,
+            )  # fmt: skip
+        if kernels is not None and is_box:
             kind = kernels.kinds[j]
             if kernels.by_cell[j]:
                 is_box = False
@@ -225,7 +235,11 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
                 best_threshold = threshold
                 best_mass = left_mass
                 best = max(best, merit)
-    return best_feature, best_threshold, best_mass, best - base
+                if last >= 0:
+                    absent_left = rare <= last if rare >= 0 else 2.0 * left_mass >= total
+                    set_members(subset.ranks, bins, j, last, absent_left, subset.found, 0)
+    # A split without gain has a gain of 0, not what rounding makes of it.
+    return best_feature, best_threshold, best_mass, max(best - base, 0.0)
 
 
 @compiled
@@ -362,6 +376,21 @@ def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutof
 
 
 @compiled
+def divide_by_set(bins, feature, subsets, line, missing_left, rows, shares, begin, m, cutoff, left_rows, left_shares):
+    """As `divide`, for a split of categories by the set in a line of `subsets`."""
+    subset_parts(bins, feature, subsets, line, missing_left, rows, begin, m, left_shares)
+    part_shares(shares, begin, m, cutoff, left_shares)
+    return sort_out(rows, shares, begin, m, left_rows, left_shares)
+
+
+@compiled
+def keep_set(found, subsets, line):
+    """Copy the set that a search has found to a line of the table of nodes."""
+    for w in range(subsets.shape[1]):
+        subsets[line, w] = found[0, w]
+
+
+@compiled
 def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, single, random):
     """Go on growing, depth first, until all nodes or as many as wanted are done, an array is too short, or stopped.
 
@@ -371,8 +400,8 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
     ----------
     search, single, random : scratch space of `search_node`, or of the search of extra trees; two of them are None
     """
-    state, stop, lines, sums, stack, seeds, intervals, rows, shares = pile
-    max_depth, min_mass, min_gain, n_draw, cutoff, is_class = rules
+    state, stop, lines, sums, stack, seeds, intervals, rows, shares, subsets = pile
+    max_depth, min_mass, min_gain, n_draw, cutoff, is_class, rare_mass = rules
     left_rows, left_shares, order = desk.left_rows, desk.left_shares, desk.order
     p = widths.shape[0]
     while state[1] > 0 and state[0] < state[3] and stop[0] == 0:
@@ -399,7 +428,7 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
             continue
         draw_features(order, bins.priority, seeds[at], n_draw)
         n_outputs = number_labels(sums, line, m, labels, desk)
-        goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs)
+        goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs, rare_mass)
         node = NodePoints(rows, begin, m, desk.points, order, n_draw)
         node_labels = None
         if labels is not None:
@@ -409,22 +438,30 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
             feature, threshold, left_mass, gain = search_node(
                 bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, search, None
             )
+            keep_set(search.subset.found, subsets, line)
         if single is not None:
             feature, threshold, left_mass, gain = search_node(
                 bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, None, single
             )
+            keep_set(single.subset.found, subsets, line)
         if random is not None:
             feature, threshold, left_mass, gain = search_random(
                 bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, seeds[at], desk.totals,
                 random,
             )  # fmt: skip
+            keep_set(random.subset, subsets, line)
         if stop[0] != 0 or feature < 0 or gain < min_gain:
             continue
         missing_left = left_mass / mass
-        n_left, n_right = divide(
-            bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
-            (intervals[at, 0, feature], intervals[at, 1, feature]), cutoff, left_rows, left_shares,
-        )  # fmt: skip
+        if is_category(bins.n_categories, feature):
+            n_left, n_right = divide_by_set(
+                bins, feature, subsets, line, missing_left, rows, shares, begin, m, cutoff, left_rows, left_shares
+            )
+        else:
+            n_left, n_right = divide(
+                bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
+                (intervals[at, 0, feature], intervals[at, 1, feature]), cutoff, left_rows, left_shares,
+            )  # fmt: skip
         if n_left == 0 or n_right == 0:
             continue
         lines[line]["feature"] = feature
@@ -445,7 +482,8 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
         for j in range(p):
             intervals[at + 1, 0, j] = intervals[at, 0, j]
             intervals[at + 1, 1, j] = intervals[at, 1, j]
-        intervals[at + 1, 1, feature] = threshold
-        intervals[at, 0, feature] = threshold
+        if not np.isnan(threshold):
+            intervals[at + 1, 1, feature] = threshold
+            intervals[at, 0, feature] = threshold
         state[1] = at + 2
         state[2] = middle + n_left

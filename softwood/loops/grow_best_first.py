@@ -9,11 +9,22 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.groups import Goal, NodePoints
-from softwood.loops.grow import divide, draw_features, merit_and_impurity, number_labels, search_node, tie_of, weigh
+from softwood.loops.groups import NO_SETS, Goal, NodePoints
+from softwood.loops.grow import (
+    divide,
+    divide_by_set,
+    draw_features,
+    keep_set,
+    merit_and_impurity,
+    number_labels,
+    search_node,
+    tie_of,
+    weigh,
+)
 from softwood.loops.random import next_seed
 from softwood.loops.scan import SLACK
 from softwood.loops.scan_random import search_random
+from softwood.loops.subset import is_category
 
 # A node while the tree grows: where its rows are, and its best split.
 OPEN = np.dtype(
@@ -44,6 +55,7 @@ class OpenPile(NamedTuple):
     order : (capacity,) the nodes that are split, in the order of their splits
     intervals : (2, p) scratch space
     rows, shares : (capacity,) rows and shares of the nodes
+    subsets : as in `softwood.loops.groups.Pile`
     """
 
     state: np.ndarray
@@ -57,6 +69,7 @@ class OpenPile(NamedTuple):
     intervals: np.ndarray
     rows: np.ndarray
     shares: np.ndarray
+    subsets: np.ndarray = NO_SETS
 
 
 @compiled
@@ -68,10 +81,11 @@ def find_intervals(lines, node, intervals):
     parent = lines[node]["parent"]
     while parent >= 0:
         j = lines[parent]["feature"]
+        threshold = lines[parent]["threshold"]  # nan at a split of categories
         if lines[node]["side"] == 0:
-            intervals[1, j] = min(intervals[1, j], lines[parent]["threshold"])
+            intervals[1, j] = threshold if threshold < intervals[1, j] else intervals[1, j]
         else:
-            intervals[0, j] = max(intervals[0, j], lines[parent]["threshold"])
+            intervals[0, j] = threshold if threshold > intervals[0, j] else intervals[0, j]
         node = parent
         parent = lines[node]["parent"]
 
@@ -135,8 +149,8 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
     -------
     whether there is no split left, or enough are made
     """
-    state, stop, lines, sums, nodes, seeds, heap, order, intervals, rows, shares = pile
-    max_depth, min_mass, min_gain, n_draw, cutoff, is_class = rules
+    state, stop, lines, sums, nodes, seeds, heap, order, intervals, rows, shares, subsets = pile
+    max_depth, min_mass, min_gain, n_draw, cutoff, is_class, rare_mass = rules
     left_rows, left_shares = desk.left_rows, desk.left_shares
     node_labels = None
     if labels is not None:
@@ -159,22 +173,25 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
             find_intervals(lines, node, intervals)
             draw_features(desk.order, bins.priority, seeds[node], n_draw)
             n_outputs = number_labels(sums, node, m, labels, desk)
-            goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs)
+            goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs, rare_mass)
             points = NodePoints(rows, begin, m, desk.points, desk.order, n_draw)
             feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
             if search is not None:
                 feature, threshold, left_mass, gain = search_node(
                     bins, widths, kernels, points, node_labels, intervals, goal, criterion, search, None
                 )
+                keep_set(search.subset.found, subsets, node)
             if single is not None:
                 feature, threshold, left_mass, gain = search_node(
                     bins, widths, kernels, points, node_labels, intervals, goal, criterion, None, single
                 )
+                keep_set(single.subset.found, subsets, node)
             if random is not None:
                 feature, threshold, left_mass, gain = search_random(
                     bins, widths, kernels, points, node_labels, intervals, goal, criterion, seeds[node], desk.totals,
                     random,
                 )  # fmt: skip
+                keep_set(random.subset, subsets, node)
             if feature >= 0 and gain >= min_gain:
                 nodes[node]["feature"] = feature
                 nodes[node]["gain"] = gain
@@ -197,10 +214,16 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
         find_intervals(lines, best, intervals)
         close_first(nodes, heap, state[N_OPEN])
         state[N_OPEN] -= 1
-        n_left, n_right = divide(
-            bins, widths, kernels, rows, shares, begin, m, (feature, threshold, nodes[best]["missing_left"]),
-            (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
-        )  # fmt: skip
+        missing_left = nodes[best]["missing_left"]
+        if is_category(bins.n_categories, feature):
+            n_left, n_right = divide_by_set(
+                bins, feature, subsets, best, missing_left, rows, shares, begin, m, cutoff, left_rows, left_shares
+            )
+        else:
+            n_left, n_right = divide(
+                bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
+                (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
+            )  # fmt: skip
         if n_left == 0 or n_right == 0:
             continue
         for k in range(n_left):
@@ -211,7 +234,7 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
         state[N_SPLITS] += 1
         lines[best]["feature"] = feature
         lines[best]["threshold"] = threshold
-        lines[best]["missing_left"] = nodes[best]["missing_left"]
+        lines[best]["missing_left"] = missing_left
         for side in range(2):
             enter_child(lines, first + side, best, side)
             nodes[first + side]["begin"] = end if side == 0 else begin

@@ -14,6 +14,7 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.kernel import kernel_cdf
+from softwood.loops.subset import has_member
 
 LANES = 8  # rows that go down together: the processor waits for memory once for all of them
 
@@ -22,6 +23,9 @@ LANES = 8  # rows that go down together: the processor waits for memory once for
 GATE = np.dtype(
     [("low", "f8"), ("high", "f8"), ("feature", "u4"), ("left", "u4"), ("right", "u4"), ("kernel", "u4")]
 )  # fmt: skip
+
+# What stands for the kernel of a gate that tests a set of categories.
+BY_SET = 2**32 - 1
 
 # A row in the list of a node, and its share there.
 ITEM = np.dtype([("row", "u8"), ("share", "f8")])
@@ -40,6 +44,7 @@ class KernelTrees(NamedTuple):
     gates : (n_nodes,) of type `GATE`
     missing_left, thresholds, widths : (n_nodes,);  edges, cdfs : the tables of the kernel shapes
     only_boxes : whether all kernels are boxes, which `low` and `high` describe completely
+    subsets : (n_nodes, n_words) sets of categories
     """
 
     gates: np.ndarray
@@ -50,6 +55,7 @@ class KernelTrees(NamedTuple):
     cdfs: np.ndarray
     cutoff: float
     only_boxes: bool
+    subsets: np.ndarray
 
 
 class Lists(NamedTuple):
@@ -70,13 +76,14 @@ class Lists(NamedTuple):
 
 
 @compiled
-def crisp_leaves_fast(points, tests, thresholds, out):
+def crisp_leaves_fast(points, tests, thresholds, subsets, out):
     """Leaf that each row reaches in a tree of crisp tests.
 
     Parameters
     ----------
     tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
-    thresholds : (n_nodes,) inf at leaves
+    thresholds : (n_nodes,) inf at leaves, nan at sets of categories
+    subsets : (n_nodes, n_words) these sets; None if there are none
     """
     n = points.shape[0]
     node = np.empty(LANES, np.uint32)
@@ -89,7 +96,11 @@ def crisp_leaves_fast(points, tests, thresholds, out):
             moving = False
             for lane in range(lanes):
                 at = node[lane]
-                side = np.uint32(points[np.uint64(begin) + lane, tests[at, 0]] > thresholds[at])
+                x = points[np.uint64(begin) + lane, tests[at, 0]]
+                side = np.uint32(x > thresholds[at])
+                if subsets is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
+                    if np.isnan(thresholds[at]):
+                        side = np.uint32(not has_member(subsets, at, np.int64(x)))
                 below = tests[at, np.uint32(1) + side]
                 moving |= below != at
                 node[lane] = below
@@ -129,6 +140,29 @@ def partition(points, j, low, high, items, start, stop, spare):
 
 
 @compiled(inline=True)
+def partition_by_set(points, j, subsets, node, items, start, stop, spare):
+    """`partition` for a set of categories: rows are to be divided if the value is missing."""
+    n_left = np.uint64(0)
+    n_right = start
+    back = np.uint64(spare.shape[0] - 1)
+    for k in range(start, stop):
+        row = items[k]["row"]
+        share = items[k]["share"]
+        x = points[row, j]
+        is_known = not np.isnan(x)
+        is_left = is_known and has_member(subsets, node, np.int64(x) if is_known else np.int64(0))
+        place = n_left if is_left else back
+        spare[place]["row"] = row
+        spare[place]["share"] = share
+        items[n_right]["row"] = row
+        items[n_right]["share"] = share
+        n_left += np.uint64(is_left)
+        n_right += np.uint64(is_known and not is_left)
+        back -= np.uint64(not is_known)
+    return n_left, n_right - start
+
+
+@compiled(inline=True)
 def mass_below(x, node, gates, thresholds, widths, edges, cdfs, only_boxes):
     """Mass at or below the threshold of a node of the kernel around `x`."""
     gate = gates[node]
@@ -157,7 +191,7 @@ def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
     -------
     n_left, n_right : with the parts
     """
-    gates, missing_left, thresholds, widths, edges, cdfs, cutoff, only_boxes = trees
+    gates, missing_left, thresholds, widths, edges, cdfs, cutoff, only_boxes, _ = trees
     items, spare, frames, bounds = lists
     j = gates[node]["feature"]
     last = np.uint64(spare.shape[0] - 1)
@@ -234,7 +268,7 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
     root : node to start from;  trees : `KernelTrees`;  lists : `Lists`
     first : column of `out` that the first value goes to
     """
-    gates = trees.gates
+    gates, subsets = trees.gates, trees.subsets
     items, spare, frames, bounds = lists
     n = np.uint64(end - begin)  # unsigned: an index that cannot be negative is not checked for it
     for k in range(n):
@@ -255,7 +289,11 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
             height, node, start, stop = next_list(gates, frames, bounds, height)
             continue
         j = gates[node]["feature"]
-        n_left, n_right = partition(points, j, low, gates[node]["high"], items, start, stop, spare)
+        by_set = gates[node]["kernel"] == BY_SET
+        if by_set:
+            n_left, n_right = partition_by_set(points, j, subsets, node, items, start, stop, spare)
+        else:
+            n_left, n_right = partition(points, j, low, gates[node]["high"], items, start, stop, spare)
         n_between = stop - start - n_left - n_right
         if n_between > 0:
             n_left, n_right = divide(points, node, start, n_left, n_right, n_between, trees, lists)
@@ -265,7 +303,7 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
             frames[height, BEGIN] = start
             frames[height, END] = start + n_right if goes_left else start
             frames[height, BOUND] = NEITHER
-            if n_between > 0:
+            if n_between > 0 and not by_set:
                 side = UPPER if goes_left else LOWER
                 frames[height, BOUND] = side
                 frames[height, BEFORE] = bounds[side, j]
@@ -295,7 +333,7 @@ def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, valu
 
 
 @compiled
-def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, value, out):
+def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, subsets, value, out):
     """Add the values of the leaves that each row reaches, for trees of crisp tests; arguments as above."""
     n = points.shape[0]
     node = np.empty(LANES, np.uint32)
@@ -310,7 +348,11 @@ def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, value, 
                 moving = False
                 for lane in range(lanes):
                     at = node[lane]
-                    side = np.uint32(points[np.uint64(begin) + lane, tests[at, 0]] > thresholds[at])
+                    x = points[np.uint64(begin) + lane, tests[at, 0]]
+                    side = np.uint32(x > thresholds[at])
+                    if subsets is not None:  # noqa: SIM102
+                        if np.isnan(thresholds[at]):
+                            side = np.uint32(not has_member(subsets, at, np.int64(x)))
                     below = tests[at, np.uint32(1) + side]
                     moving |= below != at
                     node[lane] = below

@@ -6,6 +6,7 @@ from softwood.loops._compile import compiled
 from softwood.loops.kernel import box_shares, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.scan import LARGEST, SLACK, merit_of, middle_of
+from softwood.loops.subset import ABSENT, is_category, set_members
 
 # A node with more than so many times the minimum mass is searched on where none of the drawn splits is admissible.
 PATIENCE = 10.0
@@ -170,6 +171,49 @@ def share_missing(points, m, shares):
 
 
 @compiled
+def draw_set(node_codes, m, n_bins, seed, table):
+    """Draw a set of the categories of a node, neither empty nor all of them, in `table` (n_bins + 1,).
+
+    Every category is in the set with probability one half, independently of the others; if that leaves a side empty,
+    the category with the least draw changes sides. An entry of the table is 1 in the set, 0 outside, `ABSENT` for bins
+    without points, and nan for missing values.
+
+    Returns
+    -------
+    whether there are two categories or more
+    """
+    for c in range(n_bins):
+        table[c] = ABSENT
+    for k in range(m):
+        table[node_codes[k]] = 0.0
+    n = 0
+    n_left = 0
+    least, at = 2.0, 0
+    for c in range(n_bins):
+        if table[c] != ABSENT:
+            part = to_unit(next_seed(seed, c))
+            table[c] = 1.0 if part < 0.5 else 0.0
+            n += 1
+            n_left += 1 if part < 0.5 else 0
+            if part < least:
+                least, at = part, c
+    table[n_bins] = np.nan
+    if n_left == 0 or n_left == n:
+        table[at] = 1.0 - table[at]
+    return n > 1
+
+
+@compiled
+def keep_drawn(table, bins, j, absent_left, subset):
+    """Write the set of a table of `draw_set` as bits."""
+    n_bins = bins.offsets[j + 1] - bins.offsets[j]
+    ranks = np.empty(n_bins, np.int64)
+    for c in range(n_bins):
+        ranks[c] = ABSENT if table[c] == ABSENT else np.int64(1.0 - table[c])
+    set_members(ranks, bins, j, 0, absent_left, subset, 0)
+
+
+@compiled
 def search_random(bins, widths, kernels, node, labels, intervals, goal, criterion, seed, totals, random):
     """Best of one random split for each feature of `node.order` (the first `n_draw`, and more if none can be split).
 
@@ -181,10 +225,10 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
     totals : (>= q,) sums of targets of the node, or the masses of its labels
     random : scratch space
     """
-    codes, values, lows, highs, offsets, _ = bins
+    codes, values, lows, highs, offsets, _, n_categories = bins
     rows, begin, m, points, order, n_draw = node
-    total, base, min_mass, tie, n_outputs = goal
-    node_codes, table, shares, work = random
+    total, base, min_mass, tie, n_outputs, _ = goal
+    node_codes, table, shares, work, subset = random
     totals, sums, left = totals[:n_outputs], work[: 1 + n_outputs], work[1 : 1 + n_outputs]
     best_feature = -1
     best_threshold = np.nan
@@ -208,6 +252,7 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             if highest < 0:
                 continue
         is_one = lowest == highest  # one place: every threshold would divide all points alike
+        by_set = is_category(n_categories, j)
         start = values[offset + lowest] - width
         stop = values[offset + highest] + width
         if kernels is not None:
@@ -220,16 +265,21 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             continue
         n_tried += 1
         # The draw depends on the seed and the feature alone: neither equal rows nor the order of rows change it.
-        part = to_unit(next_seed(next_seed(seed, order.shape[0]), j))
+        draw = next_seed(next_seed(seed, order.shape[0]), j)
+        part = to_unit(draw)
         threshold = start + part * (stop - start)
         if not threshold < np.inf:  # the length is beyond all numbers
             threshold = (1.0 - part) * start + part * stop
         crisp = width <= 0.0
-        if crisp:
+        if by_set:
+            threshold = np.nan
+            draw_set(node_codes, m, n_bins, draw, table)
+            look_up(table, node_codes, m, shares)
+        elif crisp:
             threshold = settle_crisp(threshold, values, lows, highs, offset, n_bins)
-        if not (threshold > interval[0] and threshold < interval[1]):
+        if not by_set and not (threshold > interval[0] and threshold < interval[1]):
             continue
-        if kernels is None:
+        if kernels is None and not by_set:
             if m > n_bins:
                 copy_values(values, offset, n_bins, table)
                 box_shares(table, n_bins, threshold, width, interval, np.nan)
@@ -237,7 +287,7 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             else:
                 look_up_known(values, offset, n_bins, node_codes, m, shares)
                 box_shares(shares, m, threshold, width, interval, np.nan)
-        if kernels is not None:
+        if kernels is not None and not by_set:
             left_shares(bins, kernels, j, node, threshold, width, interval, node_codes, shares)
         if has_missing:
             share_missing(points, m, shares)
@@ -255,4 +305,7 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             best_threshold = threshold
             best_mass = left_mass
             best = merit
-    return best_feature, best_threshold, best_mass, best - base
+            if by_set:
+                keep_drawn(table, bins, j, 2.0 * left_mass >= total, subset)
+    # A split without gain has a gain of 0, not what rounding makes of it.
+    return best_feature, best_threshold, best_mass, max(best - base, 0.0)

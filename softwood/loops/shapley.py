@@ -21,6 +21,7 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.kernel import kernel_cdf
+from softwood.loops.subset import has_member
 
 # A node: where its branch ends and the node above, then its gate. `feature` is -1 at leaves; `last_feature` and
 # `last_player` are the last nodes on the way from the root to this one, itself included, whose gate above tests the
@@ -31,6 +32,9 @@ STEP = np.dtype(
         ("feature", "i8"), ("kernel", "i8"), ("threshold", "f8"), ("width", "f8"), ("missing_left", "f8"),
     ]
 )  # fmt: skip
+
+# What stands for the kernel of a gate that tests a set of categories.
+BY_SET = -1
 
 # Factors below this count as 0: their reciprocals would not be finite.
 NOTHING = 1e-290
@@ -46,6 +50,7 @@ class Plan(NamedTuple):
     absent : (n_nodes,) factor of the absent player of the gate above each node, if there is no background
     n_points : (n_trees,) number of points of the integral;  points, weights : (most, most) those of each number, less 1
     edges, cdfs : the tables of the kernel shapes
+    subsets : (n_nodes, n_words) sets of categories
     """
 
     steps: np.ndarray
@@ -58,6 +63,7 @@ class Plan(NamedTuple):
     weights: np.ndarray
     edges: np.ndarray
     cdfs: np.ndarray
+    subsets: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -167,7 +173,7 @@ def fill_absent(steps, left_shares, begin, end, absent):
 
 
 @compiled
-def fill_present(rows, i, cells, steps, begin, end, edges, cdfs, bounds, present):
+def fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds, present):
     """Factor of each gate's player for row `i`, at both children of each gate.
 
     Parameters
@@ -195,7 +201,10 @@ def fill_present(rows, i, cells, steps, begin, end, edges, cdfs, bounds, present
         mass = upper
         below = lower
         x = rows[i, j]
-        if not np.isnan(x):
+        if gate["kernel"] == BY_SET:
+            if not np.isnan(x):
+                part = 1.0 if has_member(subsets, begin + at, np.int64(x)) else 0.0
+        elif not np.isnan(x):
             h = gate["width"]
             if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
                 if not np.isnan(cells[i, j]):
@@ -362,7 +371,7 @@ def add_shapley(rows, cells, others, other_cells, plan, scratch, out, pairs):
     plan : `Plan`;  scratch : `Scratch`
     out : (n, n_players, n_outputs);  pairs : (n, n_players, n_players, n_outputs) interactions, or None
     """
-    steps, value, offsets, output, path, n_points, all_points, all_weights, edges, cdfs = plan
+    steps, value, offsets, output, path, n_points, all_points, all_weights, edges, cdfs, subsets = plan
     present, absent, bounds, product, inverse, _, _, visited = scratch
     n_others = absent.shape[0]
     for tree in range(offsets.shape[0] - 1):
@@ -372,12 +381,12 @@ def add_shapley(rows, cells, others, other_cells, plan, scratch, out, pairs):
         weights = all_weights[n_points[tree] - 1, : n_points[tree]]
         if others is not None:
             for b in range(n_others):
-                fill_present(others, b, other_cells, steps, begin, end, edges, cdfs, bounds, absent[b])
+                fill_present(others, b, other_cells, steps, begin, end, edges, cdfs, subsets, bounds, absent[b])
         else:
             for at in range(end - begin):
                 absent[0, at] = path[begin + at]
         for i in range(rows.shape[0]):
-            fill_present(rows, i, cells, steps, begin, end, edges, cdfs, bounds, present)
+            fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds, present)
             for b in range(n_others):
                 n = go_down(steps, begin, end, present, absent[b], points, product, inverse, visited)
                 go_up(steps, begin, n, value, output[tree], weights, scratch, b, i, out)

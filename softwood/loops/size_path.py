@@ -3,8 +3,9 @@
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.grow import divide
+from softwood.loops.grow import divide, divide_by_set
 from softwood.loops.grow_best_first import find_intervals
+from softwood.loops.subset import is_category
 
 
 @compiled
@@ -23,14 +24,14 @@ def row_loss(prediction, truth, i, counts_wrong):
 
 
 @compiled
-def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, weights, cutoff, counts_wrong):
+def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, truth, weights, cutoff, counts_wrong):
     """Losses of some rows for the root alone, and after each split in its turn.
 
     Rows are shared among the nodes as in growing, by the places of their bins.
 
     Parameters
     ----------
-    lines : (n_nodes,) the grown nodes, of type `softwood.loops.groups.NODE`
+    lines, subsets : (n_nodes,) the grown nodes, of type `softwood.loops.groups.NODE`; and their sets of categories
     order : (n_splits,) the nodes that are split, in the order of their splits
     values : (n_nodes, q) predictions of the nodes
     counts_wrong : whether wrong classes count, see `row_loss`
@@ -89,11 +90,16 @@ def losses_by_size(bins, widths, kernels, lines, order, values, rows, truth, wei
             for o in range(values.shape[1]):
                 prediction[i, o] -= shares[begin[node] + k] * values[node, o]
         first = begin[node]
-        n_left, n_right = divide(
-            bins, widths, kernels, pile, shares, first, n_rows,
-            (feature, lines[node]["threshold"], lines[node]["missing_left"]),
-            (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
-        )  # fmt: skip
+        missing_left = lines[node]["missing_left"]
+        if is_category(bins.n_categories, feature):
+            n_left, n_right = divide_by_set(
+                bins, feature, subsets, node, missing_left, pile, shares, first, n_rows, cutoff, left_rows, left_shares
+            )
+        else:
+            n_left, n_right = divide(
+                bins, widths, kernels, pile, shares, first, n_rows, (feature, lines[node]["threshold"], missing_left),
+                (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
+            )  # fmt: skip
         for k in range(n_left):
             pile[end + k] = left_rows[k]
             shares[end + k] = left_shares[k]

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.gates import BLEND, KERNEL, oblique_share, oblique_slope
+from softwood.loops.gates import BLEND, KERNEL, SUBSET, oblique_share, oblique_slope
 from softwood.loops.kernel import kernel_cdf, kernel_density
+from softwood.loops.subset import has_member
 
 # What is to be done with a fork when the branch below it is finished.
 GO_RIGHT, RESTORE_LOWER, RESTORE_UPPER, NOTHING = 0, 1, 2, 3
@@ -24,6 +25,8 @@ GO_RIGHT, RESTORE_LOWER, RESTORE_UPPER, NOTHING = 0, 1, 2, 3
 
 class Nodes(NamedTuple):
     """The arrays of a tree, as in `softwood.tree.SoftTree`; edges and cdfs are the tables of the kernel shapes.
+
+    Points have no number of a category that is beyond the bits of `subsets`.
 
     Loops take them apart at their top: reading a field within a loop costs a count of references each time.
     """
@@ -41,6 +44,7 @@ class Nodes(NamedTuple):
     edges: np.ndarray
     cdfs: np.ndarray
     cutoff: float
+    subsets: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -73,7 +77,7 @@ def oblique_input(points, i, node, weights, bias):
 @compiled
 def visit(points, i, tree, weights, cells, scratch):
     """List the nodes that row `i` reaches, parents before children, with its share in each, and return their number."""
-    left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, cutoff = tree
+    left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, cutoff, sets = tree
     bounds, frames, frame_nodes, nodes, shares = scratch
     n = height = 0
     node = np.int64(0)
@@ -96,6 +100,9 @@ def visit(points, i, tree, weights, cells, scratch):
                     mass = kernel_cdf(threshold[node], x, h, edges[kernel[node]], cdfs[kernel[node]])
                     lower, upper = bounds[0, j], bounds[1, j]
                     part = 1.0 if mass >= upper else 0.0 if mass <= lower else (mass - lower) / (upper - lower)
+            elif gate[node] == SUBSET:
+                if not np.isnan(points[i, j]):
+                    part = 1.0 if has_member(sets, node, np.int64(points[i, j])) else 0.0
             elif weights is not None:
                 z = oblique_input(points, i, node, weights, bias)
                 passes = False
@@ -188,7 +195,7 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
     The share of a leaf is a product, so its derivative is the share times the sum of the factors' logarithmic
     derivatives: one factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate.
     """
-    left, right, gate, feature, threshold, _, width, blend, bias, kernel, edges, cdfs, _ = tree
+    left, right, gate, feature, threshold, _, width, blend, bias, kernel, edges, cdfs, _, _ = tree
     nodes, shares = scratch.nodes, scratch.shares
     p = points.shape[1]
     q = value.shape[1]
@@ -234,7 +241,7 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
                         elif child == right[node] and mass > ends[0, j]:
                             ends[0, j] = mass
                             slopes[0, j] = slope
-                elif weights is not None:
+                elif weights is not None and gate[node] != SUBSET:
                     z = oblique_input(points, i, node, weights, bias)
                     passes = gate[node] == BLEND and points[i, j] <= threshold[node]
                     if not np.isnan(z) and not (gate[node] == BLEND and np.isnan(points[i, j])):

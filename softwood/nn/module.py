@@ -9,12 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from softwood.columns import Columns
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.loops.layer_layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.checks import read_points
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
+from softwood.one_hot import one_hot_trees
 from softwood.parameters import check_choice, check_flag
 from softwood.tree import SoftTree
 
@@ -110,7 +112,9 @@ class TreeModule(nn.Module):
 
         Parameters
         ----------
-        tree : `SoftTree`, `SoftForest`, or a fitted model with ``tree_`` or ``forest_``
+        tree : `SoftTree`, `SoftForest`, or a fitted model with ``tree_`` or ``forest_``. If the trees of a model test
+            sets of categories, the module takes columns of zeros and ones in their place, as
+            ``PortableModel.of(model).one_hot().encode(X)`` makes them
         train_gates : whether the gates are trained; else only the values of the leaves are
         output : "prediction", or "raw" for the weighted sums of leaf values before the link. For trees with a softmax
             link these are logits, as `torch.nn.functional.cross_entropy` expects them
@@ -127,6 +131,11 @@ class TreeModule(nn.Module):
                     "TreeModule.from_tree takes a SoftTree, a SoftForest, or a fitted model that has tree_ or forest_, "
                     f"got {type(tree).__name__}."
                 )
+        if found.subsets is not None:
+            n = found.n_features
+            plain = tuple(f"x[{j}]" for j in range(n))
+            columns = getattr(tree, "columns_", Columns(plain, np.arange(n), (None,) * n, plain))
+            found, _ = one_hot_trees(found, columns)
         return cls(found, train_gates=train_gates, output=output, device=device, dtype=dtype)
 
     def _initial(self, kind: torch.dtype) -> dict[str, Tensor | None]:

@@ -25,7 +25,7 @@ __all__ = ["packed_model", "read_for_report", "thinned", "used_inputs"]
 def read_for_report(model: Any) -> tuple[PortableModel, list[str]]:
     """The model in portable form, and notes on what the page cannot reproduce of it."""
     try:
-        return PortableModel.of(model, "report"), []
+        return PortableModel.of(model, "report").one_hot(), []
     except NotFittedError:
         raise
     except ValueError as error:
@@ -44,7 +44,7 @@ def read_for_report(model: Any) -> tuple[PortableModel, list[str]]:
             classes=tuple(np.asarray(model.classes_).tolist()) if is_classifier(model) else None,
         )
         reason = str(error).partition(". ")[0]
-        return known, [
+        return known.one_hot(), [
             f"{reason}. This page computes with the trees alone, so its predictions differ from the model's."
         ]
 

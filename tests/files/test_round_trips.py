@@ -65,7 +65,7 @@ def assert_same(one, other):
     elif hasattr(one, "__dict__") and not isinstance(one, type) and not callable(one):
         made = (
             "_arguments", "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
-            "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned",
+            "_set_features", "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned",
         )  # fmt: skip
         kept = [{k: v for k, v in vars(x).items() if k not in made} for x in (one, other)]
         scratch = ("events", "places", "shares") if hasattr(one, "scratch") else ()

@@ -4,7 +4,7 @@ import lightgbm
 import numpy as np
 import pytest
 
-from softwood import SoftForest
+from softwood import Gate, SoftForest
 from tests.imported.data import labels, table, trying_rows
 
 QUIET = {"verbose": -1, "n_jobs": 1}
@@ -56,7 +56,6 @@ def test_a_tree_without_splits():
     ("settings", "fit", "message"),
     [
         ({"linear_tree": True}, {}, "linear_tree"),
-        ({}, {"categorical_feature": [3]}, "Column_3"),
         ({"zero_as_missing": True}, {}, "zero_as_missing"),
     ],
 )
@@ -67,6 +66,25 @@ def test_what_cannot_be_read_is_refused(settings, fit, message):
     model = lightgbm.LGBMRegressor(n_estimators=30, **settings, **QUIET).fit(X, z, **fit)
     with pytest.raises(ValueError, match=message):
         SoftForest.from_lightgbm(model)
+
+
+def test_sets_of_categories():
+    """Missing and unknown categories go right, as LightGBM sends them."""
+    X, z = table(missing=0.2)
+    X[:, 3] = np.random.default_rng(0).integers(0, 50, len(X))
+    X[::7, 3] = np.nan
+    z = z + np.nan_to_num(np.sin(X[:, 3] * 2.0))
+    settings = {"n_estimators": 10, "min_data_per_group": 1, "cat_smooth": 1.0}
+    model = lightgbm.LGBMRegressor(**settings, **QUIET).fit(X, z, categorical_feature=[3])
+    forest = SoftForest.from_lightgbm(model)
+    assert np.any(forest.gate == Gate.SUBSET)
+    X[:5, 3] = [-2.0, 49.5, 1000.0, 50.0, 63.0]
+    np.testing.assert_array_equal(forest.predict(X)[:, 0], model.predict(X, raw_score=True))
+    dump = model.booster_.dump_model()
+    node = next(entry["tree_structure"] for entry in dump["tree_info"])
+    node["decision_type"], node["threshold"] = "==", "3||many"
+    with pytest.raises(ValueError, match=r"Column_\d' of this model is divided by the set '3\|\|many'"):
+        SoftForest.from_lightgbm(dump)
 
 
 @pytest.mark.parametrize("given", [{}, None, "[]", {"tree_info": []}])

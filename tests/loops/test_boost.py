@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from softwood.density.binning import bin_features
 from softwood.density.newton import Boxes
 from softwood.loops import boost as loop
+from softwood.loops.boost_histograms import BLOCK
 from softwood.loops.boost_search import (
-    BLOCK,
     LEAF,
     N_FREE,
     N_LEAVES,
@@ -501,7 +501,9 @@ def test_what_is_searched_next(min_mass):
     order = np.sort(bins.values[: bins.offsets[1]])
     found = np.full((2, 3, 6), -np.inf)
     found[0, :2] = [[90.0, order[13], 0, 0, 0, 0], [80.0, 0, 0, 0, 0, 0]]
-    loop.end_search(np.arange(3), loop_rules(rules), pile, found)
+    shapes = (1, 1, 4), (1, 5, 1), (1, 1), (1, 2, 3)
+    space = SearchSpace(np.zeros((8, 3, 1, 4)), found, *(np.zeros(shape) for shape in shapes))
+    loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
     assert pile.state.tolist() == [1, 1, 40, 2, -1, -1]
     assert (pile.leaves["feature"][0], pile.splits[0, loop.THRESHOLD]) == (0, order[13])
     go_on()
@@ -509,7 +511,7 @@ def test_what_is_searched_next(min_mass):
     if min_mass == 10.0:  # the smaller one cannot be split, but its rows must be taken from its sibling's
         assert pile.state.tolist() == [3, 2, 54, 1, 0, 1]
     found[:] = -np.inf
-    loop.end_search(np.arange(3), loop_rules(rules), pile, found)
+    loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
     assert pile.state.tolist() == [3, 2, 54, 3, -1, -1], "no split found: all slots are free again"
     assert set(pile.free) == {5, 6, 7}
     go_on()

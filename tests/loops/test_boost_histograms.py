@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.loops import boost_search as loop
+from softwood.loops import boost_histograms as loop
 from softwood.loops._compile import compiled
 from softwood.loops.add_four import add_four
 from tests.reference.boosting import direct_sums

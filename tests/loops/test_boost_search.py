@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from softwood.density.newton import Boxes
 from softwood.loops import boost_search as loop
 from softwood.loops.boost import NODE, Pile
+from softwood.loops.boost_histograms import BLOCK
 from softwood.loops.groups import Bins
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 
@@ -462,7 +463,7 @@ class Pair:
     def space(self, n_blocks):
         most, p = self.bins.most, len(self.widths)
         return loop.SearchSpace(
-            self.tables.copy(), np.full((2, p, 6), 7.0), np.zeros((n_blocks, loop.BLOCK, 4)),
+            self.tables.copy(), np.full((2, p, 6), 7.0), np.zeros((n_blocks, BLOCK, 4)),
             np.empty((n_blocks, 6, 2 * most)), np.empty((n_blocks, most)), np.empty((n_blocks, 2, 3)),
         )  # fmt: skip
 

@@ -55,7 +55,7 @@ def kernel_trees(nodes):
     """As the loops take them."""
     return KernelTrees(
         nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
-        float(nodes.cutoff), nodes._only_boxes,
+        float(nodes.cutoff), nodes._only_boxes, nodes.set_words,
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def test_leaves_of_crisp_paths(seed, n_rows):
     tree, X = random_tree(seed, widths=0.0), random_points(seed, n_rows, 3)
     X[: n_rows // 2, tree.feature[0]] = tree.threshold[0]  # which goes left
     out = np.full(n_rows, -1, np.int32)
-    crisp_leaves_fast(X, tree._tests, tree._crisp_thresholds, out)
+    crisp_leaves_fast(X, tree._tests, tree._crisp_thresholds, None, out)
     assert out.tolist() == [slow_leaf(tree, x) for x in X]
 
 
@@ -98,7 +98,7 @@ def test_values_of_crisp_trees_are_added(n_rows):
     X, out, output = random_points(5, n_rows, 3), np.full((n_rows, 5), 0.25), np.array([1, 0, 3, 2])
     numbers = np.array([3, 0, 1])
     add_crisp_trees(
-        X, numbers, forest.offsets, output, forest._tests, forest._crisp_thresholds, forest.value, out
+        X, numbers, forest.offsets, output, forest._tests, forest._crisp_thresholds, None, forest.value, out
     )  # fmt: skip
     expected = np.full((n_rows, 5), 0.25)
     for number in numbers:

@@ -120,7 +120,8 @@ def test_factors_of_present_players(seed, grouping, by_cell):
     cells = half_widths(seed, X.shape) if by_cell else None
     scratch = scratch_of(plan)
     for i, x in enumerate(X):
-        fill_present(X, i, cells, plan.steps, 0, tree.n_nodes, plan.edges, plan.cdfs, scratch.bounds, scratch.present)
+        tables = plan.edges, plan.cdfs, plan.subsets, scratch.bounds
+        fill_present(X, i, cells, plan.steps, 0, tree.n_nodes, *tables, scratch.present)
         for at, node in enumerate(walk):
             own = groups[players_of(groups)[tree.feature[tree.parent[node]]]] if at else set()
             expected = factor(tree, SHAPES, node, own, x, cells[i] if by_cell else None)
@@ -168,7 +169,7 @@ def test_values_and_pairs_on_the_way_up(seed):
     tree, plan, _ = walked(seed, groups)
     x, z = random_points(seed, 2, N_FEATURES, 0.2)
     scratch = scratch_of(plan, 2)
-    arguments = plan.steps, 0, tree.n_nodes, plan.edges, plan.cdfs, scratch.bounds
+    arguments = plan.steps, 0, tree.n_nodes, plan.edges, plan.cdfs, plan.subsets, scratch.bounds
     fill_present(np.array([x]), 0, None, *arguments, scratch.present)
     fill_present(np.array([z]), 0, None, *arguments, scratch.absent[1])
     n = down(plan, scratch.present, scratch.absent[1], scratch)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.loops.groups import NodeTable
+from softwood.loops.groups import NO_SETS, NodeTable
 from softwood.loops.size_path import losses_by_size, row_loss
 from tests.loops.growth import problem, tree_of
 from tests.loops.test_grow_best_first import rules_for, run_best_first
@@ -50,6 +50,7 @@ def test_losses_of_all_sizes(target, general, counts_wrong, cutoff):
             given.widths,
             given.kernels,
             nodes.lines,
+            NO_SETS,
             order,
             values,
             rows,

@@ -52,7 +52,10 @@ def node_shares(tree, shapes, x, cells=None):
 def other_share(tree, node, x):
     """Share that goes left at a gate that has no kernel, or where the value is missing."""
     gate = tree.gate[node]
-    if gate == Gate.KERNEL:
+    if gate == Gate.SUBSET and not np.isnan(x[tree.feature[node]]):
+        category = int(x[tree.feature[node]])
+        return float(int(tree.subsets[node, category // 32]) >> category % 32 & 1)
+    if gate in (Gate.KERNEL, Gate.SUBSET):
         return tree.missing_left[node]
     used = tree.weights[node] != 0
     z = tree.bias[node] + tree.weights[node][used] @ x[used]

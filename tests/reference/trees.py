@@ -1,5 +1,7 @@
 """Random trees."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from softwood.gates import Gate
@@ -60,6 +62,32 @@ def random_tree(
         shapes=KernelShapes.of([table(shape) for shape in shapes]),
         cutoff=cutoff,
     )
+
+
+def with_sets(tree, seed, feature=1, n_categories=40):
+    """The tree with random sets of categories in place of the kernel gates of one feature."""
+    rng = np.random.default_rng(seed)
+    by_set = (tree.gate == Gate.KERNEL) & (tree.feature == feature)
+    bits = rng.random((tree.n_nodes, n_categories)) < 0.5
+    subsets = np.zeros((tree.n_nodes, -(-n_categories // 32)), np.uint32)
+    for node, category in zip(*np.nonzero(bits & by_set[:, None]), strict=True):
+        subsets[node, category // 32] |= np.uint32(1 << category % 32)
+    return replace(
+        tree,
+        gate=np.where(by_set, Gate.SUBSET, tree.gate).astype(np.int8),
+        threshold=np.where(by_set, np.nan, tree.threshold),
+        width=np.where(by_set, 0.0, tree.width),
+        kernel=np.where(by_set, 0, tree.kernel).astype(np.int32),
+        subsets=subsets,
+    )
+
+
+def points_with_categories(seed, n, p, feature=1, n_categories=40, missing=0.2):
+    """Points whose column `feature` holds numbers of categories."""
+    X = random_points(seed, n, p, missing)
+    numbers = np.random.default_rng(seed).integers(0, n_categories, n)
+    X[:, feature] = np.where(np.isnan(X[:, feature]), np.nan, numbers)
+    return X
 
 
 def random_points(seed, n, p, missing=0.0):

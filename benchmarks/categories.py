@@ -1,0 +1,160 @@
+"""Sets of categories compared with columns of zeros and ones: held-out loss and seconds of a fit.
+
+Run:  SOFTWOOD_DATA=folder python benchmarks/categories.py [--only NAME ...] [--times 1] [--write docs/benchmarks.md]
+
+Both models are the same, with bandwidth 0.1 for numbers and none for categories; one gets the data frame, the other one
+gets a column of zeros and ones for each category. The loss is the log loss of three folds, or the error of a
+regression in standard deviations of the target. LightGBM gets the frame, with the same number of rounds. Hours and
+months of the bicycle data and the soil types of the forest data are numbers in the files, and categories here.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+import numpy as np
+import pandas as pd
+from measuring import machine, seconds, write_page
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from softwood import (
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    KernelForestClassifier,
+    KernelForestRegressor,
+    KernelTreeClassifier,
+    KernelTreeRegressor,
+)
+from softwood.datasets import load
+
+# Largest number of rows, so that the table takes minutes.
+N_ROWS = 6000
+BANDWIDTH = 0.1
+OF_HOURS = ["season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"]
+NOT_KNOWN_BEFORE = ["instant", "dteday", "casual", "registered"]
+
+
+def many_values() -> tuple[pd.DataFrame, np.ndarray]:
+    """200 categories of different frequency that matter, 150 that do not, and four numbers."""
+    rng = np.random.default_rng(1)
+    n, k = N_ROWS, 200
+    effect, code = rng.normal(size=k), rng.choice(k, n, p=rng.dirichlet(np.full(k, 0.5)))
+    x = rng.normal(size=(n, 4))
+    odds = 1.2 * effect[code] + x[:, 0] - 0.5 * x[:, 1] * x[:, 2]
+    table = pd.DataFrame(x, columns=list("abcd"))
+    table["city"] = pd.Categorical([f"k{c}" for c in code])
+    table["noise"] = pd.Categorical([f"n{c}" for c in rng.integers(0, 150, n)])
+    return table, (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+
+
+def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    if name == "many values":
+        return many_values()
+    found = load(name)
+    X, y = found.X, np.asarray(found.y)
+    if len(X) > N_ROWS:
+        rows = np.random.default_rng(0).choice(len(X), N_ROWS, replace=False)
+        X, y = X.iloc[rows].reset_index(drop=True), y[rows]
+    if name == "covertype":
+        for word in ("soil", "wild"):
+            own = [column for column in X if word in str(column).lower()]
+            X = X.drop(columns=own).assign(**{word: pd.Categorical(X[own].to_numpy(float).argmax(axis=1).astype(str))})
+    if name == "bike_sharing_hour":
+        X = X.drop(columns=[column for column in NOT_KNOWN_BEFORE if column in X])
+        X = X.assign(**{column: pd.Categorical(X[column].astype(str)) for column in OF_HOURS if column in X})
+    return X, y
+
+
+def one_hot(X: pd.DataFrame) -> tuple[pd.DataFrame, np.ndarray]:
+    """The table with columns of zeros and ones, and the bandwidth of each column."""
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    numbers = X.drop(columns=text)
+    codes = pd.get_dummies(X[text]).astype(float)
+    table = pd.concat([numbers, codes], axis=1)
+    table.columns = [f"c{k}" for k in range(table.shape[1])]
+    return table, np.repeat([BANDWIDTH, 0.0], [numbers.shape[1], codes.shape[1]])
+
+
+def models(is_real: bool) -> dict[str, Callable[[Any], Any]]:
+    boosting, forest, tree = (
+        (KernelBoostingRegressor, KernelForestRegressor, KernelTreeRegressor)
+        if is_real
+        else (KernelBoostingClassifier, KernelForestClassifier, KernelTreeClassifier)
+    )
+    return {
+        "boosting": lambda h: boosting(max_iter=60, early_stopping=False, bandwidth=h, random_state=0),
+        "forest": lambda h: forest(n_estimators=30, bandwidth=h, random_state=0),
+        "tree": lambda h: tree(bandwidth=h, random_state=0),
+    }
+
+
+def loss_of(model: Any, X: pd.DataFrame, y: np.ndarray, is_real: bool) -> float:
+    if is_real:
+        return float(np.sqrt(np.mean((model.predict(X) - y) ** 2)) / y.std())
+    shares = np.clip(model.predict_proba(X), 1e-7, 1.0)
+    shares /= shares.sum(axis=1, keepdims=True)
+    known = {label: k for k, label in enumerate(model.classes_.tolist())}
+    return float(-np.mean([np.log(shares[i, known[v]]) if v in known else np.log(1e-7) for i, v in enumerate(y)]))
+
+
+def measure(make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, is_real: bool, times: int) -> tuple[float, float]:
+    """Mean loss of three folds, and seconds of a fit, the first one not counted."""
+    folds = KFold(3, shuffle=True, random_state=0) if is_real else StratifiedKFold(3, shuffle=True, random_state=0)
+    losses, taken = [], []
+    for train, test in folds.split(X, y):
+        model = make()
+        if not losses:
+            model.fit(X.iloc[train], y[train])  # compile
+        taken.append(seconds(lambda m=model, rows=train: m.fit(X.iloc[rows], y[rows]), times))
+        losses.append(loss_of(model, X.iloc[test], y[test], is_real))
+    return float(np.mean(losses)), float(np.median(taken))
+
+
+def lines_of(name: str, times: int) -> list[str]:
+    X, y = read(name)
+    is_real = y.dtype.kind == "f"
+    codes, widths = one_hot(X)
+    peer = lightgbm.LGBMRegressor if is_real else lightgbm.LGBMClassifier
+    frame = X.assign(**{c: X[c].astype("category") for c in X if not pd.api.types.is_numeric_dtype(X[c])})
+    theirs = measure(lambda: peer(n_estimators=60, n_jobs=1, verbose=-1), frame, y, is_real, times)
+    lines = []
+    for model, make in models(is_real).items():
+        sets = measure(lambda make=make: make(BANDWIDTH), X, y, is_real, times)
+        ones = measure(lambda make=make: make(widths), codes, y, is_real, times)
+        other = f"{theirs[0]:.4f} | {theirs[1]:.2f}" if model == "boosting" else " | "
+        lines.append(
+            f"| {name}, {len(X)} × {X.shape[1]} ({codes.shape[1]}) | {model} | {sets[0]:.4f} | {ones[0]:.4f} | "
+            f"{sets[1]:.2f} | {ones[1]:.2f} | {other} |"
+        )
+        print(lines[-1], flush=True)
+    return lines
+
+
+NAMES = [
+    "churn_text", "credit_a", "german_credit", "nursery_uci", "covertype", "bike_sharing_hour", "many values",
+]  # fmt: skip
+HEADING = [
+    "| data, rows × columns (of zeros and ones) | model | loss, sets | loss, zeros and ones | fit (s), sets | "
+    "fit (s), zeros and ones | loss, LightGBM | its fit (s) |",
+    "|---|---|---|---|---|---|---|---|",
+]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=NAMES, help="only these data")
+    parser.add_argument("--times", type=int, default=1, help="repetitions of a fit in each fold")
+    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
+    options = parser.parse_args()
+    lines = [line for name in options.only or NAMES for line in lines_of(name, options.times)]
+    text = "\n".join([*HEADING, *lines]) + f"\n\n{machine()}\n"
+    if options.write:
+        write_page(options.write, "categories", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,376 @@
+"""Sets of categories: search and division in kernel trees and in boosting, against all subsets."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from softwood.loops.boost import set_category_parts
+from softwood.loops.boost_search import (
+    GAIN,
+    LEFT_W,
+    MISSING_LEFT,
+    THRESHOLD,
+    Rules,
+    order_categories,
+    scan_categories,
+    search_category,
+    set_subset,
+    stricter,
+)
+from softwood.loops.groups import Bins, Goal, SubsetSpace
+from softwood.loops.grow import divide_by_set, keep_set
+from softwood.loops.predict import ITEM, partition_by_set
+from softwood.loops.scan_random import draw_set, keep_drawn
+from softwood.loops.subset import (
+    ABSENT,
+    has_member,
+    is_category,
+    merge_rare,
+    order_keys,
+    rare_below,
+    scan_category,
+    scan_subset,
+    set_members,
+    sort_by_key,
+    subset_parts,
+)
+
+pytestmark = pytest.mark.tiny
+
+NO_LIMITS = (-np.inf, np.inf, 0)
+
+
+def members(subsets, line=0):
+    bits = np.unpackbits(subsets[line].astype("<u4").view(np.uint8), bitorder="little")
+    return set(np.flatnonzero(bits).tolist())
+
+
+def bins_of(categories, n_categories, codes=None):
+    """One column of numbers before a column of categories, of which these occur."""
+    values = np.concatenate([[0.5], np.asarray(categories, dtype=np.float64)])
+    codes = np.zeros((0, 2), np.uint8) if codes is None else codes
+    offsets = np.array([0, 1, len(values)])
+    return Bins(codes, values, values, values, offsets, np.arange(2), np.array([0, n_categories]))
+
+
+def space_of(n, n_words=2):
+    return SubsetSpace(
+        np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((1, n_words), 99, np.uint32)
+    )  # fmt: skip
+
+
+def atoms_of(seed, n, q):
+    """Places, bins, masses and sums of `n` categories after one bin of another column."""
+    rng = np.random.default_rng(seed)
+    atoms = np.zeros((n, 3 + q))
+    atoms[:, 1] = 1 + np.arange(n)
+    atoms[:, 2] = rng.integers(1, 9, n)
+    share = rng.dirichlet(np.ones(q), n) if q > 1 else rng.random((n, 1))
+    atoms[:, 3:] = atoms[:, 2:3] * share
+    return atoms
+
+
+def slow_merit(atoms, left, criterion):
+    merit = 0.0
+    for side in filter(len, (left, sorted(set(range(len(atoms))) - set(left)))):
+        mass, sums = atoms[side, 2].sum(), atoms[side, 3:].sum(axis=0)
+        if criterion is None:
+            merit += (sums**2).sum() / mass
+        else:
+            sums = np.append(sums, mass - sums[0]) if criterion == 2 else sums
+            merit += (sums[sums > 0] * np.log(sums[sums > 0] / mass)).sum()
+    return merit
+
+
+def best_of_all(atoms, criterion, min_mass=0.0):
+    """Merit of the best of all sets."""
+    n = len(atoms)
+    total = atoms[:, 2].sum()
+    sets = [c for k in range(1, n) for c in combinations(range(n), k)]
+    kept = [s for s in sets if min_mass <= atoms[list(s), 2].sum() <= total - min_mass]
+    return max(slow_merit(atoms, list(s), criterion) for s in kept)
+
+
+def run_scan(atoms, criterion, n_categories=None, rare_mass=0.0, min_mass=0.0):
+    n, q = len(atoms), atoms.shape[1] - 3
+    bins, space = bins_of(np.arange(n), n if n_categories is None else n_categories), space_of(n)
+    totals = atoms[:, 3:].sum(axis=0)
+    goal = Goal(atoms[:, 2].sum(), 0.0, min_mass, 1e-12, q, rare_mass)
+    found = scan_category(
+        atoms.copy(), n, q, totals, np.empty(q), bins, 1, goal, criterion, rare_mass, space
+    )  # fmt: skip
+    return bins, space, found
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("criterion", [None, 2], ids=["squared", "entropy"])
+def test_best_of_all_subsets_with_one_output(seed, criterion):
+    atoms = atoms_of(seed, 7, 1)
+    _, space, (merit, last, left_mass, rare) = run_scan(atoms, criterion)
+    assert rare == -1
+    left = np.flatnonzero(space.ranks <= last).tolist()
+    assert merit == pytest.approx(best_of_all(atoms, criterion), rel=1e-12)
+    assert merit == pytest.approx(slow_merit(atoms, left, criterion), rel=1e-12)
+    assert left_mass == pytest.approx(atoms[left, 2].sum())
+
+
+@pytest.mark.parametrize("criterion", [None, 1], ids=["gini", "entropy"])
+def test_several_outputs_are_near_the_best_of_all_subsets(criterion):
+    """A heuristic: the merit is that of a set, never better than the best one, and in the mean not far from it."""
+    parts = []
+    for seed in range(8):
+        atoms = atoms_of(seed, 7, 3)
+        _, space, (merit, last, _, _) = run_scan(atoms, criterion)
+        assert merit == pytest.approx(slow_merit(atoms, np.flatnonzero(space.ranks <= last).tolist(), criterion))
+        unsplit = slow_merit(atoms.sum(axis=0)[None], [0], criterion)
+        parts.append((merit - unsplit) / (best_of_all(atoms, criterion) - unsplit))
+        assert 0.0 < parts[-1] < 1.0 + 1e-9
+    assert np.mean(parts) > 0.9
+
+
+def test_order_of_several_outputs_is_the_first_principal_component():
+    atoms = atoms_of(3, 9, 4)
+    keys, totals = np.empty(9), atoms[:, 3:].sum(axis=0)
+    order_keys(atoms, 9, 4, totals, atoms[:, 2].sum(), keys)
+    means = atoms[:, 3:] / atoms[:, 2:3] - totals / atoms[:, 2].sum()
+    _, vectors = np.linalg.eigh((means * atoms[:, 2:3]).T @ means)
+    expected = means @ vectors[:, -1]
+    assert abs(np.corrcoef(keys, expected)[0, 1]) > 0.99
+    order_keys(atoms[:, :4], 9, 1, totals, 1.0, keys)
+    assert keys == pytest.approx(atoms[:, 3] / atoms[:, 2])
+    same = atoms.copy()
+    same[:, 3:] = same[:, 2:3] * 0.25  # no direction at all
+    order_keys(same, 9, 4, same[:, 3:].sum(axis=0), same[:, 2].sum(), keys)
+    assert np.all(np.isfinite(keys))
+
+
+def test_minimum_mass_of_a_side():
+    atoms = atoms_of(1, 6, 1)
+    atoms[:, 2], atoms[:, 3] = [1, 1, 1, 1, 1, 95], [1, 0.1, 0.5, 0.2, 0.9, 0]
+    _, _, (_, _, left_mass, _) = run_scan(atoms, None, min_mass=5.0)
+    assert min(left_mass, 100 - left_mass) >= 5.0
+    _, _, (merit, last, _, _) = run_scan(atoms, None, min_mass=6.0)
+    assert (merit, last) == (-np.inf, -1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_categories_stay_together(seed):
+    atoms = atoms_of(seed, 8, 1)
+    atoms[:, 2:] += 1.0
+    atoms[:3, 2:] *= 0.1
+    _, space, (merit, _, _, rare) = run_scan(atoms, None, rare_mass=1.0)
+    merged = np.vstack([atoms[3:], atoms[:3].sum(axis=0)])
+    assert merit == pytest.approx(best_of_all(merged, None), rel=1e-12)
+    assert space.ranks[:3].tolist() == [rare] * 3
+    assert sorted(set(space.ranks.tolist())) == list(range(6))
+    _, _, (merit, _, _, rare) = run_scan(atoms[:4], None, rare_mass=1e9)
+    assert (merit, rare) == (pytest.approx(best_of_all(atoms[:4], None), rel=1e-12), -1), "few are never rare"
+    assert run_scan(atoms[:1], None)[2][0] == -np.inf, "one category cannot be split"
+
+
+def test_merged_atoms():
+    atoms = atoms_of(0, 6, 2)
+    atoms[:, 2] = [5.0, 0.5, 7.0, 0.25, 2.0, 1.0]
+    before, ranks = atoms.copy(), np.full(6, ABSENT)
+    assert merge_rare(atoms, 6, 2, 3.0, 1, ranks) == (5, 4), "the four largest stay, though two of them are below 3"
+    assert ranks.tolist() == [0, 4, 1, 4, 2, 3]
+    np.testing.assert_array_equal(atoms[:4, 2:], before[[0, 2, 4, 5], 2:])
+    np.testing.assert_allclose(atoms[4, 2:], before[[1, 3], 2:].sum(axis=0))
+    assert merge_rare(before, 6, 2, 0.0, 1, ranks) == (6, -1)
+    assert ranks.tolist() == list(range(6))
+    masses = np.array([[3.0], [9.0], [1.0], [4.0], [2.0]])
+    for n, least, expected in ((5, 100.0, 2.0), (5, 1.5, 1.5), (3, 100.0, 0.0), (0, 1.0, 0.0)):
+        assert rare_below(masses, 0, n, least) == pytest.approx(expected, rel=1e-8)
+
+
+def test_order_of_equal_keys():
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 5, 40, 200):
+        exact, order = rng.integers(-3, 4, n).astype(float), rng.permutation(n)
+        sort_by_key(exact + 1e-14 * rng.normal(size=n), order, n)
+        assert order.tolist() == sorted(range(n), key=lambda k: (exact[k], k))
+
+
+def test_scan_of_a_given_order():
+    atoms, order, left = atoms_of(5, 5, 1), np.array([2, 0, 4, 1, 3]), np.empty(1)
+    totals = atoms[:, 3:].sum(axis=0)
+    merit, last, mass = scan_subset(atoms, 5, 1, totals, left, order, Goal(atoms[:, 2].sum(), 0.0, 0.0, 0.0, 1), None)
+    merits = [slow_merit(atoms, order[: k + 1].tolist(), None) for k in range(4)]
+    assert (last, merit) == (int(np.argmax(merits)), pytest.approx(max(merits)))
+    assert mass == pytest.approx(atoms[order[: last + 1], 2].sum())
+
+
+def test_bits_of_a_set():
+    """Categories 0, 3, 33 and 40 occur, of which two are in the set; others go where they are told to."""
+    bins, subsets = bins_of([0, 3, 33, 40], 42), np.full((3, 2), 7, np.uint32)
+    ranks = np.array([1, 0, 2, ABSENT])
+    set_members(ranks, bins, 1, 1, False, subsets, 1)
+    assert members(subsets, 1) == {0, 3}
+    assert subsets[0].tolist() == subsets[2].tolist() == [7, 7]
+    set_members(ranks, bins, 1, 1, True, subsets, 1)
+    assert members(subsets, 1) == set(range(42)) - {33}
+    assert [bool(has_member(subsets, 1, c)) for c in (0, 33, 41)] == [True, False, True]
+    assert not is_category(bins.n_categories, 0)
+    assert is_category(bins.n_categories, 1)
+    assert not is_category(np.zeros(0, np.int64), 1)
+    found = np.array([[3, 9]], dtype=np.uint32)
+    keep_set(found, subsets, 0)
+    assert subsets[0].tolist() == [3, 9]
+
+
+@pytest.mark.parametrize("cutoff", [0.0, 0.3])
+def test_division_of_rows(cutoff):
+    """Categories 1 and 3 go left; a missing value is divided, unless a part is below the cutoff."""
+    codes = np.zeros((5, 2), np.uint8)
+    codes[:, 1] = [0, 1, 2, 3, 2]  # bins of the categories 1, 2, 3; 3 is a missing value
+    bins, subsets = bins_of([1, 2, 3], 4, codes), np.array([[0], [0b1010]], dtype=np.uint32)
+    rows, shares = np.array([9, 4, 3, 1, 0], np.uint32), np.array([0.0, 1.0, 1.0, 0.5, 1.0])
+    parts = np.empty(4)
+    subset_parts(bins, 1, subsets, 1, 0.25, rows, 1, 4, parts)
+    assert parts.tolist() == [1.0, 0.25, 0.0, 1.0]
+    left_rows, left_shares = np.zeros(4, np.uint32), np.empty(4)
+    n_left, n_right = divide_by_set(bins, 1, subsets, 1, 0.25, rows, shares, 1, 4, cutoff, left_rows, left_shares)
+    if cutoff == 0.0:
+        assert (left_rows[:n_left].tolist(), left_shares[:n_left].tolist()) == ([4, 3, 0], [1.0, 0.25, 1.0])
+        assert (rows[1 : 1 + n_right].tolist(), shares[1 : 1 + n_right].tolist()) == ([3, 1], [0.75, 0.5])
+    else:
+        assert (left_rows[:n_left].tolist(), rows[1 : 1 + n_right].tolist()) == ([4, 0], [3, 1])
+
+
+def test_drawn_sets():
+    """Neither empty nor all; every set of three categories turns up; categories without points are left out."""
+    codes, table, seen = np.array([0, 2, 3, 2, 5], np.uint8), np.empty(6), set()
+    for seed in range(200):
+        assert draw_set(codes, 5, 5, np.uint64(seed), table)
+        assert table[[1, 4]].tolist() == [ABSENT, ABSENT]
+        assert np.isnan(table[5])
+        seen.add(tuple(table[[0, 2, 3]]))
+        assert draw_set(codes[[1, 2]], 2, 5, np.uint64(seed), table)
+        assert sorted(table[[2, 3]].tolist()) == [0.0, 1.0]
+    assert len(seen) == 6
+    assert not draw_set(np.array([2, 2], np.uint8), 2, 5, np.uint64(1), table)
+    table[:5] = [1.0, ABSENT, 0.0, 1.0, ABSENT]
+    subset = np.zeros((1, 1), np.uint32)
+    keep_drawn(table, bins_of(np.arange(5), 5), 1, True, subset)
+    assert members(subset) == {0, 1, 3, 4}
+
+
+def test_a_list_is_taken_apart_by_a_set():
+    """As in `partition`: left rows to the front of the spare list, missing values to its back, the others stay."""
+    X = np.array([[9.0, 3.0], [9.0, np.nan], [9.0, 33.0], [9.0, 0.0], [9.0, np.nan], [9.0, 32.0]])
+    subsets = np.array([[0, 0], [0b1000, 0b10]], dtype=np.uint32)
+    items, spare = np.zeros(8, ITEM), np.zeros(15, ITEM)
+    items["row"], items["share"] = [77, 0, 1, 2, 3, 4, 5, 77], np.arange(8) / 8
+    ends = np.uint64(1), np.uint64(7)
+    n_left, n_right = partition_by_set(X, 1, subsets, 1, items, *ends, spare)
+    assert (n_left, n_right) == (2, 2)
+    assert spare[:2].tolist() == [(0, 1 / 8), (2, 3 / 8)]
+    assert items[1:3].tolist() == [(3, 4 / 8), (5, 6 / 8)]
+    assert spare[::-1][:2].tolist() == [(1, 2 / 8), (4, 5 / 8)]
+
+
+# Boosting
+
+
+def rules_of(**given):
+    most = np.iinfo(np.int64).max
+    defaults = {"max_leaves": 31, "max_depth": most, "min_mass": 0.0, "min_hessian": 1e-9, "min_gain": 0.0, "l2": 0.5}
+    return Rules(**(defaults | {"cutoff": 0.0, "best_first": True} | given))
+
+
+def table_of(seed, n, missing=0.0):
+    """Histogram of two columns; that of the second one has `n` categories."""
+    rng = np.random.default_rng(seed)
+    table = np.zeros((2, n + 1, 4))
+    table[1, :n, 0] = rng.integers(2, 9, n)
+    table[1, :n, 1] = rng.normal(size=n) * table[1, :n, 0]
+    table[1, :n, 2] = 2.0 * table[1, :n, 0]
+    table[1, n] = missing * np.array([3.0, 2.0, 6.0, 0.0])
+    return table
+
+
+def slow_scores(table, l2):
+    """Scores of all sets, with missing values on either side."""
+    n = table.shape[1] - 1
+    total = table[1].sum(axis=0)
+    is_missing = table[1, n, 2] > 0
+    for k in range(0 if is_missing else 1, n + 1):
+        for chosen in combinations(range(n), k):
+            for side in (0, 1) if is_missing else (0,):
+                rows = [*chosen, *([n] if side else [])]
+                if 0 < len(rows) < n + is_missing:
+                    left = table[1, rows].sum(axis=0)
+                    right = total - left
+                    score = left[1] ** 2 / (left[0] + l2) + right[1] ** 2 / (right[0] + l2)
+                    yield score, set(chosen), side
+
+
+def run_search(table, rules):
+    n = table.shape[1] - 1
+    totals = np.zeros((2, 3))
+    totals[0] = table[1, :, :3].sum(axis=0)
+    out = np.full((2, 6), np.nan)
+    order = np.zeros(n + 1, np.int64)
+    search_category(table, 1, n, totals, rules, NO_LIMITS, (np.zeros((5, 2 * n + 2)), np.zeros(n + 1), order), out, 1)
+    return out[1], totals[0]
+
+
+@pytest.mark.parametrize("missing", [0.0, 1.0])
+@pytest.mark.parametrize("seed", range(6))
+def test_boosting_finds_the_best_of_all_subsets(seed, missing):
+    """Without smoothing and regularisation, by Fisher's theorem; with missing values on their better side."""
+    table, rules = table_of(seed, 6, missing), rules_of(l2=0.0)
+    found, total = run_search(table, rules)
+    best = max(slow_scores(table, 0.0), key=lambda entry: entry[0])
+    assert found[GAIN] == pytest.approx(best[0], rel=1e-12)
+    bins, subsets = bins_of(np.arange(6), 6), np.zeros((2, 1), np.uint32)
+    split = found[THRESHOLD], found[LEFT_W]
+    set_subset(table, 1, bins, total[2], split, rules, np.zeros(7), np.zeros((2, 7), np.int64), subsets, 1)
+    chosen = members(subsets, 1)
+    left = table[1, sorted(chosen), 2].sum() + (table[1, 6, 2] if found[MISSING_LEFT] else 0.0) * (missing > 0)
+    assert left == pytest.approx(found[LEFT_W])
+    parts = np.empty(7)
+    set_category_parts(bins, 1, subsets, 1, 0.75, parts)
+    assert parts.tolist() == [float(c in chosen) for c in range(6)] + [0.75]
+
+
+def test_order_of_boosting():
+    """By gradient over smoothed hessian; categories without rows are left out, rare ones are one entry."""
+    table = table_of(2, 7)
+    table[1, 2], table[1, 3, 2], table[1, 5, 2] = 0.0, 0.4, 0.3
+    order, keys = np.zeros(8, np.int64), np.zeros(8)
+    rules = rules_of(rare_mass=1.0, category_smooth=3.0)
+    n, rare = order_categories(table, 1, 7, table[1, :, 2].sum(), rules, keys, order)
+    assert rare == pytest.approx(tuple(table[1, [3, 5], :3].sum(axis=0)))
+    expected = {c: table[1, c, 1] / (table[1, c, 0] + 3.0) for c in (0, 1, 4, 6)} | {7: rare[1] / (rare[0] + 3.0)}
+    assert order[:n].tolist() == sorted(expected, key=expected.get)
+    bins, subsets = bins_of(np.arange(7), 7), np.zeros((1, 1), np.uint32)
+    place = order[:n].tolist().index(7)
+    for last in range(n - 1):
+        scratch = np.zeros(8), np.zeros((2, 8), np.int64)
+        set_subset(table, 1, bins, 10.0, (last + 0.5, 5.0), rules, *scratch, subsets, 0)
+        chosen = {int(c) for c in order[: last + 1] if c < 7}
+        assert members(subsets) == (chosen | {2, 3, 5} if place <= last else chosen)
+
+
+def test_many_categories_are_compared_more_strictly():
+    """Up to four groups as thresholds are; more of them with a larger l2."""
+    rules = rules_of(category_l2=10.0)
+    assert stricter(rules) == rules._replace(l2=10.5)
+    for n, l2 in ((4, 0.5), (6, 10.5)):
+        table = table_of(1, n)
+        table[1, :, 0] = table[1, :, 0].max()  # equal hessians: the order does not depend on l2
+        table[1, n] = 0.0
+        best = max(score for score, _, _ in slow_scores(table, l2))
+        assert run_search(table, rules)[0][GAIN] == pytest.approx(best, rel=1e-12)
+
+
+def test_nothing_to_scan():
+    """One category, or none."""
+    for n in (0, 1):
+        table, out = table_of(0, n), np.full((1, 6), -np.inf)
+        sums = table[1, :, :3].sum(axis=0), np.zeros(3)
+        scratch = np.zeros((5, 4)), np.zeros(n + 1), np.zeros(n + 1, np.int64)
+        scan_categories(table, 1, n, sums, rules_of(), NO_LIMITS, scratch, out, 0)
+        assert out[0, GAIN] == -np.inf
