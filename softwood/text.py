@@ -53,22 +53,31 @@ def tree_text(
     return "\n".join(lines)
 
 
-def set_text(tree: SoftTree, node: int, names: Sequence[str], categories: Sequence[Sequence | None] | None) -> str:
-    """The test of a set of categories, such as ``city in {Bern, Rome}``; parameters are those of `tree_text`.
+def set_text(
+    tree: SoftTree,
+    node: int,
+    names: Sequence[str],
+    categories: Sequence[Sequence | None] | None,
+    is_left: bool = True,
+) -> str:
+    """The test of a set of categories, such as ``city in {Bern, Rome}``, or what holds for the right child.
 
-    If the categories are known and fewer of them are outside, these are listed: ``city not in {Oslo}``.
+    If the categories are known and fewer of them are outside, these are listed: ``city != Oslo``. Other parameters are
+    those of `tree_text`.
     """
     name, members = names[tree.feature[node]], tree.members(node).tolist()
     known = None if categories is None else categories[tree.feature[node]]
-    word = "in"
+    is_in = is_left
     if known is not None:
         members = [c for c in members if c < len(known)]
         outside = [c for c in range(len(known)) if c not in members]
         if len(outside) < len(members):
-            members, word = outside, "not in"
+            members, is_in = outside, not is_left
     shown = [str(c if known is None else known[c]) for c in members[:_MOST_LISTED]]
-    more = len(members) - len(shown)
-    return f"{name} {word} {{{', '.join(shown)}{f' + {more} more' if more else ''}}}"
+    if len(members) == 1:
+        return f"{name} {'=' if is_in else '!='} {shown[0]}"
+    more = f" + {len(members) - len(shown)} more" if len(members) > len(shown) else ""
+    return f"{name} {'in' if is_in else 'not in'} {{{', '.join(shown)}{more}}}"
 
 
 def side_text(
@@ -83,12 +92,7 @@ def side_text(
     above = int(tree.parent[node])
     is_left = bool(node == tree.children_left[above])
     if tree.gate[above] == Gate.SUBSET:
-        text = set_text(tree, above, names, categories)
-        name = names[tree.feature[above]]
-        if is_left:
-            return text
-        rest = text[len(name) :]
-        return name + (rest.replace(" not in ", " in ", 1) if rest.startswith(" not") else f" not{rest}")
+        return set_text(tree, above, names, categories, is_left)
     if tree.gate[above] == Gate.KERNEL and is_category[tree.feature[above]]:
         return ("not " if is_left else "") + names[tree.feature[above]]
     return _test(tree, above, list(names), decimals, is_left=is_left)

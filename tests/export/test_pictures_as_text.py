@@ -4,6 +4,7 @@ from html import unescape
 import pytest
 
 from softwood.export import PortableModel, to_dot, to_mermaid
+from softwood.gates import Gate
 from tests.export.models import all_fitted, fitted, fitted_to_frames, mixed_tree
 
 DRAWN = {to_dot: re.compile(r"^  n(\d+) \[", re.MULTILINE), to_mermaid: re.compile(r'^  n(\d+)\["', re.MULTILINE)}
@@ -30,11 +31,12 @@ def test_depth_and_number_of_the_tree(draw):
         draw(forest, tree=5)
 
 
-def test_categories_are_answered_by_yes_on_the_right():
+def test_sets_of_categories_are_answered_by_yes_on_the_left():
     text = to_dot(fitted_to_frames()["kernel tree of a frame"])
-    node = re.search(r"n(\d+) \[label=\"city=Rome\\n", text)
+    node = re.search(r"n(\d+) \[label=\"city (=|!=|in|not in) .*\\n", text)
     tree = PortableModel.of(fitted_to_frames()["kernel tree of a frame"]).trees
-    assert re.search(rf'n{node[1]} -> n{tree.children_right[int(node[1])]} \[label="yes', text)
+    assert tree.gate[int(node[1])] == Gate.SUBSET
+    assert re.search(rf'n{node[1]} -> n{tree.children_left[int(node[1])]} \[label="yes', text)
 
 
 def named(*names):

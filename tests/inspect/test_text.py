@@ -22,8 +22,8 @@ def test_categories_are_said_in_words():
     model = KernelTreeRegressor(bandwidth=0.1).fit(X, [1.0, 0.0, 1.0, 0.0])
     assert export_text(model, decimals=2).splitlines() == [
         "[mass 4, value 0.50]",
-        "|-- not city=Rome  [mass 2, value 0.00]",
-        "|-- city=Rome  [mass 2, value 1.00]",
+        "|-- city = Oslo  [mass 2, value 0.00]",
+        "|-- city != Oslo  [mass 2, value 1.00]",
     ]
 
 
