@@ -102,7 +102,7 @@ class Loss(ABC):
 
     def value(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray | None) -> float:
         """Weighted mean of the loss."""
-        return float(np.average(self._row_losses(y, raw), weights=weights))
+        return float(np.average(self.row_losses(y, raw), weights=weights))
 
     def out_of_unit(self, base: np.ndarray, values: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
         """Start value and leaf values for the targets, from those for the targets divided by `unit`."""
@@ -124,7 +124,7 @@ class Loss(ABC):
         """Fill both with derivatives that are not weighted yet."""
 
     @abstractmethod
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         """The loss of each row, (n,)."""
 
 
@@ -143,7 +143,8 @@ class SquaredError(Loss):
         np.subtract(raw[:, 0], y, out=gradient[:, 0])
         hessian.fill(1.0)
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         return 0.5 * (raw[:, 0] - y) ** 2
 
 
@@ -182,7 +183,8 @@ class _PiecewiseLinearError(Loss):
         gradient -= hessian
         hessian.fill(1.0)
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         residuals = y - raw[:, 0]
         return np.maximum(self._slope_below * residuals, -self._slope_above * residuals)
 
@@ -242,7 +244,8 @@ class PoissonDeviance(Loss):
         np.exp(hessian, out=hessian)
         np.subtract(hessian[:, 0], y, out=gradient[:, 0])
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         log_count = np.minimum(raw[:, 0], LARGEST_LOG)
         return np.exp(log_count) - y * log_count
 
@@ -280,7 +283,8 @@ class BinaryLogLoss(Loss):
         hessian *= gradient
         gradient[:, 0] -= y
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         score = raw[:, 0]
         return np.maximum(score, 0.0) - y * score + np.log1p(np.exp(-np.abs(score)))
 
@@ -340,7 +344,8 @@ class SoftmaxLogLoss(Loss):
         else:
             gradient[np.arange(len(y)), y] -= 1.0
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         below_largest = raw - _row_maxima(raw)[:, None]
         if y.ndim == 2:
             of_truth = (y * below_largest).sum(axis=1)

@@ -17,6 +17,7 @@ from softwood.density.bagging import draws_of
 from softwood.density.binning import Bins, bin_features
 from softwood.density.choosing import best_of
 from softwood.density.kernels import find_column
+from softwood.density.level_fitting import fit_boosting
 from softwood.density.model import KernelModel
 from softwood.density.newton import NewtonLimits, boosted_forest
 from softwood.density.preparation import TrainingData, common_errors
@@ -104,6 +105,11 @@ class KernelBoosting(KernelModel):
         self, fit: Fit, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> None:
         rules = self._check_parameters()
+        if self.growth == "level":
+            if X_val is not None or y_val is not None:
+                raise ValueError("growth='level' takes no X_val and y_val; set validation_fraction.")
+            fit_boosting(self, fit, self._level_source(X, y, sample_weight), rules)
+            return
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         weights = self._with_class_weights(targets, weights)
         loss, learned = self._loss_and_targets(targets, y, rows)

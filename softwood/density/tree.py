@@ -19,6 +19,7 @@ from softwood.density.bandwidths import loo_widths, silverman_widths, standard_d
 from softwood.density.choosing import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.density.growing import grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
+from softwood.density.level_fitting import fit_tree
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
@@ -41,6 +42,10 @@ class _KernelTree(SearchedKernelModel):
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()
+        if self.growth == "level":
+            self._refuse_errors_by_level(measurement_error)
+            fit_tree(self, fit, self._level_source(X, y, sample_weight), limits)
+            return
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         factors = self._class_weights(targets, weights)
         # A small share of a row of a heavy class may outweigh a whole row of a light one.
