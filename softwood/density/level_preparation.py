@@ -135,6 +135,11 @@ class _Sampled(NamedTuple):
         np.add.at(masses, number, columns[3])
         return _Sampled(keys, columns[1][first], columns[2][first], masses)
 
+    def with_mass(self) -> _Sampled:
+        """Without rows whose weight is 0."""
+        kept = self.masses > 0
+        return _Sampled(*(column[kept] for column in self))
+
 
 def _draw_sample(raw: RawRows, weighting: Weighting, exponent: int, seed: int, rate: float) -> list[Any]:
     """Rows of the sample; equal ones as one."""
@@ -163,6 +168,14 @@ def _moments(raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarr
         for power, values in enumerate((w, w * z, w * z * z)):
             out[power, j] = whole(values, exponent).sum()
     return out
+
+
+def _moments_and_sample(
+    raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarray, half: np.ndarray, seed: int, rate: float
+) -> list[Any]:
+    """Both at once: reading the rows may take longer than what is computed from them."""
+    moments = _moments(raw, weighting, exponent, middle, half)
+    return [moments, *_draw_sample(raw, weighting, exponent, seed, rate)]
 
 
 @dataclass(frozen=True)
@@ -226,27 +239,22 @@ def survey(
         middle = np.where(known, 0.5 * lowest + 0.5 * highest, 0.0)
         half = np.where(known & (highest > lowest), 0.5 * highest - 0.5 * lowest, 1.0)
     half[~(half > 0.0)] = 1.0
-    sums = source.summary("moments", _moments, weighting, exponent, middle, half).astype(np.float64)
+    rate = min(1.0, SAMPLE_ROWS / n)
+    sums, sample = source.summary("survey", _moments_and_sample, weighting, exponent, middle, half, seed, rate)
+    sums = sums.astype(np.float64)
     mass = np.where(sums[0] > 0, sums[0], 1.0)
     mean = sums[1] / mass
     deviations = np.where(highest > lowest, np.sqrt(np.maximum(sums[2] / mass - mean * mean, 0.0)), 0.0) * half
-    sample, rate = _sample(source, weighting, exponent, seed, n)
+    while rate < 1.0 and len(sample.keys) < _FEW_ROWS:
+        rate = min(1.0, 64.0 * rate)
+        (sample,) = source.summary("sample", _draw_sample, weighting, exponent, seed, rate)
+    sample = sample.with_mass()
     weights = np.ldexp(sample.masses.astype(np.float64), -exponent)
     weights *= total / weights.sum() if rate < 1.0 else 1.0
     return Survey(
         n, total, largest, shares, bool(has_missing), middle + mean * half, deviations, lowest, highest,
         RawRows(np.ascontiguousarray(sample.matrix), sample.targets, weights), rate == 1.0, weighting,
     )  # fmt: skip
-
-
-def _sample(source: Source, weighting: Weighting, exponent: int, seed: int, n: int) -> tuple[_Sampled, float]:
-    rate = min(1.0, SAMPLE_ROWS / n)
-    while True:
-        (sample,) = source.summary("sample", _draw_sample, weighting, exponent, seed, rate)
-        if rate == 1.0 or len(sample.keys) >= _FEW_ROWS:
-            kept = sample.masses > 0
-            return _Sampled(*(column[kept] for column in sample)), rate
-        rate = min(1.0, 64.0 * rate)
 
 
 # ------------------------------------------------------------------ coding
