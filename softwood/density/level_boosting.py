@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from softwood.density.level_growing import Parts, grow_levels
+from softwood.density.level_growing import Parts, begin_levels, grow_levels
 from softwood.density.level_newton import NewtonLevels
 from softwood.density.level_numbers import as_float, exponent_for
-from softwood.density.level_rows import Reach, RoundSetup, begin_round, losses_of
+from softwood.density.level_rows import Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
 from softwood.density.newton import Boxes
 from softwood.density.rounds import Boosted, BoostingRules
 from softwood.loops.groups import Bins
@@ -62,9 +62,9 @@ def boost_by_levels(
     """Add trees round by round; arguments as in `softwood.density.rounds.boost`."""
     state = _Rounds(parts, bins, widths, loss, rules, seed, scales, result)
     state.begin(None)
-    for number in range(rules.n_rounds):
+    for _ in range(rules.n_rounds):
         step = steps.begin()
-        line = state.run(number)
+        line = state.run()
         if step.end(snapshot, **line) or state.best.is_stalled:
             break
     return result
@@ -102,18 +102,36 @@ class _Rounds:
         reach = Reach(widths, None, rules.limits.cutoff, bool(np.any(self.widths > 0)))
         subsample = None if rules.subsample >= 1.0 else (rules.subsample, _seed(self.seed, number, 1))
         setup = RoundSetup(self.loss, result.base, reach, self.scales.exponents, subsample)
-        is_cut = number % CUT == 0
-        if is_cut:
-            self.parts.update("begin round", begin_round, replace(setup, history=self.history), anew=True)
+        parts = self.parts
+        if number % CUT == 0:
+            parts.update("begin round", begin_round, replace(setup, history=self.history), anew=True)
         else:
-            self.parts.update("begin round", begin_round, setup, slot_values)
-        sums, (largest,) = self.parts.summary("losses", losses_of, self.loss)
+            parts.update("begin round", begin_round, setup, slot_values)
+        if number == rules.n_rounds:
+            return self._note(parts.summary("losses", losses_of, self.loss)[0])
+        self.trees = self._new_trees(number)
+        requests = begin_levels(self.trees)
+        sums, (largest,), found = parts.summary("add up round", add_up_round, requests, 4, self.loss)
         if np.any(largest > self.scales.largest):
             self.scales = replace(self.scales, largest=largest)
-            setup = replace(setup, exponents=self.scales.exponents)
-            self.parts.update("scale gradients", begin_round, setup)
+            parts.update("scale gradients", begin_round, replace(setup, exponents=self.scales.exponents))
+            found = parts.summary("add up", add_up, requests, 4)
+            for tree in self.trees:
+                tree.units = self.scales.units
+        self.begun = requests, found
         self._next_scales = replace(self.scales, largest=_ROOM * largest)
         return self._note(sums)
+
+    def _new_trees(self, number: int) -> list[NewtonLevels]:
+        """A tree for each raw score, with the features it may look at."""
+        rng = np.random.default_rng([self.seed, number])
+        p = len(self.widths)
+        drawn = p if self.rules.n_features is None else min(p, self.rules.n_features)
+        trees = []
+        for _ in range(self.loss.n_scores):
+            features = np.arange(p) if drawn == p else np.sort(rng.permutation(p)[:drawn])
+            trees.append(NewtonLevels(self.bins, self.rules.limits, self.kernels, features, self.scales.units))
+        return trees
 
     def _note(self, sums: list[int]) -> dict[str, float]:
         line, result = {}, self.result
@@ -126,17 +144,11 @@ class _Rounds:
             self.best.offer(line["validation_loss"], lambda: result.n_rounds)
         return line
 
-    def run(self, number: int) -> dict[str, float]:
+    def run(self) -> dict[str, float]:
         """Grow the trees of a round, all of them at once; returns the losses after it."""
         rules, loss = self.rules, self.loss
-        rng = np.random.default_rng([self.seed, number])
-        p = len(self.widths)
-        drawn = p if rules.n_features is None else min(p, rules.n_features)
-        trees = []
-        for _ in range(loss.n_scores):
-            features = np.arange(p) if drawn == p else np.sort(rng.permutation(p)[:drawn])
-            trees.append(NewtonLevels(self.bins, rules.limits, self.kernels, features, self.scales.units))
-        grow_levels(self.parts, trees)
+        trees = self.trees
+        grow_levels(self.parts, trees, self.begun)
         slot_values, rounds = [], []
         for score, tree in enumerate(trees):
             grown, lines = tree.finished()

@@ -19,7 +19,7 @@ from softwood.density.level_numbers import merged
 from softwood.density.level_rows import CodedRows, Request, add_up, divide
 from softwood.loops.level_divide import SLOT
 
-__all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "grow_levels"]
+__all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "begin_levels", "grow_levels"]
 
 # Bytes of the histograms that are asked for at once; with more, a level takes several exchanges.
 _MOST_BYTES = 1 << 26
@@ -98,6 +98,7 @@ class LevelTree:
     n_window, p : number of features that a node looks at (if none of them can be split, it looks at the next ones), of
         how many
     n_columns, most : columns and lines of a histogram
+    n_totals : number of sums of a node; if these are more than the columns, they are not read from its histogram
     max_leaves, max_depth : None for no limit
 
     Attributes
@@ -108,14 +109,23 @@ class LevelTree:
     """
 
     def __init__(
-        self, n_window: int, p: int, n_columns: int, most: int, max_leaves: int | None, max_depth: int | None
+        self,
+        n_window: int,
+        p: int,
+        n_columns: int,
+        n_totals: int,
+        most: int,
+        max_leaves: int | None,
+        max_depth: int | None,
     ) -> None:
-        self.n_window, self.n_columns = n_window, n_columns
+        self.n_window, self.n_columns, self.n_totals = n_window, n_columns, n_totals
         self.max_leaves, self.max_depth = max_leaves, max_depth
         self.levels: list[np.ndarray] = []
         self.lines_of_slots = [0]
         self._open: list[OpenNode] = []
-        self._divided: list[tuple[int, int, int]] = []  # node, and its children
+        self._divided: list[tuple[int, int, int]] = []  # node, its child with less mass, and the other one
+        self._unknown: list[int] = []  # new nodes whose sums are to come
+        self._totals: dict[int, np.ndarray] = {}
         self._size = n_window * (most + 1) * n_columns * 8
         widest = min(2.0 ** (60 if max_depth is None else max_depth), max_leaves or np.inf)
         self._keeps = n_window == p and widest * self._size <= _MOST_KEPT
@@ -168,9 +178,10 @@ class LevelTree:
     def begin(self) -> None:
         """Open the root."""
         self._open = [OpenNode(0, 0, self.node_order(0))]
+        self._unknown = [0]
 
     def request(self) -> Request:
-        """The next histograms that are needed."""
+        """The next histograms that are needed, and sums of new nodes that cannot be read from them."""
         wanted = [node for node in self._open if not node.is_done and node.sibling is None]
         wanted = wanted[: max(1, _MOST_BYTES // self._size)]
         n = self.n_window
@@ -179,38 +190,51 @@ class LevelTree:
             begin = min(node.n_seen, len(node.order) - n)
             features[k] = node.order[begin : begin + n]
         self._wanted = wanted
-        return Request(np.array([node.slot for node in wanted], dtype=np.int64), features)
+        known = {node.number for node in wanted} if self.n_totals == self.n_columns else set()
+        place = {number: slot for slot, number in enumerate(self.lines_of_slots)}
+        self._summed = [number for number in self._unknown if number not in known]
+        slots, totals = [node.slot for node in wanted], [place[number] for number in self._summed]
+        return Request(np.array(slots, dtype=np.int64), features, np.array(totals, dtype=np.int64))
 
-    def receive(self, totals: np.ndarray | None, tables: np.ndarray, request: Request) -> None:
-        """Enter the sums of all slots, if there are any, and search the histograms."""
-        if totals is not None:
-            self._enter_all(totals)
+    def receive(self, totals: np.ndarray, tables: np.ndarray, request: Request) -> None:
+        """Enter the sums of new nodes, and search the histograms."""
+        if self._unknown:
+            found = dict(zip(self._summed, totals, strict=True))
+            for k, node in enumerate(self._wanted):
+                found.setdefault(node.number, tables[k, 0].sum(axis=0))
+            self._enter_all(found)
         nodes, kept = [], []
         for k, node in enumerate(self._wanted):
             node.n_seen += self.n_window
             if self._keeps:
                 node.table = tables[k]
-            if self._is_worth(node):
+            if not node.is_done and self._is_worth(node):
                 nodes.append(node)
                 kept.append(k)
         self._search(nodes, tables[kept], request.features[kept])
         self._search_differences()
 
-    def _enter_all(self, totals: np.ndarray) -> None:
-        new = {0} if not self.levels else {child for _, *children in self._divided for child in children}
-        for slot, number in enumerate(self.lines_of_slots):
-            if number in new:
-                self.enter(number, totals[slot])
-        for number, left, right in self._divided:
-            if self.mass(left) > 0.0 and self.mass(right) > 0.0:
-                self.settle(number, left, right)
+    def _enter_all(self, found: dict[int, np.ndarray]) -> None:
+        """Sums of the children with less mass; those of the others are what is left of their parents'."""
+        if not self.levels:
+            self._enter(0, found[0])
+        for number, small, large in self._divided:
+            self._enter(small, found[small])
+            self._enter(large, self._totals[number] - found[small])
+            if self.mass(small) > 0.0 and self.mass(large) > 0.0:
+                self.settle(number, min(small, large), max(small, large))
                 continue
             # Rounding has left one of them without rows: a leaf, in both slots.
             self.undo(number)
-            self.dead |= {left, right}
-            self._open = [node for node in self._open if node.number not in (left, right)]
-            self.lines_of_slots = [number if line in (left, right) else line for line in self.lines_of_slots]
-        self._divided = []
+            self.dead |= {small, large}
+            for node in self._open:
+                node.is_done = node.is_done or node.number in (small, large)
+            self.lines_of_slots = [number if line in (small, large) else line for line in self.lines_of_slots]
+        self._divided, self._unknown = [], []
+
+    def _enter(self, number: int, totals: np.ndarray) -> None:
+        self._totals[number] = totals
+        self.enter(number, totals)
 
     def renumbered(self, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
         """Nodes that are part of the finished tree, and the new number of each of all nodes."""
@@ -218,7 +242,7 @@ class LevelTree:
         return np.flatnonzero(alive), np.cumsum(alive) - 1
 
     def _is_worth(self, node: OpenNode) -> bool:
-        if not self.may_split(node.number):
+        if not node.is_done and not self.may_split(node.number):
             node.is_done = True
         return not node.is_done
 
@@ -266,7 +290,9 @@ class LevelTree:
                 continue
             slots[slot] = self.slot_of(number)
             left, right, left_is_smaller = self.split(number)
-            self._divided.append((number, left, right))
+            small, large = (left, right) if left_is_smaller else (right, left)
+            self._divided.append((number, small, large))
+            self._unknown.append(small)
             if may_go_on:
                 self._open_children(node, (left, right), len(lines), left_is_smaller)
             lines += [left, right]
@@ -285,27 +311,34 @@ class LevelTree:
             self._open += [child for child, is_worth in zip(children, worth, strict=True) if is_worth]
 
 
-def grow_levels(parts: Parts, trees: list[Any]) -> None:
+def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any] | None = None) -> None:
     """Grow trees whose rows are at the roots; trees that are finished wait for the others.
 
     Parameters
     ----------
     trees : `LevelTree` of the same kind
+    begun : what the trees have asked for first, and what was found; None: the trees have not begun
     """
+    n_columns = trees[0].n_columns
+    if begun is None:
+        requests = begin_levels(trees)
+        begun = requests, parts.summary("add up", add_up, requests, n_columns)
+    requests, found = begun
+    while True:
+        for tree, request, (totals, tables) in zip(trees, requests, found, strict=True):
+            tree.receive(totals, tables, request)
+        requests = [tree.request() for tree in trees]
+        if not any(len(request.slots) for request in requests):
+            slots = [None if tree.is_finished else tree.next_level() for tree in trees]
+            if all(tree.is_finished for tree in trees):
+                return
+            parts.update("divide", divide, slots)
+            requests = [tree.request() for tree in trees]
+        found = parts.summary("add up", add_up, requests, n_columns)
+
+
+def begin_levels(trees: list[Any]) -> list[Request]:
+    """Begin trees; returns what they ask for first."""
     for tree in trees:
         tree.begin()
-    n_columns = trees[0].n_columns
-    with_totals = True
-    while True:
-        requests = [tree.request() for tree in trees]
-        if with_totals or any(len(request.slots) for request in requests):
-            found = parts.summary("add up", add_up, requests, n_columns, with_totals)
-            for tree, request, (totals, tables) in zip(trees, requests, found, strict=True):
-                tree.receive(totals, tables, request)
-            with_totals = False
-            continue
-        slots = [None if tree.is_finished else tree.next_level() for tree in trees]
-        if all(tree.is_finished for tree in trees):
-            return
-        parts.update("divide", divide, slots)
-        with_totals = True
+    return [tree.request() for tree in trees]

@@ -25,7 +25,7 @@ class NewtonLevels(LevelTree):
     def __init__(
         self, bins: Bins, limits: NewtonLimits, kernels: Boxes, features: np.ndarray, units: np.ndarray
     ) -> None:
-        super().__init__(len(features), len(features), 4, bins.most, limits.max_leaves, limits.max_depth)
+        super().__init__(len(features), len(features), 4, 4, bins.most, limits.max_leaves, limits.max_depth)
         self.bins, self.limits, self.kernels, self.features, self.units = bins, limits, kernels, features, units
         self.rules = loop_rules(limits)
         p, most = len(kernels.widths), bins.most

@@ -27,6 +27,7 @@ __all__ = [
     "RoundSetup",
     "TreesSetup",
     "add_up",
+    "add_up_round",
     "begin_round",
     "begin_trees",
     "divide",
@@ -128,10 +129,14 @@ class Growing:
 
 
 class Request(NamedTuple):
-    """Histograms that a tree asks for: slots (n_nodes,), and features of each (n_nodes, n_features)."""
+    """Histograms that a tree asks for: slots (n_nodes,), and features of each (n_nodes, n_features).
+
+    totals : slots whose sums it asks for
+    """
 
     slots: np.ndarray
     features: np.ndarray
+    totals: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -281,21 +286,19 @@ def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
 
 
 def add_up(
-    rows: CodedRows, state: Growing, requests: list[Request], n_columns: int, with_totals: bool
-) -> list[tuple[np.ndarray | None, np.ndarray]]:
-    """Sums of all slots of each tree, (n_slots, n_totals), and the histograms that it asks for.
+    rows: CodedRows, state: Growing, requests: list[Request], n_columns: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Sums (n_slots, n_totals) and histograms that each tree asks for.
 
     Histograms are (n_nodes, n_features, most + 1, n_columns) whole numbers.
     """
     bins, labels = rows.bins, state.labels
     out = []
     for pile, values, request in zip(state.piles, state.values, requests, strict=True):
-        totals = None
         n_values = 1 if labels is not None else min(n_columns, values.shape[1])
-        if with_totals:
-            totals = np.zeros((len(pile.begins) - 1, n_columns if labels is not None else values.shape[1]), np.int64)
-            block = np.empty((BLOCK, values.shape[1]), np.int64)
-            add_totals(pile.rows, pile.begins, pile.shares, values, labels, totals, block)
+        totals = np.zeros((len(request.totals), n_columns if labels is not None else values.shape[1]), np.int64)
+        block = np.empty((BLOCK, values.shape[1]), np.int64)
+        add_totals(pile.rows, pile.begins, request.totals, pile.shares, values, labels, totals, block)
         tables = np.zeros((*request.features.shape, bins.most + 1, n_columns), np.int64)
         block = np.empty((BLOCK, n_values), np.int64)
         for k, slot in enumerate(request.slots.tolist()):
@@ -307,7 +310,14 @@ def add_up(
     return out
 
 
-def losses_of(rows: CodedRows, state: Growing, loss: Loss) -> tuple[list[int], Largest]:
+def add_up_round(
+    rows: CodedRows, state: Growing, requests: list[Request], n_columns: int, loss: Loss
+) -> list[Any]:
+    """The sums that a round begins with: those of `losses_of`, and those of `add_up` for the roots."""
+    return [*losses_of(rows, state, loss), add_up(rows, state, requests, n_columns)]
+
+
+def losses_of(rows: CodedRows, state: Growing, loss: Loss) -> list[Any]:
     """Exact sums of the losses and weights of scored training rows and of validation rows; largest hessian, gradient."""
     assert state.raw is not None
     assert state.largest is not None
@@ -317,4 +327,4 @@ def losses_of(rows: CodedRows, state: Growing, loss: Loss) -> tuple[list[int], L
         weights = rows.weights[chosen]
         found = loss.row_losses(padded(rows.targets[chosen]), np.asfortranarray(padded(state.raw[chosen])))
         sums += [exact_sum(found[: len(chosen)] * weights), exact_sum(weights)]
-    return sums, Largest(state.largest)
+    return [sums, Largest(state.largest)]

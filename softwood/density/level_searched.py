@@ -34,7 +34,7 @@ class SearchedLevels(LevelTree):
     def __init__(self, problem: GrowthProblem, limits: Limits, units: np.ndarray, total: float, seed: int) -> None:
         p, q, most = len(problem.widths), problem.stored_outputs, problem.bins.most
         n_draw = p if limits.n_draw is None else limits.n_draw
-        super().__init__(n_draw, p, 1 + q, most, limits.max_leaf_nodes, limits.max_depth)
+        super().__init__(n_draw, p, 1 + q, len(units), most, limits.max_leaf_nodes, limits.max_depth)
         self.problem, self.bins, self.units = problem, problem.bins, units
         self.kernels, self.criterion = problem.kernels, problem.criterion_number
         self.is_random = limits.random_thresholds

@@ -82,14 +82,18 @@ def add_node(codes, rows, begin, end, shares, values, labels, features, tables, 
 
 
 @compiled
-def add_totals(rows, begins, shares, values, labels, totals, block):
-    """Sums of all nodes, (n_nodes, n_totals): the columns of `values`, or the first one and the classes.
+def add_totals(rows, begins, slots, shares, values, labels, totals, block):
+    """Sums of some nodes, (n_nodes, n_totals): the columns of `values`, or the first one and the classes.
 
-    begins : (n_nodes + 1,) where the rows of each node begin;  block : (BLOCK, n_columns of `values`) scratch space
+    Parameters
+    ----------
+    begins : where the rows of each slot begin, and the last ones end;  slots : (n_nodes,)
+    block : (BLOCK, n_columns of `values`) scratch space
     """
-    for node in range(totals.shape[0]):
-        for first in range(begins[node], begins[node + 1], BLOCK):
-            last = min(first + BLOCK, begins[node + 1])
+    for node in range(slots.shape[0]):
+        end = begins[slots[node] + 1]
+        for first in range(begins[slots[node]], end, BLOCK):
+            last = min(first + BLOCK, end)
             gather_values(rows, first, last, shares, values, block)
             for k in range(last - first):
                 if labels is not None:
