@@ -162,6 +162,10 @@ class KernelBoosting(KernelModel):
             raise
         self.__dict__.update(results())
 
+    def _level_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
+        self._loss_and_targets(targets, y, rows)  # an error if there are several columns
+        return super()._level_targets(targets, y, rows)
+
     def _read_validation(
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
     ) -> BoostingData | None:

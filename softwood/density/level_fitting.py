@@ -139,6 +139,8 @@ def fit_boosting(estimator: Any, fit: Any, source: Source, rules: Any) -> None:
     classes = getattr(estimator, "classes_", None)
     unit = 1.0
     if classes is None:
+        if len(found.lowest) > p + 1:
+            raise ValueError(f"y must be one column of targets for boosting, got {len(found.lowest) - p}.")
         extremes = np.array([found.lowest[p], found.highest[p]])
         unit = unit_of(extremes)
         loss, _ = estimator._loss_and_targets(RealTargets(extremes[:, None], np.zeros(1), 1.0, True), extremes, [0, 1])

@@ -30,6 +30,8 @@ __all__ = ["Coding", "LocalSource", "RawRows", "Source", "Survey", "code_rows", 
 
 # Bins and rules for bandwidths are read from about this many rows.
 SAMPLE_ROWS = 200_000
+# Rows that are worth a thread.
+_SMALLEST_PART = 1000
 # With fewer different rows than this in the sample, more are drawn: there are many equal rows.
 _FEW_ROWS = 1000
 
@@ -63,7 +65,7 @@ class LocalSource:
 
     def __init__(self, raw: RawRows, n_parts: int) -> None:
         n = len(raw.matrix)
-        ends = np.linspace(0, n, min(n_parts, max(1, n // 1000)) + 1).astype(np.int64)
+        ends = np.linspace(0, n, min(n_parts, max(1, n // _SMALLEST_PART)) + 1).astype(np.int64)
         self._parts = [RawRows(*(array[a:b] for array in raw)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
     def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:

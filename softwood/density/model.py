@@ -65,12 +65,17 @@ class KernelModel(BatchEstimator):
     def _level_source(self, X: Any, y: Any, sample_weight: Any) -> LocalSource:
         """The rows for growth by levels, in as many parts as there are threads."""
         matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
-        if isinstance(targets, ClassTargets):
-            learned = targets.labels if targets.shares is None else targets.shares
-        else:
-            learned = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[rows]
-        assert learned is not None
+        learned = self._level_targets(targets, y, rows)
         return LocalSource(RawRows(matrix, learned, weights), effective_n_jobs(self.n_jobs))
+
+    def _level_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
+        """Targets of the kept rows, in the form of `RawRows`."""
+        if isinstance(targets, RealTargets):
+            numbers = np.asarray(y, dtype=np.float64)
+            return numbers.reshape(len(numbers), -1)[rows]
+        learned = targets.labels if targets.shares is None else targets.shares
+        assert learned is not None
+        return learned if len(learned) == len(rows) else learned[rows]
 
     def _with_class_weights(self, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
         """Weights of the rows times those of their classes."""
