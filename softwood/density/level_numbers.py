@@ -11,7 +11,7 @@ import numpy as np
 
 from softwood.density.bandwidths import row_keys, row_numbers
 
-__all__ = ["Largest", "as_float", "draw_counts", "draw_keys", "exact_sum", "exponent_for", "is_drawn", "merged", "whole"]
+__all__ = ["Largest", "as_float", "draw_counts", "draw_keys", "exact_sum", "exponent_for", "in_columns", "is_drawn", "merged", "whole"]
 
 # Exact sums are counted in units of this power of two, below the smallest float and its 53 digits.
 _UNIT = -1127
@@ -74,8 +74,12 @@ def whole(values: np.ndarray, exponent: int) -> np.ndarray:
 
 def draw_keys(matrix: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
     """64 pseudo-random bits for each row and its target, (n,) uint64; equal rows have equal ones."""
-    targets = y.reshape(len(y), -1).astype(np.float64)
-    return row_keys(np.column_stack([matrix, targets]), seed)
+    return row_keys(np.column_stack([matrix, in_columns(y)]), seed)
+
+
+def in_columns(targets: np.ndarray) -> np.ndarray:
+    """Targets (n,) or (n, n_targets) as floats (n, n_targets)."""
+    return (targets[:, None] if targets.ndim == 1 else targets).astype(np.float64)
 
 
 @cache

@@ -19,7 +19,7 @@ from softwood.density.bandwidths import row_numbers
 from softwood.density.binning import Bins, bin_features
 from softwood.density.kernels import Kernel
 from softwood.density.level_growing import LocalParts, Parts
-from softwood.density.level_numbers import Largest, as_float, draw_keys, exact_sum, exponent_for, merged, whole
+from softwood.density.level_numbers import Largest, as_float, draw_keys, exact_sum, exponent_for, in_columns, merged, whole
 from softwood.density.level_rows import SCORED, TRAIN, CodedRows, padded
 from softwood.density.preparation import TrainingData
 from softwood.loops.binning import encode_column
@@ -113,7 +113,7 @@ def _ranges(raw: RawRows, n_classes: int | None) -> list[Any]:
     masses = None
     if targets.dtype.kind == "i" and n_classes is not None:
         masses = [exact_sum(weights[targets == k]) for k in range(n_classes)]
-    numbers = targets.reshape(len(targets), -1).astype(np.float64)
+    numbers = in_columns(targets)
     low, high = (
         function.reduce(np.concatenate([matrix, numbers], axis=1), axis=0, initial=start)
         for function, start in ((np.fmin, np.inf), (np.fmax, -np.inf))
@@ -159,7 +159,7 @@ def _moments(raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarr
 
     Values are measured from the middle of their range, in halves of its length.
     """
-    targets = raw.targets.reshape(len(raw.targets), -1).astype(np.float64)
+    targets = in_columns(raw.targets)
     weights = weighting.of(raw)
     out = np.zeros((3, len(middle)), np.int64)
     for j in range(len(middle)):
