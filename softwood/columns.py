@@ -17,7 +17,15 @@ from sklearn.utils.validation import check_array, validate_data
 
 from softwood.parameters import parameter_error
 
-__all__ = ["MAX_CATEGORIES", "Columns", "find_categories", "is_missing_value", "read_growing_table", "read_table", "refuse_lazy"]
+__all__ = [
+    "MAX_CATEGORIES",
+    "Columns",
+    "find_categories",
+    "is_missing_value",
+    "read_growing_table",
+    "read_table",
+    "refuse_lazy",
+]
 
 # A column with more categories than this is taken for an identifier or free text, and refused.
 MAX_CATEGORIES = 255

@@ -1,4 +1,4 @@
-"""What users pass to `fit`, as a list of parts that are read later; anything else is refused before work is sent out."""
+"""What users pass to `fit`, as a list of parts that are read later; anything else is refused before any work."""
 
 from __future__ import annotations
 
@@ -121,4 +121,3 @@ def columns_of(estimator: Any, names: list[str] | None, categories: list[set | N
         handle_unknown=estimator.handle_unknown,
     )  # fmt: skip
     return columns
-

@@ -90,7 +90,9 @@ class Session:
 
     def map(self, name: str, function: Callable[..., Any], *columns: list[Any], **shared: Any) -> list[Future]:
         """A task for each line of the columns."""
-        return self.keep(self.client.map(function, *columns, key=self.keys(name, len(columns[0])), pure=False, **shared))
+        return self.keep(
+            self.client.map(function, *columns, key=self.keys(name, len(columns[0])), pure=False, **shared)
+        )
 
     def keep(self, futures: list[Future]) -> list[Future]:
         """Add futures to those that are cancelled at the end."""
@@ -133,10 +135,8 @@ class Session:
 
     def wait(self, futures: list[Future]) -> None:
         """Wait until futures are there; raises the error of the first that failed."""
-        try:
+        with suppress(FutureCancelledError):
             wait(futures)
-        except FutureCancelledError:
-            pass
         for future in futures:
             if future.status != "finished":
                 self.gather([future])
@@ -149,17 +149,13 @@ def _current(client: Client | None) -> Client:
         return get_client()
     except ValueError as error:
         raise ValueError(
-            "There is no Dask client: start one with `from distributed import Client; client = Client()`, or pass it as "
-            "`client`."
+            "There is no Dask client: start one with `from distributed import Client; client = Client()`, or pass it "
+            "as `client`."
         ) from error
 
 
 def _merge(results: list[Any]) -> Any:
     return reduce(merged, results)
-
-
-def _on_chunk(function: Callable[..., Any], reader: Callable[..., Any], arguments: tuple, x: Any, y: Any, w: Any) -> Any:
-    return function(reader(x, y, w), *arguments)
 
 
 class ClusterSource:
@@ -172,7 +168,9 @@ class ClusterSource:
         """A task for each part."""
         session = self.session
         # One task of its own, which all others read: the arguments may be large.
-        shared = dask.delayed((function, self.reader, arguments), traverse=False, name=session.keys(f"{name}-plan", 1)[0])
+        shared = dask.delayed(
+            (function, self.reader, arguments), traverse=False, name=session.keys(f"{name}-plan", 1)[0]
+        )
         keys = session.keys(name, len(self.chunks))
         tasks = [
             dask.delayed(_with_plan, pure=False)(shared, *part, dask_key_name=key)
@@ -195,9 +193,10 @@ class ClusterSource:
         return ClusterParts(session, blocks)
 
 
-def _with_plan(plan: tuple, x: Any, y: Any, w: Any) -> Any:
+def _with_plan(plan: tuple, x: Any, y: Any, weights: Any) -> Any:
+    """Read a part, and call a function with it."""
     function, reader, arguments = plan
-    return _on_chunk(function, reader, arguments, x, y, w)
+    return function(reader(x, y, weights), *_owned(arguments))
 
 
 def _by_worker(client: Client, futures: list[Future]) -> list[list[Future]]:
@@ -260,7 +259,7 @@ def _owned(value: Any) -> Any:
             return value
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if is_dataclass(value) and not isinstance(value, type):
-        items = {field.name: _owned(getattr(value, field.name)) for field in fields(value)}
-        changed = {name: item for name, item in items.items() if item is not getattr(value, name)}
+        owned = {field.name: _owned(getattr(value, field.name)) for field in fields(value)}
+        changed = {name: item for name, item in owned.items() if item is not getattr(value, name)}
         return replace(value, **changed) if changed else value
     return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.base import clone
 from sklearn.callback import with_callbacks
@@ -40,7 +40,7 @@ class _OnCluster:
     _local_class: ClassVar[type]
 
     @with_callbacks
-    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Fit the model on the cluster.
 
         Parameters
@@ -97,15 +97,14 @@ class _OnCluster:
                 setattr(local, name, value)
         return local
 
-    def _lazy(self: Any, method: str, X: Any, further: dict[str, Any]) -> Any:
+    def _lazy(self: Any, method: str, X: Any, measurement_error: Any = None) -> Any:
         local = self.to_local()
-        if is_lazy(X):
-            return predict_lazily(local, method, X, **further)
-        return getattr(local, method)(X, **further)
+        further = {} if measurement_error is None else {"measurement_error": measurement_error}
+        return predict_lazily(local, method, X, **further) if is_lazy(X) else getattr(local, method)(X, **further)
 
-    def predict(self: Any, X: Any, **further: Any) -> Any:
+    def predict(self: Any, X: Any, measurement_error: Any = None) -> Any:
         """Predictions as of the local estimator: lazy for a Dask array or frame, at once for other tables."""
-        return self._lazy("predict", X, further)
+        return self._lazy("predict", X, measurement_error)
 
     def __sklearn_clone__(self: Any) -> Any:
         parameters = self.get_params(deep=False)
@@ -113,24 +112,27 @@ class _OnCluster:
         return type(self)(**{name: clone(value, safe=False) for name, value in parameters.items()}, client=client)
 
     def __getstate__(self: Any) -> dict[str, Any]:
-        return {**super().__getstate__(), "client": None}
+        state: Any = super().__getstate__()
+        return {**state, "client": None}
 
 
 class _Probabilities:
     """Methods of classifiers."""
 
-    def predict_proba(self: Any, X: Any, **further: Any) -> Any:
+    def predict_proba(self: Any, X: Any, measurement_error: Any = None) -> Any:
         """Class probabilities, lazy for a Dask array or frame."""
-        return self._lazy("predict_proba", X, further)
+        return self._lazy("predict_proba", X, measurement_error)
 
-    def predict_log_proba(self: Any, X: Any, **further: Any) -> Any:
+    def predict_log_proba(self: Any, X: Any, **conditions: Any) -> Any:
         """Logarithms of the class probabilities, lazy for a Dask array or frame."""
-        return self._lazy("predict_log_proba", X, further)
+        return self._lazy("predict_log_proba", X, **conditions)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier):
-    """`softwood.KernelTreeClassifier` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelTreeClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -146,7 +148,9 @@ class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
-    """`softwood.KernelTreeRegressor` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelTreeRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -162,7 +166,9 @@ class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClassifier):
-    """`softwood.KernelForestClassifier` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelForestClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -178,7 +184,9 @@ class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClas
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
-    """`softwood.KernelForestRegressor` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelForestRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -194,7 +202,9 @@ class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraTreesClassifier):
-    """`softwood.KernelExtraTreesClassifier` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelExtraTreesClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -210,7 +220,9 @@ class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraT
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
-    """`softwood.KernelExtraTreesRegressor` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelExtraTreesRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -226,7 +238,9 @@ class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoostingClassifier):
-    """`softwood.KernelBoostingClassifier` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------
@@ -241,12 +255,14 @@ class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoosti
 
     def decision_function(self, X: Any) -> Any:
         """Raw scores, lazy for a Dask array or frame."""
-        return self._lazy("decision_function", X, {})
+        return self._lazy("decision_function", X)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelBoostingRegressor(_OnCluster, boosting.KernelBoostingRegressor):
-    """`softwood.KernelBoostingRegressor` on a Dask cluster: the same parameters, `client`, and the limits of ``growth="level"``.
+    """`softwood.KernelBoostingRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
 
     Parameters
     ----------

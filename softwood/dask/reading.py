@@ -121,4 +121,3 @@ class Reader:
         if classes is None:
             return np.empty((0, estimator.n_outputs_))
         return np.empty((0, len(classes))) if self.has_shares else np.empty(0, np.int32)
-

@@ -19,10 +19,11 @@ from softwood.steps import Best, Steps
 
 __all__ = ["boost_by_levels"]
 
-# After so many rounds the state of the parts is computed anew from the trees, so that what a lost worker has to do again
-# and what a scheduler has to remember stay bounded.
+# After so many rounds the state of the parts is computed anew from the trees, so that what a lost worker has to do
+# again and what a scheduler has to remember stay bounded.
 CUT = 50
-# Gradients of a round may be this much larger than those of the round before; otherwise its histograms are added up twice.
+# Gradients of a round may be this much larger than those of the round before; if they are larger, the first histograms
+# are added up twice.
 _ROOM = 4.0
 
 

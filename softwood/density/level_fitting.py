@@ -22,7 +22,6 @@ from softwood.density.level_growing import Parts, grow_levels
 from softwood.density.level_numbers import exponent_for
 from softwood.density.level_preparation import (
     Coding,
-    RawRows,
     Source,
     Survey,
     bins_of,
@@ -79,6 +78,7 @@ def _prepare(estimator: Any, source: Source, criterion: str) -> _Prepared:
         raise parameter_error(estimator, "kernel", "of the same width everywhere with growth='level'", estimator.kernel)
 
     def factors_of(masses: np.ndarray) -> np.ndarray | None:
+        assert classes is not None
         numbers = np.arange(len(masses), dtype=np.int32)
         factors = estimator._class_weights(ClassTargets(classes, numbers, None), masses)
         if isinstance(factors, float):
@@ -195,7 +195,9 @@ def _least_mass(min_mass: float, found: Survey) -> float:
 def _validation(estimator: Any, n_rows: int) -> float:
     """Fraction of the rows that are validation rows."""
     is_auto = isinstance(estimator.early_stopping, str)
-    return float(estimator.validation_fraction) if (n_rows > STOP_FROM if is_auto else estimator.early_stopping) else 0.0
+    return (
+        float(estimator.validation_fraction) if (n_rows > STOP_FROM if is_auto else estimator.early_stopping) else 0.0
+    )
 
 
 def _start(loss: Loss, found: Survey, classes: np.ndarray | None, unit: float, p: int) -> np.ndarray:

@@ -254,7 +254,7 @@ class LevelTree:
 
     def _search_differences(self) -> None:
         """Nodes whose histogram is the difference between their parent's and their sibling's."""
-        nodes = []
+        nodes, tables = [], []
         for node in self._open:
             if node.sibling is not None and node.sibling.table is not None and node.table is None:
                 assert node.parent is not None
@@ -263,9 +263,10 @@ class LevelTree:
                 node.n_seen = len(node.order)
                 if self._is_worth(node):
                     nodes.append(node)
+                    tables.append(node.table)
         if nodes:
             features = np.stack([node.order for node in nodes])
-            self._search(nodes, np.stack([node.table for node in nodes]), features)  # type: ignore[arg-type]
+            self._search(nodes, np.stack(tables), features)
 
     def next_level(self) -> np.ndarray | None:
         """Split the open nodes with the largest gains; returns the slots, or None if the tree is finished."""

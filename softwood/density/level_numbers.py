@@ -11,7 +11,18 @@ import numpy as np
 
 from softwood.density.bandwidths import row_keys, row_numbers
 
-__all__ = ["Largest", "as_float", "draw_counts", "draw_keys", "exact_sum", "exponent_for", "in_columns", "is_drawn", "merged", "whole"]
+__all__ = [
+    "Largest",
+    "as_float",
+    "draw_counts",
+    "draw_keys",
+    "exact_sum",
+    "exponent_for",
+    "in_columns",
+    "is_drawn",
+    "merged",
+    "whole",
+]
 
 # Exact sums are counted in units of this power of two, below the smallest float and its 53 digits.
 _UNIT = -1127

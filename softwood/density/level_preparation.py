@@ -1,8 +1,8 @@
 """Growth by levels: from rows in parts to coded parts.
 
-Three passes over the rows: ranges; moments, and a sample of the rows; coding by bins. Everything that is found out about
-the rows is the same for any division into parts: ranges, exact sums, and a sample drawn by the content of the rows. A
-table with no more rows than the sample may have is its own sample.
+Three passes over the rows: ranges; moments, and a sample of the rows; coding by bins. Everything that is found out
+about the rows is the same for any division into parts: ranges, exact sums, and a sample drawn by the content of the
+rows. A table with no more rows than the sample may have is its own sample.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,7 +20,16 @@ from softwood.density.bandwidths import row_numbers
 from softwood.density.binning import Bins, bin_features
 from softwood.density.kernels import Kernel
 from softwood.density.level_growing import LocalParts, Parts
-from softwood.density.level_numbers import Largest, as_float, draw_keys, exact_sum, exponent_for, in_columns, merged, whole
+from softwood.density.level_numbers import (
+    Largest,
+    as_float,
+    draw_keys,
+    exact_sum,
+    exponent_for,
+    in_columns,
+    merged,
+    whole,
+)
 from softwood.density.level_rows import SCORED, TRAIN, CodedRows, padded
 from softwood.density.preparation import TrainingData
 from softwood.loops.binning import encode_column
@@ -66,7 +76,7 @@ class LocalSource:
     def __init__(self, raw: RawRows, n_parts: int) -> None:
         n = len(raw.matrix)
         ends = np.linspace(0, n, min(n_parts, max(1, n // _SMALLEST_PART)) + 1).astype(np.int64)
-        self._parts = [RawRows(*(array[a:b] for array in raw)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self._parts = [RawRows(*(array[a:b] for array in raw)) for a, b in pairwise(ends)]
 
     def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The merged results."""
@@ -313,7 +323,7 @@ def bins_of(found: Survey, max_bins: int, n_jobs: int | None) -> Bins:
     if found.is_whole:
         return bins
     highs = bins.highs.copy()
-    for begin, end in zip(bins.offsets[:-1], bins.offsets[1:], strict=True):
+    for begin, end in pairwise(bins.offsets):
         highs[begin : end - 1] = np.nextafter(bins.lows[begin + 1 : end], -np.inf)
     return bins._replace(highs=highs)
 

@@ -36,8 +36,8 @@ __all__ = [
 
 # Kinds of rows, to be combined. Rows that are not for training are validation rows.
 TRAIN, SCORED = 1, 2
-# Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may round
-# those at the end of an array otherwise.
+# Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may
+# round those at the end of an array otherwise.
 _PADDING = 64
 
 
@@ -48,7 +48,7 @@ class CodedRows:
     Attributes
     ----------
     bins : the bins of all features, with the codes of these rows
-    targets : as the growing of trees or the loss takes them: classes (int32), numbers (n,) or (n, n_targets); and padding
+    targets : as trees or the loss take them: classes (int32), numbers (n,) or (n, n_targets); and padding
     weights : (n,) and padding of weight 0
     kinds : (n,) see `TRAIN`
     keys : (n,) for draws by content; None if nothing is drawn
@@ -225,9 +225,9 @@ def begin_round(
     else:
         assert state.raw is not None
         raw = state.raw if slot_values is None else state.raw.copy(order="F")
-        for score, values in enumerate(slot_values or []):
+        for score, added in enumerate(slot_values or []):
             pile = state.piles[score]
-            add_slot_values(pile.rows, pile.begins, pile.shares, values, raw, score)
+            add_slot_values(pile.rows, pile.begins, pile.shares, added, raw, score)
     gradient, hessian = (np.empty(raw.shape, order="F") for _ in range(2))
     loss.gradients(rows.targets, raw, rows.weights, gradient, hessian)
     counts = (rows.kinds & TRAIN).astype(np.float64)
@@ -235,7 +235,8 @@ def begin_round(
         fraction, seed = setup.subsample
         assert rows.keys is not None
         counts *= is_drawn(rows.keys, fraction, seed)
-    values, largest = [], np.zeros(2)
+    values: list[np.ndarray] = []
+    largest = np.zeros(2)
     for score in range(n_scores):
         columns = np.zeros((n, 4))
         columns[:, 0] = hessian[:n, score]
@@ -310,15 +311,13 @@ def add_up(
     return out
 
 
-def add_up_round(
-    rows: CodedRows, state: Growing, requests: list[Request], n_columns: int, loss: Loss
-) -> list[Any]:
+def add_up_round(rows: CodedRows, state: Growing, requests: list[Request], n_columns: int, loss: Loss) -> list[Any]:
     """The sums that a round begins with: those of `losses_of`, and those of `add_up` for the roots."""
     return [*losses_of(rows, state, loss), add_up(rows, state, requests, n_columns)]
 
 
 def losses_of(rows: CodedRows, state: Growing, loss: Loss) -> list[Any]:
-    """Exact sums of the losses and weights of scored training rows and of validation rows; largest hessian, gradient."""
+    """Exact sums of losses and weights of scored training rows and of validation rows; largest hessian, gradient."""
     assert state.raw is not None
     assert state.largest is not None
     sums = []

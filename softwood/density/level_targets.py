@@ -1,4 +1,4 @@
-"""Growth by levels: targets of the parts, in the form that trees and losses take. Workers of a cluster get these too."""
+"""Growth by levels: targets of the parts, in the form that trees and losses take."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def node_goal(nodes, number, criterion, rules):
     lines, sums = nodes
     mass = lines[number]["mass"]
     base, impure = merit_and_impurity(lines, sums, number, criterion, rules.is_class)
-    return Goal(mass, base, rules.min_mass, tie_of(base, impure, mass), np.int64(sums.shape[1]))
+    return Goal(mass, base, rules.min_mass, tie_of(base, impure, mass), sums.shape[1])
 
 
 @compiled

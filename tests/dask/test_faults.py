@@ -22,17 +22,19 @@ from tests.dask.models import assert_same, in_parts, pair, table
 
 @pytest.fixture
 def at_exchange(monkeypatch):
-    """A function that makes something happen just before a given exchange of a fit."""
+    """A function that makes something happen just before a given exchange of a fit; it returns a list of what did."""
 
     def arrange(number, event):
-        gather = on_cluster_module.Session.gather
+        gather, happened = on_cluster_module.Session.gather, []
 
         def with_event(self, futures):
             if self.n_exchanges == number:
+                happened.append(number)
                 event()
             return gather(self, futures)
 
         monkeypatch.setattr(on_cluster_module.Session, "gather", with_event)
+        return happened
 
     return arrange
 
@@ -45,9 +47,10 @@ def kill_one_of(client):
 def test_a_killed_worker_with_a_nanny(client, at_exchange):
     X, y = table()
     model, local = pair("KernelBoosting", max_iter=8)
-    at_exchange(25, lambda: kill_one_of(client))
+    happened = at_exchange(25, lambda: kill_one_of(client))
     began = time.monotonic()
     assert_same(model.fit(in_parts(X, 4), in_parts(y > 0, 4)), local.fit(X, y > 0))
+    assert happened
     assert time.monotonic() - began < 30
     client.wait_for_workers(2, timeout=60)
 
@@ -63,9 +66,7 @@ def without_nanny():
             sys.executable, "-m", "distributed.cli.dask_worker", started.scheduler_address, "--no-nanny", "--nthreads",
             "1", "--no-dashboard",
         ]  # fmt: skip
-        workers = [
-            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)
-        ]
+        workers = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(2)]
         try:
             client.wait_for_workers(2, timeout=60)
             yield client, workers
@@ -79,8 +80,9 @@ def test_killed_workers_without_a_nanny(without_nanny, at_exchange, monkeypatch)
     client, workers = without_nanny
     X, y = table()
     model, local = pair("KernelForest", n_estimators=10)
-    at_exchange(9, workers[0].kill)
+    happened = at_exchange(9, workers[0].kill)
     assert_same(model.fit(in_parts(X, 4), in_parts(y > 0, 4)), local.fit(X, y > 0))
+    assert happened
     monkeypatch.undo()
     monkeypatch.setattr(on_cluster_module, "_PATIENCE", 3.0)
     at_exchange(9, workers[1].kill)

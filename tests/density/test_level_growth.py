@@ -217,7 +217,7 @@ def test_parameters_that_levels_do_not_take(kind, name, value):
 
 def test_losses_and_errors_that_levels_do_not_take():
     X, y = table()
-    with pytest.raises(ValueError, match="The 'loss' parameter of .* with growth='level'"):
+    with pytest.raises(ValueError, match=r"The 'loss' parameter of .* with growth='level'"):
         make("KernelBoosting", "Regressor", loss="absolute_error").fit(X, y)
     with pytest.raises(ValueError, match="growth='level' takes no X_val"):
         make("KernelBoosting", "Regressor").fit(X, y, X_val=X, y_val=y)

@@ -54,7 +54,9 @@ def kernels_of(shape):
     edges, cdf = table(shape)
     boxed = np.full(len(edges), 1.0)
     boxed[0] = -1.0
-    return Kernels(np.ones(P, np.int64), np.stack([boxed, edges]), np.stack([cdf, cdf]), np.empty((0, 0)), np.zeros(P, bool))
+    return Kernels(
+        np.ones(P, np.int64), np.stack([boxed, edges]), np.stack([cdf, cdf]), np.empty((0, 0)), np.zeros(P, bool)
+    )
 
 
 def search_of(q):
