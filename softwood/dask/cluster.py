@@ -19,8 +19,10 @@ from typing import Any
 
 import dask
 import numpy as np
+from dask.sizeof import sizeof
 from distributed import Client, Future, KilledWorker, get_client, wait
 from distributed.client import FutureCancelledError
+from sklearn.base import BaseEstimator
 
 from softwood.dask.chunks import Chunks
 from softwood.density.level_numbers import merged
@@ -109,7 +111,9 @@ class Session:
         """Results of futures, which are dropped."""
         self.n_exchanges += 1
         try:
-            return self.client.gather(futures)
+            found = self.client.gather(futures)
+            self.n_bytes += sizeof(found)
+            return found
         except KilledWorker as error:
             raise RuntimeError(f"Workers died while they worked on a part of the rows: {error}") from error
         except FutureCancelledError as error:
@@ -258,7 +262,7 @@ def _owned(value: Any) -> Any:
         if all(new is old for new, old in zip(items, value, strict=True)):
             return value
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type | BaseEstimator):
         owned = {field.name: _owned(getattr(value, field.name)) for field in fields(value)}
         changed = {name: item for name, item in owned.items() if item is not getattr(value, name)}
         return replace(value, **changed) if changed else value

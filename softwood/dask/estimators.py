@@ -72,7 +72,7 @@ class _OnCluster:
                     setattr(stub, name, value)
             source = ClusterSource(session, chunks, Reader(stub, has_shares))
             self._fit_levels(fit, source, limits)
-            self._n_exchanges_ = session.n_exchanges
+            self.traffic_ = {"exchanges": session.n_exchanges, "bytes": session.n_bytes}
 
     def _learn_columns(self: Any, found: Any) -> bool:
         """Set the attributes that reading a whole table sets; returns whether y holds probabilities."""
@@ -93,7 +93,7 @@ class _OnCluster:
         check_is_fitted(self)
         local = self._stub()
         for name, value in vars(self).items():
-            if name.endswith("_"):
+            if name.endswith("_") and name != "traffic_":
                 setattr(local, name, value)
         return local
 
@@ -138,6 +138,11 @@ class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = tree.KernelTreeClassifier
@@ -156,6 +161,11 @@ class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = tree.KernelTreeRegressor
@@ -174,6 +184,11 @@ class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClas
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = forest.KernelForestClassifier
@@ -192,6 +207,11 @@ class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = forest.KernelForestRegressor
@@ -210,6 +230,11 @@ class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraT
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = forest.KernelExtraTreesClassifier
@@ -228,6 +253,11 @@ class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = forest.KernelExtraTreesRegressor
@@ -246,6 +276,11 @@ class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoosti
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = boosting.KernelBoostingClassifier
@@ -268,6 +303,11 @@ class KernelBoostingRegressor(_OnCluster, boosting.KernelBoostingRegressor):
     ----------
     client : distributed.Client, default=None
         The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
     _local_class: ClassVar[type] = boosting.KernelBoostingRegressor
