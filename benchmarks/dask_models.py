@@ -156,10 +156,16 @@ def constants(options: argparse.Namespace) -> list[str]:
     per_round = times[2_000] / rounds
     exchanges = many.traffic_["exchanges"] / (1 + rounds)
     per_cell = 2 * (times[options.rows] / rounds - per_round) / (options.rows * P)
+    per_exchange = per_round / exchanges
+    size = many.traffic_["bytes"] / 2 / many.traffic_["exchanges"]  # from one of two workers
+    rows, n_workers, fan_in, network = 1e9, 100, 8, 1e9
+    n_merges = np.ceil(np.log(n_workers) / np.log(fan_in))
+    predicted = rows / n_workers * P * per_cell + exchanges * (per_exchange + n_merges * fan_in * size / network)
     return [
         f"| a round without rows | {1e3 * per_round:.0f} ms | {exchanges:.1f} exchanges, "
-        f"{1e3 * per_round / exchanges:.1f} ms each | | |",
+        f"{1e3 * per_exchange:.1f} ms and {size / 1e6:.2f} MB from each part | | |",
         f"| a row and column in a round, one thread | {1e9 * per_cell:.1f} ns | | | |",
+        f"| predicted: a round with 10⁹ rows on 100 workers of one thread | {predicted:.1f} s | a network of 1 GB/s | | |",
     ]
 
 
@@ -221,7 +227,7 @@ def main() -> None:
         for line in PARTS[name](options):
             print(line, flush=True)
             lines.append(line)
-    note = f"{options.rows} rows, {P} columns, {options.rounds} rounds; {machine()}"
+    note = f"{machine()}; {options.rows} rows, {P} columns, {options.rounds} rounds"
     print(note)
     if options.write:
         write_page(options.write, "dask_models", "\n".join(lines) + f"\n\n{note}\n")

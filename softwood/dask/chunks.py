@@ -12,7 +12,7 @@ from distributed import Future
 
 from softwood.columns import Columns, read_table
 
-__all__ = ["Chunks", "columns_of", "is_lazy", "read_chunks"]
+__all__ = ["Chunks", "columns_of", "is_lazy", "parts_of_frame", "read_chunks"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,16 @@ def _parts(name: str, given: Any, owner: str, n_axes: int) -> tuple[list[Any], t
         sizes = given.chunks[0]
         blocks = given.to_delayed().ravel().tolist()
         return blocks, None if any(np.isnan(size) for size in sizes) else tuple(int(size) for size in sizes)
-    return list(given.to_delayed()), None
+    return parts_of_frame(given), None
+
+
+def parts_of_frame(frame: Any) -> list[Delayed]:
+    """The parts of a frame as it is divided.
+
+    Not optimised: files would be joined by the sizes of the columns that are read, and not alike in X and y. As it is,
+    X and y of one table are read together.
+    """
+    return list(frame.to_delayed(optimize_graph=False))
 
 
 def _check_types(X: Any, owner: str) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import dask
 import numpy as np
 
+from softwood.dask.chunks import parts_of_frame
+
 __all__ = ["predict_lazily"]
 
 
@@ -23,7 +25,7 @@ def predict_lazily(local: Any, method: str, X: Any, **further: Any) -> Any:
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
         parts, sizes = X.to_delayed().ravel().tolist(), X.chunks[0]
     else:
-        parts = list(X.to_delayed())
+        parts = parts_of_frame(X)
         sizes = (np.nan,) * len(parts)
     shape = example.shape[1:]
     stem = f"softwood-{method.replace('_', '-')}-{dask.base.tokenize(local, X, further)}"
