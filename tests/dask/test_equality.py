@@ -84,6 +84,16 @@ def test_empty_parts_and_unknown_sizes(client):
     np.testing.assert_array_equal(lazy.compute(), local.predict(X))
 
 
+def test_a_folder_of_files(client, tmp_path):
+    X, y = table()
+    whole = pd.DataFrame(np.column_stack([X, y]), columns=list("abcdy"))
+    for k, part in enumerate(np.array_split(np.arange(len(y)), 5)):
+        whole.iloc[part].to_parquet(tmp_path / f"{k}.parquet")
+    frame = dd.read_parquet(tmp_path)  # from which Dask itself would read one column in fewer parts
+    on_cluster, local = pair("KernelBoosting", "Regressor")
+    assert_same(on_cluster.fit(frame[list("abcd")], frame["y"]), local.fit(whole[list("abcd")], whole["y"]))
+
+
 def test_lists_of_parts(client):
     X, y = table()
     on_cluster, local = pair("KernelTree", "Regressor")
