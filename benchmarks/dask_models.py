@@ -134,8 +134,8 @@ def workers_and_parts(options: argparse.Namespace) -> list[str]:
                 traffic = model.traffic_
                 lines.append(
                     f"| {n_workers} worker{'s' * (n_workers > 1)}, {n_parts} parts | {taken:.1f} s | "
-                    f"{traffic['exchanges'] / rounds:.1f} exchanges, {traffic['bytes'] / rounds / 1e6:.1f} MB per round "
-                    "| | |"
+                    f"{traffic['exchanges'] / rounds:.1f} exchanges and {traffic['bytes'] / rounds / 1e6:.1f} MB in a "
+                    "round | | |"
                 )
                 del X, y
     return lines
@@ -165,7 +165,8 @@ def constants(options: argparse.Namespace) -> list[str]:
         f"| a round without rows | {1e3 * per_round:.0f} ms | {exchanges:.1f} exchanges, "
         f"{1e3 * per_exchange:.1f} ms and {size / 1e6:.2f} MB from each part | | |",
         f"| a row and column in a round, one thread | {1e9 * per_cell:.1f} ns | | | |",
-        f"| predicted: a round with 10⁹ rows on 100 workers of one thread | {predicted:.1f} s | a network of 1 GB/s | | |",
+        f"| predicted: a round with 10⁹ rows on 100 workers of one thread | {predicted:.1f} s | a network of 1 GB/s "
+        "| | |",
     ]
 
 
@@ -199,8 +200,8 @@ def from_parquet(options: argparse.Namespace) -> list[str]:
     finally:
         shutil.rmtree(folder)
     return [
-        f"| {n} rows from Parquet files, {rounds} rounds, two workers of {limit / 1e9:.1f} GB | {taken:.0f} s | the table "
-        f"as floats: {as_floats / 1e9:.1f} GB; largest worker: {peak / 1e9:.1f} GB | | |"
+        f"| {n} rows from Parquet files, {rounds} rounds, two workers of {limit / 1e9:.1f} GB | {taken:.0f} s | the "
+        f"table as floats: {as_floats / 1e9:.1f} GB; largest worker: {peak / 1e9:.1f} GB | | |"
     ]
 
 

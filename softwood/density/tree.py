@@ -264,9 +264,8 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         Weights of the classes. "balanced" gives all classes the same total weight.
     growth : "node" or "level", default="node"
         Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
-        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`; the
-        page about Dask in the documentation says what else differs.
-        ``max_depth=None`` then means 12, and
+        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`; the page
+        about Dask in the documentation says what else differs. ``max_depth=None`` then means 12, and
         ``max_leaf_nodes="auto"`` no limit.
     n_jobs : int, default=None
         Number of threads for binning and growing. The tree does not depend on it.
