@@ -10,7 +10,7 @@ import numpy as np
 from softwood.density.level_growing import Parts, begin_levels, grow_levels
 from softwood.density.level_newton import NewtonLevels
 from softwood.density.level_numbers import as_float, exponent_for
-from softwood.density.level_rows import Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
+from softwood.density.level_rows import Levels, Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
 from softwood.density.newton import Boxes
 from softwood.density.rounds import Boosted, BoostingRules
 from softwood.loops.groups import Bins
@@ -62,7 +62,7 @@ def boost_by_levels(
 ) -> Boosted:
     """Add trees round by round; arguments as in `softwood.density.rounds.boost`."""
     state = _Rounds(parts, bins, widths, loss, rules, seed, scales, result)
-    state.begin(None)
+    state.begin([], None)
     for _ in range(rules.n_rounds):
         step = steps.begin()
         line = state.run()
@@ -93,7 +93,7 @@ class _Rounds:
         """Half-widths in a round."""
         return self.widths * self.rules.decay**number
 
-    def begin(self, slot_values: list[np.ndarray] | None) -> dict[str, float]:
+    def begin(self, levels: Levels, slot_values: list[np.ndarray] | None) -> dict[str, float]:
         """Begin the next round, once the trees of the last one are added to the raw scores; returns the losses."""
         number, rules, result = len(self.history), self.rules, self.result
         widths = self.widths_of(number)
@@ -107,7 +107,7 @@ class _Rounds:
         if number % CUT == 0:
             parts.update("begin round", begin_round, replace(setup, history=self.history), anew=True)
         else:
-            parts.update("begin round", begin_round, setup, slot_values)
+            parts.update("begin round", begin_round, setup, levels, slot_values)
         if number == rules.n_rounds:
             return self._note(parts.summary("losses", losses_of, self.loss)[0])
         self.trees = self._new_trees(number)
@@ -116,7 +116,7 @@ class _Rounds:
         if np.any(largest > self.scales.largest):
             self.scales = replace(self.scales, largest=largest)
             parts.update("scale gradients", begin_round, replace(setup, exponents=self.scales.exponents))
-            found = parts.summary("add up", add_up, requests, 4)
+            found = parts.summary("add up", add_up, [], requests, 4)
             for tree in self.trees:
                 tree.units = self.scales.units
         self.begun = requests, found
@@ -149,7 +149,7 @@ class _Rounds:
         """Grow the trees of a round, all of them at once; returns the losses after it."""
         rules, loss = self.rules, self.loss
         trees = self.trees
-        grow_levels(self.parts, trees, self.begun)
+        levels = grow_levels(self.parts, trees, self.begun)
         slot_values, rounds = [], []
         for score, tree in enumerate(trees):
             grown, lines = tree.finished()
@@ -162,7 +162,7 @@ class _Rounds:
             rounds.append((tree.levels, values[lines]))
         self.history.append((self.kernels.widths, rounds))
         self.scales = self._next_scales
-        return self.begin(slot_values)
+        return self.begin(levels, slot_values)
 
 
 def _seed(seed: int, number: int, purpose: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from softwood.density.level_numbers import merged
-from softwood.density.level_rows import CodedRows, Request, add_up, divide
+from softwood.density.level_rows import CodedRows, Levels, Request, add_up
 from softwood.loops.level_divide import SLOT
 
 __all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "begin_levels", "grow_levels"]
@@ -312,19 +312,24 @@ class LevelTree:
             self._open += [child for child, is_worth in zip(children, worth, strict=True) if is_worth]
 
 
-def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any] | None = None) -> None:
+def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any] | None = None) -> Levels:
     """Grow trees whose rows are at the roots; trees that are finished wait for the others.
 
     Parameters
     ----------
     trees : `LevelTree` of the same kind
     begun : what the trees have asked for first, and what was found; None: the trees have not begun
+
+    Returns
+    -------
+    the slots of all levels
     """
     n_columns = trees[0].n_columns
     if begun is None:
         requests = begin_levels(trees)
-        begun = requests, parts.summary("add up", add_up, requests, n_columns)
+        begun = requests, parts.summary("add up", add_up, [], requests, n_columns)
     requests, found = begun
+    levels: Levels = []
     while True:
         for tree, request, (totals, tables) in zip(trees, requests, found, strict=True):
             tree.receive(totals, tables, request)
@@ -332,10 +337,10 @@ def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any]
         if not any(len(request.slots) for request in requests):
             slots = [None if tree.is_finished else tree.next_level() for tree in trees]
             if all(tree.is_finished for tree in trees):
-                return
-            parts.update("divide", divide, slots)
+                return levels
+            levels.append(slots)
             requests = [tree.request() for tree in trees]
-        found = parts.summary("add up", add_up, requests, n_columns)
+        found = parts.summary("add up", add_up, levels, requests, n_columns)
 
 
 def begin_levels(trees: list[Any]) -> list[Request]:

@@ -2,13 +2,13 @@
 
 A part is coded by bins once. After that, its state (the rows of each node, with their memberships) is a function of the
 part and of the splits so far. The functions here return a new state, or a summary of it; summaries of parts are merged
-by `softwood.density.level_numbers.merged`. They do not change their arguments, so they can be called again if a result
-is lost.
+by `softwood.density.level_numbers.merged`. They can be called again if a result is lost: a state remembers the last
+level that was asked for, and computes it anew from the splits if it is not there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,6 @@ __all__ = [
     "add_up_round",
     "begin_round",
     "begin_trees",
-    "divide",
     "losses_of",
 ]
 
@@ -62,6 +61,11 @@ class CodedRows:
 
     def __len__(self) -> int:
         return len(self.kinds)
+
+    def __sizeof__(self) -> int:
+        """As of `Growing`."""
+        arrays = (self.bins.codes, self.targets, self.weights, self.kinds, self.keys)
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 def padded(array: np.ndarray) -> np.ndarray:
@@ -108,6 +112,10 @@ class Pile(NamedTuple):
     begins: np.ndarray
 
 
+# For each level the slots of each tree, None for trees that stay as they are; see `softwood.loops.level_divide`.
+Levels = list[list[np.ndarray | None]]
+
+
 @dataclass(frozen=True)
 class Growing:
     """The state of a part while several trees grow.
@@ -118,6 +126,7 @@ class Growing:
     labels : classes of the rows; None if there are none
     raw : (n, n_scores) raw scores of boosting, with padding
     largest : largest hessian and gradient
+    reached : number of levels that trees have grown since, and the piles of the last one; see `at_level`
     """
 
     reach: Reach
@@ -126,6 +135,16 @@ class Growing:
     labels: np.ndarray | None = None
     raw: np.ndarray | None = None
     largest: np.ndarray | None = None
+    reached: list[Any] = field(default_factory=list)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "reached": []}
+
+    def __sizeof__(self) -> int:
+        """So that workers of a cluster know how much memory a state takes."""
+        piles = [*self.piles, *(self.reached[1] if self.reached else [])]
+        arrays = [array for pile in piles for array in pile] + self.values + [self.raw]
+        return sum(array.nbytes for array in arrays if array is not None)
 
 
 class Request(NamedTuple):
@@ -213,9 +232,13 @@ class RoundSetup:
 
 
 def begin_round(
-    rows: CodedRows, state: Growing | None, setup: RoundSetup, slot_values: list[np.ndarray] | None = None
+    rows: CodedRows,
+    state: Growing | None,
+    setup: RoundSetup,
+    levels: Levels | None = None,
+    slot_values: list[np.ndarray] | None = None,
 ) -> Growing:
-    """Raw scores with the trees of the last round, if their values are given; gradients; all rows at the roots."""
+    """Raw scores with the trees of the last round, if their levels and values are given; all rows at the roots."""
     n, loss, reach = len(rows), setup.loss, setup.reach
     n_scores = loss.n_scores
     if state is None:
@@ -225,8 +248,9 @@ def begin_round(
     else:
         assert state.raw is not None
         raw = state.raw if slot_values is None else state.raw.copy(order="F")
+        piles = [] if slot_values is None else at_level(rows, state, levels or [])
         for score, added in enumerate(slot_values or []):
-            pile = state.piles[score]
+            pile = piles[score]
             add_slot_values(pile.rows, pile.begins, pile.shares, added, raw, score)
     gradient, hessian = (np.empty(raw.shape, order="F") for _ in range(2))
     loss.gradients(rows.targets, raw, rows.weights, gradient, hessian)
@@ -259,13 +283,21 @@ def _replay(rows: CodedRows, raw: np.ndarray, trees: list[tuple[list[np.ndarray]
         add_slot_values(pile.rows, pile.begins, pile.shares, values, raw, score)
 
 
-def divide(rows: CodedRows, state: Growing, slots: list[np.ndarray | None]) -> Growing:
-    """The next level: rows of split slots are shared between their children; None for trees that stay as they are."""
-    piles = [
-        pile if own is None else _divided(rows.bins, pile, own, state.reach)
-        for pile, own in zip(state.piles, slots, strict=True)
-    ]
-    return replace(state, piles=piles)
+def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Pile]:
+    """The piles after these levels: rows of split slots are shared between their children.
+
+    Goes on from the level that the state has reached, which is remembered.
+    """
+    n, piles = state.reached or (0, state.piles)
+    if n > len(levels):
+        n, piles = 0, state.piles
+    for slots in levels[n:]:
+        piles = [
+            pile if own is None else _divided(rows.bins, pile, own, state.reach)
+            for pile, own in zip(piles, slots, strict=True)
+        ]
+    state.reached[:] = [len(levels), piles]
+    return piles
 
 
 def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
@@ -287,15 +319,16 @@ def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
 
 
 def add_up(
-    rows: CodedRows, state: Growing, requests: list[Request], n_columns: int
+    rows: CodedRows, state: Growing, levels: Levels, requests: list[Request], n_columns: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Sums (n_slots, n_totals) and histograms that each tree asks for.
+    """Sums (n_slots, n_totals) and histograms that each tree asks for, after these levels.
 
     Histograms are (n_nodes, n_features, most + 1, n_columns) whole numbers.
     """
     bins, labels = rows.bins, state.labels
     out = []
-    for pile, values, request in zip(state.piles, state.values, requests, strict=True):
+    piles = at_level(rows, state, levels)
+    for pile, values, request in zip(piles, state.values, requests, strict=True):
         n_values = 1 if labels is not None else min(n_columns, values.shape[1])
         totals = np.zeros((len(request.totals), n_columns if labels is not None else values.shape[1]), np.int64)
         block = np.empty((BLOCK, values.shape[1]), np.int64)
@@ -313,7 +346,7 @@ def add_up(
 
 def add_up_round(rows: CodedRows, state: Growing, requests: list[Request], n_columns: int, loss: Loss) -> list[Any]:
     """The sums that a round begins with: those of `losses_of`, and those of `add_up` for the roots."""
-    return [*losses_of(rows, state, loss), add_up(rows, state, requests, n_columns)]
+    return [*losses_of(rows, state, loss), add_up(rows, state, [], requests, n_columns)]
 
 
 def losses_of(rows: CodedRows, state: Growing, loss: Loss) -> list[Any]:
