@@ -16,7 +16,7 @@ import numpy as np
 from softwood.density.level_numbers import Largest, draw_counts, exact_sum, is_drawn, whole
 from softwood.loops.groups import Bins, Kernels
 from softwood.loops.level_divide import add_slot_values, divide_slots
-from softwood.loops.level_sums import BLOCK, add_node, add_totals
+from softwood.loops.level_sums import BLOCK, add_node, add_totals, weigh_rows
 from softwood.losses import Loss
 
 __all__ = [
@@ -259,17 +259,13 @@ def begin_round(
         fraction, seed = setup.subsample
         assert rows.keys is not None
         counts *= is_drawn(rows.keys, fraction, seed)
-    values: list[np.ndarray] = []
-    largest = np.zeros(2)
-    for score in range(n_scores):
-        columns = np.zeros((n, 4))
-        columns[:, 0] = hessian[:n, score]
-        columns[:, 1] = gradient[:n, score]
-        columns[:, 2] = rows.weights[:n]
-        columns *= counts[:, None]
-        largest = np.maximum(largest, np.abs(columns[:, :2]).max(axis=0, initial=0.0))
-        columns = np.ldexp(columns, np.array([*setup.exponents, 0]))
-        values.append(_rounded(columns, reach.is_soft))
+    scales = np.ldexp(1.0, np.array(setup.exponents))
+    values = [np.empty((n, 4), np.float64 if reach.is_soft else np.int64) for _ in range(n_scores)]
+    found = [
+        weigh_rows(hessian[:, k], gradient[:, k], rows.weights, counts, scales, not reach.is_soft, values[k])
+        for k in range(n_scores)
+    ]
+    largest = np.max(found, axis=0)
     piles = [_root(np.arange(n, dtype=np.uint32), reach.is_soft) for _ in range(n_scores)]
     return Growing(reach, piles, values, None, raw, largest)
 

@@ -20,6 +20,38 @@ BLOCK = 512
 
 
 @compiled
+def weigh_rows(hessian, gradient, weights, counts, scales, is_whole, values):
+    """Numbers of boosting that are added up: hessian, gradient and weight, times the count of the row and a scale.
+
+    Parameters
+    ----------
+    hessian, gradient, weights : (>= n,);  counts : (n,);  scales : (3,)
+    is_whole : whether they are rounded to whole numbers
+    values : (n, 4) filled, with 0 in the last column
+
+    Returns
+    -------
+    largest hessian and absolute gradient, before scaling
+    """
+    largest_h = 0.0
+    largest_g = 0.0
+    s0, s1, s2 = scales[0], scales[1], scales[2]
+    for i in range(values.shape[0]):
+        h = hessian[i] * counts[i]
+        g = gradient[i] * counts[i]
+        w = weights[i] * counts[i] * s2
+        largest_h = max(largest_h, h)
+        largest_g = max(largest_g, abs(g))
+        h *= s0
+        g *= s1
+        values[i, 0] = np.rint(h) if is_whole else h
+        values[i, 1] = np.rint(g) if is_whole else g
+        values[i, 2] = np.rint(w) if is_whole else w
+        values[i, 3] = 0
+    return largest_h, largest_g
+
+
+@compiled
 def gather_values(rows, first, last, shares, values, block):
     """Whole numbers of the rows from `first` to `last`, times their shares: lines of `block`."""
     for k in range(first, last):

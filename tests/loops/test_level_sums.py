@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.loops.level_sums import BLOCK, add_four_columns, add_node, add_totals, gather_values
+from softwood.loops.level_sums import BLOCK, add_four_columns, add_node, add_totals, gather_values, weigh_rows
 
 
 def random_rows(seed, *, n_columns, is_soft, n=BLOCK + 40, p=3, n_bins=5):
@@ -86,3 +86,17 @@ def test_rows_are_gathered_and_four_columns_added():
     add_four_columns(codes, 1, rows, 5, 25, block, table)
     expected = [block[:20][codes[rows[5:25], 1] == c].sum(axis=0) for c in range(6)]
     np.testing.assert_array_equal(table, expected)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_whole", [False, True])
+def test_numbers_of_boosting(is_whole):
+    rng = np.random.default_rng(5)
+    h, g, w, scales = rng.random(9), rng.normal(size=9), rng.random(9), np.array([8.0, 64.0, 2.0])
+    counts = np.array([1.0, 0.0, 1.0, 2.0, 1.0, 0.0, 1.0])
+    values = np.full((7, 4), 9, np.int64 if is_whole else np.float64)
+    largest = weigh_rows(h, g, w, counts, scales, is_whole, values)
+    assert largest == (np.max(h[:7] * counts), np.max(np.abs(g[:7] * counts)))
+    expected = np.column_stack([h, g, w])[:7] * counts[:, None] * scales
+    np.testing.assert_array_equal(values[:, :3], np.rint(expected) if is_whole else expected)
+    np.testing.assert_array_equal(values[:, 3], 0)
