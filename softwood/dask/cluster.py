@@ -20,8 +20,7 @@ from typing import Any
 import dask
 import numpy as np
 from dask.sizeof import sizeof
-from distributed import Client, Future, KilledWorker, get_client, wait
-from distributed.client import FutureCancelledError
+from distributed import CancelledError, Client, Future, KilledWorker, get_client, wait
 from sklearn.base import BaseEstimator
 
 from softwood.dask.chunks import Chunks
@@ -116,7 +115,7 @@ class Session:
             return found
         except KilledWorker as error:
             raise RuntimeError(f"Workers died while they worked on a part of the rows: {error}") from error
-        except FutureCancelledError as error:
+        except CancelledError as error:
             if self._has_no_workers:
                 raise RuntimeError(
                     f"The cluster has had no worker for {_PATIENCE:.0f} seconds; the fit was given up."
@@ -139,7 +138,7 @@ class Session:
 
     def wait(self, futures: list[Future]) -> None:
         """Wait until futures are there; raises the error of the first that failed."""
-        with suppress(FutureCancelledError):
+        with suppress(CancelledError):
             wait(futures)
         for future in futures:
             if future.status != "finished":

@@ -230,6 +230,8 @@ def survey(
     factors_of : returns factors on the weights of the classes, given the weight of each; None: no factors
     """
     n, exact, masses, has_missing, (most,) = source.summary("ranges", _ranges, n_classes)
+    if n == 0:
+        raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
     p = (len(most) - 1) // 2
     lowest, highest = -most[1 : 1 + p], most[1 + p :]
     weighting = _scaling(most[0], exact, n)

@@ -151,6 +151,8 @@ def test_wrong_rows_are_told_by_name(client):
         model.fit(in_parts(infinite, 4), in_parts(y, 4))
     with pytest.raises(ValueError, match="sample_weight must hold finite numbers of at least 0"):
         model.fit(in_parts(X, 4), in_parts(y, 4), in_parts(-np.abs(y), 4))
+    with pytest.raises(ValueError, match="sample_weight is zero for all rows"):
+        model.fit(in_parts(X, 4), in_parts(y, 4), in_parts(0 * y, 4))
     boosting, _ = pair("KernelBoosting", "Regressor")
     with pytest.raises(ValueError, match="y must be one column of targets"):
         boosting.fit(in_parts(X, 2), in_parts(np.column_stack([y, y]), 2))
