@@ -60,7 +60,8 @@ class _Prepared:
 
     Attributes
     ----------
-    data : the sample as training data;  targets : those of the sample
+    found : what is known about the rows;  data : the sample as training data
+    factors : weights of the classes; None: 1
     """
 
     seed: int
@@ -113,7 +114,7 @@ def _scaled_reals(found: Survey) -> ScaledReals:
     return ScaledReals(found.means[p:], largest, size * largest if size > 0 else 1.0)
 
 
-def _small(data: TrainingData, seed: int) -> TrainingData:
+def _small(data: TrainingData) -> TrainingData:
     """At most `AUTO_ROWS` rows of the sample; rows are in the order of their keys, which is a random one."""
     if len(data.matrix) <= AUTO_ROWS:
         return data
@@ -216,7 +217,7 @@ def _choose_for_boosting(
     estimator: Any, data: TrainingData, coded: Any, found: Survey, loss: Loss, rules: Any, seed: int, stages: Steps
 ) -> np.ndarray:
     """Half-widths by held-out loss on some rows of the sample, with trees that grow node by node."""
-    small = _small(data, seed)
+    small = _small(data)
     learned = coded(found.sample.targets[: len(small.matrix)])
     group = draws_of(small.matrix, small.targets, small.weights, seed).group
     train = BoostingData(small.matrix, learned, small.weights, group)
@@ -296,7 +297,7 @@ def fit_tree(estimator: Any, fit: Any, source: Source, limits: Limits) -> None:
         with stages.stage("choose", "trial") as steps:
             least = replace(limits, min_mass=_least_mass(limits.min_mass, prepared.found))
             crisp = estimator.prediction_kernel is None
-            estimator.bandwidth_ = choose_by_auto(_small(data, seed), least, seed, steps, crisp=crisp)
+            estimator.bandwidth_ = choose_by_auto(_small(data), least, seed, steps, crisp=crisp)
         widths = estimator.bandwidth_ * data.deviations
     growth, coded = _growth(prepared, widths, limits, 1.0)
     with (
@@ -368,7 +369,7 @@ def _draw_rate(estimator: Any, found: Survey) -> float:
 
 def _choose_for_forest(estimator: Any, prepared: _Prepared, limits: Limits, stages: Steps) -> np.ndarray:
     """Half-widths by held-out loss on some rows of the sample, with trees that grow node by node."""
-    small = _small(prepared.data, prepared.seed)
+    small = _small(prepared.data)
     limits = replace(limits, min_mass=_least_mass(limits.min_mass, prepared.found))
     draws = draws_of(small.matrix, small.targets, small.weights, prepared.seed)
     if estimator.bootstrap:
