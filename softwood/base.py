@@ -194,8 +194,10 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     random_state: Any = None
     verbose: int = 0
 
-    # Whether the trees test sets of categories, so that a column of categories is one column of their numbers.
-    _has_category_codes: ClassVar[bool] = False
+    @property
+    def _has_category_codes(self) -> bool:
+        """Whether the trees test sets of categories, so that a column of categories is one column of their numbers."""
+        return False
 
     @contextmanager
     def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:

@@ -18,7 +18,15 @@ from sklearn.utils.validation import check_array, validate_data
 
 from softwood.parameters import parameter_error
 
-__all__ = ["MAX_CATEGORIES", "Columns", "is_missing_value", "read_growing_table", "read_table", "refuse_lazy"]
+__all__ = [
+    "MAX_CATEGORIES",
+    "Columns",
+    "find_categories",
+    "is_missing_value",
+    "read_growing_table",
+    "read_table",
+    "refuse_lazy",
+]
 
 # A column with more categories than this is taken for an identifier or free text, and refused.
 MAX_CATEGORIES = 255
@@ -237,6 +245,16 @@ def read_growing_table(
             matrix[:, at] = np.where(is_missing, np.nan, codes == k)
     _refuse_infinity(matrix, names)
     return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs)
+
+
+def find_categories(estimator: Any, X: Any, categorical_features: Any = "from_dtype") -> list[set | None]:
+    """Different categories of each column of a part of a table; None for columns of numbers."""
+    X, _, wanted = _with_categories(estimator, X, categorical_features, None)
+    found: list[set | None] = []
+    for j, is_category in enumerate(wanted):
+        values, is_missing = _column(X, j) if is_category else (np.empty(0), np.empty(0, dtype=bool))
+        found.append(set(values[~is_missing].tolist()) if is_category else None)
+    return found
 
 
 def _may_be_late(X: Any, columns: Columns | None) -> bool:

@@ -29,6 +29,7 @@ FAMILIES = {
     "kernel-tree": "KernelTreeClassifier, KernelTreeRegressor",
     "extra-trees": "KernelExtraTreesClassifier, KernelExtraTreesRegressor",
     "boosting": "KernelBoostingClassifier, KernelBoostingRegressor",
+    "by-levels": 'kernel models with growth="level", and softwood.dask',
     "soft-tree": "SoftTreeClassifier, SoftTreeRegressor",
     "one-stage": "OneStageTreeClassifier, OneStageTreeRegressor",
     "hoeffding": "HoeffdingTreeClassifier, HoeffdingTreeRegressor, of river too",

@@ -187,6 +187,26 @@ _BOOSTING: dict[str, Callable[[], None]] = {
 }
 
 
+# Kernel models that grow by levels, here and on clusters
+
+
+def _levels(home: str, name: str, parameters: dict[str, Any]) -> None:
+    targets = ("two classes", "three classes", "target") + (() if name == "KernelBoosting" else ("shares", "targets"))
+    for target, bandwidth in product(targets, (0.2, 0.0)):
+        X, y = _table(target)
+        model = _model(home, name, target, growth="level", bandwidth=bandwidth, random_state=0, **parameters)
+        _read(model.fit(X, y), X)
+
+
+_LEVELS: dict[str, Callable[[], None]] = {
+    "trees": partial(_levels, "softwood.density.tree", "KernelTree", {"max_depth": 2}),
+    "extra trees": partial(
+        _levels, "softwood.density.forest", "KernelExtraTrees", {"max_depth": 2, "n_estimators": 2, "bootstrap": True}
+    ),
+    "boosting": partial(_levels, "softwood.density.boosting", "KernelBoosting", {"max_iter": 2, "min_mass": 5.0}),
+}
+
+
 # Trees trained by gradient descent
 
 
@@ -272,6 +292,7 @@ JOBS: dict[str, dict[str, Callable[[], None]]] = {
     },
     "extra-trees": _kernel_jobs("softwood.density.forest", "KernelExtraTrees", _FOREST),
     "boosting": _BOOSTING,
+    "by-levels": _LEVELS,
     "soft-tree": _gradient_jobs(
         "soft_tree", "SoftTree", _DESCENT,
         {**_DESCENT, "init": "random", "l1_regularization": 0.01, "l2_regularization": 0.01}

@@ -105,7 +105,7 @@ class Loss(ABC):
 
     def value(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray | None) -> float:
         """Weighted mean of the loss."""
-        return float(np.average(self._row_losses(y, raw), weights=weights))
+        return float(np.average(self.row_losses(y, raw), weights=weights))
 
     def hessian_unit(self, y: np.ndarray, weights: np.ndarray) -> float:
         """What the second derivatives are proportional to, if they depend on the unit of the targets; otherwise 1."""
@@ -131,7 +131,7 @@ class Loss(ABC):
         """Fill both with derivatives that are not weighted yet."""
 
     @abstractmethod
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         """The loss of each row, (n,)."""
 
 
@@ -150,7 +150,8 @@ class SquaredError(Loss):
         np.subtract(raw[:, 0], y, out=gradient[:, 0])
         hessian.fill(1.0)
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         return 0.5 * (raw[:, 0] - y) ** 2
 
 
@@ -189,7 +190,8 @@ class _PiecewiseLinearError(Loss):
         gradient -= hessian
         hessian.fill(1.0)
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         residuals = y - raw[:, 0]
         return np.maximum(self._slope_below * residuals, -self._slope_above * residuals)
 
@@ -253,8 +255,8 @@ class SeveralQuantilesError(Loss):
             one = slice(k, k + 1)
             part._fill_derivatives(y, raw[:, one], gradient[:, one], hessian[:, one])
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        losses = [part._row_losses(y, raw[:, k : k + 1]) for k, part in enumerate(self._parts)]
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        losses = [part.row_losses(y, raw[:, k : k + 1]) for k, part in enumerate(self._parts)]
         return np.sum(losses, axis=0)
 
 
@@ -295,7 +297,8 @@ class PoissonDeviance(Loss):
         np.exp(hessian, out=hessian)
         np.subtract(hessian[:, 0], y, out=gradient[:, 0])
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         log_count = np.minimum(raw[:, 0], LARGEST_LOG)
         return np.exp(log_count) - y * log_count
 
@@ -333,7 +336,8 @@ class BinaryLogLoss(Loss):
         hessian *= gradient
         gradient[:, 0] -= y
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         score = raw[:, 0]
         return np.maximum(score, 0.0) - y * score + np.log1p(np.exp(-np.abs(score)))
 
@@ -393,7 +397,8 @@ class SoftmaxLogLoss(Loss):
         else:
             gradient[np.arange(len(y)), y] -= 1.0
 
-    def _row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+    def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The loss of each row, (n,)."""
         below_largest = raw - _row_maxima(raw)[:, None]
         if y.ndim == 2:
             of_truth = (y * below_largest).sum(axis=1)

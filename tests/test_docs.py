@@ -69,7 +69,7 @@ def test_the_navigation_lists_every_page():
 
 
 @pytest.mark.parametrize(
-    "package", ["softwood", "softwood.stream", "softwood.datasets", "softwood.stats", "softwood.nn"]
+    "package", ["softwood", "softwood.stream", "softwood.datasets", "softwood.stats", "softwood.nn", "softwood.dask"]
 )
 def test_the_list_of_public_names_is_complete(package):
     listed = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))

@@ -17,6 +17,7 @@ from softwood.targets import ClassTargets, RealTargets
 
 __all__ = [
     "loo_widths",
+    "row_keys",
     "row_numbers",
     "silverman_widths",
     "standard_deviations",
@@ -126,6 +127,11 @@ def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
     Folds and samples drawn by these numbers do not depend on the order of the rows. Equal rows stay together, so a
     weight has the same effect as repeated rows. Rows with the same values in different columns have different numbers.
     """
+    return (row_keys(X, seed) >> np.uint64(11)).astype(np.float64) / 2.0**53
+
+
+def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
+    """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""
 
     def mix(z: np.ndarray) -> np.ndarray:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -137,4 +143,4 @@ def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
         column = X[:, j] + 0.0  # -0.0 becomes 0.0
         column[np.isnan(column)] = np.nan  # the same bits for every nan
         chain = mix(chain + np.uint64(0x9E3779B97F4A7C15)) + mix(column.view(np.uint64))
-    return (mix(chain) >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return mix(chain)

@@ -96,6 +96,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         Smallest decrease of the validation loss that counts as an improvement.
     class_weight : dict or "balanced", default=None
         Weights of the classes. "balanced" gives all classes the same total weight.
+    growth : "node" or "level", default="node"
+        As in `KernelTreeClassifier`. With "level", leaves are limited level by level: trees do not grow best first.
     n_jobs : int, default=None
         Number of threads. The model does not depend on it.
     random_state : int or RandomState, default=None

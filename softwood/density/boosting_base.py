@@ -19,6 +19,7 @@ from softwood.density.bagging import draws_of
 from softwood.density.binning import Bins, bin_features
 from softwood.density.boosting_choice import MASSES, N_LEAVES, SHARES, Choices, Search, most_rounds
 from softwood.density.kernels import find_column
+from softwood.density.level_fitting import fit_boosting
 from softwood.density.model import KernelModel
 from softwood.density.newton import NewtonLimits, boosted_forest
 from softwood.density.preparation import TrainingData, common_errors
@@ -105,6 +106,11 @@ class KernelBoosting(KernelModel):
         self, fit: Fit, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
     ) -> None:
         rules = self._check_parameters()
+        if self.growth == "level":
+            if X_val is not None or y_val is not None:
+                raise ValueError("growth='level' takes no X_val and y_val; set validation_fraction.")
+            fit_boosting(self, fit, self._level_source(X, y, sample_weight), rules)
+            return
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         weights = self._with_class_weights(targets, weights)
         loss, learned = self._loss_and_targets(targets, y, rows)
@@ -132,9 +138,7 @@ class KernelBoosting(KernelModel):
             raise self._no_errors_with_node_widths()
         self._loss_ = loss
         rules = replace(self._rules_for(rules, data, loss), score=self._score_function())
-        if _is_auto(self.l2_regularization):
-            l2 = AUTO_L2 * loss.hessian_unit(train.y, train.weights)
-            rules = replace(rules, limits=replace(rules.limits, l2=l2))
+        rules = self._with_l2(rules, loss, train)
         widths = self._given_widths(data)
         counts_rounds = _is_auto(self.max_iter) and rules.n_iter_no_change is None
         n_choices = int(widths is None or (_is_auto(self.max_leaf_nodes) and _is_auto(self.max_iter))) + int(
@@ -161,6 +165,10 @@ class KernelBoosting(KernelModel):
                 self.__dict__.update(results())
             raise
         self.__dict__.update(results())
+
+    def _level_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
+        self._loss_and_targets(targets, y, rows)  # an error if there are several columns
+        return super()._level_targets(targets, y, rows)
 
     def _read_validation(
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
@@ -236,6 +244,11 @@ class KernelBoosting(KernelModel):
             expected = "a number in the range [0, inf) or 'auto'"
             raise parameter_error(self, "l2_regularization", expected, self.l2_regularization)
         return check_number(self, "l2_regularization", self.l2_regularization, low=0.0)
+
+    def _with_l2(self, rules: BoostingRules, loss: Loss, train: BoostingData) -> BoostingRules:
+        """The rules with the regularisation in the unit of the second derivatives, if it is "auto"."""
+        unit = loss.hessian_unit(train.y, train.weights) if _is_auto(self.l2_regularization) else 1.0
+        return replace(rules, limits=replace(rules.limits, l2=unit * rules.limits.l2))
 
     def _n_draw(self, p: int) -> int:
         if isinstance(self.max_features, str):

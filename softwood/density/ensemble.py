@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.base import Fit
 from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
+from softwood.density.level_fitting import fit_forest
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
@@ -46,6 +47,10 @@ class KernelForest(SearchedKernelModel):
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         before = fit.earlier if self.warm_start else {}
         limits = self._check_parameters()
+        if self.growth == "level":
+            self._refuse_errors_by_level(measurement_error)
+            fit_forest(self, fit, self._level_source(X, y, sample_weight), limits)
+            return
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         limits = replace(
             limits,

@@ -70,6 +70,8 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         Folds for ``bandwidth="cv"``.
     warm_start : bool, default=False
         If True, `fit` keeps the trees of the previous fit and adds trees until there are `n_estimators`.
+    growth : "node" or "level", default="node"
+        As in `KernelTreeClassifier`. With "level", bootstrap samples contain each row a Poisson number of times.
     n_jobs : int, default=None
         Number of joblib workers for growing and predicting: threads, unless `joblib.parallel_config` sets another
         backend. The forest does not depend on it.

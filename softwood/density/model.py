@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.callback import with_callbacks
 from sklearn.model_selection import check_cv
 
@@ -16,6 +17,8 @@ from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
 from softwood.density.errors import Errors, read_errors
 from softwood.density.kernels import box, resolve_kernels
+from softwood.density.level_checks import check_level
+from softwood.density.level_preparation import LocalSource, RawRows
 from softwood.density.preparation import TrainingData, common_errors, prepare
 from softwood.density.problem import Limits
 from softwood.density.reading import Reading
@@ -44,11 +47,11 @@ class KernelModel(BatchEstimator):
     max_leaf_nodes: Any = None
     max_features: Any = None
     cutoff: float = 1e-4
+    growth: str = "node"
     n_jobs: int | None = None
 
     _reading_: Reading = field(init=False)
 
-    _has_category_codes: ClassVar[bool] = True
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
 
@@ -58,6 +61,25 @@ class KernelModel(BatchEstimator):
         """As for all estimators, with weights scaled to numbers of rows, the unit of `min_mass`."""
         matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
         return matrix, targets, as_counts(weights), rows
+
+    @property
+    def _has_category_codes(self) -> bool:
+        return self.growth != "level"
+
+    def _level_source(self, X: Any, y: Any, sample_weight: Any) -> LocalSource:
+        """The rows for growth by levels, in as many parts as there are threads."""
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
+        learned = self._level_targets(targets, y, rows)
+        return LocalSource(RawRows(matrix, learned, weights), effective_n_jobs(self.n_jobs))
+
+    def _level_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
+        """Targets of the kept rows, in the form of `RawRows`."""
+        if isinstance(targets, RealTargets):
+            numbers = np.asarray(y, dtype=np.float64)
+            return numbers.reshape(len(numbers), -1)[rows]
+        learned = targets.labels if targets.shares is None else targets.shares
+        assert learned is not None
+        return learned if len(learned) == len(rows) else learned[rows]
 
     def _with_class_weights(self, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
         """Weights of the rows times those of their classes."""
@@ -75,9 +97,12 @@ class KernelModel(BatchEstimator):
         if isinstance(self.cv, Integral):
             check_integer(self, "cv", self.cv, low=2)
         check_n_jobs(self, self.n_jobs)
+        check_choice(self, "growth", self.growth, ("node", "level"))
         if isinstance(self.bandwidth, str) and self.bandwidth not in self._rules:
             expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
+        if self.growth == "level":
+            check_level(self)
 
     def _limits(self) -> Limits:
         return Limits(
@@ -249,6 +274,10 @@ class SearchedKernelModel(KernelModel):
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)
         return self
+
+    def _refuse_errors_by_level(self, measurement_error: Any) -> None:
+        if measurement_error is not None:
+            raise parameter_error(self, "measurement_error", "None with growth='level'", measurement_error)
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         raise NotImplementedError

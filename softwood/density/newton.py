@@ -15,7 +15,16 @@ from softwood.loops.boost_search import LEAF, N_FREE, SEARCHED, Edges, Rules, Se
 from softwood.loops.groups import Bins
 from softwood.tree import SoftTree, children_of
 
-__all__ = ["BinnedRows", "Boxes", "NewtonGrower", "NewtonLimits", "NewtonTree", "boosted_forest", "boosted_tree"]
+__all__ = [
+    "BinnedRows",
+    "Boxes",
+    "NewtonGrower",
+    "NewtonLimits",
+    "NewtonTree",
+    "boosted_forest",
+    "boosted_tree",
+    "loop_rules",
+]
 
 # Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
 # where handing over takes forty microseconds.
@@ -165,20 +174,7 @@ class NewtonGrower:
         )
         self.shares: np.ndarray | None = None
         self.left_shares: np.ndarray | None = None
-        no_limit = np.iinfo(np.int64).max
-        self.rules = Rules(
-            max_leaves=no_limit if limits.max_leaves is None else limits.max_leaves,
-            max_depth=no_limit if limits.max_depth is None else limits.max_depth,
-            min_mass=limits.min_mass,
-            min_hessian=_MIN_HESSIAN,
-            min_gain=limits.min_gain,
-            l2=limits.l2,
-            cutoff=limits.cutoff,
-            best_first=limits.max_leaves is not None,
-            rare_mass=limits.rare_mass,
-            category_smooth=limits.category_smooth,
-            category_l2=limits.category_l2,
-        )
+        self.rules = loop_rules(limits)
 
     def grow(self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes) -> NewtonTree:
         """Grow a tree; the result's arrays are views that the next call overwrites, but for its nodes.
@@ -278,6 +274,24 @@ class NewtonGrower:
             pile.state[N_FREE] = n_after - n_before
         self.pile = pile._replace(**longer)
         return True
+
+
+def loop_rules(limits: NewtonLimits) -> Rules:
+    """The limits as the compiled loops take them."""
+    no_limit = np.iinfo(np.int64).max
+    return Rules(
+        max_leaves=no_limit if limits.max_leaves is None else limits.max_leaves,
+        max_depth=no_limit if limits.max_depth is None else limits.max_depth,
+        min_mass=limits.min_mass,
+        min_hessian=_MIN_HESSIAN,
+        min_gain=limits.min_gain,
+        l2=limits.l2,
+        cutoff=limits.cutoff,
+        best_first=limits.max_leaves is not None,
+        rare_mass=limits.rare_mass,
+        category_smooth=limits.category_smooth,
+        category_l2=limits.category_l2,
+    )
 
 
 def _longer(array: np.ndarray) -> np.ndarray:

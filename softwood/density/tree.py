@@ -19,6 +19,7 @@ from softwood.density.bandwidths import loo_widths, silverman_widths, standard_d
 from softwood.density.choosing import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.density.growing import grow_tree
 from softwood.density.growing_per_node import grow_tree_per_node
+from softwood.density.level_fitting import fit_tree
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
@@ -41,6 +42,10 @@ class _KernelTree(SearchedKernelModel):
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
         limits = self._check_parameters()
+        if self.growth == "level":
+            self._refuse_errors_by_level(measurement_error)
+            fit_tree(self, fit, self._level_source(X, y, sample_weight), limits)
+            return
         matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
         factors = self._class_weights(targets, weights)
         # A small share of a row of a heavy class may outweigh a whole row of a light one.
@@ -257,6 +262,11 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         Folds for ``bandwidth="cv"``. With an int, equal rows are always in the same fold.
     class_weight : dict or "balanced", default=None
         Weights of the classes. "balanced" gives all classes the same total weight.
+    growth : "node" or "level", default="node"
+        Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
+        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`; the page
+        about Dask in the documentation says what else differs. ``max_depth=None`` then means 12, and
+        ``max_leaf_nodes="auto"`` no limit.
     n_jobs : int, default=None
         Number of threads for binning and growing. The tree does not depend on it.
     random_state : int or RandomState, default=None

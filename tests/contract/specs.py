@@ -190,6 +190,7 @@ KERNEL_WRONG = {
     "max_leaf_nodes": [1, 0, 2.5, True],
     "max_features": [0, -1, 0.0, 1.5, "all", True],
     "cutoff": [-1e-9, 0.2, None],
+    "growth": ["leaf", None, 3],
     "n_jobs": ["x", 0, 1.5, True, [1]],
 }
 SEARCHED_WRONG = KERNEL_WRONG | {
@@ -211,8 +212,10 @@ KERNEL_CHANGES = {
     "max_leaf_nodes": 3,
     "max_features": 1,
     "cutoff": 0.1,
+    "growth": change("level", max_leaf_nodes=4),
 }
 SEARCHED_CHANGES = KERNEL_CHANGES | {
+    "growth": change("level", max_bins=5),
     "kernel": "triangle",
     "splitter": change("hist", max_bins=5),
     "max_bins": change(5, splitter="hist"),

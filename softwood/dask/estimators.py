@@ -1,0 +1,316 @@
+"""The estimators of `softwood.dask`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from sklearn.base import clone
+from sklearn.callback import with_callbacks
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.base import Fit
+from softwood.dask.chunks import columns_of, is_lazy, read_chunks
+from softwood.dask.cluster import ClusterSource, Session
+from softwood.dask.predicting import predict_lazily
+from softwood.dask.reading import Reader, as_given, describe
+from softwood.density import boosting, forest, tree
+from softwood.density.level_fitting import fit_boosting, fit_forest, fit_tree
+from softwood.parameters import parameter_error
+
+__all__ = [
+    "KernelBoostingClassifier",
+    "KernelBoostingRegressor",
+    "KernelExtraTreesClassifier",
+    "KernelExtraTreesRegressor",
+    "KernelForestClassifier",
+    "KernelForestRegressor",
+    "KernelTreeClassifier",
+    "KernelTreeRegressor",
+]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _OnCluster:
+    """What the estimators share: fitting on a cluster, lazy predictions, and the way back."""
+
+    growth: str = "level"
+    client: Any = None
+
+    _local_class: ClassVar[type]
+
+    @with_callbacks
+    def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Fit the model on the cluster.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, or list of futures or delayed parts, (n_rows, n_features_in)
+            Text and category columns of frames are categories; missing values are allowed everywhere.
+        y : the same, (n_rows,) labels or targets, divided as `X` is
+            A classifier also takes a matrix of class probabilities; trees and forests take a matrix of targets.
+        sample_weight : the same, (n_rows,) weights
+            A weight of 2 has the same effect as repeating the row.
+        """
+        with self._fitting(X, y, sample_weight) as fit:
+            fit.worker._fit_on_cluster(fit, X, y, sample_weight)
+        return self
+
+    def _fit_on_cluster(self: Any, fit: Fit, X: Any, y: Any, sample_weight: Any) -> None:
+        if self.growth != "level":
+            raise parameter_error(self, "growth", "'level' on a cluster", self.growth)
+        limits = self._check_parameters()
+        chunks = read_chunks(X, y, sample_weight, type(self).__name__)
+        with Session(self.client) as session:
+            stub = self._stub()
+            found = ClusterSource(session, chunks, as_given).summary("read", describe, stub)
+            if found.n_rows == 0:
+                raise ValueError("Found 0 rows in all parts of X while a minimum of 1 is required.")
+            has_shares = self._learn_columns(found)
+            for name, value in vars(self).items():
+                if name.endswith("_"):
+                    setattr(stub, name, value)
+            source = ClusterSource(session, chunks, Reader(stub, has_shares))
+            self._fit_levels(fit, source, limits)
+            self.traffic_ = {"exchanges": session.n_exchanges, "bytes": session.n_bytes}
+
+    def _learn_columns(self: Any, found: Any) -> bool:
+        """Set the attributes that reading a whole table sets; returns whether y holds probabilities."""
+        self.columns_ = columns_of(self, found.names, found.categories)
+        if found.classes is None:
+            self.n_outputs_, self._is_flat_ = max(1, found.n_targets), found.n_targets == 0
+            return False
+        self.classes_ = found.classes
+        return found.n_targets > 0
+
+    def _stub(self: Any) -> Any:
+        """A local estimator with the same parameters, for workers."""
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        return self._local_class(**parameters)
+
+    def to_local(self: Any) -> Any:
+        """The fitted model as an ordinary estimator of softwood, with all that it can do."""
+        check_is_fitted(self)
+        local = self._stub()
+        for name, value in vars(self).items():
+            if name.endswith("_") and name != "traffic_":
+                setattr(local, name, value)
+        return local
+
+    def _lazy(self: Any, method: str, X: Any, measurement_error: Any = None) -> Any:
+        local = self.to_local()
+        further = {} if measurement_error is None else {"measurement_error": measurement_error}
+        return predict_lazily(local, method, X, **further) if is_lazy(X) else getattr(local, method)(X, **further)
+
+    def predict(self: Any, X: Any, measurement_error: Any = None) -> Any:
+        """Predictions as of the local estimator: lazy for a Dask array or frame, at once for other tables."""
+        return self._lazy("predict", X, measurement_error)
+
+    def __sklearn_clone__(self: Any) -> Any:
+        parameters = self.get_params(deep=False)
+        client = parameters.pop("client")  # a connection, which cannot be copied
+        return type(self)(**{name: clone(value, safe=False) for name, value in parameters.items()}, client=client)
+
+    def __getstate__(self: Any) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {**state, "client": None}
+
+
+class _Probabilities:
+    """Methods of classifiers."""
+
+    def predict_proba(self: Any, X: Any, measurement_error: Any = None) -> Any:
+        """Class probabilities, lazy for a Dask array or frame."""
+        return self._lazy("predict_proba", X, measurement_error)
+
+    def predict_log_proba(self: Any, X: Any, **conditions: Any) -> Any:
+        """Logarithms of the class probabilities, lazy for a Dask array or frame."""
+        return self._lazy("predict_log_proba", X, **conditions)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier):
+    """`softwood.KernelTreeClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = tree.KernelTreeClassifier
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_tree(self, fit, source, limits)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
+    """`softwood.KernelTreeRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = tree.KernelTreeRegressor
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_tree(self, fit, source, limits)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClassifier):
+    """`softwood.KernelForestClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = forest.KernelForestClassifier
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_forest(self, fit, source, limits)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
+    """`softwood.KernelForestRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = forest.KernelForestRegressor
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_forest(self, fit, source, limits)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraTreesClassifier):
+    """`softwood.KernelExtraTreesClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = forest.KernelExtraTreesClassifier
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_forest(self, fit, source, limits)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
+    """`softwood.KernelExtraTreesRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = forest.KernelExtraTreesRegressor
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_forest(self, fit, source, limits)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoostingClassifier):
+    """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = boosting.KernelBoostingClassifier
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_boosting(self, fit, source, limits)
+
+    def decision_function(self, X: Any, measurement_error: Any = None) -> Any:
+        """Raw scores, lazy for a Dask array or frame."""
+        return self._lazy("decision_function", X, measurement_error)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelBoostingRegressor(_OnCluster, boosting.KernelBoostingRegressor):
+    """`softwood.KernelBoostingRegressor` on a Dask cluster, with ``growth="level"``.
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+    _local_class: ClassVar[type] = boosting.KernelBoostingRegressor
+
+    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
+        fit_boosting(self, fit, source, limits)

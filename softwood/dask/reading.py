@@ -1,0 +1,123 @@
+"""What workers do first: read a part of the rows, and tell which columns, categories and classes it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from softwood.base import read_weights
+from softwood.columns import find_categories, read_table
+from softwood.density.level_preparation import RawRows
+from softwood.targets import read_classes
+
+__all__ = ["Description", "Reader", "as_given", "describe"]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a part of the rows is made of; two of them can be added.
+
+    Attributes
+    ----------
+    n_rows : number of rows
+    names : names of the columns; None if they have none
+    categories : categories of each column; None for columns of numbers
+    n_targets : number of columns of y; 0 for a vector
+    classes : different classes of y, or names of its columns; None for real targets
+    """
+
+    n_rows: int
+    names: tuple[str, ...] | None
+    categories: list[set | None]
+    n_targets: int
+    classes: np.ndarray | None
+
+    def __add__(self, other: Description) -> Description:
+        if self.n_rows == 0 or other.n_rows == 0:
+            return other if self.n_rows == 0 else self
+        if self.names != other.names or len(self.categories) != len(other.categories):
+            raise ValueError(f"Parts of X have different columns: {self._columns} and {other._columns}.")
+        if self.n_targets != other.n_targets:
+            raise ValueError(f"Parts of y have different shapes: {self.n_targets} and {other.n_targets} columns.")
+        categories = [
+            None if mine is None and theirs is None else (mine or set()) | (theirs or set())
+            for mine, theirs in zip(self.categories, other.categories, strict=True)
+        ]
+        classes = self.classes
+        if self.n_targets == 0 and self.classes is not None and other.classes is not None:
+            classes = np.unique(np.concatenate([self.classes, other.classes]))
+        return Description(self.n_rows + other.n_rows, self.names, categories, self.n_targets, classes)
+
+    @property
+    def _columns(self) -> str:
+        return str(len(self.categories)) if self.names is None else repr(list(self.names))
+
+
+def as_given(x: Any, y: Any, weights: Any) -> tuple[Any, Any, Any]:
+    """A part as it is."""
+    return x, y, weights
+
+
+def describe(part: tuple[Any, Any, Any], estimator: Any) -> Description:
+    """Columns, categories and classes of a part; wrong shapes and missing targets are errors."""
+    x, y, weights = part
+    if len(np.shape(x)) != 2:
+        raise ValueError(f"Parts of X must have rows and columns. Got shape {np.shape(x)}.")
+    n = x.shape[0]
+    if len(y) != n:
+        raise ValueError(f"A part of X has {n} rows, but that of y has {len(y)}.")
+    read_weights(weights, n)
+    names = tuple(map(str, x.columns)) if hasattr(x, "columns") else None
+    if n == 0:
+        return Description(0, names, [None] * x.shape[1], 0, None)
+    shape = np.shape(y)
+    n_targets = shape[1] if len(shape) == 2 and shape[1] > 1 else 0
+    classes = None
+    if hasattr(estimator, "class_weight"):
+        classes = read_classes(y).classes
+    else:
+        check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    return Description(n, names, find_categories(estimator, x, estimator.categorical_features), n_targets, classes)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads and encodes parts.
+
+    Attributes
+    ----------
+    estimator : a local estimator that knows its columns, and its classes if it has any
+    has_shares : whether the targets are probabilities of classes
+    """
+
+    estimator: Any
+    has_shares: bool
+
+    def __call__(self, x: Any, y: Any, weights: Any) -> RawRows:
+        """The rows of a part that have a weight."""
+        estimator, n = self.estimator, x.shape[0]
+        classes = getattr(estimator, "classes_", None)
+        if n == 0:
+            return RawRows(np.empty((0, len(estimator.columns_.names))), self._no_targets(), np.empty(0))
+        matrix, _ = read_table(estimator, x, reset=False, columns=estimator.columns_)
+        sample_weight = read_weights(weights, n)
+        if classes is None:
+            targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y").reshape(n, -1)
+        else:
+            given = read_classes(y)
+            given = given.numbered_as(classes, "y") if given.shares is None else given
+            targets = given.labels if given.shares is None else given.shares
+        rows = np.flatnonzero(sample_weight > 0)
+        if len(rows) < n:
+            matrix, targets, sample_weight = matrix[rows], targets[rows], sample_weight[rows]
+        return RawRows(matrix, targets, sample_weight)
+
+    def _no_targets(self) -> np.ndarray:
+        estimator = self.estimator
+        classes = getattr(estimator, "classes_", None)
+        if classes is None:
+            return np.empty((0, estimator.n_outputs_))
+        return np.empty((0, len(classes))) if self.has_shares else np.empty(0, np.int32)

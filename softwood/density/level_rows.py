@@ -1,0 +1,358 @@
+"""Growth by levels: what is done with a part of the rows.
+
+A part is coded by bins once. After that, its state (the rows of each node, with their memberships) is a function of the
+part and of the splits so far. The functions here return a new state, or a summary of it; summaries of parts are merged
+by `softwood.density.level_numbers.merged`. They can be called again if a result is lost: a state remembers the last
+level that was asked for, and computes it anew from the splits if it is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from softwood.density.level_numbers import Largest, draw_counts, exact_sum, is_drawn, whole
+from softwood.loops.groups import Bins, Kernels
+from softwood.loops.level_divide import add_slot_values, divide_slots
+from softwood.loops.level_sums import BLOCK, add_node, add_totals, weigh_rows
+from softwood.losses import Loss
+
+__all__ = [
+    "CodedRows",
+    "Growing",
+    "Reach",
+    "Request",
+    "RoundSetup",
+    "TreesSetup",
+    "add_up",
+    "add_up_round",
+    "begin_round",
+    "begin_trees",
+    "losses_of",
+]
+
+# Kinds of rows, to be combined. Rows that are not for training are validation rows.
+TRAIN, SCORED = 1, 2
+# Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may
+# round those at the end of an array otherwise.
+_PADDING = 64
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """A part of the rows.
+
+    Attributes
+    ----------
+    bins : the bins of all features, with the codes of these rows
+    targets : as trees or the loss take them: classes (int32), numbers (n,) or (n, n_targets); and padding
+    weights : (n,) and padding of weight 0
+    kinds : (n,) see `TRAIN`
+    keys : (n,) for draws by content; None if nothing is drawn
+    """
+
+    bins: Bins
+    targets: np.ndarray
+    weights: np.ndarray
+    kinds: np.ndarray
+    keys: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __sizeof__(self) -> int:
+        """As of `Growing`."""
+        arrays = (self.bins.codes, self.targets, self.weights, self.kinds, self.keys)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+
+def padded(array: np.ndarray) -> np.ndarray:
+    """The array, filled up with zeros; see `_PADDING`."""
+    n = max(1, -(-len(array) // _PADDING)) * _PADDING
+    out = np.zeros((n, *array.shape[1:]), dtype=array.dtype)
+    out[: len(array)] = array
+    return out
+
+
+def joined(parts: list[CodedRows]) -> CodedRows:
+    """Several parts as one."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+
+    def join(name: str) -> np.ndarray:
+        return np.concatenate([getattr(part, name)[: len(part)] for part in parts])
+
+    return CodedRows(
+        first.bins._replace(codes=np.concatenate([part.bins.codes for part in parts])),
+        padded(join("targets")),
+        padded(join("weights")),
+        join("kinds"),
+        None if first.keys is None else join("keys"),
+    )
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How mass is spread: half-widths (p,), other shapes than the box or None, and the smallest share."""
+
+    widths: np.ndarray
+    kernels: Kernels | None
+    cutoff: float
+    is_soft: bool
+
+
+class Pile(NamedTuple):
+    """Rows of the slots of a tree, memberships or None, and where each slot begins; see `loops.level_divide`."""
+
+    rows: np.ndarray
+    shares: np.ndarray | None
+    begins: np.ndarray
+
+
+# For each level the slots of each tree, None for trees that stay as they are; see `softwood.loops.level_divide`.
+Levels = list[list[np.ndarray | None]]
+
+
+@dataclass(frozen=True)
+class Growing:
+    """The state of a part while several trees grow.
+
+    Attributes
+    ----------
+    piles, values : rows of each tree, and what is added up; see `softwood.loops.level_sums`
+    labels : classes of the rows; None if there are none
+    raw : (n, n_scores) raw scores of boosting, with padding
+    largest : largest hessian and gradient
+    reached : number of levels that trees have grown since, and the piles of the last one; see `at_level`
+    """
+
+    reach: Reach
+    piles: list[Pile]
+    values: list[np.ndarray]
+    labels: np.ndarray | None = None
+    raw: np.ndarray | None = None
+    largest: np.ndarray | None = None
+    reached: list[Any] = field(default_factory=list)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "reached": []}
+
+    def __sizeof__(self) -> int:
+        """So that workers of a cluster know how much memory a state takes."""
+        piles = [*self.piles, *(self.reached[1] if self.reached else [])]
+        arrays = [array for pile in piles for array in pile] + self.values + [self.raw]
+        return sum(array.nbytes for array in arrays if array is not None)
+
+
+class Request(NamedTuple):
+    """Histograms that a tree asks for: slots (n_nodes,), and features of each (n_nodes, n_features).
+
+    totals : slots whose sums it asks for
+    """
+
+    slots: np.ndarray
+    features: np.ndarray
+    totals: np.ndarray
+
+
+@dataclass(frozen=True)
+class TreesSetup:
+    """Trees that begin to grow.
+
+    Attributes
+    ----------
+    seeds : of the draws of each tree
+    rate : mean number of times that a row is drawn; None: every row is taken once
+    exponents : of the columns that are added up
+    """
+
+    reach: Reach
+    seeds: list[int]
+    rate: float | None
+    exponents: tuple[int, ...]
+
+
+def begin_trees(rows: CodedRows, _: Any, setup: TreesSetup) -> Growing:
+    """All rows at the roots of the trees."""
+    n = len(rows)
+    weights, targets = rows.weights[:n], rows.targets[:n]
+    labels = targets if targets.dtype.kind == "i" else None
+    if labels is not None:
+        columns = weights[:, None]
+    else:
+        squares = np.einsum("ij,ij->i", targets, targets)[:, None]
+        columns = weights[:, None] * np.concatenate([np.ones((n, 1)), targets, squares], axis=1)
+    columns = np.ldexp(columns, np.array(setup.exponents[: columns.shape[1]]))
+    same = None
+    piles, values = [], []
+    for seed in setup.seeds:
+        if setup.rate is None:
+            same = _rounded(columns, setup.reach.is_soft) if same is None else same
+            piles.append(_root(np.arange(n, dtype=np.uint32), setup.reach.is_soft))
+            values.append(same)
+        else:
+            assert rows.keys is not None
+            counts = draw_counts(rows.keys, setup.rate, seed)
+            piles.append(_root(np.flatnonzero(counts).astype(np.uint32), setup.reach.is_soft))
+            values.append(_rounded(columns * counts[:, None], setup.reach.is_soft))
+    return Growing(setup.reach, piles, values, labels)
+
+
+def _rounded(columns: np.ndarray, is_soft: bool) -> np.ndarray:
+    """Numbers that are added up: whole ones, unless they are to be multiplied by shares first."""
+    return np.ascontiguousarray(columns) if is_soft else whole(np.ascontiguousarray(columns), 0)
+
+
+def _root(rows: np.ndarray, is_soft: bool) -> Pile:
+    return Pile(rows, np.ones(len(rows)) if is_soft else None, np.array([0, len(rows)], dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class RoundSetup:
+    """A round of boosting that begins.
+
+    Attributes
+    ----------
+    base : (n_scores,) start value of the raw scores
+    exponents : of hessian, gradient and weight
+    subsample : fraction of the rows that are drawn, and the seed; None: all
+    history : the rounds so far, if there is no state to go on from: the half-widths, and for each tree the slots of all
+        levels and the values of the last slots
+    """
+
+    loss: Loss
+    base: np.ndarray
+    reach: Reach
+    exponents: tuple[int, int, int]
+    subsample: tuple[float, int] | None = None
+    history: list[tuple[np.ndarray, list[tuple[list[np.ndarray], np.ndarray]]]] | None = None
+
+
+def begin_round(
+    rows: CodedRows,
+    state: Growing | None,
+    setup: RoundSetup,
+    levels: Levels | None = None,
+    slot_values: list[np.ndarray] | None = None,
+) -> Growing:
+    """Raw scores with the trees of the last round, if their levels and values are given; all rows at the roots."""
+    n, loss, reach = len(rows), setup.loss, setup.reach
+    n_scores = loss.n_scores
+    if state is None:
+        raw = np.array(np.broadcast_to(setup.base, (len(rows.weights), n_scores)), order="F")
+        for widths, trees in setup.history or []:
+            _replay(rows, raw, trees, replace(reach, widths=widths))
+    else:
+        assert state.raw is not None
+        raw = state.raw if slot_values is None else state.raw.copy(order="F")
+        piles = [] if slot_values is None else at_level(rows, state, levels or [])
+        for score, added in enumerate(slot_values or []):
+            pile = piles[score]
+            add_slot_values(pile.rows, pile.begins, pile.shares, added, raw, score)
+    gradient, hessian = (np.empty(raw.shape, order="F") for _ in range(2))
+    loss.gradients(rows.targets, raw, rows.weights, gradient, hessian)
+    counts = (rows.kinds & TRAIN).astype(np.float64)
+    if setup.subsample is not None:
+        fraction, seed = setup.subsample
+        assert rows.keys is not None
+        counts *= is_drawn(rows.keys, fraction, seed)
+    scales = np.ldexp(1.0, np.array(setup.exponents))
+    values = [np.empty((n, 4), np.float64 if reach.is_soft else np.int64) for _ in range(n_scores)]
+    found = [
+        weigh_rows(hessian[:, k], gradient[:, k], rows.weights, counts, scales, not reach.is_soft, values[k])
+        for k in range(n_scores)
+    ]
+    largest = np.max(found, axis=0)
+    piles = [_root(np.arange(n, dtype=np.uint32), reach.is_soft) for _ in range(n_scores)]
+    return Growing(reach, piles, values, None, raw, largest)
+
+
+def _replay(rows: CodedRows, raw: np.ndarray, trees: list[tuple[list[np.ndarray], np.ndarray]], reach: Reach) -> None:
+    """Add the trees of a round to the raw scores, as growing them did."""
+    for score, (levels, values) in enumerate(trees):
+        pile = _root(np.arange(len(rows), dtype=np.uint32), reach.is_soft)
+        for slots in levels:
+            pile = _divided(rows.bins, pile, slots, reach)
+        add_slot_values(pile.rows, pile.begins, pile.shares, values, raw, score)
+
+
+def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Pile]:
+    """The piles after these levels: rows of split slots are shared between their children.
+
+    Goes on from the level that the state has reached, which is remembered.
+    """
+    n, piles = state.reached or (0, state.piles)
+    if n > len(levels):
+        n, piles = 0, state.piles
+    for slots in levels[n:]:
+        piles = [
+            pile if own is None else _divided(rows.bins, pile, own, state.reach)
+            for pile, own in zip(piles, slots, strict=True)
+        ]
+    state.reached[:] = [len(levels), piles]
+    return piles
+
+
+def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
+    sizes = np.diff(pile.begins)
+    is_split = slots["feature"] >= 0
+    most = int(sizes[is_split].max(initial=0)) + 1
+    # A row of a split node may go to both children. One entry more, since the loop writes before it counts.
+    capacity = len(pile.rows) + 1 + (int(sizes[is_split].sum()) if reach.is_soft else 0)
+    rows = np.empty(capacity, dtype=np.uint32)
+    shares = np.empty(capacity) if reach.is_soft else None
+    begins = np.zeros(1 + len(slots) + int(is_split.sum()), dtype=np.int64)
+    scratch = np.empty(most, np.uint32), np.empty(most if reach.is_soft else 0), np.empty(bins.most + 1)
+    divide_slots(
+        bins, bins.codes, reach.widths, reach.kernels, slots, reach.cutoff, (pile.rows, pile.begins), pile.shares,
+        (rows, begins), shares, scratch,
+    )  # fmt: skip
+    n = int(begins[-1])
+    return Pile(rows[:n].copy(), None if shares is None else shares[:n].copy(), begins)
+
+
+def add_up(
+    rows: CodedRows, state: Growing, levels: Levels, requests: list[Request], n_columns: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Sums (n_slots, n_totals) and histograms that each tree asks for, after these levels.
+
+    Histograms are (n_nodes, n_features, most + 1, n_columns) whole numbers.
+    """
+    bins, labels = rows.bins, state.labels
+    out = []
+    piles = at_level(rows, state, levels)
+    for pile, values, request in zip(piles, state.values, requests, strict=True):
+        n_values = 1 if labels is not None else min(n_columns, values.shape[1])
+        totals = np.zeros((len(request.totals), n_columns if labels is not None else values.shape[1]), np.int64)
+        block = np.empty((BLOCK, values.shape[1]), np.int64)
+        add_totals(pile.rows, pile.begins, request.totals, pile.shares, values, labels, totals, block)
+        tables = np.zeros((*request.features.shape, bins.most + 1, n_columns), np.int64)
+        block = np.empty((BLOCK, n_values), np.int64)
+        for k, slot in enumerate(request.slots.tolist()):
+            begin, end = pile.begins[slot], pile.begins[slot + 1]
+            add_node(
+                bins.codes, pile.rows, begin, end, pile.shares, values, labels, request.features[k], tables[k], block
+            )
+        out.append((totals, tables))
+    return out
+
+
+def add_up_round(rows: CodedRows, state: Growing, requests: list[Request], n_columns: int, loss: Loss) -> list[Any]:
+    """The sums that a round begins with: those of `losses_of`, and those of `add_up` for the roots."""
+    return [*losses_of(rows, state, loss), add_up(rows, state, [], requests, n_columns)]
+
+
+def losses_of(rows: CodedRows, state: Growing, loss: Loss) -> list[Any]:
+    """Exact sums of losses and weights of scored training rows and of validation rows; largest hessian, gradient."""
+    assert state.raw is not None
+    assert state.largest is not None
+    sums = []
+    for kind in (TRAIN | SCORED, 0):
+        chosen = np.flatnonzero(rows.kinds == kind)
+        weights = rows.weights[chosen]
+        found = loss.row_losses(padded(rows.targets[chosen]), np.asfortranarray(padded(state.raw[chosen])))
+        sums += [exact_sum(found[: len(chosen)] * weights), exact_sum(weights)]
+    return [sums, Largest(state.largest)]

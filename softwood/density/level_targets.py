@@ -1,0 +1,54 @@
+"""Growth by levels: targets of the parts, in the form that trees and losses take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["BoostedTargets", "ClassNumbers", "ScaledReals"]
+
+
+@dataclass(frozen=True)
+class ClassNumbers:
+    """Labels or probabilities of classes for trees; of two classes, only the second one."""
+
+    n_classes: int
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """Numbers (n,) of more than two classes; else (n, n_outputs)."""
+        is_labels = targets.dtype.kind == "i"
+        if self.n_classes == 1:
+            return np.zeros((len(targets), 1))
+        if self.n_classes == 2:
+            return (targets == 1).astype(np.float64)[:, None] if is_labels else targets[:, 1:2]
+        return targets
+
+
+@dataclass(frozen=True)
+class ScaledReals:
+    """Real targets with mean 0 on a common scale, see `softwood.targets.RealTargets`."""
+
+    mean: np.ndarray
+    largest: float
+    scale: float
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """The scaled targets, (n, n_targets)."""
+        return (targets / self.largest - self.mean / self.largest) * (self.largest / self.scale)
+
+
+@dataclass(frozen=True)
+class BoostedTargets:
+    """Targets as the losses take them; n_classes is None for real targets, which are divided by the unit."""
+
+    n_classes: int | None
+    unit: float = 1.0
+
+    def __call__(self, targets: np.ndarray) -> np.ndarray:
+        """Numbers (n,), classes (n,), or probabilities (n, n_classes)."""
+        if self.n_classes is None:
+            return targets[:, 0] if self.unit == 1.0 else targets[:, 0] / self.unit
+        if self.n_classes > 2:
+            return targets
+        return targets.astype(np.float64) if targets.dtype.kind == "i" else targets[:, 1]

@@ -1,0 +1,30 @@
+"""A cluster of two processes for all tests of this folder."""
+
+import time
+
+import pytest
+from distributed import Client, LocalCluster
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as started:
+        yield started
+
+
+@pytest.fixture
+def client(cluster):
+    """A client, after whose test there is no task and no data on the scheduler."""
+    with Client(cluster) as connected:
+        connected.wait_for_workers(2, timeout=60)
+        yield connected
+        assert_nothing_left(connected)
+
+
+def assert_nothing_left(client):
+    """Tasks are released with a little delay."""
+    end = time.monotonic() + 5
+    while tasks := client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
+        assert time.monotonic() < end, tasks[:5]
+        time.sleep(0.05)
+    assert not any(client.run(lambda dask_worker: list(dask_worker.data)).values())

@@ -1,0 +1,239 @@
+"""Growth by levels: the same trees as node by node where both can grow them, and for any division of the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import softwood
+from softwood.density import level_boosting, level_growing, level_preparation
+from softwood.forest import SoftForest
+from softwood.tree import SoftTree
+
+KINDS = {
+    "KernelTree": {},
+    "KernelForest": {"n_estimators": 3},
+    "KernelExtraTrees": {"n_estimators": 3, "bootstrap": True},
+    "KernelBoosting": {"max_iter": 4},
+}
+
+
+def table(n=300, seed=0, *, missing=False):
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, 4)), 3)
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y
+
+
+def arrays(model) -> dict[str, np.ndarray]:
+    """Everything that a finished tree or forest consists of."""
+    finished: SoftTree | SoftForest = model.tree_ if hasattr(model, "tree_") else model.forest_
+    names = ("feature", "threshold", "missing_left", "width", "children_left", "value", "mass", "impurity")
+    return {name: getattr(finished, name) for name in names}
+
+
+def assert_same(first, second):
+    for name, array in arrays(first).items():
+        np.testing.assert_array_equal(array, arrays(second)[name], err_msg=name)
+
+
+def make(kind, ending="Classifier", **parameters):
+    settings = KINDS[kind] | {"bandwidth": 0.2, "growth": "level", "random_state": 0, "min_mass": 3.0} | parameters
+    return getattr(softwood, kind + ending)(**settings)
+
+
+# ------------------------------------------------------------------ compared with growth node by node
+
+
+def test_crisp_trees_are_those_of_growth_node_by_node():
+    X, y = table()
+    weights = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)  # sums of these are exact
+    classes = np.digitize(y, [-0.5, 0.5])
+    limits = {"bandwidth": 0.0, "max_depth": 5, "max_leaf_nodes": None, "splitter": "hist", "max_bins": 20}
+    for labels in (classes, classes > 0):
+        by_level = make("KernelTree", **limits).fit(X, labels, sample_weight=weights)
+        by_node = make("KernelTree", **limits | {"growth": "node"}).fit(X, labels, sample_weight=weights)
+        assert by_level.get_n_leaves() > 10
+        assert_same(by_level, by_node)
+
+
+@pytest.mark.parametrize("kernel", ["box", "triangle"])
+@pytest.mark.parametrize("missing", [False, True])
+def test_soft_trees_are_those_of_growth_node_by_node(kernel, missing):
+    X, y = table(missing=missing)
+    limits = {"max_depth": 4, "max_leaf_nodes": None, "splitter": "hist", "max_bins": 20, "kernel": kernel}
+    limits["cutoff"] = 0.0  # shares that are just as large as a cutoff may be rounded to either side
+    by_level = make("KernelTree", "Regressor", **limits).fit(X, y)
+    by_node = make("KernelTree", "Regressor", **limits | {"growth": "node"}).fit(X, y)
+    np.testing.assert_array_equal(by_level.tree_.feature, by_node.tree_.feature)
+    np.testing.assert_allclose(by_level.tree_.threshold, by_node.tree_.threshold, rtol=1e-7)
+    np.testing.assert_allclose(by_level.predict(X), by_node.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, 0.2])
+@pytest.mark.parametrize("constraint", [None, [1, 0, 0, -1]])
+def test_boosting_is_that_of_growth_node_by_node(bandwidth, constraint):
+    X, y = table(missing=True)
+    limits = {"max_depth": 3, "max_leaf_nodes": None, "bandwidth": bandwidth, "monotonic_cst": constraint}
+    by_level = make("KernelBoosting", "Regressor", **limits).fit(X, y)
+    by_node = make("KernelBoosting", "Regressor", **limits | {"growth": "node"}).fit(X, y)
+    np.testing.assert_allclose(by_level.predict(X), by_node.predict(X), rtol=1e-6)
+    np.testing.assert_allclose(by_level.train_score_, by_node.train_score_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_limits(kind):
+    X, y = table()
+    model = make(kind, "Regressor", max_depth=3).fit(X, y)
+    assert model.get_depth() == 3
+    model = make(kind, "Regressor", max_leaf_nodes=6).fit(X, y)
+    n_trees = 1 if kind == "KernelTree" else len(model.forest_)
+    assert model.get_n_leaves() == 6 * n_trees
+    if kind != "KernelExtraTrees":  # whose random thresholds may leave a node unsplit
+        assert model.get_depth() == 3  # levels 0 and 1 are complete; four leaves, of which two are split
+    model = make(kind, "Regressor", min_mass=40.0, bandwidth=0.0).fit(X, y)
+    finished = model.tree_ if kind == "KernelTree" else model.forest_
+    assert finished.mass[finished.feature < 0].min() >= 40.0
+
+
+# ------------------------------------------------------------------ any division
+
+
+@pytest.mark.parametrize("ending", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("bandwidth", [0.0, 0.2])
+def test_neither_the_order_nor_the_number_of_parts_matters(kind, ending, bandwidth, monkeypatch):
+    X, y = table(missing=True)
+    weights = np.random.default_rng(1).random(len(y))
+    y = np.digitize(y, [-0.5, 0.5]) if ending == "Classifier" else y
+    model = make(kind, ending, bandwidth=bandwidth)
+    first = model.fit(X, y, weights)
+    order = np.random.default_rng(2).permutation(len(y))
+    monkeypatch.setattr(level_preparation, "_SMALLEST_PART", 1)
+    other = make(kind, ending, bandwidth=bandwidth, n_jobs=5).fit(X[order], y[order], weights[order])
+    assert_same(first, other)
+
+
+def test_a_weight_is_a_repetition():
+    X, y = table()
+    weights = np.random.default_rng(1).integers(1, 4, len(y))
+    for kind in KINDS:
+        weighted = make(kind, bandwidth=0.0).fit(X, y > 0, weights)
+        repeated = make(kind, bandwidth=0.0).fit(np.repeat(X, weights, axis=0), np.repeat(y > 0, weights))
+        np.testing.assert_array_equal(arrays(weighted)["threshold"], arrays(repeated)["threshold"])
+        np.testing.assert_allclose(arrays(weighted)["value"], arrays(repeated)["value"], rtol=1e-9, atol=1e-12)
+
+
+def test_rounds_are_the_same_if_states_are_computed_anew(monkeypatch):
+    X, y = table()
+    settings = {"subsample": 0.7, "bandwidth_decay": 0.8, "max_features": 2}
+    first = make("KernelBoosting", **settings).fit(X, np.digitize(y, [-0.5, 0.5]))
+    monkeypatch.setattr(level_boosting, "CUT", 2)
+    assert_same(first, make("KernelBoosting", **settings).fit(X, np.digitize(y, [-0.5, 0.5])))
+
+
+def test_large_levels_take_several_exchanges(monkeypatch):
+    X, y = table()
+    for kind in KINDS:
+        first = make(kind, bandwidth=0.0).fit(X, y > 0)
+        monkeypatch.setattr(level_growing, "_MOST_BYTES", 1)
+        assert_same(first, make(kind, bandwidth=0.0).fit(X, y > 0))
+        monkeypatch.setattr(level_growing, "_MOST_KEPT", 0)  # no differences of histograms either
+        assert_same(first, make(kind, bandwidth=0.0).fit(X, y > 0))
+        monkeypatch.undo()
+
+
+def test_gradients_that_grow_are_given_room(monkeypatch):
+    X, y = table()
+    y = np.exp(np.abs(y) * 3)
+    first = make("KernelBoosting", "Regressor", loss="poisson", learning_rate=1.0).fit(X, y)
+    monkeypatch.setattr(level_boosting, "_ROOM", 1e-3)  # every round is scaled twice
+    second = make("KernelBoosting", "Regressor", loss="poisson", learning_rate=1.0).fit(X, y)
+    np.testing.assert_allclose(first.predict(X), second.predict(X), rtol=1e-6)
+
+
+def test_bins_of_a_sample(monkeypatch):
+    X, y = table(3000)
+    whole = make("KernelBoosting", "Regressor", early_stopping=False).fit(X, y)
+    monkeypatch.setattr(level_preparation, "SAMPLE_ROWS", 1500)
+    model = make("KernelBoosting", "Regressor", early_stopping=False, bandwidth=0.0).fit(X, y)
+    # A threshold is between bins: rows are on the same side in training and in prediction.
+    raw = model.forest_.predict(X)[:, 0]
+    assert -0.5 * np.mean((raw - y) ** 2) == pytest.approx(model.train_score_[-1], rel=1e-9)
+    sampled = make("KernelBoosting", "Regressor", early_stopping=False).fit(X, y)
+    assert sampled.score(X, y) == pytest.approx(whole.score(X, y), abs=0.02)
+
+
+# ------------------------------------------------------------------ kinds of data and parameters
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_frames_with_text_and_several_kinds_of_targets(kind):
+    X, y = table(missing=True)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["city"] = np.where(y > 0, "Rome", "Oslo")
+    assert make(kind).fit(frame, y > 0).score(frame, y > 0) > 0.95
+    shares = np.column_stack([y <= 0, y > 0]).astype(float) * 0.8 + 0.1
+    assert make(kind).fit(frame, shares).score(frame, y > 0) > 0.95
+    if kind != "KernelBoosting":
+        both = np.column_stack([y, -2 * y])
+        model = make(kind, "Regressor").fit(X, both)
+        assert model.predict(X).shape == both.shape
+        assert model.score(X, both) > 0.3
+
+
+def test_bandwidths_are_chosen_and_rows_set_aside():
+    X, y = table(600)
+    for kind in ("KernelTree", "KernelBoosting"):
+        for rule in ("auto", "silverman", "loo"):
+            model = make(kind, "Regressor", bandwidth=rule).fit(X, y)
+            assert model.score(X, y) > 0.2
+        assert make(kind, "Regressor", bandwidth="auto").fit(X, y).bandwidth_ >= 0.0
+    model = make("KernelBoosting", "Regressor", early_stopping=True, max_iter=200, learning_rate=0.5).fit(X, y)
+    assert len(model.validation_score_) < 200
+    assert model.n_iter_ == np.argmax(model.validation_score_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        ("KernelTree", "splitter", "exact"),
+        ("KernelTree", "measurement_error", {0: 0.1}),
+        ("KernelTree", "bandwidth_per_node", True),
+        ("KernelTree", "max_leaf_nodes", "small"),
+        ("KernelTree", "bandwidth", "cv"),
+        ("KernelForest", "oob_score", True),
+        ("KernelForest", "warm_start", True),
+        ("KernelForest", "class_weight", "balanced_subsample"),
+        ("KernelBoosting", "prediction_kernel", None),
+    ],
+)
+def test_parameters_that_levels_do_not_take(kind, name, value):
+    X, y = table()
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of .* with growth='level'. Got"):
+        make(kind, **{name: value}).fit(X, y > 0)
+
+
+def test_losses_and_errors_that_levels_do_not_take():
+    X, y = table()
+    with pytest.raises(ValueError, match=r"The 'loss' parameter of .* with growth='level'"):
+        make("KernelBoosting", "Regressor", loss="absolute_error").fit(X, y)
+    with pytest.raises(ValueError, match="growth='level' takes no X_val"):
+        make("KernelBoosting", "Regressor").fit(X, y, X_val=X, y_val=y)
+    with pytest.raises(ValueError, match="The 'measurement_error' parameter"):
+        make("KernelTree").fit(X, y > 0, measurement_error={0: 0.1})
+    moving = softwood.Kernel([-1.0, 1.0], [1.0], scale=np.abs)
+    with pytest.raises(ValueError, match="The 'kernel' parameter"):
+        make("KernelTree", kernel=moving).fit(X, y > 0)
+
+
+def test_extreme_tables():
+    X, y = table(60)
+    X[0, 0], X[1, 1], y[0] = 1e300, -1e300, 1e150  # outliers
+    X[:, 3] = np.nan  # a column without values
+    for kind in KINDS:
+        for ending, target in (("Regressor", y), ("Classifier", np.arange(60) % 3)):
+            model = make(kind, ending).fit(X, target, np.full(60, 1e-3))
+            assert np.all(np.isfinite(model.predict(X)))
+    assert make("KernelTree").fit(X[:1], [1]).predict(X[:1]) == [1]

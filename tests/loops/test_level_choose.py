@@ -1,0 +1,216 @@
+"""Growth by levels, choosing: the best splits of whole-number histograms, against all thresholds."""
+
+import numpy as np
+import pytest
+
+from softwood.density.newton import Boxes, NewtonLimits, loop_rules
+from softwood.loops.boost_search import GAIN, LEAF, THRESHOLD
+from softwood.loops.groups import NODE, Bins, Kernels, Rules, Search
+from softwood.loops.grow import merit_and_impurity
+from softwood.loops.level_choose import (
+    BoostSpace,
+    atoms_of,
+    choose_boosted,
+    choose_random,
+    choose_searched,
+    left_of,
+    node_goal,
+    random_threshold,
+    to_floats,
+)
+from softwood.loops.scan import ENTROPY, SQUARED
+from tests.reference import random_search as slow
+from tests.reference.kernels import BOX, STAIRS, left_share, table
+from tests.reference.search import Axis
+
+N_BINS, P = 6, 3
+UNIT = 2.0**-20
+
+
+def bins_of(seed):
+    values = np.sort(np.random.default_rng(seed).normal(size=(P, N_BINS)), axis=1).ravel()
+    offsets = N_BINS * np.arange(P + 1)
+    return Bins(np.empty((0, P), np.uint8), values, values, values, offsets, np.arange(P))
+
+
+def tables_of(seed, n_columns, *, missing=False):
+    """Histograms of two nodes with the same sums over every feature, and these sums."""
+    rng = np.random.default_rng(seed)
+    out = np.zeros((2, P, N_BINS + 1, n_columns), np.int64)
+    for node in range(2):
+        rows = np.column_stack([rng.uniform(0.5, 2, 60), rng.normal(size=(60, n_columns - 1))])
+        if n_columns > 2:  # classes
+            labels = rng.integers(0, n_columns - 1, 60)
+            rows[:, 1:] = rows[:, :1] * (labels[:, None] == np.arange(n_columns - 1))
+        for j in range(P):
+            codes = rng.integers(0, N_BINS + (1 if missing else 0), 60)
+            np.add.at(out[node, j], codes, np.rint(rows / UNIT).astype(np.int64))
+    return out, out[:, 0].sum(axis=1) * UNIT
+
+
+def kernels_of(shape):
+    if shape is BOX:
+        return None
+    edges, cdf = table(shape)
+    boxed = np.full(len(edges), 1.0)
+    boxed[0] = -1.0
+    return Kernels(
+        np.ones(P, np.int64), np.stack([boxed, edges]), np.stack([cdf, cdf]), np.empty((0, 0)), np.zeros(P, bool)
+    )
+
+
+def search_of(q):
+    columns = -(-q // 4) * 4
+    return Search(
+        np.zeros((1, N_BINS + 1, 1 + columns)), np.zeros(1, np.uint64), np.zeros(1, np.uint64),
+        np.zeros((N_BINS, 3 + columns)), np.zeros((N_BINS + 1, 5)), np.zeros((4, 1 + columns)), np.zeros(1, np.uint8),
+    )  # fmt: skip
+
+
+def nodes_of(totals):
+    lines = np.zeros(2, NODE)
+    lines["mass"] = totals[:, 0]
+    lines["square"] = 1e3
+    return lines, np.ascontiguousarray(totals[:, 1:])
+
+
+def axis_of(given, bins, node, j, width, shape):
+    own = given[node, j] * UNIT
+    held = own[:, 0] > 0
+    x = np.append(bins.values[N_BINS * j : N_BINS * (j + 1)], np.nan)[held]
+    return Axis(x, width, own[held, 0], own[held, 1:], shape=shape)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("shape", [BOX, STAIRS])
+@pytest.mark.parametrize(("q", "criterion", "name"), [(1, SQUARED, "squared"), (3, ENTROPY, "entropy")])
+@pytest.mark.parametrize("width", [0.0, 0.4])
+def test_no_split_is_better_than_the_one_found(width, q, criterion, name, shape, missing):
+    bins = bins_of(0)
+    given, totals = tables_of(1, 1 + q, missing=missing)
+    nodes, rules = nodes_of(totals), Rules(5, 1.0, 0.0, P, 0.0, q > 1)
+    bounds = np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P))
+    space = search_of(q)
+    is_single = q == 1 and criterion == SQUARED
+    search, single = (None, space._replace(tables=np.zeros((1, N_BINS + 1, 2)))) if is_single else (space, None)
+    numbers, features = np.array([1, 0]), np.array([[2, 0, 1], [0, 1, 2]])
+    asked = np.stack([given[node][order] for node, order in zip(numbers, features, strict=True)])
+    found = choose_searched(
+        asked, np.full(1 + q, UNIT), features, numbers, nodes, bins, (np.full(P, width), bounds), kernels_of(shape),
+        rules, criterion, search, single,
+    )  # fmt: skip
+    for (feature, threshold, left_mass, gain), node in zip(found, numbers, strict=True):
+        axes = [axis_of(given, bins, node, j, width, shape) for j in range(P)]
+        base = merit_and_impurity(*nodes, node, criterion, q > 1)[0]
+        best = max(
+            axis.merit(t, name)
+            for axis in axes
+            for t in axis.candidates(20, 1.0)
+            if 1.0 <= axis.left(t)[0] <= totals[node, 0] - 1.0
+        )
+        assert gain == pytest.approx(best - base, rel=1e-6, abs=1e-8)
+        axis = axes[int(feature)]
+        assert axis.merit(threshold, name) - base == pytest.approx(gain, rel=1e-6, abs=1e-8)
+        assert axis.left(threshold)[0] == pytest.approx(left_mass)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("shape", [BOX, STAIRS])
+@pytest.mark.parametrize("width", [0.0, 0.4])
+def test_the_best_of_random_splits_is_taken(width, shape):
+    bins = bins_of(2)
+    given, totals = tables_of(3, 2)
+    nodes, rules = nodes_of(totals), Rules(5, 1.0, 0.0, P, 0.0, False)
+    bounds = np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P))
+    numbers, features, seeds = np.arange(2), np.tile(np.arange(P), (2, 1)), np.array([7, 8], np.uint64)
+    found = choose_random(
+        given, np.full(2, UNIT), features, numbers, nodes, bins, (np.full(P, width), bounds), kernels_of(shape), rules,
+        SQUARED, seeds, search_of(1),
+    )  # fmt: skip
+    for node in range(2):
+        best = -np.inf
+        for j in range(P):
+            axis = axis_of(given, bins, node, j, width, shape)
+            ends = axis.x.min() + width * shape.edges[0], axis.x.max() + width * shape.edges[-1]
+            part = slow.to_unit(slow.next_seed(slow.next_seed(int(seeds[node]), P), j))
+            t = ends[0] + part * (ends[1] - ends[0])
+            mass = axis.left(t)[0]
+            if 1.0 <= mass <= totals[node, 0] - 1.0 and axis.merit(t, "squared") > best:
+                best, feature = axis.merit(t, "squared"), j
+        base = merit_and_impurity(*nodes, node, SQUARED, False)[0]
+        assert found[node, 0] == feature
+        assert found[node, 3] == pytest.approx(best - base)
+        assert found[node, 4] == P
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.4])
+def test_splits_of_boosting(width):
+    bins, rng = bins_of(4), np.random.default_rng(5)
+    tables = np.zeros((1, P, N_BINS + 1, 4), np.int64)
+    rows = np.rint(np.column_stack([rng.uniform(0.1, 1, 80), rng.normal(size=80), np.ones(80), np.zeros(80)]) / UNIT)
+    for j in range(P):
+        np.add.at(tables[0, j], rng.integers(0, N_BINS, 80), rows.astype(np.int64))
+    h, g, w, _ = rows.sum(axis=0) * UNIT
+    leaves = np.zeros(2, LEAF)
+    leaves["h"], leaves["g"], leaves["w"], leaves["lowest"], leaves["highest"] = h, g, w, -np.inf, np.inf
+    widths, features = np.full(P, width), np.array([0, 2])
+    space = BoostSpace(
+        np.zeros((2, 6)), np.zeros((P, N_BINS + 1, 4)), np.zeros((2, 6)), np.zeros((5, 2 * N_BINS)), np.zeros(N_BINS),
+        np.zeros((2, 3)),
+    )  # fmt: skip
+    choose_boosted(
+        tables[:, features], np.full(4, UNIT), np.array([1]), leaves, bins, widths, Boxes.of(bins, widths).edges,
+        np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P)), features, None,
+        loop_rules(NewtonLimits(min_mass=5.0, l2=0.5)), space,
+    )  # fmt: skip
+
+    def gain(j, t):
+        x, sums = bins.values[N_BINS * j : N_BINS * (j + 1)], tables[0, j, :-1] * UNIT
+        left_h, left_g, left_w, _ = np.array([left_share(t, v, width, -np.inf, np.inf) for v in x]) @ sums
+        if not 5.0 <= left_w <= w - 5.0:
+            return -np.inf
+        return left_g**2 / (left_h + 0.5) + (g - left_g) ** 2 / (h - left_h + 0.5)
+
+    tried = [
+        gain(j, t)
+        for j in features
+        for x in (bins.values[N_BINS * j : N_BINS * (j + 1)],)
+        for t in np.concatenate([x - width, x + width, np.linspace(-3, 3, 301)])
+    ]
+    split = space.splits[1]
+    assert split[GAIN] == pytest.approx(max(tried), rel=1e-9)
+    assert gain(int(leaves["feature"][1]), split[THRESHOLD]) == pytest.approx(split[GAIN], rel=1e-9)
+    assert leaves["gain"][1] == pytest.approx(split[GAIN] - g**2 / (h + 0.5))
+    assert leaves["feature"][0] == 0
+    assert leaves["gain"][0] == 0.0
+
+
+@pytest.mark.tiny
+def test_steps_of_the_choice():
+    bins = bins_of(6)
+    given, totals = tables_of(7, 3)
+    given[0, 1, 2] = 1, 1, 0  # a trifle: no atom
+    out = np.full((N_BINS + 1, 3), np.nan)
+    to_floats(given[0, 1], np.array([UNIT, 2 * UNIT, UNIT]), N_BINS, 1e6, 0, out)
+    np.testing.assert_array_equal(out[2], 0.0)
+    np.testing.assert_array_equal(out[3], given[0, 1, 3] * UNIT * [1, 2, 1])
+    assert np.isnan(out[N_BINS]).all()
+    space = search_of(2)
+    n = atoms_of(given[0, 1], np.full(3, UNIT), bins, 1, 1e6, np.int64(4), space)
+    assert n == N_BINS - 1
+    kept = np.delete(np.arange(N_BINS), 2)
+    np.testing.assert_array_equal(space.atoms[:n, 0], bins.values[N_BINS + kept])
+    np.testing.assert_allclose(space.atoms[:n, 2:5], given[0, 1, kept] * UNIT)
+    left = np.empty(3)
+    left_of(space.atoms, n, 1, 0.1, 0.3, (-np.inf, np.inf), None, left)
+    shares = [left_share(0.1, x, 0.3, -np.inf, np.inf) for x in space.atoms[:n, 0]]
+    np.testing.assert_allclose(left, shares @ space.atoms[:n, 2:5])
+    t = random_threshold(space.atoms, n, 1, 0.3, (-0.5, np.inf), None, 0.5)
+    low, high = max(space.atoms[0, 0] - 0.3, -0.5), space.atoms[n - 1, 0] + 0.3
+    assert t == pytest.approx(0.5 * (low + high))
+    assert np.isnan(random_threshold(space.atoms, 1, 1, 0.3, (-np.inf, np.inf), None, 0.5))
+    goal = node_goal(nodes_of(totals), 1, SQUARED, Rules(5, 1.5, 0.0, P, 0.0, True))
+    assert (goal.total, goal.min_mass, goal.n_outputs) == (totals[1, 0], 1.5, 2)
+    assert goal.base == pytest.approx((totals[1, 1:] ** 2).sum() / totals[1, 0])
