@@ -256,6 +256,7 @@ class SeveralQuantilesError(Loss):
             part._fill_derivatives(y, raw[:, one], gradient[:, one], hessian[:, one])
 
     def row_losses(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """The sum of the losses of all quantiles, (n,)."""
         losses = [part.row_losses(y, raw[:, k : k + 1]) for k, part in enumerate(self._parts)]
         return np.sum(losses, axis=0)
 

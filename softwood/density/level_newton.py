@@ -32,7 +32,7 @@ class NewtonLevels(LevelTree):
         self.leaves, self.nodes = np.zeros(64, LEAF), np.zeros(64, NODE)
         self.bounds = np.zeros((64, 2, p))
         self.space = BoostSpace(
-            np.zeros((64, 6)), np.zeros((p, most + 1, 4)), np.zeros((len(features), 6)), np.zeros((5, 2 * most)),
+            np.zeros((64, 6)), np.zeros((p, most + 1, 4)), np.zeros((len(features), 6)), np.zeros((6, 2 * most)),
             np.zeros(most), np.zeros((2, 3)),
         )  # fmt: skip
         self.n_nodes = 1

@@ -31,7 +31,7 @@ class BoostSpace(NamedTuple):
 
     Attributes
     ----------
-    table : (p, most + 1, 4);  found : (n_features, 6);  lines : (5, 2 * most);  rates : (most,);  totals : (2, 3)
+    table : (p, most + 1, 4);  found : (n_features, 6);  lines : (6, 2 * most);  rates : (most,);  totals : (2, 3)
     """
 
     splits: np.ndarray
@@ -86,17 +86,18 @@ def node_goal(nodes, number, criterion, rules):
     lines, sums = nodes
     mass = lines[number]["mass"]
     base, impure = merit_and_impurity(lines, sums, number, criterion, rules.is_class)
-    return Goal(mass, base, rules.min_mass, tie_of(base, impure, mass), sums.shape[1])
+    return Goal(mass, base, rules.min_mass, tie_of(base, impure, mass), sums.shape[1], 0.0)
 
 
 @compiled
 def atoms_of(table, units, bins, j, total, n_columns, search):
     """Occupied bins of a feature as atoms, see `softwood.loops.atoms`; returns their number."""
-    tables, words, groups, atoms, _, _, _ = search
     offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
-    to_floats(table, units, n_bins + 1, total, 0, tables[0])
-    return take_atoms(tables[0], words, groups, bins.values, offset, n_bins, n_columns, False, atoms)
+    to_floats(table, units, n_bins + 1, total, 0, search.tables[0])
+    return take_atoms(
+        search.tables[0], search.words, search.groups, bins.values, offset, n_bins, n_columns, False, search.atoms
+    )
 
 
 @compiled
@@ -119,7 +120,7 @@ def choose_searched(tables, units, features, numbers, nodes, bins, reach, kernel
     for k in range(numbers.shape[0]):
         node = numbers[k]
         goal = node_goal(nodes, node, criterion, rules)
-        total, base, min_mass, tie, n_outputs = goal
+        total, base, min_mass, tie, n_outputs, _ = goal
         best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
         has_sums = False
         for f in range(features.shape[1]):
@@ -222,7 +223,7 @@ def choose_random(tables, units, features, numbers, nodes, bins, reach, kernels,
     for k in range(numbers.shape[0]):
         node = numbers[k]
         goal = node_goal(nodes, node, criterion, rules)
-        total, base, min_mass, tie, n_outputs = goal
+        total, base, min_mass, tie, n_outputs, _ = goal
         least = min_mass * SLACK
         best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
         left, totals = search.work[0, : 1 + n_outputs], search.work[1, :n_outputs]

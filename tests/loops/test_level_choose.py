@@ -157,7 +157,7 @@ def test_splits_of_boosting(width):
     leaves["h"], leaves["g"], leaves["w"], leaves["lowest"], leaves["highest"] = h, g, w, -np.inf, np.inf
     widths, features = np.full(P, width), np.array([0, 2])
     space = BoostSpace(
-        np.zeros((2, 6)), np.zeros((P, N_BINS + 1, 4)), np.zeros((2, 6)), np.zeros((5, 2 * N_BINS)), np.zeros(N_BINS),
+        np.zeros((2, 6)), np.zeros((P, N_BINS + 1, 4)), np.zeros((2, 6)), np.zeros((6, 2 * N_BINS)), np.zeros(N_BINS),
         np.zeros((2, 3)),
     )  # fmt: skip
     choose_boosted(

@@ -312,7 +312,7 @@ def run_search(table, rules):
     totals[0] = table[1, :, :3].sum(axis=0)
     out = np.full((2, 6), np.nan)
     order = np.zeros(n + 1, np.int64)
-    search_category(table, 1, n, totals, rules, NO_LIMITS, (np.zeros((5, 2 * n + 2)), np.zeros(n + 1), order), out, 1)
+    search_category(table, 1, n, totals, rules, NO_LIMITS, (np.zeros((6, 2 * n + 2)), np.zeros(n + 1), order), out, 1)
     return out[1], totals[0]
 
 
