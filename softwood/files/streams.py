@@ -15,10 +15,11 @@ from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
 from softwood.loops.drift import A_DELTA, A_TOTAL
+from softwood.loops.stream_alarms import N_SIZES, N_WINDOW, SIZE
 from softwood.loops.stream_forest import N_SCORES
-from softwood.loops.stream_layout import BATCH, EVENT, N_SCALER_ROWS, N_SETTINGS
-from softwood.stream.forest_growth import DriftEvent, ForestRules, GrowingForest, Recipe
-from softwood.stream.growth import GrowingTree, Limits
+from softwood.loops.stream_layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS
+from softwood.stream.forest_growth import ForestRules, GrowingForest, Recipe
+from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_detector
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.model import StreamModel
 from softwood.stream.pool import ModelPool
@@ -39,7 +40,7 @@ _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
 
 # Lines of arrays in files of earlier releases
-EARLIER_LINES = {"settings": 23, "scaler": 4, "target_scaler": 4}
+EARLIER_LINES = {"settings": (23, 27), "scaler": (4,), "target_scaler": (4,)}
 
 # Growing trees
 
@@ -68,6 +69,7 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
     check_entries(state, [*entries, "seed", "unit"])
     arrays = check_type(state["arrays"], dict, "arrays")
     _bring_up_to_date(arrays)
+    arrays.setdefault("detector", np.zeros(0))
     check_entries(arrays, [*(name for name in kind.axes if name not in kind.scratch), "settings"])
     for name, array in arrays.items():
         check_type(array, np.ndarray, name)
@@ -78,15 +80,31 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
         growth = kind.from_state({**arrays, "log": _log(state)}, limits, n_features, n_outputs)
     except ValueError as error:
         raise damage(str(error)) from None
+    _check_alarms(growth.arrays["detector"], growth.settings[DRIFT_DELTA])
     _set_seed_and_unit(growth, state)
     return growth
+
+
+def _check_alarms(detector: np.ndarray, delta: float) -> None:
+    """Raise an error unless the detector of a tree is one that its loops can go on with."""
+    if delta <= 0.0:
+        return
+    try:
+        new = new_detector(delta)
+    except ValueError as error:
+        raise damage(str(error)) from None
+    check_window(detector[:N_WINDOW])
+    if not np.array_equal(detector[A_DELTA:A_TOTAL], new[A_DELTA:A_TOTAL]):
+        raise damage("the detector of a tree does not fit its settings")
+    if not is_within(detector[N_WINDOW:], -1e300, 1e300) or detector[SIZE] < 0.0 or detector[N_SIZES] < 0.0:
+        raise damage("the detector of a tree holds numbers that it cannot hold")
 
 
 def _bring_up_to_date(arrays: dict[str, Any]) -> None:
     """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
     for name, n_lines in (("settings", N_SETTINGS), ("scaler", N_SCALER_ROWS), ("target_scaler", N_SCALER_ROWS)):
         array = arrays.get(name)
-        if isinstance(array, np.ndarray) and array.shape[:1] == (EARLIER_LINES[name],):
+        if isinstance(array, np.ndarray) and array.ndim and len(array) in EARLIER_LINES[name]:
             arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
 
 
@@ -204,6 +222,7 @@ def _build_recipe(state: Any, is_class: bool) -> Recipe:
     kind = next((kind for kind in kinds if kind.__name__ == state["kind"]), None)
     if kind is None:
         raise damage("a forest has a kind of trees that it cannot have")
+    _bring_up_to_date(state)
     settings = check_array(state["settings"], np.float64, (N_SETTINGS,), "settings")
     if np.isnan(settings).any() or settings.min() < 0.0 or not 1.0 <= max(1.0, settings[BATCH]) <= 2**53:
         raise damage("settings of a tree are damaged")

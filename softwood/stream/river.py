@@ -27,8 +27,8 @@ from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
 from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
-from softwood.stream.forest_growth import DriftEvent, GrowingForest
-from softwood.stream.growth import GrowingTree, SplitEvent
+from softwood.stream.forest_growth import GrowingForest
+from softwood.stream.growth import DriftEvent, GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
 from softwood.stream.river_pool import ModelPoolClassifier, ModelPoolRegressor
@@ -293,13 +293,13 @@ class _RiverModel:
 
     @property
     def log(self) -> list[SplitEvent]:
-        """Audit log: every split, and every test that was replaced, in order."""
+        """Audit log of the present tree: every split, and every test that was replaced, in order."""
         return [] if self._growth is None else list(self._growth.log)
 
     @property
     def drifts(self) -> list[DriftEvent]:
-        """Warnings and drifts that a forest has told, in order."""
-        return list(getattr(self._growth, "drifts", []))
+        """Alarms of the detectors of the tree or forest, in order."""
+        return [] if self._growth is None else list(self._growth.drifts)
 
     def snapshot(self) -> SoftTree | SoftForest:
         """The tree as it is now, a `SoftTree` with columns as in `feature_names`; of a forest a `SoftForest`."""
