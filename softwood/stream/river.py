@@ -76,6 +76,7 @@ class FeaturePlaces:
         self.numbers: dict[Hashable, int] = {}
         self.categories: dict[Hashable, dict[Hashable, int]] = {}
         self.names: list[str] = []
+        self._columns: dict[Hashable, np.ndarray] = {}  # of all categories of a feature
 
     def __len__(self) -> int:
         return len(self.names)
@@ -148,13 +149,15 @@ class FeaturePlaces:
                     row[at] = value
                 continue
             known = self.categories.get(key, {})
-            for at in known.values():
-                row[at] = 0.0
+            columns = self._columns.get(key)
+            if columns is None or len(columns) != len(known):
+                columns = self._columns[key] = np.fromiter(known.values(), np.int64, len(known))
+            row[columns] = 0.0
             at = known.get(value)
-            if at is None:
-                is_known = False
-            else:
+            if at is not None:
                 row[at] = 1.0
+            elif len(known) < MAX_CATEGORIES:
+                is_known = False
         if np.isinf(row).any():
             self.check(x)
         return is_known
