@@ -198,8 +198,8 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     It minimises the squared error of the target, standardised by its running mean and deviation. Tests are chosen by
     the reduction of the target's variance.
 
-    Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`. `restart_rise` is None by default; the
-    error rate that it refers to is the mean of ``e / (e + 3 m)``, where `e` is the absolute error of a row and `m` the
+    Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`. `restart_rise` is None by default;
+    the error rate that it refers to is the mean of ``e / (e + 3 m)``, where `e` is the absolute error of a row and `m` the
     mean of all so far.
 
     Examples
