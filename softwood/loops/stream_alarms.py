@@ -4,7 +4,7 @@ detector : (N_DETECTOR,) the state of an ADWIN, then what trees add to it:
 
 - the mean size of the errors of a regressor, and rows in it
 - ALARM, 1 from an alarm on until Python has heeded it
-- mean errors before and since the change
+- mean error before the change, faded mean of the last errors, and rows in it
 """
 
 from softwood.loops._compile import compiled
@@ -14,8 +14,11 @@ from softwood.loops.stream_layout import DRIFT_DELTA
 # Buckets of each size in the window.
 N_BUCKETS = 5
 N_WINDOW = A_FIRST_BUCKET + 2 * N_LEVELS * (N_BUCKETS + 1)
-SIZE, N_SIZES, ALARM, BEFORE, SINCE = range(N_WINDOW, N_WINDOW + 5)
-N_DETECTOR = N_WINDOW + 5
+SIZE, N_SIZES, ALARM, BEFORE, RECENT, N_RECENT = range(N_WINDOW, N_WINDOW + 6)
+N_DETECTOR = N_WINDOW + 6
+# Rows after which an error has faded to about a third. The window after an alarm is no measure of the present: soon
+# after a change, most of it is still from before.
+MEMORY = 50.0
 # An error counts as it compares with so many mean errors.
 ERRORS = 3.0
 # Larger errors count as this one.
@@ -27,6 +30,8 @@ def note_error(error, settings, detector):
     """Take in an error from 0 to 1; returns whether there is an alarm: the errors have risen."""
     if settings[DRIFT_DELTA] <= 0.0:
         return False
+    detector[N_RECENT] = min(detector[N_RECENT] + 1.0, MEMORY)
+    detector[RECENT] += (error - detector[RECENT]) / detector[N_RECENT]
     n, total = 0.0, 0.0
     if detector[LAST] != DRIFT:  # else it starts anew
         n, total = detector[A_WIDTH], detector[A_TOTAL]
@@ -34,7 +39,6 @@ def note_error(error, settings, detector):
         return False
     detector[ALARM] = 1.0
     detector[BEFORE] = (total + error - detector[A_TOTAL]) / (n + 1.0 - detector[A_WIDTH])
-    detector[SINCE] = detector[A_TOTAL] / detector[A_WIDTH]
     return True
 
 

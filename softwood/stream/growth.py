@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from softwood.loops.stream_alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, SINCE
+from softwood.loops.stream_alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, RECENT
 from softwood.loops.stream_layout import (
     DEPTH,
     DRIFT_DELTA,
@@ -364,7 +364,7 @@ class GrowingTree:
             return False
         detector[ALARM] = 0.0
         rise = self.settings[RESTART_RISE]
-        is_lost = detector[SINCE] - detector[BEFORE] > rise or (rise < np.inf and detector[SINCE] > LITTLE_TO_LOSE)
+        is_lost = detector[RECENT] - detector[BEFORE] > rise or (rise < np.inf and detector[RECENT] > LITTLE_TO_LOSE)
         if is_lost:
             self._restart()
         self.drifts.append(DriftEvent("restart" if is_lost else "drift", self.n_rows))

@@ -88,7 +88,7 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     recheck_period: float | None = None
     count_period: float = 5.0
     merit_range: str = "test"
-    restart_rise: float | None = 0.1
+    restart_rise: float | None = 0.15
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
@@ -175,9 +175,9 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
         the paper
     drift_delta : allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made
         before a row is learned; None for no detector. Alarms are in ``drifts_``
-    restart_rise : with an alarm the tree starts again from one leaf if its error rate has risen by more than this, or
-        is above 0.3: a tree with small errors learns the change faster than a new one. None to learn on in any case,
-        as in the paper
+    restart_rise : with an alarm the tree starts again from one leaf if its recent error rate is higher by more than
+        this than before, or above 0.3; a tree with smaller errors adapts faster than a new one would learn. None to
+        learn on in any case, as in the paper
     min_branch_fraction, max_inner_nodes, max_size, class_weight, categorical_features : see `HoeffdingTreeClassifier`
     random_state : seed of the random weights
 
@@ -199,8 +199,8 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     the reduction of the target's variance.
 
     Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`. `restart_rise` is None by default;
-    the error rate that it refers to is the mean of ``e / (e + 3 m)``, where `e` is the absolute error of a row and `m` the
-    mean of all so far.
+    in place of the error rate it refers to the mean of ``e / (e + 3 * m)``, where `e` is the absolute error of a row
+    and `m` the mean of all so far.
 
     Examples
     --------
