@@ -134,7 +134,7 @@ class _StreamForest(StreamModel):
     def drifts_(self) -> list[DriftEvent]:
         """Warnings and drifts that the detectors of the trees have told, in order."""
         check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)  # type: ignore[attr-defined]
+        return list(self.growth_.drifts)
 
     @property
     def losses_(self) -> np.ndarray:
