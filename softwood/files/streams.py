@@ -30,9 +30,11 @@ __all__ = [
     "build_growth",
     "build_pool",
     "build_river",
+    "build_river_pool",
     "forest_state",
     "growth_state",
     "pool_state",
+    "river_pool_state",
     "river_state",
 ]
 
@@ -296,13 +298,7 @@ def build_pool(state: dict[str, Any]) -> ModelPool:
     n = len(check_type(fitted["models_"], list, "models_"))
     if n == 0 or not all(isinstance(model, StreamModel) for model in fitted["models_"]):
         raise damage("a pool holds something other than stream models")
-    losses = check_array(fitted["losses_"], np.float64, (n,), "losses_")
-    trained = check_array(fitted["n_trained_"], np.int64, (n,), "n_trained_")
-    learners = check_array(fitted["_learners"], np.int64, (None,), "_learners")
-    if np.isnan(losses).any() or not is_within(trained, 0, 2**62):
-        raise damage("losses or numbers of rows of a pool are wrong")
-    if len(learners) == 0 or not is_within(learners, 0, n - 1) or len(set(learners.tolist())) < len(learners):
-        raise damage("a pool has learners that are not there")
+    _check_turns(fitted["losses_"], fitted["n_trained_"], fitted["_learners"], n)
     check_type(fitted["_state"], np.random.RandomState, "_state")
     period = parameters.get("period", 1)
     if type(period) is not int or check_integer(fitted["_n_in_period"], "_n_in_period") >= period:
@@ -311,6 +307,17 @@ def build_pool(state: dict[str, Any]) -> ModelPool:
         check_labels(fitted["_classes"], "_classes")
     pool.__dict__.update(fitted)
     return pool
+
+
+def _check_turns(losses: Any, trained: Any, learners: Any, n: int) -> None:
+    """Raise an error unless these are losses of a pool of `n` models, rows that they have learned, and learners."""
+    losses = check_array(losses, np.float64, (n,), "losses")
+    trained = check_array(trained, np.int64, (n,), "n_trained")
+    learners = check_array(learners, np.int64, (None,), "_learners")
+    if np.isnan(losses).any() or not is_within(trained, 0, 2**62):
+        raise damage("losses or numbers of rows of a pool are wrong")
+    if len(learners) == 0 or not is_within(learners, 0, n - 1) or len(set(learners.tolist())) < len(learners):
+        raise damage("a pool has learners that are not there")
 
 
 # river
@@ -359,6 +366,36 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     model._growth = growth
     model._row = np.empty((1, len(places)))
     return model
+
+
+_OF_RIVER_POOL = ("_models", "_losses", "_n_trained", "_learners", "_state", "_n_in_period")
+
+
+def river_pool_state(pool: Any) -> dict[str, Any]:
+    """State of a pool for river, whose models are softwood's: others are refused when the state is written."""
+    return {
+        "parameters": {**pool._get_params(), "models": list(pool.models)},
+        "fitted": {name: getattr(pool, name) for name in _OF_RIVER_POOL},
+    }
+
+
+def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
+    """A checked pool for river."""
+    check_entries(state, ["parameters", "fitted"])
+    try:
+        pool = kind(**checked_parameters(kind, state["parameters"]))
+    except (TypeError, ValueError) as error:  # the constructor checks the parameters
+        raise damage(str(error)) from None
+    fitted = check_entries(check_type(state["fitted"], dict, "fitted"), _OF_RIVER_POOL)
+    models = check_type(fitted["_models"], list, "_models")
+    if [type(model) for model in models] != [type(model) for model in pool.models]:
+        raise damage("the models of a pool are not those that it was made of")
+    _check_turns(fitted["_losses"], fitted["_n_trained"], fitted["_learners"], len(models))
+    check_type(fitted["_state"], np.random.RandomState, "_state")
+    if check_integer(fitted["_n_in_period"], "_n_in_period") >= pool.period:
+        raise damage("a pool is beyond the end of its period")
+    pool.__dict__.update(fitted)
+    return pool
 
 
 def _check_places(state: dict[str, Any]) -> tuple[dict, dict, list[str]]:

@@ -76,7 +76,7 @@ class FeaturePlaces:
         self.numbers: dict[Hashable, int] = {}
         self.categories: dict[Hashable, dict[Hashable, int]] = {}
         self.names: list[str] = []
-        self._columns: dict[Hashable, np.ndarray] = {}  # of all categories of a feature
+        self._category_columns: dict[Hashable, np.ndarray] = {}  # of all categories of a feature
 
     def __len__(self) -> int:
         return len(self.names)
@@ -149,9 +149,9 @@ class FeaturePlaces:
                     row[at] = value
                 continue
             known = self.categories.get(key, {})
-            columns = self._columns.get(key)
+            columns = self._category_columns.get(key)
             if columns is None or len(columns) != len(known):
-                columns = self._columns[key] = np.fromiter(known.values(), np.int64, len(known))
+                columns = self._category_columns[key] = np.fromiter(known.values(), np.int64, len(known))
             row[columns] = 0.0
             at = known.get(value)
             if at is not None:
@@ -161,6 +161,17 @@ class FeaturePlaces:
         if np.isinf(row).any():
             self.check(x)
         return is_known
+
+
+def _read_weight(w: Any) -> float:
+    """The weight of a row, checked."""
+    try:
+        weight = float(w) if isinstance(w, NUMBERS) else math.nan  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):  # a number that is no real one, or larger than any float
+        weight = math.nan
+    if not 0.0 <= weight < math.inf:
+        raise ValueError(f"w must be a finite number of at least 0, got {w!r}.")
+    return weight
 
 
 class _RiverModel:
@@ -206,15 +217,14 @@ class _RiverModel:
 
     def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> None:
         """Learn a row; nothing has changed if it cannot be learned."""
-        if not isinstance(w, NUMBERS) or not 0.0 <= w < math.inf:
-            raise ValueError(f"w must be a finite number of at least 0, got {w!r}.")
+        weight = _read_weight(w)
         with self._lock:
             if self._growth is None or n_outputs != self._growth.n_outputs or not self._reads(x):
                 self._take_in(x, n_outputs)
                 self._places.read(x, self._row[0])
             assert self._growth is not None
             self._target[0] = code
-            self._weight[0] = w
+            self._weight[0] = weight
             self._growth.learn_row(self._row, self._target, self._weight)
 
     def _reads(self, x: dict) -> bool:

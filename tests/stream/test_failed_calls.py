@@ -136,6 +136,16 @@ def test_a_new_label_and_a_feature_that_cannot_be_learned(name):
     assert set(model.predict_proba_one({"a": 1.0})) == {"u", "v"}
 
 
+@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("w", [10**400, fractions.Fraction(10**400), 1j, -1.0, np.inf, np.nan, "1", None])
+def test_a_new_feature_and_a_weight_that_is_none(name, w):
+    model = copy.deepcopy(STARTED[name])
+    before = state(model)
+    with pytest.raises(ValueError, match="w must be a finite number of at least 0"):
+        model.learn_one({"a": 1.0, "new": 2.0}, "w" if name in CLASSIFIERS else 1.0, w=w)
+    assert state(model) == before
+
+
 @pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "StreamForestClassifier"])
 def test_a_weight_of_two_is_the_row_twice_also_with_a_new_label(name):
     heavy, twice = copy.deepcopy(STARTED[name]), copy.deepcopy(STARTED[name])
