@@ -151,7 +151,7 @@ def size_cell(rows: Rows, stream: str) -> str:
     if not found:
         return ""
     part = 100 * found[0]["scale"]
-    return f"{found[0]['n_samples']:_} ({part:.{0 if part >= 10 else 1}f} %)".replace("_", " ").replace(".0 %", " %")
+    return f"{found[0]['n_samples']:_} ({f'{part:.0f}' if part >= 10 else f'{part:.2g}'} %)".replace("_", " ")
 
 
 def marks(rows: Rows, stream: str, models: Sequence[str], what: str, against: dict[str, str]) -> dict[str, str]:

@@ -316,10 +316,8 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
     tree, path = SoftNodes(*tree), Path(*path)
     nodes, numbers, gates, values, _, _, scaler, target_scaler, counters, settings, _ = tree
     n_outputs, limit = values.shape[2], settings[OUTLIER_LIMIT]
-    x = np.empty(points.shape[1] + 1)
-    within = np.empty(points.shape[1])
-    slope = np.empty(n_outputs)
-    is_alarm = False
+    x, within = np.empty(points.shape[1] + 1), np.empty(points.shape[1])
+    slope, is_alarm = np.empty(n_outputs), False
     sides = np.empty((2, max(3, n_outputs)))
     if statistics is not None:
         slots, _, _, _, events = statistics

@@ -137,10 +137,15 @@ def adaptation(
     if missing:
         raise parameter_error(_OWNER, "snapshots", f"numbers of rows up to {n}, the length of the run", missing[-1])
     found = record.finish(kept)
-    if detector is None and isinstance(model, SplittingTree) and model.drift_delta is not None:
-        alarms = [event.n_samples - n_before for event in model.drifts_ if event.n_samples > n_before]
-        found = replace(found, drifts=np.array(alarms, dtype=np.int64))
-    return found
+    return _with_own_alarms(found, model, n_before) if detector is None else found
+
+
+def _with_own_alarms(result: Adaptation, model: StreamModel, n_before: int) -> Adaptation:
+    """The same with the alarms of the tree itself, if it has a detector; the run began after `n_before` rows."""
+    if not isinstance(model, SplittingTree) or model.drift_delta is None:
+        return result
+    alarms = [event.n_samples - n_before for event in model.drifts_ if event.n_samples > n_before]
+    return replace(result, drifts=np.array(alarms, dtype=np.int64))
 
 
 class _Record:
