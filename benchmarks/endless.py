@@ -135,11 +135,7 @@ def main() -> None:
     for name in options.only or MODELS:
         lines.append(run(name, options.rows, options.minutes))
         print(lines[-1], flush=True)
-    text = (
-        f"Up to {options.rows:,} rows; first tenth → last tenth.\n\n"
-        + "\n".join(lines)
-        + f"\n\n{machine()}, one thread\n"
-    )
+    text = f"{options.rows:,} rows; first tenth → last tenth.\n\n" + "\n".join(lines) + f"\n\n{machine()}, one thread\n"
     if options.write:
         write_page(options.write, "endless", text)
 
