@@ -1,11 +1,12 @@
 """A hundred million rows of a drifting stream: does memory grow, does a block take longer, do numbers run away?
 
-Run:  python benchmarks/endless.py [--rows 100000000] [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/endless.py [--rows 100000000] [--minutes 60] [--only NAME ...] [--write docs/benchmarks.md]
 
 Test then train in blocks of 10 000 rows. The first and the last tenth of the stream are compared: rows per second,
 memory of the process, bytes of the model, and cross-entropy. Latencies of blocks are those of the whole run without the
 first block, which compiles; latencies of single rows are those of `learn_one` of the same model for river, after it has
-learned a hundred thousand rows in blocks. All arrays of the model are looked through for nan and infinity at the end.
+learned a hundred thousand rows in blocks. A model that takes longer than `--minutes` stops there; the table tells how
+many rows each has learned. All arrays of the model are looked through for nan and infinity at the end.
 """
 
 from __future__ import annotations
@@ -89,20 +90,24 @@ def told(taken: np.ndarray, unit: float) -> str:
     return " / ".join(f"{seconds * unit:.3g}" for seconds in np.percentile(taken, PARTS))
 
 
-def run(name: str, n: int) -> str:
+def run(name: str, n: int, minutes: float) -> str:
     model, stream = MODELS[name](), Hyperplane(magnitude=0.001, seed=0)
     taken, losses, memory = [], [], []
+    end = time.monotonic() + 60.0 * minutes
     for X, y in stream.blocks(n, BLOCK):
         start = time.perf_counter()
         found = model.test_then_train(X, y, classes=[0, 1])
         taken.append(time.perf_counter() - start)
         losses.append(-np.log(np.maximum(found[np.arange(len(y)), y], 1e-15)).mean())
         memory.append(resident())
+        if time.monotonic() > end:
+            break
     tenth = max(1, len(taken) // 10)
     # the first tenth without the block that compiles
     first, last = np.array(taken[1 : tenth + 1]), np.array(taken[-tenth:])
     cells = [
         name,
+        f"{BLOCK * len(taken):,}",
         f"{BLOCK / np.median(first):,.0f} → {BLOCK / np.median(last):,.0f}",
         told(np.array(taken[1:]), 1e3),
         told(single_rows(model), 1e6),
@@ -118,16 +123,17 @@ def run(name: str, n: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--minutes", type=float, default=60.0, help="most minutes for each model")
     parser.add_argument("--only", nargs="+", choices=[*MODELS])
     parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
     options = parser.parse_args()
     lines = [
-        "| model | rows per second | block, p50 / p99 / p99.9 (ms) | learn_one, p50 / p99 / p99.9 (µs) "
+        "| model | rows | rows per second | block, p50 / p99 / p99.9 (ms) | learn_one, p50 / p99 / p99.9 (µs) "
         "| memory of the process (MiB) | model (MiB) | nodes | cross-entropy | all finite |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in options.only or MODELS:
-        lines.append(run(name, options.rows))
+        lines.append(run(name, options.rows, options.minutes))
         print(lines[-1], flush=True)
     text = f"{options.rows:,} rows; first tenth → last tenth.\n\n" + "\n".join(lines) + f"\n\n{machine()}, one thread\n"
     if options.write:

@@ -23,7 +23,8 @@ TIMES = ("before", "after")
 
 def main() -> None:
     stream = Agrawal(functions=(0, 2), drift_every=DRIFT, seed=1)
-    model = SoftHoeffdingTreeClassifier(random_state=0)
+    # A small tree that learns on after the drift, so that both can be compared; by default it would begin anew.
+    model = SoftHoeffdingTreeClassifier(grace_period=100, restart_rise=None, random_state=0)
     tables, trees = [], []
     print("cross-entropy of each 1000 rows, predicted before they are learned")
     for time in TIMES:
@@ -33,6 +34,7 @@ def main() -> None:
         trees.append(deepcopy(model))
         print(f"  {time:7}", *(f"{loss:.3f}" for loss in result.curves["cross_entropy"]))
 
+    print("\nalarms:", *(f"row {event.n_samples:,}" for event in model.drifts_))
     late = [split for split in model.log_ if split.n_samples > DRIFT]
     print(f"\n{len(late)} of {len(model.log_)} splits came after the drift; the first splits before and after it:")
     for split in model.log_[:3] + late[:3]:

@@ -42,6 +42,8 @@ ALONE: dict[str, dict[str, Any]] = {
     "new leaves from class shares": {"leaf_init": 1.0},
     "statistics weighted by share": {"weigh_by_share": True, "min_share": 0.02},
     "early splits (tau 1, grace 100)": {"tau": 1.0, "grace_period": 100},
+    "earlier splits (tau 1, grace 20)": {"tau": 1.0, "grace_period": 20},
+    "restart after alarms": {"restart_rise": 0.15},
     "alpha 0.5": {"alpha": 0.5},
     "alpha learned": {"alpha_learning_rate": 0.003},
     "alpha learned, with pull": {"alpha_learning_rate": 0.003, "alpha_pull": 0.01},
@@ -50,6 +52,8 @@ ALONE: dict[str, dict[str, Any]] = {
 }
 TOGETHER: dict[str, dict[str, Any]] = {
     "our defaults: all but the last two": {},
+    "defaults without restart": {"restart_rise": None},
+    "defaults without restart, grace 100": {"restart_rise": None, "grace_period": 100},
     "defaults without pull": {"alpha_pull": 0.0},
     "defaults, alpha fixed at 0.5": {"alpha_learning_rate": 0.0, "alpha_pull": 0.0},
     "defaults, tests checked again": {"recheck_period": 1000},

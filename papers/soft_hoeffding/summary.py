@@ -48,6 +48,13 @@ def main_lengths(rows: Rows) -> Rows:
     return [row for row in rows if row["n_samples"] == best[row["stream"]]]
 
 
+def longest_lengths(rows: Rows) -> Rows:
+    """Lines of the longest runs on each stream that has longer ones than those of its main length."""
+    usual = {row["stream"]: row["n_samples"] for row in main_lengths(rows)}
+    longest = {stream: max(row["n_samples"] for row in rows if row["stream"] == stream) for stream in usual}
+    return [row for row in rows if usual[row["stream"]] < row["n_samples"] == longest[row["stream"]]]
+
+
 def by_repetition(rows: Rows, stream: str, model: str, what: str) -> dict[int, float]:
     """A number of every repetition in which it is defined."""
     return {
@@ -141,7 +148,10 @@ def cell(found: np.ndarray, digits: int = 3) -> str:
 def size_cell(rows: Rows, stream: str) -> str:
     """Rows of a stream, and the part of the published number."""
     found = [row for row in rows if row["stream"] == stream]
-    return f"{found[0]['n_samples']:_} ({100 * found[0]['scale']:.2g} %)".replace("_", " ") if found else ""
+    if not found:
+        return ""
+    part = 100 * found[0]["scale"]
+    return f"{found[0]['n_samples']:_} ({f'{part:.0f}' if part >= 10 else f'{part:.2g}'} %)".replace("_", " ")
 
 
 def marks(rows: Rows, stream: str, models: Sequence[str], what: str, against: dict[str, str]) -> dict[str, str]:
@@ -155,14 +165,16 @@ def marks(rows: Rows, stream: str, models: Sequence[str], what: str, against: di
     return signs
 
 
-def comparison(rows: Rows, models: Sequence[str], what: str, against: dict[str, str]) -> list[str]:
+def comparison(
+    rows: Rows, models: Sequence[str], what: str, against: dict[str, str], streams: Sequence[str] = STREAMS
+) -> list[str]:
     """A table of means and standard errors, for each model the published figure, if there is one, and ours."""
     heads = []
     for model in models:
         title = "SoHoT" if model == "sohot" else MODEL_TITLES[model]
         heads += [title] if model == "improved" else [f"{title}: published", f"{title}: ours"]
     lines = [f"| {NAMES[what]} | rows | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * (1 + len(heads))]
-    for stream in STREAMS:
+    for stream in streams:
         found = {model: values(rows, stream, model, what) for model in models}
         means = [v.mean() for v in found.values() if len(v)]
         best = (min if what == "cross_entropy" else max)(means) if means else np.nan
@@ -197,10 +209,29 @@ def limit_line(rows: Rows) -> str:
     n_runs = sum(len(first) for first, _ in pairs) // len(NAMES)
     n_same = sum(int((first == second).sum()) for first, second in pairs) // len(NAMES)
     largest = max((row["n_nodes"] - 1) // 2 for row in rows if row["model"] == "ht") if n_runs else 0
-    return (
+    text = (
         f"- HT limit has the same results as HT in {n_same} of {n_runs} runs: the largest best tree of HT has "
-        f"{largest:g} inner nodes, so the limit of {LIMIT} does not bind at these lengths."
+        f"{largest:g} inner nodes"
     )
+    return text + (f", so the limit of {LIMIT} does not bind at these lengths." if n_same == n_runs else ".")
+
+
+def at_full_length(rows: Rows) -> list[str]:
+    """Tables of the longest runs, on the streams that have some."""
+    streams = [stream for stream in STREAMS if any(row["stream"] == stream for row in rows)]
+    if not streams:
+        return ["Nothing was run."]
+    lines = []
+    for what in NAMES:
+        lines += [*comparison(rows, MODELS, what, {}, streams), ""]
+    for a, b in (("sohot", "ht"), ("sohot", "st"), ("improved", "ht"), ("improved", "st")):
+        both = [stream for stream in streams if len(paired(rows, stream, a, b, "cross_entropy")[0])]
+        n_better = len(compare(rows, a, b, "cross_entropy").better)
+        text = f"- Cross-entropy, {MODEL_TITLES[a]} against {MODEL_TITLES[b]}: better on {n_better} of {len(both)}."
+        if a != "improved":
+            text += f" Published: better on {published_wins(both, a, b, 'cross_entropy')} of {len(both)}."
+        lines.append(text)
+    return [*lines, limit_line(rows)]
 
 
 def ratio_line(rows: Rows, a: str, b: str) -> str:
@@ -275,7 +306,7 @@ def looks(rows: Rows) -> list[str]:
 
 def sections(rows: Rows) -> dict[str, str]:
     """The text of each part of the page that is made from runs."""
-    rows = main_lengths(rows)
+    longest, rows = longest_lengths(rows), main_lengths(rows)
     hoeffding, soft, ours = ("sohot", "ht", "ht_limit"), ("sohot", "st"), ("improved", "ht", "st")
     parts: dict[str, list[str]] = {"table 3": [], "table 4": [], "our defaults": [], "looks": looks(rows)}
     for what in NAMES:
@@ -289,6 +320,7 @@ def sections(rows: Rows) -> dict[str, str]:
     parts["table 3"].append(limit_line(rows))
     parts["table 4"].append(ratio_line(rows, "sohot", "st"))
     parts["our defaults"].append(ratio_line(rows, "improved", "st"))
+    parts["published lengths"] = at_full_length(longest)
     parts["expectations"] = [*expectations(rows), "", sizes(rows)]
     return {title: "\n".join(lines).strip() for title, lines in parts.items()}
 

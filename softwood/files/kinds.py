@@ -139,6 +139,10 @@ _STREAMS = [
         for side in ("Classifier", "Regressor")
     ),
     *(
+        Kind(f"river.{name}", "softwood.stream.river_pool", name, streams.river_pool_state, streams.build_river_pool)
+        for name in ("ModelPoolClassifier", "ModelPoolRegressor")
+    ),
+    *(
         Kind(f"growth.{name}", f"softwood.stream.{home}", name, streams.growth_state, streams.build_growth)
         for home, name in (
             ("hoeffding_growth", "HoeffdingClassTree"),

@@ -15,10 +15,11 @@ from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
 from softwood.loops.drift import A_DELTA, A_TOTAL
+from softwood.loops.stream_alarms import N_SIZES, N_WINDOW, SIZE
 from softwood.loops.stream_forest import N_SCORES
-from softwood.loops.stream_layout import BATCH, EVENT, N_SCALER_ROWS, N_SETTINGS
-from softwood.stream.forest_growth import DriftEvent, ForestRules, GrowingForest, Recipe
-from softwood.stream.growth import GrowingTree, Limits
+from softwood.loops.stream_layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS
+from softwood.stream.forest_growth import ForestRules, GrowingForest, Recipe
+from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_detector
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.model import StreamModel
 from softwood.stream.pool import ModelPool
@@ -29,9 +30,11 @@ __all__ = [
     "build_growth",
     "build_pool",
     "build_river",
+    "build_river_pool",
     "forest_state",
     "growth_state",
     "pool_state",
+    "river_pool_state",
     "river_state",
 ]
 
@@ -39,7 +42,7 @@ _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
 
 # Lines of arrays in files of earlier releases
-EARLIER_LINES = {"settings": 23, "scaler": 4, "target_scaler": 4}
+EARLIER_LINES = {"settings": (23, 27), "scaler": (4,), "target_scaler": (4,)}
 
 # Growing trees
 
@@ -68,6 +71,7 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
     check_entries(state, [*entries, "seed", "unit"])
     arrays = check_type(state["arrays"], dict, "arrays")
     _bring_up_to_date(arrays)
+    arrays.setdefault("detector", np.zeros(0))
     check_entries(arrays, [*(name for name in kind.axes if name not in kind.scratch), "settings"])
     for name, array in arrays.items():
         check_type(array, np.ndarray, name)
@@ -78,15 +82,31 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
         growth = kind.from_state({**arrays, "log": _log(state)}, limits, n_features, n_outputs)
     except ValueError as error:
         raise damage(str(error)) from None
+    _check_alarms(growth.arrays["detector"], growth.settings[DRIFT_DELTA])
     _set_seed_and_unit(growth, state)
     return growth
+
+
+def _check_alarms(detector: np.ndarray, delta: float) -> None:
+    """Raise an error unless the detector of a tree is one that its loops can go on with."""
+    if delta <= 0.0:
+        return
+    try:
+        new = new_detector(delta)
+    except ValueError as error:
+        raise damage(str(error)) from None
+    check_window(detector[:N_WINDOW])
+    if not np.array_equal(detector[A_DELTA:A_TOTAL], new[A_DELTA:A_TOTAL]):
+        raise damage("the detector of a tree does not fit its settings")
+    if not is_within(detector[N_WINDOW:], -1e300, 1e300) or detector[SIZE] < 0.0 or detector[N_SIZES] < 0.0:
+        raise damage("the detector of a tree holds numbers that it cannot hold")
 
 
 def _bring_up_to_date(arrays: dict[str, Any]) -> None:
     """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
     for name, n_lines in (("settings", N_SETTINGS), ("scaler", N_SCALER_ROWS), ("target_scaler", N_SCALER_ROWS)):
         array = arrays.get(name)
-        if isinstance(array, np.ndarray) and array.shape[:1] == (EARLIER_LINES[name],):
+        if isinstance(array, np.ndarray) and array.ndim and len(array) in EARLIER_LINES[name]:
             arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
 
 
@@ -204,6 +224,7 @@ def _build_recipe(state: Any, is_class: bool) -> Recipe:
     kind = next((kind for kind in kinds if kind.__name__ == state["kind"]), None)
     if kind is None:
         raise damage("a forest has a kind of trees that it cannot have")
+    _bring_up_to_date(state)
     settings = check_array(state["settings"], np.float64, (N_SETTINGS,), "settings")
     if np.isnan(settings).any() or settings.min() < 0.0 or not 1.0 <= max(1.0, settings[BATCH]) <= 2**53:
         raise damage("settings of a tree are damaged")
@@ -277,13 +298,7 @@ def build_pool(state: dict[str, Any]) -> ModelPool:
     n = len(check_type(fitted["models_"], list, "models_"))
     if n == 0 or not all(isinstance(model, StreamModel) for model in fitted["models_"]):
         raise damage("a pool holds something other than stream models")
-    losses = check_array(fitted["losses_"], np.float64, (n,), "losses_")
-    trained = check_array(fitted["n_trained_"], np.int64, (n,), "n_trained_")
-    learners = check_array(fitted["_learners"], np.int64, (None,), "_learners")
-    if np.isnan(losses).any() or not is_within(trained, 0, 2**62):
-        raise damage("losses or numbers of rows of a pool are wrong")
-    if len(learners) == 0 or not is_within(learners, 0, n - 1) or len(set(learners.tolist())) < len(learners):
-        raise damage("a pool has learners that are not there")
+    _check_turns(fitted["losses_"], fitted["n_trained_"], fitted["_learners"], n)
     check_type(fitted["_state"], np.random.RandomState, "_state")
     period = parameters.get("period", 1)
     if type(period) is not int or check_integer(fitted["_n_in_period"], "_n_in_period") >= period:
@@ -292,6 +307,17 @@ def build_pool(state: dict[str, Any]) -> ModelPool:
         check_labels(fitted["_classes"], "_classes")
     pool.__dict__.update(fitted)
     return pool
+
+
+def _check_turns(losses: Any, trained: Any, learners: Any, n: int) -> None:
+    """Raise an error unless these are losses of a pool of `n` models, rows that they have learned, and learners."""
+    losses = check_array(losses, np.float64, (n,), "losses")
+    trained = check_array(trained, np.int64, (n,), "n_trained")
+    learners = check_array(learners, np.int64, (None,), "_learners")
+    if np.isnan(losses).any() or not is_within(trained, 0, 2**62):
+        raise damage("losses or numbers of rows of a pool are wrong")
+    if len(learners) == 0 or not is_within(learners, 0, n - 1) or len(set(learners.tolist())) < len(learners):
+        raise damage("a pool has learners that are not there")
 
 
 # river
@@ -340,6 +366,36 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     model._growth = growth
     model._row = np.empty((1, len(places)))
     return model
+
+
+_OF_RIVER_POOL = ("_models", "_losses", "_n_trained", "_learners", "_state", "_n_in_period")
+
+
+def river_pool_state(pool: Any) -> dict[str, Any]:
+    """State of a pool for river, whose models are softwood's: others are refused when the state is written."""
+    return {
+        "parameters": {**pool._get_params(), "models": list(pool.models)},
+        "fitted": {name: getattr(pool, name) for name in _OF_RIVER_POOL},
+    }
+
+
+def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
+    """A checked pool for river."""
+    check_entries(state, ["parameters", "fitted"])
+    try:
+        pool = kind(**checked_parameters(kind, state["parameters"]))
+    except (TypeError, ValueError) as error:  # the constructor checks the parameters
+        raise damage(str(error)) from None
+    fitted = check_entries(check_type(state["fitted"], dict, "fitted"), _OF_RIVER_POOL)
+    models = check_type(fitted["_models"], list, "_models")
+    if [type(model) for model in models] != [type(model) for model in pool.models]:
+        raise damage("the models of a pool are not those that it was made of")
+    _check_turns(fitted["_losses"], fitted["_n_trained"], fitted["_learners"], len(models))
+    check_type(fitted["_state"], np.random.RandomState, "_state")
+    if check_integer(fitted["_n_in_period"], "_n_in_period") >= pool.period:
+        raise damage("a pool is beyond the end of its period")
+    pool.__dict__.update(fitted)
+    return pool
 
 
 def _check_places(state: dict[str, Any]) -> tuple[dict, dict, list[str]]:

@@ -28,12 +28,14 @@ from softwood.loops.observers import (
     take_slot,
     weight_below,
 )
+from softwood.loops.stream_alarms import note_class, note_target
 from softwood.loops.stream_layout import (
     ADAPTIVE,
     CENTRE,
     CRITERION,
     DELTA,
     DEPTH,
+    DRIFT_DELTA,
     FADING,
     FEATURE,
     FIRST_KEY,
@@ -244,12 +246,12 @@ def predict_classes(points, tree, statistics, out):
 
 
 @compiled
-def learn_classes(points, labels, weights, start, tree, statistics, out):
+def learn_classes(points, labels, weights, start, tree, statistics, detector, out):
     """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     Returns
     -------
-    number of the first row that was not learned, because there was no room
+    number of the first row that was not learned: there was no room, or an alarm with the row before
     """
     tree, statistics = ClassNodes(*tree), Statistics(*statistics)
     nodes, numbers, counts, keys, counters, settings = tree
@@ -263,7 +265,7 @@ def learn_classes(points, labels, weights, start, tree, statistics, out):
         row, label, weight = points[i], labels[i], weights[i]
         leaf = find_leaf(row, nodes, numbers)
         guess = -1
-        if out.shape[0] > 0 or settings[LEAF_PREDICTION] == ADAPTIVE:
+        if out.shape[0] > 0 or settings[LEAF_PREDICTION] == ADAPTIVE or settings[DRIFT_DELTA] > 0.0:
             guess = leaf_probabilities(row, leaf, tree, statistics, votes, prediction)
             if out.shape[0] > 0:
                 for k in range(n_classes):
@@ -283,14 +285,15 @@ def learn_classes(points, labels, weights, start, tree, statistics, out):
         while node >= 0:
             numbers[node, WEIGHT] += weight
             node = nodes[node, PARENT]
-        if slot < 0:
-            continue
-        observe_class(stats, slots, slot, row, label, weight, settings[LEAF_PREDICTION] != PLAIN)
-        seen = weigh_classes(leaf, nodes, counts, keys)[0]
-        if seen - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
-            numbers[leaf, LAST_ATTEMPT] = seen
-            if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
-                try_class_split(leaf, tree, statistics)
+        if slot >= 0:
+            observe_class(stats, slots, slot, row, label, weight, settings[LEAF_PREDICTION] != PLAIN)
+            seen = weigh_classes(leaf, nodes, counts, keys)[0]
+            if seen - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
+                numbers[leaf, LAST_ATTEMPT] = seen
+                if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
+                    try_class_split(leaf, tree, statistics)
+        if note_class(prediction, label, settings, detector):
+            return i + 1
     return points.shape[0]
 
 
@@ -479,12 +482,12 @@ def learn_linear(row, target, weight, leaf, linear, tree):
 
 
 @compiled
-def learn_targets(points, targets, weights, start, tree, statistics, out):
+def learn_targets(points, targets, weights, start, tree, statistics, detector, out):
     """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     Returns
     -------
-    number of the first row that was not learned, because there was no room
+    number of the first row that was not learned: there was no room, or an alarm with the row before
     """
     tree, statistics = RealNodes(*tree), Statistics(*statistics)
     nodes, numbers, models, scaler, counters, settings = tree
@@ -519,13 +522,14 @@ def learn_targets(points, targets, weights, start, tree, statistics, out):
             numbers[node, SPREAD] += weight * d * (target - numbers[node, MEAN])
             node = nodes[node, PARENT]
         slot = nodes[leaf, SLOT]
-        if slot < 0:
-            continue
-        observe_real(stats, slot, row, target, weight)
-        if numbers[leaf, WEIGHT] - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
-            numbers[leaf, LAST_ATTEMPT] = numbers[leaf, WEIGHT]
-            if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
-                try_target_split(leaf, tree, statistics, sides)
+        if slot >= 0:
+            observe_real(stats, slot, row, target, weight)
+            if numbers[leaf, WEIGHT] - numbers[leaf, LAST_ATTEMPT] >= settings[GRACE]:
+                numbers[leaf, LAST_ATTEMPT] = numbers[leaf, WEIGHT]
+                if nodes[leaf, DEPTH] < settings[MAX_DEPTH] and counters[N_INNER] < settings[MAX_INNER]:
+                    try_target_split(leaf, tree, statistics, sides)
+        if note_target(prediction, target, settings, detector):
+            return i + 1
     return points.shape[0]
 
 

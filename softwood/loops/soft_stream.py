@@ -20,6 +20,7 @@ from softwood.loops.adam import BETA_1, BETA_2, EPSILON
 from softwood.loops.gates import smooth_step, smooth_step_slope
 from softwood.loops.hoeffding import update_scaler
 from softwood.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
+from softwood.loops.stream_alarms import note_class, note_target
 from softwood.loops.stream_layout import (
     ALL_WEIGHT,
     ALONG,
@@ -302,7 +303,7 @@ def take_steps(n, tree, path):
 
 
 @compiled
-def learn_soft(points, labels, targets, weights, start, tree, path, statistics, out):
+def learn_soft(points, labels, targets, weights, start, tree, path, statistics, detector, out):
     """Learn rows one after the other, from row `start` on; `out`, if it has rows, gets the predictions before.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
@@ -310,14 +311,13 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
 
     Returns
     -------
-    number of the first row that was not learned, because there was no room
+    number of the first row of which something is not learned: there was no room, or an alarm
     """
     tree, path = SoftNodes(*tree), Path(*path)
     nodes, numbers, gates, values, _, _, scaler, target_scaler, counters, settings, _ = tree
     n_outputs, limit = values.shape[2], settings[OUTLIER_LIMIT]
-    x = np.empty(points.shape[1] + 1)
-    within = np.empty(points.shape[1])
-    slope = np.empty(n_outputs)
+    x, within = np.empty(points.shape[1] + 1), np.empty(points.shape[1])
+    slope, is_alarm = np.empty(n_outputs), False
     sides = np.empty((2, max(3, n_outputs)))
     if statistics is not None:
         slots, _, _, _, events = statistics
@@ -351,8 +351,13 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
             numbers[0, ALL_WEIGHT] += weight
             # The derivative of cross-entropy behind a softmax, or of half of the squared error.
             if labels is not None:
+                if statistics is not None:
+                    is_alarm = note_class(slope, labels[i], settings, detector)
                 slope[labels[i]] -= 1.0
             if targets is not None:
+                if statistics is not None:
+                    output = target_scaler[1, 0] + slope[0] * math.sqrt(target_scaler[3, 0])
+                    is_alarm = note_target(output, targets[i], settings, detector)
                 # With the row itself in the scale, which bounds what the first rows can do.
                 update_scaler(target_scaler, targets[i : i + 1], weight, settings[MEMORY], limit)
                 target = (targets[i] - target_scaler[1, 0]) * target_scaler[2, 0]
@@ -373,4 +378,7 @@ def learn_soft(points, labels, targets, weights, start, tree, path, statistics, 
                     observe(within, None, target, weight, n, nodes, numbers, settings, path, statistics)
                 grow(n, labels, targets, tree, path, statistics, sides)
             update_scaler(scaler, row, weight, settings[MEMORY], limit)
+            if is_alarm:
+                weights[i] = -left_over
+                return i if left_over > 0.0 else i + 1
     return points.shape[0]

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
     from softwood.stream.evaluation import PrequentialResult, prequential
     from softwood.stream.forest import StreamForestClassifier, StreamForestRegressor
-    from softwood.stream.forest_growth import DriftEvent
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
-    from softwood.stream.growth import SplitEvent
+    from softwood.stream.growth import DriftEvent, SplitEvent
     from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
     from softwood.stream.pool import ModelPool
     from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor
@@ -35,7 +34,7 @@ _HOME = {
     "Agrawal": "generators",
     "DecisionRule": "transparency",
     "DriftDetector": "drift",
-    "DriftEvent": "forest_growth",
+    "DriftEvent": "growth",
     "HoeffdingTreeClassifier": "hoeffding",
     "HoeffdingTreeRegressor": "hoeffding",
     "Hyperplane": "generators",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from softwood.extras import require
 from softwood.forest import SoftForest
 from softwood.parameters import check_count, check_integer, parameter_error
 from softwood.stream.drift import ADWIN, DriftDetector
+from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.learners import Outcome, make_learner
 from softwood.stream.model import StreamModel
 from softwood.stream.sources import Block, open_stream
@@ -38,7 +39,8 @@ class Adaptation:
     loss : (n_windows,) mean cross-entropy over the window, of the same predictions
     n_nodes : (n_windows,) int64, nodes of the tree at the end of each window
     n_added : (n_windows,) int64, how many of them the window has added
-    drifts : (n_drifts,) int64, rows of the run at which the detector gave an alarm
+    drifts : (n_drifts,) int64, rows of the run at which there was an alarm: those of the tree's own log, or of the
+        detector
     snapshots : dict of number of rows and `SoftTree`, or `SoftForest`: the model after so many rows of the run
     """
 
@@ -81,8 +83,8 @@ def adaptation(
     snapshots : numbers of rows after which the tree is kept, default=(); 0 for the tree before the first
     target : name of the column to predict, of files and frames, default=None
     classes : (n_classes,) all labels that may come, default=None: as the stream knows them
-    detector : `DriftDetector` that watches the errors of the model, 0 or 1, default=None:
-        ``ADWIN(mode="up")``. It is cloned.
+    detector : `DriftDetector` that watches the errors of the model, 0 or 1, default=None: the detector of the model, if
+        it is a tree that has one, else ``ADWIN(mode="up")``. It is cloned.
 
     Returns
     -------
@@ -121,7 +123,7 @@ def adaptation(
     kept: dict[int, SoftTree | SoftForest] = {}
     if 0 in wanted and hasattr(model, "growth_"):
         kept[0] = copy.deepcopy(model._finished)
-    n = 0
+    n, n_before = 0, getattr(getattr(model, "growth_", None), "n_rows", 0)
     for block in _cut(source.blocks, window, wanted):
         record.add(learner.run(block))
         n += len(block)
@@ -134,7 +136,16 @@ def adaptation(
     missing = sorted(wanted - set(kept))
     if missing:
         raise parameter_error(_OWNER, "snapshots", f"numbers of rows up to {n}, the length of the run", missing[-1])
-    return record.finish(kept)
+    found = record.finish(kept)
+    return _with_own_alarms(found, model, n_before) if detector is None else found
+
+
+def _with_own_alarms(result: Adaptation, model: StreamModel, n_before: int) -> Adaptation:
+    """The same with the alarms of the tree itself, if it has a detector; the run began after `n_before` rows."""
+    if not isinstance(model, SplittingTree) or model.drift_delta is None:
+        return result
+    alarms = [event.n_samples - n_before for event in model.drifts_ if event.n_samples > n_before]
+    return replace(result, drifts=np.array(alarms, dtype=np.int64))
 
 
 class _Record:

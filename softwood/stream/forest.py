@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.forest import SoftForest
 from softwood.parameters import check_choice, check_count, check_integer, check_n_jobs, check_number, parameter_error
-from softwood.stream.forest_growth import DriftEvent, ForestRules, GrowingForest, Recipe
+from softwood.stream.forest_growth import ForestRules, GrowingForest, Recipe
+from softwood.stream.growth import DriftEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
@@ -20,9 +21,14 @@ from softwood.tree import SoftTree
 __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
-SOFT_CLASS = {"grace_period": 60, "learning_rate": 0.015}
-SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01}
-CRISP = {"grace_period": 50, "delta": 0.01}
+# Alarms are the forest's.
+SOFT_CLASS = {"grace_period": 60, "learning_rate": 0.015, "drift_delta": None}
+SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01, "drift_delta": None}
+CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
+# Parameters of a tree that are not those of a tree in a forest.
+NOT_OF_TREES = {
+    "random_state", "class_weight", "categorical_features", "max_size", "drift_delta", "restart_rise",
+}  # fmt: skip
 # How fast a tree loses its say with its loss: a factor on the loss, and a power of the error.
 CLASS_SHARPNESS = 5.0
 REAL_SHARPNESS = 4.0
@@ -85,7 +91,7 @@ class _StreamForest(StreamModel):
     ) -> Recipe:
         """How trees of one kind are made, with the parameters that were given."""
         given = getattr(self, name)
-        known = set(kind._get_param_names()) - {"random_state", "class_weight", "categorical_features", "max_size"}
+        known = set(kind._get_param_names()) - NOT_OF_TREES
         wanted = f"a dict of parameters of {kind.__name__}, or None"
         if given is not None and (not isinstance(given, dict) or set(given) - known):
             raise parameter_error(self, name, wanted, given)
@@ -128,7 +134,7 @@ class _StreamForest(StreamModel):
     def drifts_(self) -> list[DriftEvent]:
         """Warnings and drifts that the detectors of the trees have told, in order."""
         check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)  # type: ignore[attr-defined]
+        return list(self.growth_.drifts)
 
     @property
     def losses_(self) -> np.ndarray:

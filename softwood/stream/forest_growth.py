@@ -33,11 +33,11 @@ from softwood.loops.stream_forest import (
 )
 from softwood.loops.stream_layout import LEAF_PREDICTION, PLAIN
 from softwood.stream.drift import ADWIN
-from softwood.stream.growth import GrowingTree, Limits, SplitEvent, writeable
+from softwood.stream.growth import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
-__all__ = ["DriftEvent", "ForestRules", "GrowingForest", "Recipe"]
+__all__ = ["ForestRules", "GrowingForest", "Recipe"]
 
 # Rows that all trees learn before their votes are counted.
 ROWS_PER_ROUND = 2048
@@ -45,8 +45,6 @@ ROWS_PER_ROUND = 2048
 ROWS_PER_LOOK = 256
 # The past of a new tree, which is that of the present one, has the weight of so many rows.
 ROWS_OF_TRUST = 10.0
-# Alarms that the log keeps; up to twice as many until it is cleaned up.
-MOST_DRIFTS = 5000
 # Smallest probability of a leaf whose logarithm a finished tree holds.
 LEAST = 1e-12
 
@@ -55,22 +53,6 @@ def _next(seed: Any, salt: int) -> np.uint64:
     """A new seed from a seed and a number; compiled functions hand Python ints back."""
     with np.errstate(over="ignore"):  # which is meant, and which numpy would tell of without the JIT
         return np.uint64(next_seed(np.uint64(seed), np.int64(salt)))
-
-
-@dataclass(frozen=True)
-class DriftEvent:
-    """An alarm of a model's detectors.
-
-    Attributes
-    ----------
-    kind : "warning" (a spare tree has begun to learn) or "drift" (the spare tree has taken the place of the tree)
-    n_samples : rows that the model had learned
-    tree : number of the tree
-    """
-
-    kind: str
-    n_samples: int
-    tree: int
 
 
 @dataclass(frozen=True)
@@ -237,8 +219,7 @@ class GrowingForest:
     def _note(self, events: list[DriftEvent]) -> None:
         """Add alarms to the log, which keeps the last ones."""
         self.drifts += sorted(events, key=lambda event: (event.n_samples, event.tree))
-        if len(self.drifts) > 2 * MOST_DRIFTS:
-            del self.drifts[:-MOST_DRIFTS]
+        keep_last(self.drifts)
 
     def _teach(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, outputs: np.ndarray,

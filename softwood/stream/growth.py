@@ -13,13 +13,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from softwood.loops.stream_alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, RECENT
 from softwood.loops.stream_layout import (
     DEPTH,
+    DRIFT_DELTA,
     EVENT,
     LEFT,
     MAX_INNER,
     N_COUNTERS,
     N_EVENTS,
+    N_IN_BATCH,
     N_INNER,
     N_KEYS,
     N_NODE_INTS,
@@ -28,23 +31,31 @@ from softwood.loops.stream_layout import (
     N_ROWS,
     N_SETTINGS,
     OWNER,
+    RESTART_RISE,
     SLOT,
     SLOTS_ARE_ALL,
     THRESHOLD,
 )
+from softwood.stream.drift import ADWIN
 from softwood.stream.growth_checks import check_state
 from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
-__all__ = ["GrowingTree", "Limits", "SplitEvent", "writeable"]
+__all__ = ["DriftEvent", "GrowingTree", "Limits", "SplitEvent", "keep_last", "new_detector", "writeable"]
 
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
 # By the numbers that loops write.
 KINDS = ("split", "replace")
+# By the numbers in saved states.
+DRIFT_KINDS = ("drift", "restart")
 FIRST_ROOM = 8
 # Replaced tests that the log keeps; up to twice as many until it is cleaned up.
 MOST_REPLACED = 5000
+# The same of alarms.
+MOST_DRIFTS = 5000
+# A tree whose mean error is larger than this restarts on every alarm.
+LITTLE_TO_LOSE = 0.3
 # What the loops get if nobody wants the predictions: always an array, so that they are compiled once.
 NO_PREDICTIONS = np.empty((0, 0))
 
@@ -90,18 +101,49 @@ class SplitEvent:
     weight_seen: float
 
 
+@dataclass(frozen=True)
+class DriftEvent:
+    """An alarm of a model's detectors: its errors have risen.
+
+    Attributes
+    ----------
+    kind : of a single tree "drift" (the tree learns on) or "restart" (the tree has begun anew, from one leaf); of a
+        forest "warning" (a spare tree has begun to learn) or "drift" (the spare tree has taken the place of the tree)
+    n_samples : rows that the model had learned
+    tree : number of the tree, 0 of a single one
+    """
+
+    kind: str
+    n_samples: int
+    tree: int = 0
+
+
+def keep_last(drifts: list[DriftEvent]) -> None:
+    """Forget the oldest alarms of a log that has become long."""
+    if len(drifts) > 2 * MOST_DRIFTS:
+        del drifts[:-MOST_DRIFTS]
+
+
+def new_detector(delta: float) -> np.ndarray:
+    """State of a detector that has seen nothing, see `softwood.loops.stream_alarms`; empty if there is none."""
+    if delta <= 0.0:
+        return np.zeros(0)
+    return np.concatenate([ADWIN(delta, max_buckets=N_BUCKETS, mode="up")._state, np.zeros(N_DETECTOR - N_WINDOW)])
+
+
 @dataclass
 class GrowingTree:
     """What growing trees share: their arrays, room, and the log of splits.
 
     A family names its arrays in `axes`: for each the sizes of its axes, numbers or "nodes", "slots", "features",
-    "outputs"; sizes such as ("features", 2) have two places more, the first ones.
+    "outputs", "alarms"; sizes such as ("features", 2) have two places more, the first ones.
 
     Attributes
     ----------
     arrays : the whole state, by name
     settings : (N_SETTINGS,) see `softwood.loops.stream_layout`
-    log : the audit log, oldest first
+    log : the audit log of the tree, oldest first; a restart empties it
+    drifts : alarms, oldest first
     lock : taken by models while they learn, and while they read what learning changes
     """
 
@@ -111,6 +153,7 @@ class GrowingTree:
     n_outputs: int
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     log: list[SplitEvent] = field(default_factory=list)
+    drifts: list[DriftEvent] = field(default_factory=list)
     lock: ThreadLock = field(default_factory=ThreadLock, init=False, repr=False, compare=False)
 
     axes: ClassVar[dict[str, tuple]] = {
@@ -120,6 +163,7 @@ class GrowingTree:
         "is_category": ("features",),
         "events": ("events",),
         "counters": (N_COUNTERS,),
+        "detector": ("alarms",),
     }
     types: ClassVar[dict[str, Any]] = {
         "events": EVENT,
@@ -144,9 +188,11 @@ class GrowingTree:
             "events": 4 * FIRST_ROOM,
             "features": self.n_features,
             "outputs": self.n_outputs,
+            "alarms": N_DETECTOR if self.settings[DRIFT_DELTA] > 0.0 else 0,
         }
         self.arrays = {name: self._empty(name) for name in self.axes}
         self.arrays["slots"][:, OWNER] = -1
+        self.arrays["detector"] = new_detector(self.settings[DRIFT_DELTA])
         self._plant()
         self._apply_limits()
         self._warn_of_size()
@@ -309,6 +355,32 @@ class GrowingTree:
             forgotten = set(map(id, replaced[:-MOST_REPLACED]))
             self.log = [event for event in self.log if id(event) not in forgotten]
 
+    # Alarms
+
+    def _heed_alarm(self) -> bool:
+        """Log an alarm and do what it asks for; whether there was one since the last call."""
+        detector = self.arrays["detector"]
+        if not len(detector) or not detector[ALARM]:
+            return False
+        detector[ALARM] = 0.0
+        rise = self.settings[RESTART_RISE]
+        is_lost = detector[RECENT] - detector[BEFORE] > rise or (rise < np.inf and detector[RECENT] > LITTLE_TO_LOSE)
+        if is_lost:
+            self._restart()
+        self.drifts.append(DriftEvent("restart" if is_lost else "drift", self.n_rows))
+        keep_last(self.drifts)
+        return True
+
+    def _restart(self) -> None:
+        """Begin anew with one leaf, as large as the arrays are now; what is known of the columns stays."""
+        for name, axes in self.axes.items():
+            if {"nodes", "slots"} & set(axes):
+                self.arrays[name][...] = 0
+        self.arrays["slots"][:, OWNER] = -1
+        self.arrays["counters"][[N_INNER, N_EVENTS, N_IN_BATCH]] = 0
+        self._plant()
+        self.log = []
+
     def widen(self, n_features: int, n_outputs: int) -> None:
         """Make room for features and classes that have not been there before."""
         if n_features == self.n_features and n_outputs == self.n_outputs:
@@ -354,9 +426,11 @@ class GrowingTree:
             left_over = weights[rows].copy()
             while True:
                 done = self._learn(points[rows], targets[rows], left_over, done, part)
+                is_alarm = self._heed_alarm()
                 if done == n:
                     break
-                self._make_room()
+                if not is_alarm:
+                    self._make_room()
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()
 
@@ -365,7 +439,9 @@ class GrowingTree:
     ) -> None:
         """`learn` for a single row, with less around it; `weights` may be changed."""
         while self._learn(points, targets, weights, 0, out) == 0:
-            self._make_room()
+            if not self._heed_alarm():
+                self._make_room()
+        self._heed_alarm()
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()
 
@@ -389,7 +465,9 @@ class GrowingTree:
 
     def state(self) -> dict[str, np.ndarray]:
         """All that a copy needs to go on from here, as arrays."""
-        log = np.array([(KINDS.index(kind), *rest) for kind, *rest in map(astuple, self.log)], dtype=EVENT)
+        alarms = [(len(KINDS) + DRIFT_KINDS.index(event.kind), event.n_samples, *[0] * 7) for event in self.drifts]
+        splits = [(KINDS.index(kind), *rest) for kind, *rest in map(astuple, self.log)]
+        log = np.array(splits + alarms, dtype=EVENT)
         kept = {name: array for name, array in self.arrays.items() if name not in self.scratch}
         return {**kept, "settings": self.settings, "log": log}
 
@@ -398,7 +476,7 @@ class GrowingTree:
         """The tree with the arrays that `state` gave, which are taken over; an error if they do not fit together."""
         tree = object.__new__(cls)
         tree.settings, tree.limits, tree.n_features, tree.n_outputs = new_settings(), limits, n_features, n_outputs
-        tree.arrays, tree.log, tree.lock = {}, [], ThreadLock()
+        tree.arrays, tree.log, tree.drifts, tree.lock = {}, [], [], ThreadLock()
         tree._sizes = {"nodes": 0, "slots": 0, "events": 4 * FIRST_ROOM, "features": n_features, "outputs": n_outputs}
         tree._take_over(state)
         if limits.max_inner > 0 and not tree._keeps_limits():
@@ -417,6 +495,7 @@ class GrowingTree:
             if name not in state or state[name].ndim != len(axes):
                 raise ValueError(f"the array {name!r} is missing or damaged")
         sizes = self._sizes | {name: len(state[name]) for name in ("nodes", "slots", "log")}
+        sizes["alarms"] = N_DETECTOR if (state["settings"][DRIFT_DELTA:] > 0.0)[:1].any() else 0
         for name, axes in wanted.items():
             if state[name].shape != self._shape(axes, sizes):
                 raise ValueError(
@@ -429,7 +508,9 @@ class GrowingTree:
         self.arrays = {name: self._empty(name) if name in self.scratch else state[name] for name in self.axes}
         self._forget_arguments()
         self.settings[:] = state["settings"]
-        self.log = [SplitEvent(KINDS[event[0]], *event[1:]) for event in state["log"].tolist()]
+        log, n_kinds = state["log"].tolist(), len(KINDS)
+        self.log = [SplitEvent(KINDS[event[0]], *event[1:]) for event in log if event[0] < n_kinds]
+        self.drifts = [DriftEvent(DRIFT_KINDS[event[0] - n_kinds], event[1]) for event in log if event[0] >= n_kinds]
 
     def _keeps_limits(self) -> bool:
         """Whether numbers of nodes and slots are those that `_apply_limits` allows: others would be cut off later."""

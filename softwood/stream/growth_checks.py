@@ -26,6 +26,7 @@ from softwood.loops.stream_layout import (
     N_TAKEN,
     OWNER,
     PARENT,
+    REPLACE,
     RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
@@ -40,6 +41,8 @@ __all__ = ["check_state"]
 LARGEST_COUNTER = 2**62
 # Above any range of a histogram, whose values are at most 1e300, and below an overflow of its length.
 LARGEST_RANGE = 1e305
+# Splits, replaced tests, and two kinds of alarms.
+N_KINDS = 4
 
 
 def check_state(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> None:
@@ -139,7 +142,10 @@ def _settings_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs
 
 def _log_is_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:
     log, n = state["log"], int(state["counters"][N_NODES])
-    within = [("kind", 0, 2), ("n_samples", 0, LARGEST_COUNTER), ("node", 0, n), ("feature", 0, n_features)]
+    if not _is_within(log["kind"], 0, N_KINDS) or not _is_within(log["n_samples"], 0, LARGEST_COUNTER):
+        return False
+    log = log[log["kind"] <= REPLACE]  # of alarms there is nothing else
+    within = [("node", 0, n), ("feature", 0, n_features)]
     names = ("threshold", "merit", "second_merit", "bound", "weight_seen")
     are_numbers = all(not np.isnan(log[name]).any() for name in names)
     return are_numbers and all(_is_within(log[name], low, end) for name, low, end in within)

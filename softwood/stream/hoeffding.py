@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from softwood.loops.stream_layout import (
     ADAPTIVE,
     CRITERION,
     DELTA,
+    DRIFT_DELTA,
     FADING,
     GINI,
     GRACE,
@@ -22,10 +24,11 @@ from softwood.loops.stream_layout import (
     MODEL,
     PLAIN,
     RATE,
+    RESTART_RISE,
     TAU,
 )
 from softwood.parameters import check_choice, check_integer, check_number
-from softwood.stream.growth import GrowingTree, Limits, new_settings
+from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 
@@ -53,6 +56,9 @@ def growth_settings(model: Any, usual_depth: int | None = None) -> np.ndarray:
     depth = check_integer(model, "max_depth", depth, low=0, or_none=True)
     settings[MAX_DEPTH] = np.inf if depth is None else depth
     settings[MIN_FRACTION] = check_number(model, "min_branch_fraction", model.min_branch_fraction, low=0, high=0.5)
+    if model.drift_delta is not None:
+        settings[DRIFT_DELTA] = check_number(model, "drift_delta", model.drift_delta, low=0, open_low=True, high=1)
+    settings[RESTART_RISE] = np.inf
     return settings
 
 
@@ -76,6 +82,13 @@ class SplittingTree(StreamModel):
     min_branch_fraction: float = 0.01
     max_inner_nodes: int | None = None
     max_size: float | None = 100.0
+    drift_delta: float | None = 0.002
+
+    @property
+    def drifts_(self) -> list[DriftEvent]:
+        """Alarms of the detector that watches the errors, in order."""
+        check_is_fitted(self, "growth_")
+        return list(self.growth_.drifts)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -102,6 +115,8 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     max_inner_nodes : maximum number of inner nodes; None for no limit
     max_size : maximum memory in MiB; None for no limit. When it is reached, the leaves with the least to gain from a
         split lose their statistics. In regressors and soft trees, new leaves then have no statistics and do not split.
+    drift_delta : allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made
+        before a row is learned; None for no detector. Alarms are in ``drifts_``; they do not change the tree
     class_weight : dict of class weights, "balanced" (from the class weights seen so far on the stream), or None
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
         columns. New categories may appear at any time.

@@ -107,7 +107,7 @@ class HoeffdingClassTree(HoeffdingTree):
         zeros_in_normals(self.arrays["stats"], column, sibling)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        return learn_classes(points, targets, weights, start, *self._arguments, out)
+        return learn_classes(points, targets, weights, start, *self._arguments, self.arrays["detector"], out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, (n, n_outputs)."""
@@ -141,7 +141,7 @@ class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
         zeros_in_histograms(self.arrays["stats"], column, sibling)
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        return learn_targets(points, targets, weights, start, *self._arguments, out)
+        return learn_targets(points, targets, weights, start, *self._arguments, self.arrays["detector"], out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Predicted targets, (n, 1)."""

@@ -217,7 +217,7 @@ class StreamModel(TreeEstimator):
 
     @property
     def log_(self) -> list[SplitEvent]:
-        """Audit log: every split, and every test that was replaced, in order."""
+        """Audit log of the present tree: every split, and every test that was replaced, in order."""
         check_is_fitted(self, "growth_")
         return list(self.growth_.log)
 

@@ -27,8 +27,8 @@ from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
 from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
-from softwood.stream.forest_growth import DriftEvent, GrowingForest
-from softwood.stream.growth import GrowingTree, SplitEvent
+from softwood.stream.forest_growth import GrowingForest
+from softwood.stream.growth import DriftEvent, GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
 from softwood.stream.river_pool import ModelPoolClassifier, ModelPoolRegressor
@@ -76,6 +76,7 @@ class FeaturePlaces:
         self.numbers: dict[Hashable, int] = {}
         self.categories: dict[Hashable, dict[Hashable, int]] = {}
         self.names: list[str] = []
+        self._category_columns: dict[Hashable, np.ndarray] = {}  # of all categories of a feature
 
     def __len__(self) -> int:
         return len(self.names)
@@ -148,16 +149,29 @@ class FeaturePlaces:
                     row[at] = value
                 continue
             known = self.categories.get(key, {})
-            for at in known.values():
-                row[at] = 0.0
+            columns = self._category_columns.get(key)
+            if columns is None or len(columns) != len(known):
+                columns = self._category_columns[key] = np.fromiter(known.values(), np.int64, len(known))
+            row[columns] = 0.0
             at = known.get(value)
-            if at is None:
-                is_known = False
-            else:
+            if at is not None:
                 row[at] = 1.0
+            elif len(known) < MAX_CATEGORIES:
+                is_known = False
         if np.isinf(row).any():
             self.check(x)
         return is_known
+
+
+def _read_weight(w: Any) -> float:
+    """The weight of a row, checked."""
+    try:
+        weight = float(w) if isinstance(w, NUMBERS) else math.nan  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):  # a number that is no real one, or larger than any float
+        weight = math.nan
+    if not 0.0 <= weight < math.inf:
+        raise ValueError(f"w must be a finite number of at least 0, got {w!r}.")
+    return weight
 
 
 class _RiverModel:
@@ -203,15 +217,14 @@ class _RiverModel:
 
     def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> None:
         """Learn a row; nothing has changed if it cannot be learned."""
-        if not isinstance(w, NUMBERS) or not 0.0 <= w < math.inf:
-            raise ValueError(f"w must be a finite number of at least 0, got {w!r}.")
+        weight = _read_weight(w)
         with self._lock:
             if self._growth is None or n_outputs != self._growth.n_outputs or not self._reads(x):
                 self._take_in(x, n_outputs)
                 self._places.read(x, self._row[0])
             assert self._growth is not None
             self._target[0] = code
-            self._weight[0] = w
+            self._weight[0] = weight
             self._growth.learn_row(self._row, self._target, self._weight)
 
     def _reads(self, x: dict) -> bool:
@@ -293,13 +306,13 @@ class _RiverModel:
 
     @property
     def log(self) -> list[SplitEvent]:
-        """Audit log: every split, and every test that was replaced, in order."""
+        """Audit log of the present tree: every split, and every test that was replaced, in order."""
         return [] if self._growth is None else list(self._growth.log)
 
     @property
     def drifts(self) -> list[DriftEvent]:
-        """Warnings and drifts that a forest has told, in order."""
-        return list(getattr(self._growth, "drifts", []))
+        """Alarms of the detectors of the tree or forest, in order."""
+        return [] if self._growth is None else list(self._growth.drifts)
 
     def snapshot(self) -> SoftTree | SoftForest:
         """The tree as it is now, a `SoftTree` with columns as in `feature_names`; of a forest a `SoftForest`."""

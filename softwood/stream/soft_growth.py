@@ -115,6 +115,11 @@ class SoftGrowingTree(GrowingTree):
         super()._drop_slots(n)
         self.arrays["counters"][N_TAKEN] = np.count_nonzero(self.arrays["slots"][:, OWNER] >= 0)
 
+    def _restart(self) -> None:
+        weight = self.arrays["numbers"][0, ALL_WEIGHT]
+        super()._restart()
+        self.arrays["numbers"][0, ALL_WEIGHT] = weight
+
     def _apply_limits(self) -> None:
         if self.limits.max_inner > 0:
             super()._apply_limits()
@@ -134,7 +139,7 @@ class SoftGrowingTree(GrowingTree):
 
     def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
         labels, reals = (targets, None) if self.is_class else (None, targets)
-        return learn_soft(points, labels, reals, weights, start, *self._arguments, out)
+        return learn_soft(points, labels, reals, weights, start, *self._arguments, self.arrays["detector"], out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or outputs in units of the running scale of targets, (n, n_outputs)."""

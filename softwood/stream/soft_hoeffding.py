@@ -28,6 +28,7 @@ from softwood.loops.stream_layout import (
     PULL,
     RATE,
     RECHECK,
+    RESTART_RISE,
     STATISTICS_SHARE,
     WEIGH_BY_SHARE,
 )
@@ -75,7 +76,7 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
 
     max_depth: int | str | None = "auto"  # type: ignore[assignment]
     alpha: float = 0.5
-    grace_period: float = 100
+    grace_period: float = 20
     tau: float = 1.0
     min_share: float = 0.02
     weigh_by_share: bool = True
@@ -87,6 +88,7 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     recheck_period: float | None = None
     count_period: float = 5.0
     merit_range: str = "test"
+    restart_rise: float | None = 0.15
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
@@ -107,6 +109,8 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         settings[PULL] = check_number(self, "alpha_pull", self.alpha_pull, low=0)
         recheck = self.recheck_period
         settings[RECHECK] = np.inf if recheck is None else check_number(self, "recheck_period", recheck, low=1)
+        rise = self.restart_rise
+        settings[RESTART_RISE] = np.inf if rise is None else check_number(self, "restart_rise", rise, low=0)
         settings[COUNT_PERIOD] = check_number(self, "count_period", self.count_period, low=0)
         settings[MERIT_RANGE] = MERIT_RANGES[check_choice(self, "merit_range", self.merit_range, MERIT_RANGES)]
         settings[DEEPER_FOR_CLASSES] = is_class and is_auto(self.max_depth)
@@ -136,8 +140,8 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     in a Hoeffding tree, and split by the Hoeffding bound.
 
     The defaults differ from the paper: a new gate agrees with its test, each `alpha` is learned and pulled towards 0,
-    statistics are weighted by share, leaves split early and begin with the class frequencies of their rows, and single
-    outliers have little effect. For the tree of the paper, use
+    statistics are weighted by share, leaves split early and begin with the class frequencies of their rows, single
+    outliers have little effect, and a tree whose error rate jumps begins again. For the tree of the paper, use
     ``SoftHoeffdingTreeClassifier(**AS_PUBLISHED)``.
 
     Parameters
@@ -169,6 +173,11 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
         deviations and the statistics of leaves as if they were that far away, and so do targets in gradients. If most
         values are further away than a third of this, means and deviations forget the past. None for no limit, as in
         the paper
+    drift_delta : allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made
+        before a row is learned; None for no detector. Alarms are in ``drifts_``
+    restart_rise : with an alarm the tree starts again from one leaf if its recent error rate is higher by more than
+        this than before, or above 0.3; a tree with smaller errors adapts faster than a new one would learn. None to
+        learn on in any case, as in the paper
     min_branch_fraction, max_inner_nodes, max_size, class_weight, categorical_features : see `HoeffdingTreeClassifier`
     random_state : seed of the random weights
 
@@ -189,7 +198,9 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     It minimises the squared error of the target, standardised by its running mean and deviation. Tests are chosen by
     the reduction of the target's variance.
 
-    Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`.
+    Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`. `restart_rise` is None by default;
+    in place of the error rate it refers to the mean of ``e / (e + 3 * m)``, where `e` is the absolute error of a row
+    and `m` the mean of all so far.
 
     Examples
     --------
@@ -200,6 +211,8 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     >>> model.score(X, np.sin(6 * X[:, 0])) > 0.9
     True
     """
+
+    restart_rise: float | None = None
 
 
 # The tree of the paper: fixed alpha, no bias, random gates, rows that count in a leaf only if P > 1/4, and splits by
@@ -218,5 +231,6 @@ AS_PUBLISHED = {
     "alpha_pull": 0.0,
     "count_period": 0.0,
     "merit_range": "classes",
+    "restart_rise": None,
     "outlier_limit": None,
 }

@@ -483,7 +483,9 @@ SPLITTING_WRONG = {
     "min_branch_fraction": [-0.1, 0.6, None],
     "max_inner_nodes": FROM_ZERO_OR_NONE,
     "max_size": [0.0, -1.0, np.nan, "x"],
+    "drift_delta": [0.0, 1.5, np.nan, "x"],
 }
+ALARMS = dict.fromkeys(("drift_delta", "restart_rise"), "tests/stream/test_alarms.py")
 SPLITTING_CHANGES = {"grace_period": 150, "max_depth": 1, "min_branch_fraction": 0.45, "max_inner_nodes": 1}
 SPECS += both(
     "HoeffdingTree",
@@ -491,13 +493,14 @@ SPECS += both(
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
     changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
+    unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
         "wrong": {"split_criterion": NAME, "max_share_to_split": PART},
         "changes": {
             "split_criterion": "gini",
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
-            "max_size": 0.009,
+            "max_size": 0.014,
         },
     },
     regressor={
@@ -530,6 +533,7 @@ SPECS += both(
         "recheck_period": [0.5, np.nan, "x"],
         "count_period": NOT_NEGATIVE,
         "merit_range": NAME,
+        "restart_rise": [-0.1, np.nan, "x"],
     },
     changes=SPLITTING_CHANGES
     | SOFT_CHANGES
@@ -553,6 +557,7 @@ SPECS += both(
         "changes": {"count_period": 0.0},
         "unseen": {"merit_range": "tests/stream/test_many_classes.py: the same for two classes"},
     },
+    unseen=ALARMS,
     regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what AS_PUBLISHED has")},
 )
 SPECS += both(

@@ -14,7 +14,16 @@ from sklearn.tree import DecisionTreeRegressor
 
 from softwood import Gate, Kernel, KernelTreeClassifier, SoftForest, SoftTree, soften
 from softwood.files.kinds import KINDS
-from softwood.stream import ADWIN, DDM, HoeffdingTreeClassifier, HoeffdingTreeRegressor, ModelPool, PageHinkley, river
+from softwood.stream import (
+    ADWIN,
+    DDM,
+    HoeffdingTreeClassifier,
+    HoeffdingTreeRegressor,
+    ModelPool,
+    PageHinkley,
+    SoftHoeffdingTreeClassifier,
+    river,
+)
 from softwood.stream.drift import DriftDetector
 from tests.contract.specs import SPECS
 
@@ -114,6 +123,23 @@ def _pool(is_class: bool) -> ModelPool:
     return pool.partial_fit(X, y, **({"classes": ["down", "up"]} if is_class else {}))
 
 
+def _river_pool(side: str) -> Any:
+    models = [getattr(river, f"HoeffdingTree{side}")(grace_period=20 * (k + 1)) for k in range(3)]
+    pool = getattr(river, f"ModelPool{side}")(models, period=25, seed=0)
+    rows = dicts()
+    for x, y in zip(rows, river_targets(pool, rows), strict=True):
+        pool.learn_one(x, y)
+    return pool
+
+
+def _restarted() -> Any:
+    X = np.random.default_rng(0).normal(size=(900, N_COLUMNS))
+    y = np.where((X[:, 0] > 0) ^ (np.arange(900) >= 500), "up", "down")
+    model = SoftHoeffdingTreeClassifier(max_depth=4, random_state=0).partial_fit(X, y, classes=["down", "up"])
+    assert [event.kind for event in model.drifts_] == ["restart"]
+    return model
+
+
 def _detector(kind: Any) -> DriftDetector:
     detector = kind()
     detector.update_many(np.random.default_rng(0).random(700) < np.repeat([0.1, 0.7], 350))
@@ -154,6 +180,9 @@ MAKERS = {
     "SoftForest": bare_forest,
     "stream.ModelPool": lambda: _pool(True),
     "pool of regressors": lambda: _pool(False),
+    "river.ModelPoolClassifier": lambda: _river_pool("Classifier"),
+    "river.ModelPoolRegressor": lambda: _river_pool("Regressor"),
+    "tree that began anew": _restarted,
     "own kernels": _kernels,
     "detector.ADWIN": lambda: _detector(ADWIN),
     "detector.PageHinkley": lambda: _detector(PageHinkley),
@@ -169,7 +198,7 @@ def answers(model: Any) -> np.ndarray:
     """What a model of this module says of some rows."""
     if isinstance(model, DriftDetector):
         return copy.deepcopy(model).update_many(np.repeat([0.0, 1.0, 0.0], 200)).astype(float)
-    if type(model).__module__ == "softwood.stream.river":
+    if type(model).__module__.startswith("softwood.stream.river"):
         found = [model.predict_one(x) for x in dicts(20)]
         if type(model).__name__.endswith("Classifier"):
             found = [list(model.predict_proba_one(x).values()) for x in dicts(20)]
@@ -186,7 +215,7 @@ def learn_on(model: Any) -> Any:
     model = copy.deepcopy(model)
     if isinstance(model, DriftDetector):
         model.update_many(np.repeat([0.0, 1.0], 100))
-    elif type(model).__module__ == "softwood.stream.river":
+    elif type(model).__module__.startswith("softwood.stream.river"):
         rows = dicts(60)
         for x, y in zip(rows, river_targets(model, rows), strict=True):
             model.learn_one(x, y)

@@ -8,6 +8,9 @@ import pytest
 
 import softwood
 from softwood.files.errors import InvalidFileError
+from softwood.loops.drift import A_COUNTS, A_DELTA, A_WIDTH
+from softwood.loops.stream_alarms import SIZE
+from softwood.loops.stream_layout import DRIFT_DELTA
 from tests.files.models import NAMES, fitted
 from tests.files.mutate import OF_BYTES, OF_CONTENT, good_files, seal, split, try_file
 
@@ -77,6 +80,7 @@ def set_kind(name):
 
 TREE, FOREST = "KernelTreeClassifier", "KernelForestRegressor"
 HARD, SOFT = "stream.HoeffdingTreeClassifier", "stream.SoftHoeffdingTreeRegressor"
+ANEW = "tree that began anew"
 WRONG = {
     "another class": (TREE, set_kind("SEA"), "it holds no model"),
     "a record alone": (TREE, set_kind("columns"), "it holds no model"),
@@ -121,6 +125,14 @@ WRONG = {
               "a state of random numbers is wrong"),
     "learners": ("stream.ModelPool", set_number("_learners", 0, 9), "learners that are not there"),
     "places": ("river.HoeffdingTreeRegressor", lambda h, b: h["content"]["state"]["names"].pop(), "do not fit"),
+    "learners for river": ("river.ModelPoolRegressor", set_number("_learners", 0, 9), "learners that are not there"),
+    "window of a detector": (ANEW, set_number("detector", A_WIDTH, 7.5), "the window of a detector is damaged"),
+    "buckets of a detector": (ANEW, set_number("detector", A_COUNTS, 99.0), "the window of a detector is damaged"),
+    "delta of a detector": (ANEW, set_number("detector", A_DELTA, 0.5), "does not fit its settings"),
+    "recent errors": (ANEW, set_number("detector", -1, np.nan), "'detector' holds numbers that it cannot hold"),
+    "sizes of errors": (ANEW, set_number("detector", SIZE, -1.0), "holds numbers that it cannot hold"),
+    "no detector": (ANEW, set_number("settings", DRIFT_DELTA, 0.0), "'detector' has shape"),
+    "kind of an alarm": (ANEW, set_number("log_integers", (-1, 0), 4), "'log' is damaged"),
     "no growth": ("river.HoeffdingTreeRegressor", set_state(growth=None), "growth is missing"),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from river import naive_bayes
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -19,6 +20,7 @@ import softwood
 from softwood import stream
 from softwood.files.errors import InvalidFileError, NotSavableError
 from softwood.files.kinds import KINDS
+from softwood.stream.river import ModelPoolClassifier
 from tests.callbacks import Recorder
 from tests.contract.specs import BY_NAME, SPECS, answer
 from tests.files.models import NAMES, answers, dicts, fitted, frame, learn_on, river_targets, signal_of
@@ -65,7 +67,7 @@ def assert_same(one, other):
     elif hasattr(one, "__dict__") and not isinstance(one, type) and not callable(one):
         made = (
             "_arguments", "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
-            "_set_features", "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned",
+            "_set_features", "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned", "_category_columns",
         )  # fmt: skip
         kept = [{k: v for k, v in vars(x).items() if k not in made} for x in (one, other)]
         scratch = ("events", "places", "shares") if hasattr(one, "scratch") else ()
@@ -273,6 +275,13 @@ def test_models_of_river_with_labels_of_all_types(tmp_path):
     for row, y in zip(dicts(40), river_targets(unlearned, dicts(40)), strict=True):
         unlearned.learn_one(row, y)
     assert unlearned.n_nodes >= 1
+
+
+def test_pools_of_models_that_are_not_softwoods(tmp_path):
+    pool = ModelPoolClassifier([naive_bayes.GaussianNB()])
+    with pytest.raises(NotSavableError, match=r"models.*GaussianNB"):
+        softwood.save(pool, tmp_path / "pool.softwood")
+    assert not list(tmp_path.iterdir())
 
 
 # ------------------------------------------------------------------ another process

@@ -487,7 +487,7 @@ def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
     tree.settings[MAX_INNER], weights, start = np.inf, np.ones(30), 20
     expected, out = [], np.full((30, twin.n_outputs), np.nan)
     while start < 30:
-        start = learn(X, targets, weights, start, *tree._arguments, out)
+        start = learn(X, targets, weights, start, *tree._arguments, tree.arrays["detector"], out)
         tree._make_room()
     for x, y in zip(X[20:], targets[20:], strict=True):
         expected.append(np.atleast_1d(twin.predict(x)))
@@ -495,9 +495,9 @@ def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
     assert_same_tree(tree, twin)
     assert np.isnan(out[:20]).all()
     assert out[20:] == pytest.approx(np.array(expected), abs=1e-9)
-    assert learn(X, targets, weights, 30, *tree._arguments, out) == 30
+    assert learn(X, targets, weights, 30, *tree._arguments, tree.arrays["detector"], out) == 30
     tree.arrays["counters"][N_EVENTS] = len(tree.arrays["events"])
-    assert learn(X, targets, weights, 7, *tree._arguments, out) == 7
+    assert learn(X, targets, weights, 7, *tree._arguments, tree.arrays["detector"], out) == 7
 
 
 @pytest.mark.tiny

@@ -610,7 +610,7 @@ def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class)
     out = np.full((60, twin.n_outputs), np.nan)
     labels, targets = (y, None) if is_class else (None, y)
     while start < 60:
-        start = loop.learn_soft(X, labels, targets, weights, start, *tree._arguments, out)
+        start = loop.learn_soft(X, labels, targets, weights, start, *tree._arguments, tree.arrays["detector"], out)
         tree._make_room()
     for row, target in zip(X[40:], y[40:], strict=True):
         expected.append(twin.predict(row))
@@ -620,4 +620,4 @@ def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class)
     assert np.isnan(out[:40]).all()
     assert out[40:] == pytest.approx(np.array(expected), abs=1e-7)
     tree.arrays["counters"][layout.N_EVENTS] = len(tree.arrays["events"])
-    assert loop.learn_soft(X, labels, targets, weights, 7, *tree._arguments, out) == 7
+    assert loop.learn_soft(X, labels, targets, weights, 7, *tree._arguments, tree.arrays["detector"], out) == 7

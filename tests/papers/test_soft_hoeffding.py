@@ -216,6 +216,24 @@ def page_with_places(path):
     path.write_text("\n".join(begin.format(title, script, title) for title, script in scripts.items()))
 
 
+def test_longest_runs_have_tables_of_their_own():
+    def line(length, model, loss):
+        return {"stream": "sea_50", "model": model, "repetition": 0, "n_samples": length, "scale": length / 10**6,
+                "cross_entropy": loss, "auroc": 0.5, "n_nodes": 3}  # fmt: skip
+
+    usual = [line(1000, model, 0.5) for model in ("sohot", "ht", "ht_limit", "st", "improved")]
+    assert summary.longest_lengths(usual) == []
+    assert summary.at_full_length([]) == ["Nothing was run."]
+    longer = [line(10**6, "improved", 0.125), line(10**6, "ht", 0.25)]
+    assert summary.longest_lengths(usual + longer) == longer
+    text = "\n".join(summary.at_full_length(longer))
+    assert "| SEA(50) | 1 000 000 (100 %) |" in text
+    assert "0.250" in text
+    assert "**0.125**" in text
+    assert "0.500" in text  # the area
+    assert "SoHoT, our defaults against HT: better on 1 of 1." in text
+
+
 def test_page(few_runs, tmp_path):
     page = tmp_path / "page.md"
     page_with_places(page)

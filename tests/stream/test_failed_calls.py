@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.multioutput import MultiOutputClassifier
 
 from softwood.stream import (
     HoeffdingTreeRegressor,
@@ -21,8 +22,13 @@ from softwood.stream import (
 )
 from softwood.stream import river as for_river
 
-CLASSIFIERS = ("SoftHoeffdingTreeClassifier", "HoeffdingTreeClassifier", "SmoothStepTreeClassifier")
-REGRESSORS = ("SoftHoeffdingTreeRegressor", "HoeffdingTreeRegressor")
+CLASSIFIERS = (
+    "SoftHoeffdingTreeClassifier", "HoeffdingTreeClassifier", "SmoothStepTreeClassifier", "StreamForestClassifier",
+)  # fmt: skip
+REGRESSORS = (
+    "SoftHoeffdingTreeRegressor", "HoeffdingTreeRegressor", "SmoothStepTreeRegressor", "StreamForestRegressor",
+)  # fmt: skip
+POOLS = ("ModelPoolClassifier", "ModelPoolRegressor")
 
 numbers = st.one_of(st.floats(), st.integers(), st.just(10**400), st.booleans(), st.complex_numbers())
 things = st.one_of(
@@ -45,9 +51,17 @@ rows = st.dictionaries(
 )
 
 
+def new(name):
+    if name in POOLS:
+        side = name.removeprefix("ModelPool")
+        return getattr(for_river, name)([new(family + side) for family in ("HoeffdingTree", "SoftHoeffdingTree")])
+    few = {"n_estimators": 3, "warning_delta": 0.5, "drift_delta": 0.3} if name.startswith("StreamForest") else {}
+    return getattr(for_river, name)(**few, **({} if name.startswith("Hoeff") else {"seed": 0}))
+
+
 def started(name):
     """A model of two numbers and a text, after some rows."""
-    model = getattr(for_river, name)(**({} if name.startswith("Hoeff") else {"seed": 0}))
+    model = new(name)
     for k in range(30):
         x = {"a": float(k % 7), "b": k % 3, "c": "xy"[k % 2]}
         model.learn_one(x, "uv"[k % 2] if name.endswith("Classifier") else float(k % 5))
@@ -56,6 +70,9 @@ def started(name):
 
 def state(model):
     """All that a model has learned, as bytes."""
+    if type(model).__name__ in POOLS:
+        numbers = (model._losses, model._n_trained, model._n_in_period, model._learners, model._state.get_state())
+        return [pickle.dumps(numbers), *map(state, model._models)]
     places = model._places
     return pickle.dumps(
         (places.numbers, places.categories, places.names, getattr(model, "_codes", None), model._growth)
@@ -63,24 +80,25 @@ def state(model):
 
 
 STARTED = {name: started(name) for name in (*CLASSIFIERS, *REGRESSORS)}
+EVERY = [*STARTED, *POOLS]
 
 
-@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("name", EVERY)
 @given(
     x=st.one_of(rows, rows, things), y=st.one_of(things, st.just("u"), st.just(1.0)), w=st.one_of(st.just(1.0), things)
 )
 @settings(max_examples=60)
 def test_one_row(name, x, y, w):
-    model = copy.deepcopy(STARTED[name])
+    model = started(name) if name in POOLS else copy.deepcopy(STARTED[name])
     before = state(model)
     try:
-        model.learn_one(x, y, w=w)
+        model.learn_one(x, y, **({} if name in POOLS else {"w": w}))
     except Exception:
         assert state(model) == before
     usual = {"a": 1.0, "b": 2, "c": "x"}
     answer = model.predict_one(usual)
     assert answer is not None
-    model.learn_one(usual, y="u" if name in CLASSIFIERS else 1.0)
+    model.learn_one(usual, y="u" if name.endswith("Classifier") else 1.0)
 
 
 @pytest.mark.parametrize("name", STARTED)
@@ -118,7 +136,17 @@ def test_a_new_label_and_a_feature_that_cannot_be_learned(name):
     assert set(model.predict_proba_one({"a": 1.0})) == {"u", "v"}
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("w", [10**400, fractions.Fraction(10**400), 1j, -1.0, np.inf, np.nan, "1", None])
+def test_a_new_feature_and_a_weight_that_is_none(name, w):
+    model = copy.deepcopy(STARTED[name])
+    before = state(model)
+    with pytest.raises(ValueError, match="w must be a finite number of at least 0"):
+        model.learn_one({"a": 1.0, "new": 2.0}, "w" if name in CLASSIFIERS else 1.0, w=w)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "StreamForestClassifier"])
 def test_a_weight_of_two_is_the_row_twice_also_with_a_new_label(name):
     heavy, twice = copy.deepcopy(STARTED[name]), copy.deepcopy(STARTED[name])
     for k in range(40):
@@ -143,6 +171,18 @@ def test_read_only_memory_maps_go_on_learning(model_class, tmp_path):
     for part in (model, again):
         part.partial_fit(X[200:], y[200:])
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_one_model_for_each_output(n_jobs):
+    """Processes get the rows as read-only memory maps if these are large."""
+    X = np.random.default_rng(0).normal(size=(40_000, 4))
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > X[:, 2]]).astype(int)
+    model = MultiOutputClassifier(SoftHoeffdingTreeClassifier(max_depth=3, random_state=0), n_jobs=n_jobs)
+    for part in (slice(30_000), slice(30_000, None)):
+        model.partial_fit(X[part], Y[part], classes=[[0, 1], [0, 1]])
+    alone = SoftHoeffdingTreeClassifier(max_depth=3, random_state=0).partial_fit(X, Y[:, 1], classes=[0, 1])
+    np.testing.assert_array_equal(model.predict(X[:2000])[:, 1], alone.predict(X[:2000]))
 
 
 def learn_ever_wider_rows(model):

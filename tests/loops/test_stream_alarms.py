@@ -1,0 +1,91 @@
+"""Alarms of growing trees, compared with the detector on its own and with plain means."""
+
+import numpy as np
+import pytest
+
+from softwood.loops.stream_alarms import (
+    ALARM,
+    BEFORE,
+    MEMORY,
+    N_SIZES,
+    RECENT,
+    SIZE,
+    note_class,
+    note_error,
+    note_target,
+)
+from softwood.loops.stream_layout import DRIFT_DELTA
+from softwood.stream.drift import ADWIN
+from softwood.stream.growth import new_detector, new_settings
+
+pytestmark = pytest.mark.tiny
+DELTA = 0.01
+
+
+def with_alarms(delta=DELTA):
+    settings = new_settings()
+    settings[DRIFT_DELTA] = delta
+    return settings, new_detector(delta)
+
+
+def errors(seed=0):
+    rng = np.random.default_rng(seed)
+    return (rng.random(600) < np.repeat([0.1, 0.5, 0.1, 0.8], 150)).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_alarms_and_errors_on_both_sides_of_the_change(seed):
+    settings, detector = with_alarms()
+    alone, window, n_alarms, recent = ADWIN(DELTA, mode="up"), [], 0, 0.0
+    for i, x in enumerate(errors(seed)):
+        recent += (x - recent) / min(i + 1, MEMORY)
+        if alone.drift_detected:
+            window = []
+        window.append(x)
+        alone.update(x)
+        assert note_error(x, settings, detector) == alone.drift_detected
+        if alone.drift_detected:
+            n_alarms += 1
+            assert detector[ALARM] == 1.0
+            np.testing.assert_allclose(detector[BEFORE], np.mean(window[: -alone.width]), rtol=1e-12)
+            np.testing.assert_allclose(detector[RECENT], recent, rtol=1e-12)
+            assert detector[RECENT] > detector[BEFORE]
+        window = window[-alone.width :]
+    assert n_alarms >= 2
+
+
+def test_classes_count_as_right_or_wrong():
+    rng = np.random.default_rng(1)
+    outputs, labels = rng.dirichlet(np.ones(3), 300), rng.integers(0, 3, 300)
+    settings, detector = with_alarms()
+    other = with_alarms()[1]
+    for output, label in zip(outputs, labels, strict=True):
+        note_class(output, label, settings, detector)
+        note_error(float(output.argmax() != label), settings, other)
+    np.testing.assert_array_equal(detector, other)
+
+
+def test_targets_count_by_the_mean_of_their_errors():
+    rng = np.random.default_rng(2)
+    sizes = np.concatenate([np.zeros(3), rng.exponential(size=200), rng.exponential(30.0, size=100)])
+    settings, detector = with_alarms()
+    other = with_alarms()[1]
+    found = []
+    for i, size in enumerate(sizes):
+        mean = sizes[: i + 1].mean()
+        note_error(size / (size + 3.0 * mean) if size > 0.0 else 0.0, settings, other)
+        found.append(note_target(1.0 + size, 1.0, settings, detector))
+    assert any(found[203:])
+    assert not any(found[:203])
+    np.testing.assert_allclose(detector[SIZE], sizes.mean())
+    assert detector[N_SIZES] == len(sizes)
+    np.testing.assert_allclose(detector[:SIZE], other[:SIZE], rtol=1e-9, atol=1e-12)
+
+
+def test_without_a_detector_nothing_is_noted():
+    settings = new_settings()
+    empty = new_detector(0.0)
+    assert len(empty) == 0
+    assert not note_error(1.0, settings, empty)
+    assert not note_class(np.array([0.2, 0.8]), 0, settings, empty)
+    assert not note_target(5.0, 1.0, settings, empty)
