@@ -5,7 +5,8 @@
 
 All tables of the folder SOFTWOOD_DATA with at least 300 rows, five folds, twice; one thread each. Larger tables are
 sampled. Every result is a line of runs.csv, and what has its line is not run again: stop it and start it again as you
-like. Needs: pip install lightgbm xgboost catboost. At the end, and with --summary alone, the tables and the picture of docs/boosting.md are made from those lines.
+like. Needs: pip install lightgbm xgboost catboost. At the end, and with --summary alone, the tables and the picture of
+docs/boosting.md are made from those lines.
 """
 
 from __future__ import annotations
