@@ -52,6 +52,15 @@ const decoding = (() => {
     }
   }
 
+  // Whether a gate weighs columns of the table: it is no test of one number, and no set of categories of one column.
+  function weighsColumns(model, at) {
+    const KERNEL = 0, OBLIQUE = 2;
+    if (model.gate[at] === KERNEL) return false;
+    const inputs = new Set(Array.from(model.weights[at][0], (j) => model.features[j][0]));
+    const [input] = inputs;
+    return model.gate[at] !== OBLIQUE || inputs.size !== 1 || model.inputs[input].categories === null;
+  }
+
   function decodeModel(packed) {
     const model = { ...packed };
     for (const name of NODE_ENTRIES) model[name] = unpack(packed[name]);
@@ -60,7 +69,7 @@ const decoding = (() => {
     model.value = rowsOf(unpack(packed.value), packed.nValues);
     model.weights = unpackWeights(packed.weights, model.left.length);
     model.nTrees = model.offsets.length - 1;
-    model.hasWeights = packed.weights !== null;
+    model.hasWeights = packed.weights !== null && model.left.some((child, at) => child >= 0 && weighsColumns(model, at));
     addStructure(model);
     return model;
   }

@@ -95,7 +95,8 @@ const explaining = (() => {
         addLeaf(at);
         return;
       }
-      const j = feature[at];
+      const isSet = model.gate[at] !== KERNEL;
+      const j = isSet ? model.weights[at][0][0] : feature[at];
       const player = features[j][0];
       const isNew = isOnPath[player] === 0;
       if (isNew) {
@@ -103,9 +104,10 @@ const explaining = (() => {
         path.push(player);
       }
       const b = absentLeft[at];
-      if (isMissing(point[j])) {
-        enter(left[at], player, missingLeft[at], b);
-        enter(right[at], player, 1 - missingLeft[at], 1 - b);
+      if (isSet || isMissing(point[j])) {
+        const part = isMissing(point[j]) ? missingLeft[at] : weightedSum(model, at, point) > 0 ? 1 : 0;
+        enter(left[at], player, part, b);
+        enter(right[at], player, 1 - part, 1 - b);
       } else {
         const mass = softwood.kernelMass(threshold[at], point[j], model.width[at], kernels[kernel[at]]);
         const low = lower[j], high = upper[j];

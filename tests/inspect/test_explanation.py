@@ -124,7 +124,7 @@ def test_regressors_with_categories_and_missing_values():
     assert text.startswith(f"KernelTreeRegressor predicts {found.prediction[0]:.4g}")
     assert columns_of(text, "value") == {"size": "0.3", "city": "Rome", "age": "missing"}
     assert "may be off by" not in text
-    assert any("city=Rome" in leaf.rules for leaf in found.leaves)
+    assert any("city = Rome" in leaf.rules for leaf in found.leaves)
     classifier = KernelTreeClassifier(bandwidth=0.2, max_depth=5).fit(table, y > 1)
     off = columns_of(str(explain(classifier, {"size": 0.3, "city": "Rome", "age": None})), "may be off by")
     assert off["city"] == off["age"] == "—"

@@ -187,8 +187,8 @@ def test_categories_and_long_names():
         table, (table["city"] == "Rome") | (table.iloc[:, 0] > 1)
     )
     ax = plot_tree(model)
-    assert texts_of(ax)[2] == "city=Rome"
-    assert texts_of(ax)[0].startswith("no ")
+    assert texts_of(ax)[2] == "city != Rome"
+    assert texts_of(ax)[0].startswith("yes ")
     assert any(text.startswith("a column with quite a l… ≤ ") for text in texts_of(ax))
     assert no_overlap(ax)
 

@@ -5,6 +5,7 @@ from math import comb
 
 import numpy as np
 
+from softwood.gates import Gate
 from tests.reference.kernels import cdf
 from tests.reference.sharing import prediction
 
@@ -60,6 +61,9 @@ def factor(tree, shapes, node, features, x, cells=None):
         is_left = child == tree.children_left[gate]
         if np.isnan(x[j]):
             out *= tree.missing_left[gate] if is_left else 1 - tree.missing_left[gate]
+            continue
+        if tree.gate[gate] == Gate.SUBSET:
+            out *= float((int(x[j]) in tree.members(gate)) == is_left)
             continue
         width = tree.width[gate] if cells is None or np.isnan(cells[j]) else cells[j]
         mass = cdf(tree.threshold[gate], x[j], width, shapes[tree.kernel[gate]])

@@ -59,7 +59,7 @@ def test_cells_of_rows_are_those_of_the_table(rows):
     table = pd.DataFrame(rows, columns=["n", "three", "two"]).astype({"three": object, "two": object})
     whole = pd.DataFrame({"n": [0.0, 1.0, 2.0], "three": ["a", "b", "c"], "two": ["x", "y", "x"]}).astype(table.dtypes)
     model = softwood.KernelTreeClassifier(bandwidth=0.1, categorical_features=["three", "two"]).fit(whole, [0, 1, 1])
-    known = PortableModel.of(model)
+    known = PortableModel.of(model).one_hot()
     cells = row_cells(known, known.encode(table))
     for i, (number, three, two) in enumerate(rows):
         assert cells[0][i] == number
@@ -72,7 +72,7 @@ def test_unknown_categories():
     table = frame(3)
     table["city"] = ["Rome", "Bergen", None]
     for model, expected in ((batch, None), (growing, -1)):
-        known = PortableModel.of(model)
+        known = PortableModel.of(model).one_hot()
         cells = row_cells(known, known.encode(table))[list(table.columns).index("city")]
         assert cells[1:] == [expected, None]
         assert known.columns.categories[2][cells[0]] == "Rome"

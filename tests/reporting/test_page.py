@@ -275,7 +275,7 @@ def test_text_is_that_of_python(wine, wine_page):
 @pytest.mark.parametrize("name", ["tree of all gates", "soft tree", "soft Hoeffding tree", "kernel tree of a frame"])
 def test_text_of_all_gates(name, page, tmp_path):
     model = all_fitted()[name]
-    known = PortableModel.of(model)
+    known = PortableModel.of(model).one_hot()
     report(model, tmp_path / "page.html")
     page.open(tmp_path / "page.html")
     page.driver.execute_script("document.querySelector('details').open = true")
