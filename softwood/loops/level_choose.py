@@ -92,7 +92,7 @@ def node_goal(nodes, number, criterion, rules):
 @compiled
 def atoms_of(table, units, bins, j, total, n_columns, search):
     """Occupied bins of a feature as atoms, see `softwood.loops.atoms`; returns their number."""
-    tables, words, groups, atoms, _, _, _ = search
+    tables, words, groups, atoms = search.tables, search.words, search.groups, search.atoms
     offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
     to_floats(table, units, n_bins + 1, total, 0, tables[0])
@@ -119,7 +119,7 @@ def choose_searched(tables, units, features, numbers, nodes, bins, reach, kernel
     for k in range(numbers.shape[0]):
         node = numbers[k]
         goal = node_goal(nodes, node, criterion, rules)
-        total, base, min_mass, tie, n_outputs = goal
+        total, base, min_mass, tie, n_outputs = goal.total, goal.base, goal.min_mass, goal.tie, goal.n_outputs
         best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
         has_sums = False
         for f in range(features.shape[1]):
@@ -222,7 +222,7 @@ def choose_random(tables, units, features, numbers, nodes, bins, reach, kernels,
     for k in range(numbers.shape[0]):
         node = numbers[k]
         goal = node_goal(nodes, node, criterion, rules)
-        total, base, min_mass, tie, n_outputs = goal
+        total, base, min_mass, tie, n_outputs = goal.total, goal.base, goal.min_mass, goal.tie, goal.n_outputs
         least = min_mass * SLACK
         best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
         left, totals = search.work[0, : 1 + n_outputs], search.work[1, :n_outputs]
