@@ -1,5 +1,7 @@
 """Growth by levels: the same trees as node by node where both can grow them, and for any division of the rows."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -131,6 +133,19 @@ def test_rounds_are_the_same_if_states_are_computed_anew(monkeypatch):
     first = make("KernelBoosting", **settings).fit(X, np.digitize(y, [-0.5, 0.5]))
     monkeypatch.setattr(level_boosting, "CUT", 2)
     assert_same(first, make("KernelBoosting", **settings).fit(X, np.digitize(y, [-0.5, 0.5])))
+
+
+@pytest.mark.parametrize("kind", ["KernelForest", "KernelBoosting"])
+def test_states_that_moved_compute_their_levels_anew(kind, monkeypatch):
+    X, y = table(missing=True)
+    first = make(kind).fit(X, y > 0)
+    each = level_growing.LocalParts._each
+
+    def after_a_journey(self, function, arguments, states):
+        return each(self, function, arguments, [pickle.loads(pickle.dumps(state)) for state in states])
+
+    monkeypatch.setattr(level_growing.LocalParts, "_each", after_a_journey)
+    assert_same(first, make(kind).fit(X, y > 0))
 
 
 def test_large_levels_take_several_exchanges(monkeypatch):
