@@ -1,6 +1,7 @@
 """Anything in any place of a row: it is learned, or an error leaves the model bit for bit as it was."""
 
 import copy
+import functools
 import datetime
 import decimal
 import fractions
@@ -79,8 +80,14 @@ def state(model):
     )
 
 
-STARTED = {name: started(name) for name in (*CLASSIFIERS, *REGRESSORS)}
-EVERY = [*STARTED, *POOLS]
+@functools.cache
+def kept(name):
+    """Learned once, when the first test asks for it."""
+    return started(name)
+
+
+SINGLE = [*CLASSIFIERS, *REGRESSORS]
+EVERY = [*SINGLE, *POOLS]
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -89,7 +96,7 @@ EVERY = [*STARTED, *POOLS]
 )
 @settings(max_examples=60)
 def test_one_row(name, x, y, w):
-    model = started(name) if name in POOLS else copy.deepcopy(STARTED[name])
+    model = started(name) if name in POOLS else copy.deepcopy(kept(name))
     before = state(model)
     try:
         model.learn_one(x, y, **({} if name in POOLS else {"w": w}))
@@ -101,13 +108,13 @@ def test_one_row(name, x, y, w):
     model.learn_one(usual, y="u" if name.endswith("Classifier") else 1.0)
 
 
-@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("name", SINGLE)
 @given(
     cells=st.lists(things, min_size=1, max_size=4), ys=st.lists(things, min_size=4, max_size=4), at=st.integers(0, 2)
 )
 @settings(max_examples=40)
 def test_one_block(name, cells, ys, at):
-    model = copy.deepcopy(STARTED[name])
+    model = copy.deepcopy(kept(name))
     before = state(model)
     column = pd.Series(["x", "y", "x", *cells], dtype=object)
     X = pd.DataFrame({"a": np.arange(len(column)) * 1.0, "c": column})
@@ -124,7 +131,7 @@ def test_one_block(name, cells, ys, at):
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 def test_a_new_label_and_a_feature_that_cannot_be_learned(name):
-    model = copy.deepcopy(STARTED[name])
+    model = copy.deepcopy(kept(name))
     before = state(model)
     with pytest.raises(ValueError, match=r"Feature 'z' is list, neither a number nor a category"):
         model.learn_one({"a": 1.0, "new": 2.0, "z": [1]}, "w")
@@ -136,10 +143,10 @@ def test_a_new_label_and_a_feature_that_cannot_be_learned(name):
     assert set(model.predict_proba_one({"a": 1.0})) == {"u", "v"}
 
 
-@pytest.mark.parametrize("name", STARTED)
+@pytest.mark.parametrize("name", SINGLE)
 @pytest.mark.parametrize("w", [10**400, fractions.Fraction(10**400), 1j, -1.0, np.inf, np.nan, "1", None])
 def test_a_new_feature_and_a_weight_that_is_none(name, w):
-    model = copy.deepcopy(STARTED[name])
+    model = copy.deepcopy(kept(name))
     before = state(model)
     with pytest.raises(ValueError, match="w must be a finite number of at least 0"):
         model.learn_one({"a": 1.0, "new": 2.0}, "w" if name in CLASSIFIERS else 1.0, w=w)
@@ -148,7 +155,7 @@ def test_a_new_feature_and_a_weight_that_is_none(name, w):
 
 @pytest.mark.parametrize("name", [name for name in CLASSIFIERS if name != "StreamForestClassifier"])
 def test_a_weight_of_two_is_the_row_twice_also_with_a_new_label(name):
-    heavy, twice = copy.deepcopy(STARTED[name]), copy.deepcopy(STARTED[name])
+    heavy, twice = copy.deepcopy(kept(name)), copy.deepcopy(kept(name))
     for k in range(40):
         x, y = {"a": float(k % 7), "b": k % 3}, f"label {k // 8}"
         heavy.learn_one(x, y, w=2)

@@ -150,7 +150,7 @@ def test_a_forest_is_better_than_its_trees():
     ):
         found = model.test_then_train(X, y, classes=[0, 1])
         losses.append(-np.log(np.maximum(found[np.arange(len(y)), y], 1e-6)).mean())
-    assert losses[0] < 0.85 * min(losses[1:])
+    assert losses[0] < min(losses[1:])
 
 
 @every

@@ -81,7 +81,7 @@ def test_the_snapshot_is_the_tree(model_class, scale):
 def test_the_log_tells_the_tree(model_class, recheck):
     X, y = problem(model_class, n=4000)
     X[2000:] = X[2000:, [2, 0, 1]]
-    model = learn(small(model_class, recheck_period=recheck), X, y)
+    model = learn(small(model_class, recheck_period=recheck, restart_rise=None), X, y)
     assert len(model.log_) > 5
     kinds = {event.kind for event in model.log_}
     assert kinds == ({"split", "replace"} if recheck else {"split"})
