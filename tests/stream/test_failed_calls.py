@@ -1,10 +1,10 @@
 """Anything in any place of a row: it is learned, or an error leaves the model bit for bit as it was."""
 
 import copy
-import functools
 import datetime
 import decimal
 import fractions
+import functools
 import pickle
 
 import joblib
