@@ -18,8 +18,8 @@ __all__ = ["plot_loss", "plot_search"]
 def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the loss after each round of boosting, or after each pass of a model trained by gradient descent.
 
-    There is a line for the training rows and one for the validation rows, if there were any. A vertical line shows the
-    number of rounds that the model keeps.
+    There is a line for the training rows and one for the validation rows, if there were any; their score, if `scoring`
+    names one, has an axis of its own. A vertical line shows the number of rounds that the model keeps.
 
     Parameters
     ----------
@@ -56,6 +56,12 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
         shown = [(line["iteration"], line[name]) for line in lines if name in line]
         if shown:
             ax.plot(*zip(*shown, strict=True), color=shade, label=label)
+    scores = [(line["iteration"], line["validation_score"]) for line in lines if "validation_score" in line]
+    if scores:
+        beside = ax.twinx()
+        (drawn,) = beside.plot(*zip(*scores, strict=True), color="#1f77b4")
+        beside.set_ylabel("score")
+        ax.plot([], [], color=drawn.get_color(), label="score of the validation rows")
     n_kept = getattr(model, "n_iter_", None)
     if n_kept is not None:
         ax.axvline(n_kept, color="0.3", linestyle="--", linewidth=1.0, label=f"this model, {n_kept}")
@@ -108,6 +114,12 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
         ax.plot(steps, losses, linewidth=1.2, label=_label(trial), **style)
         best = trial["n_rounds"] - 1
         ax.plot(steps[best], losses[best], marker="o", markersize=4, color=style["color"])
+    # The end of the curves is what decides; their beginning would make it invisible.
+    smallest = [trial["loss"] for trial in trials]
+    best, worst, start = min(smallest), max(smallest), max(trial["losses"][0] for trial in trials)
+    margin = 0.1 * (start - worst)
+    if margin > 0:
+        ax.set_ylim(best - 0.2 * margin, worst + margin)
     ax.set(xlabel="rounds × learning rate", ylabel="held-out loss")
     ax.legend(fontsize="small")
     return ax

@@ -41,6 +41,16 @@ def test_losses_by_round(data):
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("round", "loss")
 
 
+def test_a_score_has_an_axis_of_its_own(data):
+    X, y = data
+    model = KernelBoostingClassifier(bandwidth=0.2, max_iter=5, n_iter_no_change=9, scoring="accuracy")
+    model.fit(X[:100], y[:100] > 0, X_val=X[100:], y_val=y[100:] > 0)
+    ax = plot_loss(model)
+    (beside,) = (other for other in ax.figure.axes if other is not ax)
+    np.testing.assert_allclose(beside.lines[0].get_ydata(), model.validation_score_[1:])
+    assert beside.get_ylabel() == "score"
+
+
 def test_losses_of_models_trained_by_gradient_descent(data):
     X, y = data
     mine = mpl.figure.Figure().subplots()
