@@ -10,7 +10,7 @@ _common = {"deadline": None, "database": None, "suppress_health_check": [HealthC
 settings.register_profile("same", derandomize=True, max_examples=60, **_common)
 settings.register_profile("few", derandomize=True, max_examples=15, **_common)
 settings.register_profile("explore", max_examples=2000, **_common)
-settings.load_profile("few" if numba.config.DISABLE_JIT else "same")
+settings.load_profile("few" if numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else "same")
 
 
 def pytest_configure():

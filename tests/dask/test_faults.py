@@ -39,6 +39,14 @@ def at_exchange(monkeypatch):
     return arrange
 
 
+@pytest.fixture
+def interruptible():
+    """Interrupts raise KeyboardInterrupt, also in a process that was started to ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def kill_one_of(client):
     pids = client.run(os.getpid)
     os.kill(next(iter(pids.values())), signal.SIGKILL)
@@ -95,7 +103,7 @@ def test_killed_workers_without_a_nanny(without_nanny, at_exchange, monkeypatch)
 
 
 @pytest.mark.parametrize(("kind", "number"), [("KernelBoosting", 30), ("KernelTree", 6)])
-def test_an_interrupt_cancels_all_tasks(client, at_exchange, kind, number):
+def test_an_interrupt_cancels_all_tasks(client, at_exchange, kind, number, interruptible):
     X, y = table()
     model, _ = pair(kind, **({"max_iter": 20} if kind == "KernelBoosting" else {"max_depth": 10}))
     at_exchange(number, _thread.interrupt_main)

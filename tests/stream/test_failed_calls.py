@@ -94,7 +94,7 @@ EVERY = [*SINGLE, *POOLS]
 @given(
     x=st.one_of(rows, rows, things), y=st.one_of(things, st.just("u"), st.just(1.0)), w=st.one_of(st.just(1.0), things)
 )
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_one_row(name, x, y, w):
     model = started(name) if name in POOLS else copy.deepcopy(kept(name))
     before = state(model)
@@ -112,7 +112,7 @@ def test_one_row(name, x, y, w):
 @given(
     cells=st.lists(things, min_size=1, max_size=4), ys=st.lists(things, min_size=4, max_size=4), at=st.integers(0, 2)
 )
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_one_block(name, cells, ys, at):
     model = copy.deepcopy(kept(name))
     before = state(model)
