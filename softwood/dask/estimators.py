@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
-from softwood.dask.cluster import ClusterSource, Session
 from softwood.dask.predicting import predict_lazily
 from softwood.dask.reading import Reader, as_given, describe
+from softwood.dask.session import Session
+from softwood.dask.source import ClusterSource
 from softwood.density import boosting, forest, tree
 from softwood.density.level_fitting import fit_boosting, fit_forest, fit_tree
 from softwood.parameters import parameter_error

@@ -19,9 +19,6 @@ from softwood.steps import Best, Steps
 
 __all__ = ["boost_by_levels"]
 
-# After so many rounds the state of the parts is computed anew from the trees, so that what a lost worker has to do
-# again and what a scheduler has to remember stay bounded.
-CUT = 50
 # Gradients of a round may be this much larger than those of the round before; if they are larger, the first histograms
 # are added up twice.
 _ROOM = 4.0
@@ -86,7 +83,6 @@ class _Rounds:
         self.parts, self.bins, self.widths, self.loss, self.rules = parts, bins, widths, loss, rules
         self.seed, self.scales, self.result = seed, scales, result
         self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
-        self.history: list[tuple[np.ndarray, list[tuple[list[np.ndarray], np.ndarray]]]] = []
         self.kernels = Boxes.of(bins, widths)
 
     def widths_of(self, number: int) -> np.ndarray:
@@ -95,7 +91,7 @@ class _Rounds:
 
     def begin(self, levels: Levels, slot_values: list[np.ndarray] | None) -> dict[str, float]:
         """Begin the next round, once the trees of the last one are added to the raw scores; returns the losses."""
-        number, rules, result = len(self.history), self.rules, self.result
+        number, rules, result = self.result.n_rounds, self.rules, self.result
         widths = self.widths_of(number)
         if not np.array_equal(widths, self.kernels.widths):
             self.kernels = Boxes.of(self.bins, widths)
@@ -104,10 +100,7 @@ class _Rounds:
         subsample = None if rules.subsample >= 1.0 else (rules.subsample, _seed(self.seed, number, 1))
         setup = RoundSetup(self.loss, result.base, reach, self.scales.exponents, subsample)
         parts = self.parts
-        if number % CUT == 0:
-            parts.update("begin round", begin_round, replace(setup, history=self.history), anew=True)
-        else:
-            parts.update("begin round", begin_round, setup, levels, slot_values)
+        parts.update("begin round", begin_round, setup, levels, slot_values, anew=number == 0)
         if number == rules.n_rounds:
             return self._note(parts.summary("losses", losses_of, self.loss)[0])
         self.trees = self._new_trees(number)
@@ -150,7 +143,7 @@ class _Rounds:
         rules, loss = self.rules, self.loss
         trees = self.trees
         levels = grow_levels(self.parts, trees, self.begun)
-        slot_values, rounds = [], []
+        slot_values = []
         for score, tree in enumerate(trees):
             grown, lines = tree.finished()
             values = grown.nodes["value"]
@@ -159,8 +152,6 @@ class _Rounds:
             self.result.trees.append(grown)
             self.result.output.append(score)
             slot_values.append(values[lines])
-            rounds.append((tree.levels, values[lines]))
-        self.history.append((self.kernels.widths, rounds))
         self.scales = self._next_scales
         return self.begin(levels, slot_values)
 

@@ -8,7 +8,7 @@ level that was asked for, and computes it anew from the splits if it is not ther
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -219,8 +219,6 @@ class RoundSetup:
     base : (n_scores,) start value of the raw scores
     exponents : of hessian, gradient and weight
     subsample : fraction of the rows that are drawn, and the seed; None: all
-    history : the rounds so far, if there is no state to go on from: the half-widths, and for each tree the slots of all
-        levels and the values of the last slots
     """
 
     loss: Loss
@@ -228,7 +226,6 @@ class RoundSetup:
     reach: Reach
     exponents: tuple[int, int, int]
     subsample: tuple[float, int] | None = None
-    history: list[tuple[np.ndarray, list[tuple[list[np.ndarray], np.ndarray]]]] | None = None
 
 
 def begin_round(
@@ -243,8 +240,6 @@ def begin_round(
     n_scores = loss.n_scores
     if state is None:
         raw = np.array(np.broadcast_to(setup.base, (len(rows.weights), n_scores)), order="F")
-        for widths, trees in setup.history or []:
-            _replay(rows, raw, trees, replace(reach, widths=widths))
     else:
         assert state.raw is not None
         raw = state.raw if slot_values is None else state.raw.copy(order="F")
@@ -268,15 +263,6 @@ def begin_round(
     largest = np.max(found, axis=0)
     piles = [_root(np.arange(n, dtype=np.uint32), reach.is_soft) for _ in range(n_scores)]
     return Growing(reach, piles, values, None, raw, largest)
-
-
-def _replay(rows: CodedRows, raw: np.ndarray, trees: list[tuple[list[np.ndarray], np.ndarray]], reach: Reach) -> None:
-    """Add the trees of a round to the raw scores, as growing them did."""
-    for score, (levels, values) in enumerate(trees):
-        pile = _root(np.arange(len(rows), dtype=np.uint32), reach.is_soft)
-        for slots in levels:
-            pile = _divided(rows.bins, pile, slots, reach)
-        add_slot_values(pile.rows, pile.begins, pile.shares, values, raw, score)
 
 
 def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Pile]:

@@ -15,7 +15,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import softwood.dask
-from softwood.dask import cluster as on_cluster_module
+from softwood.dask import session
 from tests.dask.conftest import assert_nothing_left
 from tests.dask.models import assert_same, in_parts, pair, table
 
@@ -25,15 +25,15 @@ def at_exchange(monkeypatch):
     """A function that makes something happen just before a given exchange of a fit; it returns a list of what did."""
 
     def arrange(number, event):
-        gather, happened = on_cluster_module.Session.gather, []
+        begin_exchange, happened = session.Session.begin_exchange, []
 
-        def with_event(self, futures):
+        def with_event(self):
             if self.n_exchanges == number:
                 happened.append(number)
                 event()
-            return gather(self, futures)
+            begin_exchange(self)
 
-        monkeypatch.setattr(on_cluster_module.Session, "gather", with_event)
+        monkeypatch.setattr(session.Session, "begin_exchange", with_event)
         return happened
 
     return arrange
@@ -92,7 +92,7 @@ def test_killed_workers_without_a_nanny(without_nanny, at_exchange, monkeypatch)
     assert_same(model.fit(in_parts(X, 4), in_parts(y > 0, 4)), local.fit(X, y > 0))
     assert happened
     monkeypatch.undo()
-    monkeypatch.setattr(on_cluster_module, "_PATIENCE", 3.0)
+    monkeypatch.setattr(session, "_PATIENCE", 3.0)
     at_exchange(9, workers[1].kill)
     began, before = time.monotonic(), model.forest_
     with pytest.raises(RuntimeError, match="no worker for 3 seconds"):
@@ -123,7 +123,7 @@ def test_wrong_input_is_told_before_work_is_sent_out(client, monkeypatch):
     X, y = table()
     model, _ = pair("KernelTree")
     parts, labels = in_parts(X, 4), in_parts(y > 0, 4)
-    monkeypatch.setattr(on_cluster_module.Session, "keep", None)  # all tasks pass through it
+    monkeypatch.setattr(session.Session, "keep", None)  # all tasks pass through it
     dates = dd.from_pandas(pd.DataFrame({"day": pd.date_range("2020", periods=9), "x": 1.0}), npartitions=2)
     cases = [
         ((X, y > 0), TypeError, "X is a ndarray; softwood.dask.KernelTreeClassifier takes Dask arrays"),

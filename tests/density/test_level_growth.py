@@ -127,14 +127,6 @@ def test_a_weight_is_a_repetition():
         np.testing.assert_allclose(arrays(weighted)["value"], arrays(repeated)["value"], rtol=1e-9, atol=1e-12)
 
 
-def test_rounds_are_the_same_if_states_are_computed_anew(monkeypatch):
-    X, y = table()
-    settings = {"subsample": 0.7, "bandwidth_decay": 0.8, "max_features": 2}
-    first = make("KernelBoosting", **settings).fit(X, np.digitize(y, [-0.5, 0.5]))
-    monkeypatch.setattr(level_boosting, "CUT", 2)
-    assert_same(first, make("KernelBoosting", **settings).fit(X, np.digitize(y, [-0.5, 0.5])))
-
-
 @pytest.mark.parametrize("kind", ["KernelForest", "KernelBoosting"])
 def test_states_that_moved_compute_their_levels_anew(kind, monkeypatch):
     X, y = table(missing=True)

@@ -1,0 +1,183 @@
+"""Coded rows on the workers of a cluster, while trees grow.
+
+Every worker has a holder, with its blocks of coded rows and their states. What is to be computed goes to all holders at
+once, and what they have found comes back merged. Holders are actors of the engine: a call takes a few milliseconds,
+where a task takes more than ten, and a fit has hundreds of them.
+
+The blocks themselves are futures. If a worker is lost, the engine computes its blocks again; new holders repeat the
+updates so far, which give the same states.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.sizeof import sizeof
+from distributed import Future
+from sklearn.base import BaseEstimator
+
+from softwood.dask.session import FAN_IN, PAUSE, Session
+from softwood.density.level_growing import LocalParts
+from softwood.density.level_numbers import merged
+from softwood.density.level_rows import CodedRows
+
+__all__ = ["ClusterParts", "owned"]
+
+# How often in a row workers may be lost in the same exchange.
+_ATTEMPTS = 4
+
+
+class _Call(NamedTuple):
+    """A call of `Parts.update` or `Parts.summary`."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: tuple
+    anew: bool = False
+
+
+class Holder:
+    """The blocks of a worker and their states; runs on the worker."""
+
+    def __init__(self, blocks: list[CodedRows]) -> None:
+        self._parts = LocalParts([owned(block) for block in blocks])
+
+    async def run(self, updates: list[_Call], summary: _Call, below: list[Any]) -> Any:
+        """Update the states, and return the summary, merged with those of the holders below.
+
+        A coroutine, so that a holder that waits for one that is lost keeps nobody from working.
+        """
+        asked = [holder.run(updates, summary, beyond) for holder, beyond in below]
+        found = await asyncio.to_thread(self._run, updates, summary)
+        return reduce(merged, [found, *[await each for each in asked]])
+
+    def _run(self, updates: list[_Call], summary: _Call) -> Any:
+        for name, function, arguments, anew in updates:
+            self._parts.update(name, function, *owned(arguments), anew=anew)
+        return self._parts.summary(summary.name, summary.function, *owned(summary.arguments))
+
+
+class _LostError(Exception):
+    """A worker with a holder is lost."""
+
+
+class ClusterParts:
+    """Coded parts on the cluster, and their states.
+
+    Updates are sent out with the next summary.
+    """
+
+    def __init__(self, session: Session, blocks: list[Future]) -> None:
+        self._session, self._blocks = session, blocks
+        self._holders: list[Future] = []
+        self._tree: list[Any] = []
+        self._updates: list[_Call] = []  # since the states were computed anew
+        self._n_done = 0  # the holders have done the first of these
+
+    def __enter__(self) -> ClusterParts:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._let_go()
+        self._session.drop(self._blocks)
+
+    def _let_go(self) -> None:
+        """Release the holders."""
+        self._session.cancel(self._holders)
+        self._holders, self._tree, self._n_done = [], [], 0
+
+    def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
+        """Replace the states."""
+        if anew:
+            self._updates, self._n_done = [], 0
+        self._updates.append(_Call(name, function, arguments, anew))
+
+    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The merged results."""
+        call = _Call(name, function, arguments)
+        self._session.begin_exchange()
+        for _ in range(_ATTEMPTS):
+            try:
+                if not self._holders:
+                    self._hold()
+                found = self._ask(self._updates[self._n_done :], call)
+            except _LostError:
+                self._let_go()
+                time.sleep(PAUSE)  # until the scheduler has noticed
+                continue
+            self._n_done = len(self._updates)
+            self._session.n_bytes += sizeof(found)
+            return found
+        raise RuntimeError(f"Workers died {_ATTEMPTS} times in a row while they worked on '{name}'.")
+
+    def _hold(self) -> None:
+        """Make a holder on each worker that has blocks."""
+        session = self._session
+        session.wait(self._blocks)
+        groups = session.by_worker(self._blocks)
+        keys = session.keys("hold", len(groups))
+        self._holders = session.keep(
+            [
+                session.client.submit(
+                    Holder, blocks, actor=True, key=key, pure=False, workers=[address], allow_other_workers=True
+                )
+                for key, (address, blocks) in zip(keys, groups.items(), strict=True)
+            ]
+        )
+        session.wait(self._holders)
+        self._tree = _arranged([future.result() for future in self._holders])
+
+    def _ask(self, updates: list[_Call], summary: _Call) -> Any:
+        self._check_holders()
+        try:
+            asked = [holder.run(updates, summary, below) for holder, below in self._tree]
+        except RuntimeError as error:
+            raise _LostError from error
+        return reduce(merged, [self._answer(each) for each in asked])
+
+    def _answer(self, asked: Any) -> Any:
+        while True:
+            try:
+                return asked.result(timeout=PAUSE)
+            except TimeoutError:
+                if asked.done():
+                    raise
+                self._check_holders()
+            except OSError as error:  # the connection was closed
+                raise _LostError from error
+
+    def _check_holders(self) -> None:
+        if any(future.status != "finished" for future in self._holders):
+            raise _LostError
+
+
+def _arranged(holders: list[Any]) -> list[Any]:
+    """A tree of holders in which each has at most `FAN_IN` below it: pairs of a holder and those below."""
+    heads = holders[:FAN_IN]
+    rest = holders[FAN_IN:]
+    return [(head, _arranged(rest[k::FAN_IN])) for k, head in enumerate(heads)]
+
+
+def owned(value: Any) -> Any:
+    """The value with read-only arrays replaced by copies; what came over the network or from disk may hold some.
+
+    The loops would have to be compiled again for them.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.flags.writeable else value.copy()
+    if isinstance(value, tuple | list):
+        items = [owned(item) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if is_dataclass(value) and not isinstance(value, type | BaseEstimator):
+        found = {field.name: owned(getattr(value, field.name)) for field in fields(value)}
+        changed = {name: item for name, item in found.items() if item is not getattr(value, name)}
+        return replace(value, **changed) if changed else value
+    return value

@@ -1,0 +1,61 @@
+"""Rows on a cluster, read part by part: tasks of the passes over the table, and coded parts on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import dask
+from distributed import Future
+
+from softwood.dask.chunks import Chunks
+from softwood.dask.holders import ClusterParts, owned
+from softwood.dask.session import Session
+from softwood.density.level_rows import CodedRows, joined
+
+__all__ = ["ClusterSource"]
+
+
+class ClusterSource:
+    """Rows that are read from their source in every pass, so that they need not fit into memory."""
+
+    def __init__(self, session: Session, chunks: Chunks, reader: Callable[..., Any]) -> None:
+        self.session, self.chunks, self.reader = session, chunks, reader
+
+    def futures(self, name: str, function: Callable[..., Any], arguments: tuple) -> list[Future]:
+        """A task for each part."""
+        session = self.session
+        # One task of its own, which all others read: the arguments may be large.
+        shared = dask.delayed(
+            (function, self.reader, arguments), traverse=False, name=session.keys(f"{name}-plan", 1)[0]
+        )
+        keys = session.keys(name, len(self.chunks))
+        tasks = [
+            dask.delayed(_with_plan, pure=False)(shared, *part, dask_key_name=key)
+            for part, key in zip(self.chunks.parts, keys, strict=True)
+        ]
+        return session.keep(session.client.compute(tasks))
+
+    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The merged results."""
+        return self.session.merged(name, self.futures(name, function, arguments))
+
+    def coded(self, name: str, function: Callable[..., CodedRows], *arguments: Any) -> ClusterParts:
+        """Coded parts, joined to as many as there are threads."""
+        session = self.session
+        futures = self.futures(name, function, arguments)
+        session.wait(futures)
+        threads, groups = session.client.nthreads(), []
+        for worker, own in session.by_worker(futures).items():
+            n = max(1, min(len(own), threads.get(worker, 1)))
+            groups += [own[k::n] for k in range(n)]
+        blocks = session.map("join", joined, groups)
+        session.wait(blocks)
+        session.drop(futures)
+        return ClusterParts(session, blocks)
+
+
+def _with_plan(plan: tuple, x: Any, y: Any, weights: Any) -> Any:
+    """Read a part, and call a function with it."""
+    function, reader, arguments = plan
+    return function(reader(x, y, weights), *owned(arguments))
