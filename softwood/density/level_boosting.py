@@ -84,6 +84,8 @@ class _Rounds:
         self.seed, self.scales, self.result = seed, scales, result
         self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
         self.kernels = Boxes.of(bins, widths)
+        # Memberships are kept if the first round has any: later rounds have smaller kernels, or none.
+        self.is_soft = bool(np.any(widths > 0))
 
     def widths_of(self, number: int) -> np.ndarray:
         """Half-widths in a round."""
@@ -95,8 +97,7 @@ class _Rounds:
         widths = self.widths_of(number)
         if not np.array_equal(widths, self.kernels.widths):
             self.kernels = Boxes.of(self.bins, widths)
-        # Memberships are kept if the first round has any: later rounds have smaller kernels, or none.
-        reach = Reach(widths, None, rules.limits.cutoff, bool(np.any(self.widths > 0)))
+        reach = Reach(widths, None, rules.limits.cutoff, self.is_soft)
         subsample = None if rules.subsample >= 1.0 else (rules.subsample, _seed(self.seed, number, 1))
         setup = RoundSetup(self.loss, result.base, reach, self.scales.exponents, subsample)
         parts = self.parts
@@ -124,7 +125,11 @@ class _Rounds:
         trees = []
         for _ in range(self.loss.n_scores):
             features = np.arange(p) if drawn == p else np.sort(rng.permutation(p)[:drawn])
-            trees.append(NewtonLevels(self.bins, self.rules.limits, self.kernels, features, self.scales.units))
+            trees.append(
+                NewtonLevels(
+                    self.bins, self.rules.limits, self.kernels, features, self.scales.units, is_soft=self.is_soft
+                )
+            )
         return trees
 
     def _note(self, sums: list[int]) -> dict[str, float]:

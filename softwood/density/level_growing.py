@@ -125,6 +125,7 @@ class LevelTree:
         self._open: list[OpenNode] = []
         self._divided: list[tuple[int, int, int]] = []  # node, its child with less mass, and the other one
         self._unknown: list[int] = []  # new nodes whose sums are to come
+        self._known: dict[int, np.ndarray] = {}  # sums of new nodes
         self._totals: dict[int, np.ndarray] = {}
         self._size = n_window * (most + 1) * n_columns * 8
         widest = min(2.0 ** (60 if max_depth is None else max_depth), max_leaves or np.inf)
@@ -173,6 +174,10 @@ class LevelTree:
         """Mass of a node."""
         raise NotImplementedError
 
+    def lines_left(self, slot: np.void) -> np.ndarray | None:
+        """Which lines of a histogram go left by this split, (n_lines,) bool; None if rows can be divided."""
+        return None
+
     # Levels
 
     def begin(self) -> None:
@@ -199,7 +204,7 @@ class LevelTree:
     def receive(self, totals: np.ndarray, tables: np.ndarray, request: Request) -> None:
         """Enter the sums of new nodes, and search the histograms."""
         if self._unknown:
-            found = dict(zip(self._summed, totals, strict=True))
+            found = self._known | dict(zip(self._summed, totals, strict=True))
             for k, node in enumerate(self._wanted):
                 found.setdefault(node.number, tables[k, 0].sum(axis=0))
             self._enter_all(found)
@@ -230,7 +235,7 @@ class LevelTree:
             for node in self._open:
                 node.is_done = node.is_done or node.number in (small, large)
             self.lines_of_slots = [number if line in (small, large) else line for line in self.lines_of_slots]
-        self._divided, self._unknown = [], []
+        self._divided, self._unknown, self._known = [], [], {}
 
     def _enter(self, number: int, totals: np.ndarray) -> None:
         self._totals[number] = totals
@@ -293,13 +298,27 @@ class LevelTree:
             left, right, left_is_smaller = self.split(number)
             small, large = (left, right) if left_is_smaller else (right, left)
             self._divided.append((number, small, large))
-            self._unknown.append(small)
+            totals = self._totals_of_child(node, slots[slot], left_is_smaller)
+            if totals is None:
+                self._unknown.append(small)
+            else:
+                self._known[small] = totals
             if may_go_on:
                 self._open_children(node, (left, right), len(lines), left_is_smaller)
             lines += [left, right]
         self.lines_of_slots = lines
         self.levels.append(slots)
+        if not self._unknown:
+            self._enter_all(self._known)
         return slots
+
+    def _totals_of_child(self, node: OpenNode, slot: np.void, is_left: bool) -> np.ndarray | None:
+        """Sums of a child, if no row is divided and the histogram of the node is known: they need no exchange."""
+        lines = None if node.table is None else self.lines_left(slot)
+        if lines is None or node.table is None:
+            return None
+        table = node.table[np.flatnonzero(node.order == slot["feature"])[0]]
+        return table[: len(lines)][lines == is_left].sum(axis=0)
 
     def _open_children(self, node: OpenNode, numbers: tuple[int, int], slot: int, left_is_smaller: bool) -> None:
         children = [OpenNode(number, slot + side, self.node_order(number)) for side, number in enumerate(numbers)]
@@ -334,12 +353,14 @@ def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any]
         for tree, request, (totals, tables) in zip(trees, requests, found, strict=True):
             tree.receive(totals, tables, request)
         requests = [tree.request() for tree in trees]
-        if not any(len(request.slots) for request in requests):
+        while not any(len(request.slots) for request in requests):
             slots = [None if tree.is_finished else tree.next_level() for tree in trees]
             if all(tree.is_finished for tree in trees):
                 return levels
             levels.append(slots)
             requests = [tree.request() for tree in trees]
+            if any(len(request.totals) for request in requests):
+                break
         found = parts.summary("add up", add_up, levels, requests, n_columns)
 
 

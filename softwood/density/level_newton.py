@@ -19,15 +19,23 @@ class NewtonLevels(LevelTree):
 
     Parameters
     ----------
+    is_soft : whether rows can be in several nodes
     units : (4,) what 1 means in the sums of hessian, gradient and weight; the fourth column is not used
     """
 
     def __init__(
-        self, bins: Bins, limits: NewtonLimits, kernels: Boxes, features: np.ndarray, units: np.ndarray
+        self,
+        bins: Bins,
+        limits: NewtonLimits,
+        kernels: Boxes,
+        features: np.ndarray,
+        units: np.ndarray,
+        *,
+        is_soft: bool,
     ) -> None:
         super().__init__(len(features), len(features), 4, 4, bins.most, limits.max_leaves, limits.max_depth)
         self.bins, self.limits, self.kernels, self.features, self.units = bins, limits, kernels, features, units
-        self.rules = loop_rules(limits)
+        self.rules, self.is_soft = loop_rules(limits), is_soft
         p, most = len(kernels.widths), bins.most
         self.leaves, self.nodes = np.zeros(64, LEAF), np.zeros(64, NODE)
         self.bounds = np.zeros((64, 2, p))
@@ -96,6 +104,13 @@ class NewtonLevels(LevelTree):
             self.bounds[child] = self.bounds[number]
             self.bounds[child, 1 - side, j] = split[THRESHOLD]
         return left, right, bool(leaves["w"][left] <= leaves["w"][right])
+
+    def lines_left(self, slot: np.void) -> np.ndarray | None:
+        """As crisp rows are divided; the last line has those without a value."""
+        if self.is_soft:
+            return None
+        begin, end = self.bins.offsets[slot["feature"] : slot["feature"] + 2]
+        return np.append(self.bins.values[begin:end] <= slot["threshold"], slot["missing_left"] > 0.5)
 
     def settle(self, number: int, left: int, right: int) -> None:
         """Limits of the children's values under monotonic constraints."""
