@@ -1,14 +1,14 @@
 """Growth by levels: what is done with a part of the rows.
 
 A part is coded by bins once. After that, its state (the rows of each node, with their memberships) is a function of the
-part and of the splits so far. The functions here return a new state, or a summary of it; summaries of parts are merged
-by `softwood.density.level_numbers.merged`. They can be called again if a result is lost: a state remembers the last
-level that was asked for, and computes it anew from the splits if it is not there.
+part and of the splits so far. The functions here replace the state, or return a summary of it; summaries of parts are
+merged by `softwood.density.level_numbers.merged`. A state remembers the last level that was asked for, and computes it
+anew from the splits if it is not there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +125,7 @@ class Growing:
     piles, values : rows of each tree, and what is added up; see `softwood.loops.level_sums`
     labels : classes of the rows; None if there are none
     raw : (n, n_scores) raw scores of boosting, with padding
+    derivatives : gradient and hessian, like `raw`
     largest : largest hessian and gradient
     reached : number of levels that trees have grown since, and the piles of the last one; see `at_level`
     """
@@ -134,6 +135,7 @@ class Growing:
     values: list[np.ndarray]
     labels: np.ndarray | None = None
     raw: np.ndarray | None = None
+    derivatives: tuple[np.ndarray, np.ndarray] | None = None
     largest: np.ndarray | None = None
     reached: list[Any] = field(default_factory=list)
 
@@ -143,7 +145,7 @@ class Growing:
     def __sizeof__(self) -> int:
         """So that workers of a cluster know how much memory a state takes."""
         piles = [*self.piles, *(self.reached[1] if self.reached else [])]
-        arrays = [array for pile in piles for array in pile] + self.values + [self.raw]
+        arrays = [array for pile in piles for array in pile] + [*self.values, self.raw, *(self.derivatives or ())]
         return sum(array.nbytes for array in arrays if array is not None)
 
 
@@ -235,34 +237,43 @@ def begin_round(
     levels: Levels | None = None,
     slot_values: list[np.ndarray] | None = None,
 ) -> Growing:
-    """Raw scores with the trees of the last round, if their levels and values are given; all rows at the roots."""
-    n, loss, reach = len(rows), setup.loss, setup.reach
-    n_scores = loss.n_scores
+    """Raw scores with the trees of the last round, if their levels and values are given; all rows at the roots.
+
+    The arrays of the state are used again: fresh memory would cost as much as what is computed.
+    """
     if state is None:
-        raw = np.array(np.broadcast_to(setup.base, (len(rows.weights), n_scores)), order="F")
-    else:
-        assert state.raw is not None
-        raw = state.raw if slot_values is None else state.raw.copy(order="F")
-        piles = [] if slot_values is None else at_level(rows, state, levels or [])
-        for score, added in enumerate(slot_values or []):
-            pile = piles[score]
+        state = _before_first_round(rows, setup)
+    assert state.raw is not None
+    assert state.derivatives is not None
+    loss, raw, (gradient, hessian) = setup.loss, state.raw, state.derivatives
+    if slot_values is not None:
+        for score, (pile, added) in enumerate(zip(at_level(rows, state, levels or []), slot_values, strict=True)):
             add_slot_values(pile.rows, pile.begins, pile.shares, added, raw, score)
-    gradient, hessian = (np.empty(raw.shape, order="F") for _ in range(2))
     loss.gradients(rows.targets, raw, rows.weights, gradient, hessian)
     counts = (rows.kinds & TRAIN).astype(np.float64)
     if setup.subsample is not None:
         fraction, seed = setup.subsample
         assert rows.keys is not None
         counts *= is_drawn(rows.keys, fraction, seed)
-    scales = np.ldexp(1.0, np.array(setup.exponents))
-    values = [np.empty((n, 4), np.float64 if reach.is_soft else np.int64) for _ in range(n_scores)]
+    scales, is_whole = np.ldexp(1.0, np.array(setup.exponents)), not setup.reach.is_soft
     found = [
-        weigh_rows(hessian[:, k], gradient[:, k], rows.weights, counts, scales, not reach.is_soft, values[k])
-        for k in range(n_scores)
+        weigh_rows(hessian[:, score], gradient[:, score], rows.weights, counts, scales, is_whole, values)
+        for score, values in enumerate(state.values)
     ]
-    largest = np.max(found, axis=0)
-    piles = [_root(np.arange(n, dtype=np.uint32), reach.is_soft) for _ in range(n_scores)]
-    return Growing(reach, piles, values, None, raw, largest)
+    return replace(state, reach=setup.reach, largest=np.max(found, axis=0), reached=[])
+
+
+def _before_first_round(rows: CodedRows, setup: RoundSetup) -> Growing:
+    """Start values as raw scores, and room for what is computed in each round."""
+    n, n_scores, is_soft = len(rows), setup.loss.n_scores, setup.reach.is_soft
+    raw = np.array(np.broadcast_to(setup.base, (len(rows.weights), n_scores)), order="F")
+    return Growing(
+        setup.reach,
+        piles=[_root(np.arange(n, dtype=np.uint32), is_soft)] * n_scores,
+        values=[np.empty((n, 4), np.float64 if is_soft else np.int64) for _ in range(n_scores)],
+        raw=raw,
+        derivatives=(np.empty_like(raw), np.empty_like(raw)),
+    )
 
 
 def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Pile]:
@@ -297,7 +308,9 @@ def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
         (rows, begins), shares, scratch,
     )  # fmt: skip
     n = int(begins[-1])
-    return Pile(rows[:n].copy(), None if shares is None else shares[:n].copy(), begins)
+    if shares is None:
+        return Pile(rows[:n], None, begins)
+    return Pile(rows[:n].copy(), shares[:n].copy(), begins)
 
 
 def add_up(
@@ -316,7 +329,7 @@ def add_up(
         block = np.empty((BLOCK, values.shape[1]), np.int64)
         add_totals(pile.rows, pile.begins, request.totals, pile.shares, values, labels, totals, block)
         tables = np.zeros((*request.features.shape, bins.most + 1, n_columns), np.int64)
-        block = np.empty((BLOCK, n_values), np.int64)
+        block = np.empty((BLOCK + 1, n_values), np.int64)
         for k, slot in enumerate(request.slots.tolist()):
             begin, end = pile.begins[slot], pile.begins[slot + 1]
             add_node(

@@ -17,6 +17,8 @@ from softwood.loops._compile import compiled
 
 # Rows whose numbers stay in the first-level cache while all features read them.
 BLOCK = 512
+# Features whose tables of 256 lines and four columns stay in the second-level cache.
+GROUP = 32
 
 
 @compiled
@@ -81,6 +83,41 @@ def add_four_columns(codes, j, rows, first, last, block, table):
 
 
 @compiled
+def add_to_all(codes, rows, first, last, block, tables):
+    """Add some rows to the tables (p, n_bins + 1, 4) of all features.
+
+    Faster than feature by feature: the numbers of a row stay in registers. Before that, the codes of all rows are read
+    once, one after the other, so that the processor fetches them from memory at the same time.
+    """
+    touched = np.int64(0)
+    for k in range(first, last):
+        touched += codes[rows[k], 0]
+    block[BLOCK, 0] = touched  # a result that is not used would not be computed
+    for group in range(0, tables.shape[0], GROUP):
+        end = min(group + GROUP, tables.shape[0])
+        for k in range(first, last):
+            i = rows[k]
+            b = k - first
+            v0, v1, v2, v3 = block[b, 0], block[b, 1], block[b, 2], block[b, 3]
+            for j in range(group, end):
+                c = codes[i, j]
+                t0, t1, t2, t3 = tables[j, c, 0] + v0, tables[j, c, 1] + v1, tables[j, c, 2] + v2, tables[j, c, 3] + v3
+                tables[j, c, 0] = t0
+                tables[j, c, 1] = t1
+                tables[j, c, 2] = t2
+                tables[j, c, 3] = t3
+
+
+@compiled
+def are_all(features, p):
+    """Whether the list of features has all `p` of them, in order."""
+    for f in range(features.shape[0]):
+        if features[f] != f:
+            return False
+    return features.shape[0] == p
+
+
+@compiled
 def add_node(codes, rows, begin, end, shares, values, labels, features, tables, block):
     """Add the rows of a node to the tables of its features.
 
@@ -89,12 +126,16 @@ def add_node(codes, rows, begin, end, shares, values, labels, features, tables, 
     features : (n_features,) features to look at
     tables : (n_features, most + 1, n_columns) whole numbers; lines are bins, the line after the last bin is for missing
         values. With labels, the columns after the first one are the classes; else the first columns of `values`
-    block : (BLOCK, 1 with labels, else n_columns) scratch space
+    block : (BLOCK + 1, 1 with labels, else n_columns) scratch space
     """
     n_columns = tables.shape[2]
+    is_row_by_row = labels is None and n_columns == 4 and are_all(features, codes.shape[1])
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
         gather_values(rows, first, last, shares, values, block)
+        if is_row_by_row:
+            add_to_all(codes, rows, first, last, block, tables)
+            continue
         for f in range(features.shape[0]):
             j = features[f]
             if labels is not None:
