@@ -430,7 +430,7 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
         n_outputs = number_labels(sums, line, m, labels, desk)
         goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs, rare_mass)
         node = NodePoints(rows, begin, m, desk.points, order, n_draw)
-        node_labels = None
+        node_labels = labels  # not None, which would make it optional: a type of its own
         if labels is not None:
             node_labels = desk.labels
         feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0

@@ -152,7 +152,7 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
     state, stop, lines, sums, nodes, seeds, heap, order, intervals, rows, shares, subsets = pile
     max_depth, min_mass, min_gain, n_draw, cutoff, is_class, rare_mass = rules
     left_rows, left_shares = desk.left_rows, desk.left_shares
-    node_labels = None
+    node_labels = labels  # as in `grow`, not None
     if labels is not None:
         node_labels = desk.labels
     while stop[0] == 0 and state[N_NODES] < state[MOST_NODES]:

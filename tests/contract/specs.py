@@ -400,6 +400,7 @@ SEARCHED_SHAPE = {"architecture": "proximal", "split_cost": 0.05, "max_iter": 40
 SPECS += both(
     "OneStageTree",
     small={"max_depth": 3, "max_iter": 8},
+    checked={"max_depth": 3},
     long={"max_iter": 200},
     wrong=STAGED_WRONG
     | {

@@ -17,10 +17,10 @@ TREES = [("one target", False), ("targets", True), ("labels", True), ("labels, e
 EXTRA_TREES = [("one target", False), ("labels", True)]
 
 
-def new_desk(m, p, q, labelled):
+def new_desk(m, p, q, labelled, by_column=False):
     """Scratch space for the points of a node, filled with nonsense."""
     return Desk(
-        points=np.full((m, 1 if labelled else 1 + q), np.nan),
+        points=np.full((m, 1 if labelled else 1 + q), np.nan, order="F" if by_column else "C"),
         labels=np.full(m if labelled else 0, 77, dtype=np.int32),
         left_rows=np.full(m, 77, dtype=np.uint32),
         left_shares=np.full(m, np.nan),
@@ -73,7 +73,7 @@ class Problem:
     def scratch(self, m, at_once=True, random=False):
         """Scratch space: of the points, and of the three searches, of which two are None."""
         most, p, q = self.bins.most, self.X.shape[1], self.q
-        desk = new_desk(m, p, q, self.labels is not None)
+        desk = new_desk(m, p, q, self.labels is not None, by_column=random)
         if random:
             nothing = (np.full(size, np.nan) for size in (most + 1, m, 1 + q))
             return desk, None, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)

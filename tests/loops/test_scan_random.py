@@ -108,8 +108,9 @@ class Node:
 
     @property
     def points(self):
+        """By column, as random searches have them."""
         sums = self.masses[:, None] * self.targets
-        return np.column_stack([self.masses, sums]) if self.labels is None else self.masses[:, None].copy()
+        return np.asfortranarray(np.column_stack([self.masses, *([sums] if self.labels is None else [])]))
 
     @property
     def bins(self):
@@ -428,7 +429,7 @@ def test_the_best_of_the_drawn_features_is_taken():
     x = rng.normal(size=(3, 12))
     order = np.argsort(x, axis=1)
     node.columns = [Column(each, np.zeros(12), BOX, *[np.sort(each)] * 3, -np.inf, np.inf, True) for each in x]
-    node.codes = np.argsort(order, axis=1).T.astype(np.uint8)
+    node.codes = np.argsort(order, axis=1).T.astype(np.uint8, order="C")
     node.rows, node.masses, node.targets = np.arange(12, dtype=np.uint32), np.ones(12), x[1][:, None]
     gains = []
     for j in range(3):
