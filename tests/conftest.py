@@ -1,11 +1,9 @@
-import hashlib
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from numba.core.caching import IndexDataCacheFile
 
 # The same examples in every run. To look further: pytest --hypothesis-profile=explore
 _common = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -13,21 +11,6 @@ settings.register_profile("same", derandomize=True, max_examples=60, **_common)
 settings.register_profile("few", derandomize=True, max_examples=15, **_common)
 settings.register_profile("explore", max_examples=2000, **_common)
 settings.load_profile("few" if numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else "same")
-
-
-def _save_under_a_name_of_its_own(self, key, data):
-    """Save compiled code so that other processes may save code of the same function at the same time.
-
-    numba itself takes the next free number. Two processes that save code for different types of arguments would take
-    the same one, and the code of one would be called with arguments of the other. At worst, code that another process
-    saves in the same moment is now left out of the index, and is compiled again.
-    """
-    number = int(hashlib.sha256(repr(key).encode()).hexdigest()[:12], 16)
-    self._save_data(self._data_name(number), data)
-    self._save_index({**self._load_index(), key: self._data_name(number)})
-
-
-IndexDataCacheFile.save = _save_under_a_name_of_its_own
 
 
 def pytest_configure():
