@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 from dask.sizeof import sizeof
-from distributed import Future
+from distributed import CancelledError, Future, wait
 from sklearn.base import BaseEstimator
 
 from softwood.dask.session import FAN_IN, PAUSE, Session
@@ -30,7 +31,7 @@ from softwood.density.level_rows import CodedRows
 __all__ = ["ClusterParts", "owned"]
 
 # How often in a row workers may be lost in the same exchange.
-_ATTEMPTS = 4
+_ATTEMPTS = 3
 
 
 class _Call(NamedTuple):
@@ -102,19 +103,22 @@ class ClusterParts:
         """The merged results."""
         call = _Call(name, function, arguments)
         self._session.begin_exchange()
-        for _ in range(_ATTEMPTS):
+        for attempt in range(1, _ATTEMPTS + 1):
             try:
                 if not self._holders:
                     self._hold()
                 found = self._ask(self._updates[self._n_done :], call)
-            except _LostError:
+            except _LostError as error:
                 self._let_go()
+                if attempt == _ATTEMPTS:
+                    raise RuntimeError(
+                        f"Workers died {attempt} times in a row while they worked on '{name}'."
+                    ) from error
                 time.sleep(PAUSE)  # until the scheduler has noticed
-                continue
-            self._n_done = len(self._updates)
-            self._session.n_bytes += sizeof(found)
-            return found
-        raise RuntimeError(f"Workers died {_ATTEMPTS} times in a row while they worked on '{name}'.")
+            else:
+                self._n_done = len(self._updates)
+                return found
+        raise AssertionError("unreachable")
 
     def _hold(self) -> None:
         """Make a holder on each worker that has blocks."""
@@ -130,7 +134,9 @@ class ClusterParts:
                 for key, (address, blocks) in zip(keys, groups.items(), strict=True)
             ]
         )
-        session.wait(self._holders)
+        with suppress(CancelledError):
+            wait(self._holders)
+        self._check_holders()
         self._tree = _arranged([future.result() for future in self._holders])
 
     def _ask(self, updates: list[_Call], summary: _Call) -> Any:
@@ -139,7 +145,9 @@ class ClusterParts:
             asked = [holder.run(updates, summary, below) for holder, below in self._tree]
         except RuntimeError as error:
             raise _LostError from error
-        return reduce(merged, [self._answer(each) for each in asked])
+        found = [self._answer(each) for each in asked]
+        self._session.n_bytes += sizeof(found)
+        return reduce(merged, found)
 
     def _answer(self, asked: Any) -> Any:
         while True:
@@ -153,8 +161,11 @@ class ClusterParts:
                 raise _LostError from error
 
     def _check_holders(self) -> None:
-        if any(future.status != "finished" for future in self._holders):
-            raise _LostError
+        for future in self._holders:
+            if future.status == "error":
+                raise _LostError from future.exception()
+            if future.status != "finished":
+                raise _LostError
 
 
 def _arranged(holders: list[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from dask import delayed
 from sklearn.base import clone
 
 import softwood
+from softwood.dask import holders
 from tests.dask.models import KINDS, assert_same, in_parts, pair, table
 
 
@@ -141,3 +142,21 @@ def test_the_way_back_and_copies(client):
     copied = clone(on_cluster)
     assert copied.client is client
     assert not hasattr(copied, "forest_")
+
+
+def test_holders_that_wait_for_others(client, monkeypatch):
+    monkeypatch.setattr(holders, "FAN_IN", 1)
+    X, y = table()
+    for kind in ("KernelForest", "KernelBoosting"):
+        model, local = pair(kind)
+        assert_same(model.fit(in_parts(X, 4), in_parts(y > 0, 4)), local.fit(X, y > 0))
+
+
+def test_a_tree_of_holders():
+    tree = holders._arranged(list(range(100)))
+
+    def numbers(tree):
+        assert len(tree) <= holders.FAN_IN
+        return [number for head, below in tree for number in (head, *numbers(below))]
+
+    assert sorted(numbers(tree)) == list(range(100))

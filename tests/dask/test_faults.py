@@ -15,7 +15,8 @@ import pytest
 from distributed import Client, LocalCluster
 
 import softwood.dask
-from softwood.dask import session
+from softwood.dask import holders, session
+from softwood.density import level_growing
 from tests.dask.conftest import assert_nothing_left
 from tests.dask.models import assert_same, in_parts, pair, table
 
@@ -52,7 +53,9 @@ def kill_one_of(client):
     os.kill(next(iter(pids.values())), signal.SIGKILL)
 
 
-def test_a_killed_worker_with_a_nanny(client, at_exchange):
+@pytest.mark.parametrize("fan_in", [8, 1])
+def test_a_killed_worker_with_a_nanny(client, at_exchange, monkeypatch, fan_in):
+    monkeypatch.setattr(holders, "FAN_IN", fan_in)
     X, y = table()
     model, local = pair("KernelBoosting", max_iter=8)
     happened = at_exchange(25, lambda: kill_one_of(client))
@@ -100,6 +103,31 @@ def test_killed_workers_without_a_nanny(without_nanny, at_exchange, monkeypatch)
     assert time.monotonic() - began < 30
     assert model.forest_ is before
     assert_nothing_left(client)
+
+
+def test_an_error_of_a_step_is_told(client, monkeypatch):
+    X, y = table()
+    model, _ = pair("KernelTree")
+    monkeypatch.setattr(level_growing, "add_up", unknown_step)
+    with pytest.raises(ZeroDivisionError, match="a step that fails"):
+        model.fit(in_parts(X, 4), in_parts(y > 0, 4))
+
+
+def unknown_step(*_):
+    raise ZeroDivisionError("a step that fails")
+
+
+def test_workers_that_die_again_and_again(client, monkeypatch):
+    X, y = table()
+    model, _ = pair("KernelTree")
+    monkeypatch.setattr(level_growing, "add_up", deadly_step)
+    with pytest.raises(RuntimeError, match="Workers died 3 times in a row while they worked on 'add up'"):
+        model.fit(in_parts(X, 2), in_parts(y > 0, 2))
+    client.wait_for_workers(2, timeout=60)
+
+
+def deadly_step(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.parametrize(("kind", "number"), [("KernelBoosting", 30), ("KernelTree", 6)])
