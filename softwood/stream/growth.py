@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import astuple, dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -241,15 +241,18 @@ class GrowingTree:
     def _resize(self, **sizes: int) -> None:
         """Give arrays other sizes; what they held stays at the same places."""
         wanted = self._sizes | sizes
+        changed = [axis for axis, size in sizes.items() if size != self._sizes[axis]]
         resized = {}  # put in place together: without memory for all of them, nothing has changed
-        for name, old in self.arrays.items():
-            if old.shape == self._shape(self.axes[name], wanted):
-                continue
-            new = self._empty(name, wanted)
-            if name == "slots":
-                new[:, OWNER] = -1
-            kept = tuple(slice(min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
+        for name in {name for axis in changed for name, _ in _arrays_along(type(self), axis)}:
+            old = self.arrays[name]
+            new = np.empty(self._shape(self.axes[name], wanted), dtype=old.dtype)
+            kept = tuple(map(slice, map(min, old.shape, new.shape)))
             new[kept] = old[kept]
+            for k, (before, after) in enumerate(zip(old.shape, new.shape, strict=True)):
+                if before < after:
+                    new[(slice(None),) * k + (slice(before, None),)] = 0
+            if name == "slots":
+                new[len(old) :, OWNER] = -1
             resized[name] = new
         self._sizes = wanted
         self.arrays |= resized
@@ -266,17 +269,16 @@ class GrowingTree:
     def _bytes_of(self, axis: str) -> int:
         """Bytes of one place on an axis, over all arrays."""
         total = 0
-        for name, axes in self.axes.items():
-            if axis in axes:
-                array = self.arrays[name]
-                total += array.nbytes // max(1, array.shape[axes.index(axis)])
+        for name, k in _arrays_along(type(self), axis):
+            array = self.arrays[name]
+            total += array.nbytes // max(1, array.shape[k])
         return total
 
     def _most(self, axis: str) -> float:
         """Places on the axis of nodes or of slots that the limit of memory allows."""
         if self.limits.max_bytes == np.inf:
             return np.inf
-        fixed = sum(a.nbytes for name, a in self.arrays.items() if not {"nodes", "slots"} & set(self.axes[name]))
+        fixed = sum(self.arrays[name].nbytes for name in _arrays_of_fixed_length(type(self)))
         return max(4, int((self.limits.max_bytes - fixed) // 2 // self._bytes_of(axis)))
 
     def _apply_limits(self) -> None:
@@ -539,6 +541,23 @@ class GrowingTree:
         self.settings = writeable(self.settings)
         for name in self.scratch:
             self.arrays[name] = self._empty(name)
+
+
+@cache
+def _arrays_along(kind: type[GrowingTree], axis: str) -> list[tuple[str, int]]:
+    """Names of the arrays that have this axis, and its place in each; looked up for every new feature."""
+    found = []
+    for name, axes in kind.axes.items():
+        sizes = [size[0] if isinstance(size, tuple) else size for size in axes]
+        if axis in sizes:
+            found.append((name, sizes.index(axis)))
+    return found
+
+
+@cache
+def _arrays_of_fixed_length(kind: type[GrowingTree]) -> list[str]:
+    """Names of the arrays that grow neither with nodes nor with the statistics of leaves."""
+    return [name for name, axes in kind.axes.items() if not {"nodes", "slots"} & set(axes)]
 
 
 def writeable(array: np.ndarray) -> np.ndarray:
