@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import astuple, dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -178,6 +178,19 @@ class GrowingTree:
     scratch: ClassVar[tuple[str, ...]] = ("events",)
     # how many nodes and slots must be free before a row is learned
     wants_all_leaves: ClassVar[bool] = False
+    # arrays that have an axis, with its place in each, and those with neither nodes nor slots: each new feature asks
+    _along: ClassVar[dict[str, list[tuple[str, int]]]]
+    _of_fixed_length: ClassVar[list[str]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._along = {}
+        for name, axes in cls.axes.items():
+            for k, size in enumerate(axes):
+                axis = size[0] if isinstance(size, tuple) else size
+                if isinstance(axis, str):
+                    cls._along.setdefault(axis, []).append((name, k))
+        cls._of_fixed_length = [name for name, axes in cls.axes.items() if not {"nodes", "slots"} & set(axes)]
 
     def __post_init__(self) -> None:
         if self.arrays:
@@ -243,7 +256,7 @@ class GrowingTree:
         wanted = self._sizes | sizes
         changed = [axis for axis, size in sizes.items() if size != self._sizes[axis]]
         resized = {}  # put in place together: without memory for all of them, nothing has changed
-        for name in {name for axis in changed for name, _ in _arrays_along(type(self), axis)}:
+        for name in {name for axis in changed for name, _ in self._along[axis]}:
             old = self.arrays[name]
             new = np.empty(self._shape(self.axes[name], wanted), dtype=old.dtype)
             kept = tuple(map(slice, map(min, old.shape, new.shape)))
@@ -269,7 +282,7 @@ class GrowingTree:
     def _bytes_of(self, axis: str) -> int:
         """Bytes of one place on an axis, over all arrays."""
         total = 0
-        for name, k in _arrays_along(type(self), axis):
+        for name, k in self._along[axis]:
             array = self.arrays[name]
             total += array.nbytes // max(1, array.shape[k])
         return total
@@ -278,7 +291,7 @@ class GrowingTree:
         """Places on the axis of nodes or of slots that the limit of memory allows."""
         if self.limits.max_bytes == np.inf:
             return np.inf
-        fixed = sum(self.arrays[name].nbytes for name in _arrays_of_fixed_length(type(self)))
+        fixed = sum(self.arrays[name].nbytes for name in self._of_fixed_length)
         return max(4, int((self.limits.max_bytes - fixed) // 2 // self._bytes_of(axis)))
 
     def _apply_limits(self) -> None:
@@ -541,23 +554,6 @@ class GrowingTree:
         self.settings = writeable(self.settings)
         for name in self.scratch:
             self.arrays[name] = self._empty(name)
-
-
-@cache
-def _arrays_along(kind: type[GrowingTree], axis: str) -> list[tuple[str, int]]:
-    """Names of the arrays that have this axis, and its place in each; looked up for every new feature."""
-    found = []
-    for name, axes in kind.axes.items():
-        sizes = [size[0] if isinstance(size, tuple) else size for size in axes]
-        if axis in sizes:
-            found.append((name, sizes.index(axis)))
-    return found
-
-
-@cache
-def _arrays_of_fixed_length(kind: type[GrowingTree]) -> list[str]:
-    """Names of the arrays that grow neither with nodes nor with the statistics of leaves."""
-    return [name for name, axes in kind.axes.items() if not {"nodes", "slots"} & set(axes)]
 
 
 def writeable(array: np.ndarray) -> np.ndarray:
