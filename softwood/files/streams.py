@@ -17,7 +17,7 @@ from softwood.files.values import check_name, damage
 from softwood.loops.drift import A_DELTA, A_TOTAL
 from softwood.loops.stream_alarms import N_SIZES, N_WINDOW, SIZE
 from softwood.loops.stream_forest import N_SCORES
-from softwood.loops.stream_layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS
+from softwood.loops.stream_layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS, SCALED_WEIGHT, VARIANCE
 from softwood.stream.forest_growth import ForestRules, GrowingForest, Recipe
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_detector
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
@@ -148,7 +148,7 @@ def forest_state(forest: GrowingForest) -> dict[str, Any]:
     return {
         "trees": list(forest.trees),
         "spares": list(forest.spares),
-        "arrays": {name: getattr(forest, name) for name in (*_OF_TREES, "is_category")},
+        "arrays": {name: getattr(forest, name) for name in (*_OF_TREES, "is_category", "target_scaler")},
         "drift_kinds": [event.kind for event in forest.drifts],
         "drift_rows": np.array([event.n_samples for event in forest.drifts], dtype=np.int64),
         "drift_trees": np.array([event.tree for event in forest.drifts], dtype=np.int64),
@@ -236,7 +236,8 @@ def _build_recipe(state: Any, is_class: bool) -> Recipe:
 
 
 def _set_arrays(forest: GrowingForest, arrays: dict[str, Any]) -> None:
-    check_entries(arrays, [*_OF_TREES, "is_category"])
+    arrays.setdefault("target_scaler", np.zeros((N_SCALER_ROWS, 1)))  # files of earlier releases have none
+    check_entries(arrays, [*_OF_TREES, "is_category", "target_scaler"])
     n, n_features = len(forest.recipes), forest.n_features
     for name in ("columns", "spare_columns"):
         check_array(arrays[name], np.bool_, (n, n_features), name)
@@ -253,6 +254,9 @@ def _set_arrays(forest: GrowingForest, arrays: dict[str, Any]) -> None:
     is_category = check_array(arrays["is_category"], np.int64, (n_features,), "is_category")
     if not all(np.array_equal(tree.arrays["is_category"], is_category) for tree in forest.trees):
         raise damage("is_category is not that of the trees")
+    scaler = check_array(arrays["target_scaler"], np.float64, (N_SCALER_ROWS, 1), "target_scaler")
+    if not np.isfinite(scaler).all() or scaler[SCALED_WEIGHT, 0] < 0.0 or scaler[VARIANCE, 0] < 0.0:
+        raise damage("target_scaler holds numbers that it cannot hold")
     for name, array in arrays.items():
         setattr(forest, name, array)
 

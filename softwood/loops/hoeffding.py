@@ -223,11 +223,13 @@ def leaf_probabilities(row, leaf, tree, statistics, votes, out):
             votes[label] = vote
             if vote > highest:
                 highest, guess = vote, label
-        for i in range(nodes[leaf, N_KEYS]):
+        # A value so far away that its density is 0 in all classes says nothing.
+        uses_bayes = uses_bayes and guess >= 0
+        for i in range(nodes[leaf, N_KEYS] if guess >= 0 else 0):
             label = keys[leaf, i]
             votes[label] = math.exp(votes[label] - highest)
             scale += votes[label]
-        for i in range(nodes[leaf, N_KEYS]):
+        for i in range(nodes[leaf, N_KEYS] if guess >= 0 else 0):
             votes[keys[leaf, i]] /= scale
     for k in range(n_classes):
         out[k] = votes[k] if uses_bayes else counts[leaf, k] / total
@@ -375,6 +377,13 @@ def slot_for(leaf, tree, statistics):
 
 
 @compiled
+def from_mean(x, scaler, j):
+    """Difference of a value from the running mean, bounded so that its square in standard deviations is a float."""
+    d = min(max(x, -LARGEST), LARGEST) - scaler[CENTRE, j]
+    return d if abs(d * scaler[INVERSE, j]) <= LARGEST_ROOT else math.copysign(LARGEST_ROOT / scaler[INVERSE, j], d)
+
+
+@compiled
 def leaf_target(row, leaf, tree):
     """Prediction of a leaf, the mean of its targets or its linear model, and that of its linear model, if it has one.
 
@@ -388,7 +397,7 @@ def leaf_target(row, leaf, tree):
     total = models[leaf, 0]
     for j in range(row.shape[0]):
         if not np.isnan(row[j]):
-            total += models[leaf, 1 + j] * (row[j] - scaler[1, j]) * scaler[2, j]
+            total += models[leaf, 1 + j] * from_mean(row[j], scaler, j) * scaler[2, j]
     linear = mean + total
     is_known = numbers[leaf, WEIGHT] >= FEW
     if how == MODEL or (is_known and numbers[leaf, MODEL_SCORE] <= numbers[leaf, PLAIN_SCORE]):
@@ -467,18 +476,18 @@ def learn_linear(row, target, weight, leaf, linear, tree):
     _, numbers, models, scaler, _, settings = tree
     fading = settings[FADING] ** weight
     numbers[leaf, PLAIN_SCORE] = fading * numbers[leaf, PLAIN_SCORE] + (target - numbers[leaf, MEAN]) ** 2
-    numbers[leaf, MODEL_SCORE] = fading * numbers[leaf, MODEL_SCORE] + (target - linear) ** 2
+    numbers[leaf, MODEL_SCORE] = min(fading * numbers[leaf, MODEL_SCORE] + (target - linear) ** 2, LARGEST)
     p = row.shape[0]
     squares = 1.0
     for j in range(p):
         if not np.isnan(row[j]):
-            squares += ((row[j] - scaler[1, j]) * scaler[2, j]) ** 2
+            squares += (from_mean(row[j], scaler, j) * scaler[2, j]) ** 2
     # Divided by the length of the row, so that no step goes beyond the target.
     step = (1.0 - (1.0 - settings[RATE]) ** weight) * (target - linear) / squares
     models[leaf, 0] += step
     for j in range(p):
         if not np.isnan(row[j]):
-            models[leaf, 1 + j] += step * (row[j] - scaler[1, j]) * scaler[2, j]
+            models[leaf, 1 + j] += step * from_mean(row[j], scaler, j) * scaler[2, j]
 
 
 @compiled

@@ -23,7 +23,7 @@ BIN_N, BIN_MEAN, BIN_SQUARES = range(3)
 N_BIN_NUMBERS = 3
 # columns of the row after the last bin
 LOWER, BIN_WIDTH, TOTAL = range(3)
-# Larger values count as this one, so that no range of a histogram overflows.
+# Larger values count as this one, so that no difference and no range of a histogram overflows.
 LARGEST = 1e300
 
 N_CANDIDATES = 10
@@ -65,6 +65,7 @@ def observe_class(stats, slots, slot, row, label, weight, with_density):
         x = row[j]
         if np.isnan(x):
             continue
+        x = min(max(x, -LARGEST), LARGEST)
         n = stats[slot, j, label, N]
         if n == 0.0:
             stats[slot, j, label, LOWEST] = x

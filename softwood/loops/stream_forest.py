@@ -13,7 +13,9 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
+from softwood.loops.hoeffding import update_scaler
 from softwood.loops.random import next_seed, to_unit
+from softwood.loops.stream_layout import CENTRE, VARIANCE
 
 # scores: faded mean of the losses and rows in it; of regressors also the mean of all absolute errors and rows in it
 LOSS, N_LOSSES, SIZE, N_SIZES = range(4)
@@ -26,6 +28,28 @@ LEAST_IN_VOTES = 1e-4
 ERRORS = 3.0
 # Larger errors count as this one.
 LARGEST_ERROR = 1e300
+# Running variances from here on are not exact, as squares of larger differences are no floats.
+LARGEST_VARIANCE = 1e290
+
+
+@compiled
+def bound_targets(targets, weights, scaler, limit, out):
+    """Fill `out` (n,): targets as the trees learn them, so that one outlier does not stay in the means of leaves.
+
+    Parameters
+    ----------
+    scaler : (N_SCALER_ROWS, 1) running mean and deviation of the targets, which the rows are added to
+    limit : a target that is further than so many deviations from the mean is moved to there
+    """
+    for i in range(targets.shape[0]):
+        out[i] = targets[i]
+        if weights[i] <= 0.0:
+            continue
+        # With the target itself in the scale, as in soft trees.
+        update_scaler(scaler, targets[i : i + 1], weights[i], np.inf, limit)
+        if 0.0 < scaler[VARIANCE, 0] < LARGEST_VARIANCE:
+            reach = limit * math.sqrt(scaler[VARIANCE, 0])
+            out[i] = min(max(out[i], scaler[CENTRE, 0] - reach), scaler[CENTRE, 0] + reach)
 
 
 @compiled

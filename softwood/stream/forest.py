@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,7 +98,10 @@ class _StreamForest(StreamModel):
             raise parameter_error(self, name, wanted, given)
         depth = {} if self.max_depth is None else {"max_depth": self.max_depth}
         try:
-            growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
+            with warnings.catch_warnings():
+                # a limit that is too small is told by the trees themselves, with the columns that they have
+                warnings.simplefilter("ignore", UserWarning)
+                growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
         except ValueError as error:
             raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
         return Recipe(type(growth), growth.settings, growth.limits, share)

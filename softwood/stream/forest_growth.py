@@ -21,6 +21,7 @@ from softwood.loops.stream_forest import (
     N_LOSSES,
     N_SCORES,
     N_SIZES,
+    bound_targets,
     draw_row,
     draw_weights,
     keep_columns,
@@ -31,7 +32,7 @@ from softwood.loops.stream_forest import (
     watch,
     watch_row,
 )
-from softwood.loops.stream_layout import LEAF_PREDICTION, PLAIN
+from softwood.loops.stream_layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.threads import ThreadLock
@@ -45,6 +46,8 @@ ROWS_PER_ROUND = 2048
 ROWS_PER_LOOK = 256
 # The past of a new tree, which is that of the present one, has the weight of so many rows.
 ROWS_OF_TRUST = 10.0
+# Targets that are more running standard deviations than this from the mean are learned as if they were there.
+OUTLIER_LIMIT = 30.0
 # Smallest probability of a leaf whose logarithm a finished tree holds.
 LEAST = 1e-12
 
@@ -101,6 +104,7 @@ class GrowingForest:
     detectors : (n_trees, 2, n_numbers) states of the warning and the drift detector of each tree
     n_planted : (n_trees,) int64, trees that have been made in each place
     is_category : (n_features,) as the trees' array of the same name
+    target_scaler : (N_SCALER_ROWS, 1) running scale of real targets, see `softwood.loops.stream_layout.RealNodes`
     n_rows : rows learned, those of weight 0 left out
     drifts : alarms, oldest first
     n_jobs : threads for blocks of rows; the forest does not depend on it
@@ -123,6 +127,7 @@ class GrowingForest:
         self.lock = ThreadLock()
         self.drifts: list[DriftEvent] = []
         self.is_category = np.zeros(n_features, dtype=np.int64)
+        self.target_scaler = np.zeros((N_SCALER_ROWS, 1))
         self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
         self.scores, self.spare_scores = np.zeros((n, N_SCORES)), np.zeros((n, N_SCORES))
         deltas = (rules.warning_delta, rules.drift_delta)
@@ -195,9 +200,18 @@ class GrowingForest:
 
         Parameters as in `GrowingTree.learn`.
         """
+        targets = self._bounded(targets, weights)
         for begin in range(0, len(points), ROWS_PER_ROUND):
             rows = slice(begin, begin + ROWS_PER_ROUND)
             self._learn_round(points[rows], targets[rows], weights[rows], None if out is None else out[rows])
+
+    def _bounded(self, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Real targets without outliers, labels as they are."""
+        if self.classifies:
+            return targets
+        bounded = np.empty(len(targets))
+        bound_targets(targets, weights, self.target_scaler, OUTLIER_LIMIT, bounded)
+        return bounded
 
     def _learn_round(
         self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray | None
@@ -258,7 +272,7 @@ class GrowingForest:
         """`learn` for a single row, with less around it."""
         if weights[0] <= 0.0:
             return
-        n_trees = len(self.trees)
+        n_trees, targets = len(self.trees), self._bounded(targets, weights)
         drawn, found = np.empty(n_trees), np.empty(n_trees, dtype=np.int64)
         outputs = np.empty((n_trees, 1, self.n_outputs))
         draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weights[0], drawn)
@@ -386,7 +400,7 @@ class GrowingForest:
             for name, array in tree.state().items()
         }
         names = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category")
-        found |= {name: getattr(self, name) for name in names}
+        found |= {name: getattr(self, name) for name in (*names, "target_scaler")}
         events = [(event.kind == "drift", event.n_samples, event.tree) for event in self.drifts]
         return found | {"n_rows": np.array(self.n_rows), "drifts": np.array(events, dtype=np.int64).reshape(-1, 3)}
 
@@ -418,5 +432,6 @@ class GrowingForest:
         return SoftForest.mean([replace(tree, center=center, scale=scale) for tree in trees])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        state = {"target_scaler": np.zeros((N_SCALER_ROWS, 1))} | state  # pickles of earlier releases have none
         arrays = {name: writeable(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         self.__dict__.update(state | arrays)

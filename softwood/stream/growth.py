@@ -178,6 +178,19 @@ class GrowingTree:
     scratch: ClassVar[tuple[str, ...]] = ("events",)
     # how many nodes and slots must be free before a row is learned
     wants_all_leaves: ClassVar[bool] = False
+    # arrays that have an axis, with its place in each, and those with neither nodes nor slots: each new feature asks
+    _along: ClassVar[dict[str, list[tuple[str, int]]]]
+    _of_fixed_length: ClassVar[list[str]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._along = {}
+        for name, axes in cls.axes.items():
+            for k, size in enumerate(axes):
+                axis = size[0] if isinstance(size, tuple) else size
+                if isinstance(axis, str):
+                    cls._along.setdefault(axis, []).append((name, k))
+        cls._of_fixed_length = [name for name, axes in cls.axes.items() if not {"nodes", "slots"} & set(axes)]
 
     def __post_init__(self) -> None:
         if self.arrays:
@@ -241,15 +254,18 @@ class GrowingTree:
     def _resize(self, **sizes: int) -> None:
         """Give arrays other sizes; what they held stays at the same places."""
         wanted = self._sizes | sizes
+        changed = [axis for axis, size in sizes.items() if size != self._sizes[axis]]
         resized = {}  # put in place together: without memory for all of them, nothing has changed
-        for name, old in self.arrays.items():
-            if old.shape == self._shape(self.axes[name], wanted):
-                continue
-            new = self._empty(name, wanted)
-            if name == "slots":
-                new[:, OWNER] = -1
-            kept = tuple(slice(min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
+        for name in {name for axis in changed for name, _ in self._along[axis]}:
+            old = self.arrays[name]
+            new = np.empty(self._shape(self.axes[name], wanted), dtype=old.dtype)
+            kept = tuple(map(slice, map(min, old.shape, new.shape)))
             new[kept] = old[kept]
+            for k, (before, after) in enumerate(zip(old.shape, new.shape, strict=True)):
+                if before < after:
+                    new[(slice(None),) * k + (slice(before, None),)] = 0
+            if name == "slots":
+                new[len(old) :, OWNER] = -1
             resized[name] = new
         self._sizes = wanted
         self.arrays |= resized
@@ -266,17 +282,16 @@ class GrowingTree:
     def _bytes_of(self, axis: str) -> int:
         """Bytes of one place on an axis, over all arrays."""
         total = 0
-        for name, axes in self.axes.items():
-            if axis in axes:
-                array = self.arrays[name]
-                total += array.nbytes // max(1, array.shape[axes.index(axis)])
+        for name, k in self._along[axis]:
+            array = self.arrays[name]
+            total += array.nbytes // max(1, array.shape[k])
         return total
 
     def _most(self, axis: str) -> float:
         """Places on the axis of nodes or of slots that the limit of memory allows."""
         if self.limits.max_bytes == np.inf:
             return np.inf
-        fixed = sum(a.nbytes for name, a in self.arrays.items() if not {"nodes", "slots"} & set(self.axes[name]))
+        fixed = sum(self.arrays[name].nbytes for name in self._of_fixed_length)
         return max(4, int((self.limits.max_bytes - fixed) // 2 // self._bytes_of(axis)))
 
     def _apply_limits(self) -> None:

@@ -342,7 +342,10 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
         y : the label
         w : weight
         """
-        code = self._codes.get(y)
+        try:
+            code = self._codes.get(y)
+        except TypeError as error:
+            raise ValueError(f"y must be a label, got {y!r}: {error}.") from error
         if code is not None:
             self._learn_row(x, code, w, len(self._codes))
             return

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from softwood.gates import Gate
+from softwood.loops.hoeffding import SURPRISES
 from softwood.loops.layer_growth import observe_rows, split_leaves
 from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.soft_stream import learn_soft, predict_soft
@@ -33,11 +34,14 @@ from softwood.loops.stream_layout import (
     N_NODES,
     N_SCALER_ROWS,
     N_TAKEN,
+    OUTLIER_LIMIT,
     OWNER,
     PARENT,
     RIGHT,
+    RUN,
     SLOT,
     THRESHOLD,
+    VARIANCE,
     WEIGHT,
     Path,
     SoftNodes,
@@ -296,6 +300,12 @@ class SoftRealTree(RealGrowingTree, SoftGrowingTree):
         """The tree as it is now, in the user's units."""
         tree = super().snapshot()
         return tree if self.unit == 1.0 else replace(tree, value=tree.value * self.unit)
+
+    @property
+    def _has_firm_scale(self) -> bool:
+        # until as many far targets have come as make the loops forget their scale
+        scaler = self.arrays["target_scaler"][:, 0]
+        return bool(self.settings[OUTLIER_LIMIT] > 0.0 and scaler[VARIANCE] > 0.0 and scaler[RUN] + 1.0 < SURPRISES)
 
     @property
     def _knows_targets(self) -> bool:

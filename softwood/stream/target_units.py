@@ -28,8 +28,7 @@ class RealGrowingTree(GrowingTree):
         begin = 0
         while begin < len(points):
             rows = slice(begin, self._end_of_unit(targets, weights, begin))
-            part = targets[rows] if self.unit == 1.0 else targets[rows] / self.unit
-            super().learn(points[rows], part, weights[rows], None if out is None else out[rows])
+            super().learn(points[rows], self._in_unit(targets[rows]), weights[rows], None if out is None else out[rows])
             if out is not None:
                 out[rows] *= self.unit
             begin = rows.stop
@@ -42,24 +41,41 @@ class RealGrowingTree(GrowingTree):
         size = abs(float(targets[0]))
         if size > high * self.unit or 0.0 < size < low * self.unit:
             self._end_of_unit(targets, weights, 0)
-        super().learn_row(points, targets if self.unit == 1.0 else targets / self.unit, weights, out)
+        super().learn_row(points, self._in_unit(targets), weights, out)
         if self.unit != 1.0:
             out *= self.unit
 
+    def _in_unit(self, targets: np.ndarray) -> np.ndarray:
+        """Targets as the loops get them; an outlier, which is always the first, is as large as the unit allows."""
+        high = ORDINARY_TARGETS[1] * self.unit
+        if abs(targets[0]) > high:
+            targets = np.clip(targets, -high, high)
+        return targets if self.unit == 1.0 else targets / self.unit
+
     def _end_of_unit(self, targets: np.ndarray, weights: np.ndarray, begin: int) -> int:
-        """First row after `begin` that needs another unit than the row `begin`, which gets the one that it needs."""
+        """First row after `begin` that needs another unit than the row `begin`.
+
+        That row itself gets the unit that it needs, unless its target is an outlier.
+        """
         low, high = ORDINARY_TARGETS
         sizes = np.where(weights[begin:] > 0.0, np.abs(targets[begin:]), 0.0)
-        if sizes[0] > high * self.unit or (0.0 < sizes[0] < low * self.unit and not self._knows_targets):
+        is_too_small = 0.0 < sizes[0] < low * self.unit and not self._knows_targets
+        if is_too_small or (sizes[0] > high * self.unit and not self._has_firm_scale):
             new = unit_of(sizes[:1])
             if self._knows_targets:
                 self._change_unit(self.unit / new)
             self.unit = new
         is_other = sizes > high * self.unit
+        is_other[0] = False
         if sizes[0] == 0.0 and not self._knows_targets:
             first = int(np.argmax(sizes > 0.0))
             is_other[first] |= 0.0 < sizes[first] < low * self.unit
         return begin + int(np.argmax(is_other)) if is_other.any() else len(targets)
+
+    @property
+    def _has_firm_scale(self) -> bool:
+        """Whether a target that needs another unit is rather an outlier, for which the unit is not changed."""
+        return False
 
     @property
     def _knows_targets(self) -> bool:

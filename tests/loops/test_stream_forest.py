@@ -10,6 +10,7 @@ from softwood.loops.stream_forest import (
     N_SCORES,
     N_SIZES,
     SIZE,
+    bound_targets,
     class_error,
     draw_row,
     draw_weights,
@@ -22,6 +23,7 @@ from softwood.loops.stream_forest import (
     watch,
     watch_row,
 )
+from softwood.loops.stream_layout import CENTRE, N_SCALER_ROWS, VARIANCE
 from softwood.stream.drift import ADWIN
 
 pytestmark = pytest.mark.tiny
@@ -54,6 +56,33 @@ def test_columns_that_are_not_seen_are_missing():
     both, of_two = np.empty((2, 2, 3)), np.array([[True, True, True], [True, False, True]])
     keep_columns_of_all(points, of_two, both)
     np.testing.assert_array_equal(both, [points, out])
+
+
+def test_targets_far_from_the_others_are_moved_towards_them():
+    targets = np.random.default_rng(0).normal(5.0, 2.0, 40)
+    targets[30] = -1e9
+    scaler, out = np.zeros((N_SCALER_ROWS, 1)), np.empty(40)
+    bound_targets(targets, np.where(np.arange(40) == 10, 0.0, 1.0), scaler, 6.0, out)
+    usual = np.arange(40) != 30
+    assert np.array_equal(out[usual], targets[usual])
+    # the outlier itself has entered the scale as if it were at the limit
+    known = np.delete(targets[:30], 10)
+    reach = 6.0 * known.std()
+    with_it = np.append(known, known.mean() - reach)
+    assert out[30] == pytest.approx(with_it.mean() - 6.0 * with_it.std())
+    assert scaler[CENTRE, 0] == pytest.approx(np.append(with_it, targets[31:]).mean(), abs=0.1)
+    # parts make no difference
+    parts, again = np.zeros((N_SCALER_ROWS, 1)), np.empty(40)
+    for k in range(40):
+        bound_targets(targets[k : k + 1], np.array([float(k != 10)]), parts, 6.0, again[k : k + 1])
+    assert np.array_equal(again, out)
+    assert np.array_equal(parts, scaler)
+    # scales whose squares are no floats have no limit
+    scaler, out = np.zeros((N_SCALER_ROWS, 1)), np.empty(3)
+    huge = np.array([1e280, -1e280, 1e290])
+    bound_targets(huge, np.ones(3), scaler, 1.0, out)
+    assert np.array_equal(out, huge)
+    assert np.isfinite(scaler[VARIANCE, 0])
 
 
 def test_losses_fade():

@@ -82,6 +82,7 @@ def weight_below(x, w, threshold, is_category):
 def impurity(weights, is_gini):
     p = np.array([w for w in weights if w > 0.0])
     p = p / p.sum() if len(p) else p
+    p = p[p > 0.0]  # of a weight that is tiny beside the others nothing is left
     if is_gini:
         return 1.0 - (p**2).sum() if len(p) else 0.0
     return -(p * np.log2(p)).sum()

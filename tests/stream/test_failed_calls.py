@@ -205,3 +205,9 @@ def test_a_limit_of_memory_that_cannot_be_kept_is_told():
     with pytest.warns(UserWarning, match=r"max_size cannot be kept") as found:
         learn_ever_wider_rows(model)
     assert len(found) == 1
+
+
+def test_a_label_that_is_none_is_named():
+    model = started("HoeffdingTreeClassifier")
+    with pytest.raises(ValueError, match=r"y must be a label, got \['u'\]"):
+        model.learn_one({"a": 1.0}, ["u"])

@@ -235,3 +235,10 @@ def test_hundreds_of_classes_and_a_thousand_columns():
     wide = rng.normal(size=(60, 1000))
     model = make(StreamForestClassifier).partial_fit(wide, (wide[:, 0] > 0).astype(int), classes=[0, 1])
     assert np.isfinite(model.predict_proba(wide)).all()
+
+
+def test_a_limit_that_is_too_small_is_told_with_the_columns_of_the_trees():
+    X, y = np.random.default_rng(0).normal(size=(50, 6)), np.arange(50) % 2
+    with pytest.warns(UserWarning, match="a tree of 6 columns") as found:
+        StreamForestClassifier(2, max_size=0.001, random_state=0).partial_fit(X, y, classes=[0, 1])
+    assert not any("of 1 columns" in str(warning.message) for warning in found)

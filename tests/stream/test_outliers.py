@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
+import softwood
+from softwood import stream
 from softwood.stream import (
     AS_PUBLISHED,
+    HoeffdingTreeClassifier,
     SmoothStepTreeClassifier,
     SmoothStepTreeRegressor,
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
+    StreamForestClassifier,
+    StreamForestRegressor,
 )
 
 regressors = pytest.mark.parametrize("model_class", [SoftHoeffdingTreeRegressor, SmoothStepTreeRegressor])
@@ -36,7 +41,7 @@ def hits(model, X, y):
 
 
 @regressors
-@pytest.mark.parametrize("size", [1e4, 1e6, -1e12])
+@pytest.mark.parametrize("size", [1e4, 1e6, -1e12, 1e200, -1e308])
 def test_one_huge_target_is_got_over(model_class, size):
     X, y = real_stream(12_000)
     usual = errors(model_class(random_state=0), X, y)
@@ -44,6 +49,39 @@ def test_one_huge_target_is_got_over(model_class, size):
     found = errors(model_class(random_state=0), X, y)
     assert found[2001:3000].mean() < 1.7 * usual[2001:3000].mean()
     assert found[-3000:].mean() < 1.3 * usual[-3000:].mean()
+
+
+@pytest.mark.parametrize("soft_share", [0.0, 0.3])
+@pytest.mark.parametrize("size", [1e4, -1e12, 1e300])
+def test_forests_get_over_one_huge_target(soft_share, size):
+    X, y = real_stream(4000)
+    usual = errors(StreamForestRegressor(6, soft_share=soft_share, random_state=0), X, y)
+    y[1000] = size
+    found = errors(StreamForestRegressor(6, soft_share=soft_share, random_state=0), X, y)
+    assert found[1001:1500].mean() < 3.0 * usual[1001:1500].mean()
+    assert found[-1500:].mean() < 1.5 * usual[-1500:].mean()
+
+
+def test_targets_that_get_huge_for_good_are_followed():
+    X, y = real_stream(3000)
+    y[1000:] *= 1e200
+    for model in (SoftHoeffdingTreeRegressor(random_state=0), StreamForestRegressor(4, random_state=0)):
+        found = errors(model, X, y)
+        assert found[-500:].mean() < 2e200
+
+
+@pytest.mark.parametrize("make", [HoeffdingTreeClassifier, lambda: StreamForestClassifier(6, random_state=0)])
+@pytest.mark.parametrize("size", [1e6, 1e200, -1e308])
+def test_crisp_trees_get_over_one_huge_input(make, size):
+    X, y = class_stream(4000)
+    usual = hits(make(), X, y)[-1000:].mean()
+    X[1000, 0] = size
+    model = make()
+    found = model.test_then_train(X, y, classes=[0, 1])
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert np.mean(found[-1000:].argmax(axis=1) == y[-1000:]) > usual - 0.05
+    # a value with the density 0 in all classes says nothing
+    np.testing.assert_allclose(model.predict_proba(X[1000:1001]).sum(), 1.0)
 
 
 @classifiers
@@ -61,6 +99,21 @@ def test_a_huge_first_target_is_got_over(model_class):
     usual = errors(model_class(random_state=0), X, y)[-3000:].mean()
     y[0] = 1e6
     assert errors(model_class(random_state=0), X, y)[-3000:].mean() < 1.4 * usual
+
+
+@pytest.mark.parametrize("family", ["SoftHoeffdingTree", "HoeffdingTree", "SmoothStepTree", "StreamForest"])
+@pytest.mark.parametrize("side", ["Classifier", "Regressor"])
+def test_the_largest_numbers_leave_a_model_that_can_be_saved(family, side, tmp_path):
+    X, y = class_stream(1500)
+    # as some programs write a missing value
+    for at, size in ((100, 1.7e308), (101, -1.7e308), (300, 1e300), (700, 1e160), (705, 5e-324), (801, -1.7e308)):
+        X[at, 0], X[at + 1, 1] = size, -size
+    seed = {} if family == "HoeffdingTree" else {"random_state": 0}
+    model = getattr(stream, family + side)(**seed)
+    found = model.test_then_train(X, y, **({"classes": [0, 1]} if side == "Classifier" else {}))
+    assert np.isfinite(found).all()
+    softwood.save(model, tmp_path / "model.softwood")
+    assert np.array_equal(softwood.load(tmp_path / "model.softwood").predict(X), model.predict(X))
 
 
 @classifiers
