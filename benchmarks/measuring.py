@@ -88,12 +88,12 @@ def merge_rows(page: Path, name: str, lines: list[str]) -> None:
     """
     begin, end = f"<!-- {name} begins -->\n", f"<!-- {name} ends -->"
     old = page.read_text(encoding="utf-8")
-    part = old[old.index(begin) + len(begin) : old.index(end)]
-    table, _, rest = part.partition("\n\n")
+    first, last = old.index(begin) + len(begin), old.index(end)
+    table, _, rest = old[first:last].partition("\n\n")
     rows = {line.split("|")[1]: line for line in table.splitlines()}
     rows |= {line.split("|")[1]: line for line in lines}
     new = "\n".join(rows.values()) + "\n\n" + rest
-    page.write_text(old.replace(part, new), encoding="utf-8")
+    page.write_text(old[:first] + new + old[last:], encoding="utf-8")
 
 
 def run_rows(
