@@ -112,10 +112,11 @@ class BinnedRows:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Half-widths of the kernels (p,), and the edges of the bins' boxes in their order."""
+    """Half-widths of the kernels (p,), the edges of the bins' boxes in their order, and whether any has a width."""
 
     widths: np.ndarray
     edges: Edges
+    is_soft: bool
 
     @classmethod
     def of(cls, bins: Bins, widths: np.ndarray) -> Boxes:
@@ -134,7 +135,7 @@ class Boxes:
             n_covering = np.cumsum(1 - 2 * is_end)
             edges.places[j, : 2 * n] = places[order]
             edges.kinds[j, : 2 * n] = 4 * (order % max(n, 1)) + 2 * (n_covering == 0) + is_end
-        return cls(widths, edges)
+        return cls(widths, edges, bool(is_soft.any()))
 
 
 class NewtonGrower:
@@ -187,7 +188,7 @@ class NewtonGrower:
         """
         pile = self.pile
         m = len(self.data.all_rows) if rows is None else len(rows)
-        is_soft = bool(np.any(kernels.widths > 0))
+        is_soft = kernels.is_soft
         pile.rows[:m] = self.data.all_rows if rows is None else rows
         if is_soft and self.shares is None:
             self.shares, self.left_shares = np.zeros(len(pile.rows)), np.zeros(len(pile.left_rows))
@@ -254,8 +255,10 @@ class NewtonGrower:
         """Lengthen the arrays that are too short for the next split; returns False if the tree is finished."""
         pile, rules = self.pile, self.rules
         n_nodes, n_leaves, length, n_free = (int(number) for number in pile.state[:4])
+        if n_leaves >= rules.max_leaves:
+            return False
         leaf = loop.next_leaf(pile.leaves, n_leaves, rules.best_first)
-        if n_leaves >= rules.max_leaves or leaf < 0:
+        if leaf < 0:
             return False
         longer: dict[str, np.ndarray] = {}
         if n_leaves == len(pile.leaves):
