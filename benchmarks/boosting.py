@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import Data, blobs, compare, letter_like, machine, write_page
+from measuring import Data, blobs, compare, letter_like, machine, merge_rows, write_page
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
@@ -176,7 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*ROWS], help="only these rows")
     parser.add_argument("--times", type=int, default=3, help="repetitions")
-    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
+    parser.add_argument("--write", type=Path, help="put the table, or with --only its rows, into this page")
     options = parser.parse_args()
     rows: list[dict] = []
     for name in options.only or ROWS:
@@ -185,7 +185,9 @@ def main() -> None:
         print(table(found).split("\n", 2)[2], flush=True)
     text = f"{table(rows)}\n\n{machine()}\n"
     print("\n" + text)
-    if options.write:
+    if options.write and options.only:
+        merge_rows(options.write, "boosting", table(rows).splitlines()[2:])
+    elif options.write:
         write_page(options.write, "boosting", text)
 
 

@@ -52,7 +52,7 @@ MOST_ROUNDS, PATIENCE, WORTH_WHILE = 500, 10, 2e-4
 N_FOLDS, FOLD_ROWS, TRIAL_ROWS = 3, 3000, 8000
 # A trial ends after one fold or two folds if its loss there is behind that of the best trial by more than this part of
 # the fall of the latter since the start. Losses by round are no sign: what learns more slowly is often better later.
-CLEARLY_WORSE = (0.02, 0.005)
+CLEARLY_WORSE = (0.05, 0.01)
 # Parts of a setting that are reported.
 _SHOWN = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 

@@ -247,9 +247,10 @@ class Rounds:
         data = self.data
 
         def fill(part: slice) -> None:
-            self.loss.gradients(
-                data.y[part], self.raw[part], data.weights[part], self.gradient[part], self.hessian[part]
-            )
+            gradient, hessian = self.gradient[part], self.hessian[part]
+            self.loss.gradients(data.y[part], self.raw[part], data.weights[part], gradient, hessian)
+            if self.loss.n_scores == 1:
+                self.rows_sums[0][part, 0], self.rows_sums[0][part, 1] = hessian[:, 0], gradient[:, 0]
 
         self._in_blocks(len(data.y), fill)
 
@@ -271,7 +272,8 @@ class Rounds:
     ) -> NewtonTree:
         """Grow the tree of a raw score, and add it to the scores; returns it without its rows."""
         loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
-        rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
+        if loss.n_scores > 1:
+            rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
         if not loss.has_exact_leaves:
             _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
