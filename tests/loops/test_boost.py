@@ -492,8 +492,9 @@ def test_what_is_searched_next(min_mass):
     bins, sums = random_problem(0, n=40, weighted=False)
     columns, widths, rules = np.ascontiguousarray(bins.codes.T), np.zeros(3), Rules(min_mass=min_mass)
     pile = loop.Pile(
-        np.array([0, 1, 40, 3, -1, -1]), np.zeros(3, np.int64), np.zeros(4, LEAF), np.zeros((4, 6)), np.zeros((4, 2, 3)),
-        np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32), np.zeros(bins.most + 1),
+        np.array([0, 1, 40, 3, -1, -1]), np.zeros(3, np.int64), np.zeros(4, LEAF), np.zeros((4, 6)),
+        np.zeros((4, 2, 3)), np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32),
+        np.zeros(bins.most + 1),
     )  # fmt: skip
     pile.rows[:40] = np.arange(40)
 
