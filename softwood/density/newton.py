@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +29,6 @@ __all__ = [
 # Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
 # where handing over takes forty microseconds.
 WORTH_THREADS = 1 << 17
-# From this number of rows on, leaves are added up in threads, so many of them at once.
-MANY_ROWS, LEAVES_AT_ONCE = 1 << 15, 4
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
@@ -83,14 +80,9 @@ class NewtonTree:
     shares: np.ndarray | None
     subsets: np.ndarray | None = None
 
-    def add_to(self, raw: np.ndarray, column: int, threads: Threads | None = None) -> None:
+    def add_to(self, raw: np.ndarray, column: int) -> None:
         """Add the tree's values to the raw scores (n, n_scores) of the rows it was grown on."""
-
-        def add(leaves: np.ndarray) -> None:
-            loop.add_leaf_values(leaves, len(leaves), self.rows, self.shares, self.nodes, raw, column)
-
-        # A row that is in several leaves is added to by one thread, always in the same order.
-        _for_leaves(self.leaves, len(self.rows), threads if self.shares is None else None, add)
+        loop.add_leaf_values(self.leaves, len(self.leaves), self.rows, self.shares, self.nodes, raw, column)
 
     def members(self, leaf: int) -> tuple[np.ndarray, np.ndarray | float]:
         """Rows of a leaf, and their memberships."""
@@ -211,11 +203,7 @@ class NewtonGrower:
                 break
         pile, shares = self.pile, self.shares if is_soft else None
         n_nodes, n_leaves, length = pile.state[:3].tolist()
-
-        def settle(leaves: np.ndarray) -> None:
-            loop.settle_leaves(leaves, len(leaves), pile.nodes, pile.rows, shares, rows_sums, self.rules.l2)
-
-        _for_leaves(pile.leaves[:n_leaves], length, self.threads, settle)
+        loop.settle_leaves(pile.leaves, n_leaves, pile.nodes, pile.rows, shares, rows_sums, self.rules.l2)
         return NewtonTree(
             pile.nodes[:n_nodes].copy(),
             kernels.widths,
@@ -301,15 +289,6 @@ def loop_rules(limits: NewtonLimits) -> Rules:
         category_smooth=limits.category_smooth,
         category_l2=limits.category_l2,
     )
-
-
-def _for_leaves(leaves: np.ndarray, n_rows: int, threads: Threads | None, work: Callable[[np.ndarray], None]) -> None:
-    """Call `work` for all leaves, or for a few at once in threads if there are many rows."""
-    if threads is None or threads.n_threads == 1 or n_rows < MANY_ROWS:
-        work(leaves)
-        return
-    size = LEAVES_AT_ONCE
-    threads.run(lambda part, _: work(leaves[part * size : (part + 1) * size]), -(-len(leaves) // size))
 
 
 def _longer(array: np.ndarray) -> np.ndarray:

@@ -281,10 +281,7 @@ class Rounds:
         if loss.max_step < np.inf:
             np.clip(values, -loss.max_step, loss.max_step, out=values)
         values *= rules.learning_rate
-        if rows is None and rules.read is None:
-            tree.add_to(self.updated, score, self.growers[worker].threads)
-        else:  # with the prediction kernel
-            self.updated[:, score] += _read(tree, rules, data.matrix)
+        _add_tree(tree, rules, rows, data.matrix, self.updated, score)
         if self.validation is not None and self.raw_validation is not None:
             if self.readers:
                 self.readers[worker].add(tree, self.raw_validation, score)
@@ -294,7 +291,7 @@ class Rounds:
 
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.
-_BLOCK = 1 << 14
+_BLOCK = 1 << 16
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
 
@@ -366,6 +363,16 @@ def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
             lower, upper = below if direction > 0 else below[::-1]
             high[lower] = low[upper] = middle
     nodes["value"] = np.clip(nodes["value"], low, high)
+
+
+def _add_tree(
+    tree: NewtonTree, rules: BoostingRules, rows: np.ndarray | None, matrix: np.ndarray, raw: np.ndarray, score: int
+) -> None:
+    """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
+    if rows is None and rules.read is None:
+        tree.add_to(raw, score)
+    else:
+        raw[:, score] += _read(tree, rules, matrix)
 
 
 def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:

@@ -151,17 +151,14 @@ def test_order_of_rows_and_columns_does_not_matter(model_class, parameters):
 @pytest.mark.parametrize("model_class", BOTH)
 @pytest.mark.parametrize("bandwidth", [0.0, 0.3])
 @pytest.mark.parametrize("most_bytes", [1 << 30, 1])
-@pytest.mark.parametrize("subsample", [0.9, 1.0])
-def test_same_model_for_any_number_of_threads(monkeypatch, model_class, bandwidth, most_bytes, subsample):
+def test_same_model_for_any_number_of_threads(monkeypatch, model_class, bandwidth, most_bytes):
     """Whether they grow several trees at once, or divide the work on one."""
     monkeypatch.setattr(newton, "WORTH_THREADS", 20_000)
-    monkeypatch.setattr(newton, "MANY_ROWS", 1000)
     monkeypatch.setattr(rounds, "_MOST_BYTES", most_bytes)
     monkeypatch.setattr(rounds, "_BLOCK", 500)
     X, y = problem(model_class, n=1500, p=25)
     X[::7, 3] = np.nan
-    parameters = {"max_iter": 4, "bandwidth": bandwidth, "early_stopping": True, "random_state": 0}
-    parameters["subsample"] = subsample
+    parameters = {"max_iter": 4, "bandwidth": bandwidth, "early_stopping": True, "random_state": 0, "subsample": 0.9}
     one, *others = (model_class(n_jobs=n, **parameters).fit(X, y) for n in (1, 2, 5))
     for other in others:
         assert_same_forest(one.forest_, other.forest_)

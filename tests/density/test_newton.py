@@ -57,7 +57,6 @@ def memberships(tree, n):
 @pytest.mark.parametrize("worth", [0, 20_000])
 def test_same_tree_for_any_number_of_threads(monkeypatch, bandwidth, max_leaves, worth):
     monkeypatch.setattr(newton, "WORTH_THREADS", worth)  # all searches are divided, or some of them
-    monkeypatch.setattr(newton, "MANY_ROWS", worth)
     X, sums = problem(n=4000, p=11)
     limits = NewtonLimits(max_leaves=max_leaves, min_mass=60.0)
     one, *others = (grow(X, sums, bandwidth, limits, n_threads=n) for n in (1, 2, 3))
