@@ -72,7 +72,11 @@ def row_two_classes(times: int) -> list[dict]:
 
 
 def row_large(times: int) -> list[dict]:
-    return pairs("1 000 000 × 20, 2 classes", blobs(1_000_000, 20, 2), min(times, 2))
+    return pairs("1 000 000 × 20, 2 classes", blobs(1_000_000, 20, 2), min(times, 2), (0.0,))
+
+
+def row_large_soft(times: int) -> list[dict]:
+    return pairs("1 000 000 × 20, 2 classes", blobs(1_000_000, 20, 2), min(times, 2), (0.05,))
 
 
 def row_classes(times: int) -> list[dict]:
@@ -150,8 +154,8 @@ def row_at_once(times: int) -> list[dict]:
 
 
 ROWS: dict[str, Callable[[int], list[dict]]] = {
-    "two_classes": row_two_classes, "large": row_large, "classes": row_classes, "letter": row_letter,
-    "default": row_default, "at_once": row_at_once,
+    "two_classes": row_two_classes, "large": row_large, "large_soft": row_large_soft,
+    "classes": row_classes, "letter": row_letter, "default": row_default, "at_once": row_at_once,
 }  # fmt: skip
 
 
