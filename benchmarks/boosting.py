@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import Data, blobs, compare, letter_like, machine, write_page
+from measuring import Data, blobs, compare, letter_like, machine, merge_rows, write_page
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
@@ -72,7 +72,11 @@ def row_two_classes(times: int) -> list[dict]:
 
 
 def row_large(times: int) -> list[dict]:
-    return pairs("1 000 000 × 20, 2 classes", blobs(1_000_000, 20, 2), min(times, 2))
+    return pairs("1 000 000 × 20, 2 classes", blobs(1_000_000, 20, 2), min(times, 2), (0.0,))
+
+
+def row_large_soft(times: int) -> list[dict]:
+    return pairs("1 000 000 × 20, 2 classes", blobs(1_000_000, 20, 2), min(times, 2), (0.05,))
 
 
 def row_classes(times: int) -> list[dict]:
@@ -150,8 +154,8 @@ def row_at_once(times: int) -> list[dict]:
 
 
 ROWS: dict[str, Callable[[int], list[dict]]] = {
-    "two_classes": row_two_classes, "large": row_large, "classes": row_classes, "letter": row_letter,
-    "default": row_default, "at_once": row_at_once,
+    "two_classes": row_two_classes, "large": row_large, "large_soft": row_large_soft,
+    "classes": row_classes, "letter": row_letter, "default": row_default, "at_once": row_at_once,
 }  # fmt: skip
 
 
@@ -176,7 +180,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[*ROWS], help="only these rows")
     parser.add_argument("--times", type=int, default=3, help="repetitions")
-    parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
+    parser.add_argument("--write", type=Path, help="put the table, or with --only its rows, into this page")
     options = parser.parse_args()
     rows: list[dict] = []
     for name in options.only or ROWS:
@@ -185,7 +189,9 @@ def main() -> None:
         print(table(found).split("\n", 2)[2], flush=True)
     text = f"{table(rows)}\n\n{machine()}\n"
     print("\n" + text)
-    if options.write:
+    if options.write and options.only:
+        merge_rows(options.write, "boosting", table(rows).splitlines()[2:])
+    elif options.write:
         write_page(options.write, "boosting", text)
 
 

@@ -105,7 +105,8 @@ class Loss(ABC):
 
     def value(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray | None) -> float:
         """Weighted mean of the loss."""
-        return float(np.average(self.row_losses(y, raw), weights=weights))
+        losses = self.row_losses(y, raw)
+        return float(losses.mean() if weights is None else (losses * weights).sum() / weights.sum())
 
     def hessian_unit(self, y: np.ndarray, weights: np.ndarray) -> float:
         """What the second derivatives are proportional to, if they depend on the unit of the targets; otherwise 1."""

@@ -32,7 +32,7 @@ def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, (p,); 0 for constant ones. Missing values do not count."""
     out = np.zeros(X.shape[1])
     for j in range(X.shape[1]):
-        x = X[:, j]
+        x = X[:, j].copy()  # side by side, for it is read many times
         known = ~np.isnan(x)
         if not known.all():
             x, w = x[known], weights[known]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
+from softwood.density.threads import Threads
 from softwood.loops.binning import encode_column
 from softwood.loops.groups import Bins
 
@@ -58,9 +60,14 @@ def bin_features(
 
 def _for_all(work: Callable, arguments: list[tuple], n_jobs: int | None) -> list:
     """Call `work` with each of the `arguments`, in threads if `n_jobs` asks for several."""
-    if effective_n_jobs(n_jobs) == 1:  # starting a pool would slow down small data
-        return [work(*each) for each in arguments]
-    return Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(work)(*each) for each in arguments)
+    found: list[Any] = [None] * len(arguments)
+
+    def do(item: int, _: int) -> None:
+        found[item] = work(*arguments[item])
+
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        threads.run(do, len(arguments))
+    return found
 
 
 def _bin_column(

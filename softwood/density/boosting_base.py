@@ -25,6 +25,7 @@ from softwood.density.newton import NewtonLimits, boosted_forest
 from softwood.density.preparation import TrainingData, common_errors
 from softwood.density.reading import Reading
 from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
+from softwood.density.threads import Threads
 from softwood.forest import SoftForest
 from softwood.losses import Loss, unit_of
 from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
@@ -339,16 +340,17 @@ class KernelBoosting(KernelModel):
             return data.problem(chosen).widths, _with_reading(rules, self._make_reading(chosen, data), data)
 
         choices = self._choices(data, rules, widths is None)
-        search = Search(train, self._bins_of, spread, loss, rules, seed, effective_n_jobs(self.n_jobs))
         setting = choices.first
-        if search.is_possible and choices.n_trials:
-            with stages.stage("search", "trial", choices.n_trials) as steps:
-                setting = search.choose(choices, rules.n_rounds, steps)
-        if search.is_possible and counts_rounds:
-            with stages.stage("count rounds", "run", 1) as steps:
-                step = steps.begin()
-                rules = replace(rules, n_rounds=search.count_rounds(setting))
-                step.end(n_rounds=rules.n_rounds)
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
+            search = Search(train, self._bins_of, spread, loss, rules, seed, threads)
+            if search.is_possible and choices.n_trials:
+                with stages.stage("search", "trial", choices.n_trials) as steps:
+                    setting = search.choose(choices, rules.n_rounds, steps)
+            if search.is_possible and counts_rounds:
+                with stages.stage("count rounds", "run", 1) as steps:
+                    step = steps.begin()
+                    rules = replace(rules, n_rounds=search.count_rounds(setting))
+                    step.end(n_rounds=rules.n_rounds)
         if search.trials:
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:

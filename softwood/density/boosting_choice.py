@@ -1,9 +1,10 @@
 """Settings of boosting by held-out loss, for the price of a few fits.
 
 First come trials with few rounds of a large learning rate: two bandwidths and then one beyond the better of them. With
-the best of these, other numbers of leaves, smallest masses of a leaf and numbers of features are tried in turn. The
-curve of the best trial also scores all numbers of rounds; if its held-out loss was still falling, it is run again until
-it stops. With the learning rate of the model and all rows, the number of rounds is larger in proportion.
+the best of these, other numbers of leaves, smallest masses of a leaf and numbers of features are tried in turn. A trial
+that is clearly worse than the best one on the first folds ends there. The curve of the best trial also scores all
+numbers of rounds; if its held-out loss was still falling, it goes on until it stops. With the learning rate of the
+model and all rows, the number of rounds is larger in proportion.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from softwood.density.binning import Bins
-from softwood.density.newton import boosted_forest, boosted_tree
 from softwood.density.rounds import Boosted, BoostingData, BoostingRules, Rounds
 from softwood.density.threads import Threads
 from softwood.losses import Loss
@@ -42,14 +42,17 @@ BEYOND = {0.05: 0.0, 0.4: 0.8}
 N_LEAVES, MASSES, SHARES = (31, 8), (20.0, 5.0), (1.0, 0.5)
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
 FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.3, 30, 4
+# It is asked only after this many rounds whether a run has ended, for a loss may pause.
+RUN_AT_ONCE = 5
 # The number of rounds: the largest with a learning rate of 0.1; the run that counts them ends after PATIENCE rounds in
 # which the loss falls by no more than this part of its fall since the start.
 MOST_ROUNDS, PATIENCE, WORTH_WHILE = 500, 10, 2e-4
-# Held-out rows are read by the trees of this many rounds at once.
-READ_AT_ONCE = 5
 # Up to FOLD_ROWS different rows there are N_FOLDS folds; with more rows one part, with at most TRIAL_ROWS training rows
 # in trials.
 N_FOLDS, FOLD_ROWS, TRIAL_ROWS = 3, 3000, 8000
+# A trial ends after one fold or two folds if its loss there is behind that of the best trial by more than this part of
+# the fall of the latter since the start. Losses by round are no sign: what learns more slowly is often better later.
+CLEARLY_WORSE = (0.05, 0.01)
 # Parts of a setting that are reported.
 _SHOWN = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 
@@ -152,6 +155,40 @@ class _Part:
     held_out: BoostingData
 
 
+class _Course:
+    """Boosting on the training rows of a part, which can go on later; arguments as of `boost`.
+
+    Attributes
+    ----------
+    losses : of the held-out rows, before the first round and after each round
+    """
+
+    def __init__(
+        self, part: _Part, widths: np.ndarray, loss: Loss, rules: BoostingRules, seed: int, threads: Threads
+    ) -> None:
+        train = part.train
+        result = Boosted(loss.start(train.y, train.weights))
+        self._rounds = Rounds(
+            train, part.bins, widths, loss, rules, seed, threads, result, validation=part.held_out
+        )  # fmt: skip
+        self.losses: list[float] = []
+        self._note()
+
+    def go_on(self, n_rounds: int, patience: int, worth_while: float) -> np.ndarray:
+        """Go on to this number of rounds in all, or until the loss has stalled; returns the losses."""
+        while len(self.losses) <= n_rounds and not _has_stalled(self.losses, patience, worth_while):
+            for _ in range(min(RUN_AT_ONCE, n_rounds + 1 - len(self.losses))):
+                self._rounds.run()
+                self._note()
+        self._rounds.rest()
+        return np.array(self.losses)
+
+    def _note(self) -> None:
+        self._rounds.note()
+        loss = self._rounds.result.validation_losses[-1]
+        self.losses.append(np.inf if np.isnan(loss) else loss)
+
+
 class Search:
     """Trials on held-out rows.
 
@@ -160,7 +197,7 @@ class Search:
     data : the training rows
     bin : bins the rows of a part
     spread : the half-widths (p,) of a scale, and the rules with the prediction kernel that belongs to them
-    loss, rules, seed, n_threads : as in `boost`
+    loss, rules, seed, threads : as of `Rounds`
 
     Attributes
     ----------
@@ -175,12 +212,14 @@ class Search:
         loss: Loss,
         rules: BoostingRules,
         seed: int,
-        n_threads: int,
+        threads: Threads,
     ) -> None:
         self._data, self._bin, self._spread = data, bin, spread
-        self._loss, self._rules, self._seed, self._n_threads = loss, rules, seed, n_threads
+        self._loss, self._rules, self._seed, self._threads = loss, rules, seed, threads
         self._n_groups = int(data.group.max()) + 1
         self.trials: list[Trial] = []
+        self._folds: list[_Part] = []
+        self._leaders: list[_Course] = []  # of the best trial, a course for each part
 
     @property
     def is_possible(self) -> bool:
@@ -214,6 +253,8 @@ class Search:
             trial = self.best
         else:
             most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
+            if not is_known:
+                self._leaders = []
             trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE)
         training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
         more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
@@ -246,67 +287,49 @@ class Search:
     def _run(
         self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int
     ) -> Trial:
-        rules = replace(setting.of(self._rules), learning_rate=rate, n_rounds=n_rounds, n_iter_no_change=patience)
-        if stage == "rounds":
-            rules = replace(rules, tol=WORTH_WHILE)
-        else:
-            rules = replace(rules, tol=0.0, score=None)
-        widths, rules = self._spread(setting.scale, rules)
-        curves = [self._curve(part, widths, rules) for part in parts]
-        trial = Trial(stage, setting, rate, _mean_curve(curves, [part.held_out.weights.sum() for part in parts]))
+        """Run a trial; the stage "rounds" goes on with the best one."""
+        is_count = stage == "rounds"
+        courses = self._leaders if is_count else []
+        if not courses:
+            rules = replace(setting.of(self._rules), learning_rate=rate)
+            widths, rules = self._spread(setting.scale, rules if is_count else replace(rules, score=None))
+            courses = [_Course(part, widths, self._loss, rules, self._seed, self._threads) for part in parts]
+        curves: list[np.ndarray] = []
+        for course in courses:
+            curves.append(course.go_on(n_rounds, patience, WORTH_WHILE if is_count else 0.0))
+            if not is_count and self._is_behind(curves, parts):
+                break
+        losses = _mean_of_parts(curves, parts)
+        if len(curves) < len(parts):  # as far behind the best one as on these parts
+            losses = losses + (self.best.loss - self._best_curve(len(curves), parts)[1:].min())
+        trial = Trial(stage, setting, rate, losses)
+        if not self.trials or trial.loss < self.best.loss:
+            self._leaders = courses
         self.trials.append(trial)
         return trial
 
-    def _curve(self, part: _Part, widths: np.ndarray, rules: BoostingRules) -> np.ndarray:
-        """Held-out loss before the first round and after each round of a part."""
-        loss, held_out = self._loss, part.held_out
-        result = Boosted(loss.start(part.train.y, part.train.weights))
-        raw = np.tile(result.base, (len(held_out.matrix), 1))
-        losses: list[float] = []
+    def _best_curve(self, n_parts: int, parts: list[_Part]) -> np.ndarray:
+        """Mean curve of the best trial on the first parts."""
+        return _mean_of_parts([np.array(course.losses) for course in self._leaders[:n_parts]], parts)
 
-        def note(raw: np.ndarray) -> None:
-            score = rules.score
-            value = loss.value(held_out.y, raw, held_out.weights) if score is None else -score(held_out, raw)
-            losses.append(np.inf if np.isnan(value) else value)
-
-        note(raw)
-        assert rules.n_iter_no_change is not None
-        with Threads(self._n_threads) as threads:
-            rounds = Rounds(part.train, part.bins, widths, loss, rules, self._seed, threads, result)
-            while result.n_rounds < rules.n_rounds and not _has_stalled(losses, rules.n_iter_no_change, rules.tol):
-                n_before = result.n_rounds
-                for _ in range(min(READ_AT_ONCE, rules.n_rounds - n_before)):
-                    rounds.run()
-                stages = self._stages(result, n_before, rules, raw, held_out.matrix)
-                for raw in stages:
-                    note(raw)
-        return np.array(losses)
-
-    def _stages(
-        self, result: Boosted, n_before: int, rules: BoostingRules, raw: np.ndarray, matrix: np.ndarray
-    ) -> Iterator[np.ndarray]:
-        """Raw scores of rows after each round after the first `n_before`; `raw` are those before."""
-        n_scores = self._loss.n_scores
-        new = slice(n_before * n_scores, None)
-        trees, output = result.trees[new], np.array(result.output[new])
-        if rules.read is None:
-            forest = boosted_forest(trees, output, np.zeros(n_scores), rules.limits.cutoff)
-            for added in forest.staged_predict(matrix, step=n_scores, n_jobs=self._n_threads):
-                yield raw + added
-            return
-        raw = raw.copy()
-        for number, (tree, score) in enumerate(zip(trees, output, strict=True), start=1):
-            raw[:, score] += rules.read(boosted_tree(tree, rules.limits.cutoff), matrix)
-            if number % n_scores == 0:
-                yield raw.copy()
+    def _is_behind(self, curves: list[np.ndarray], parts: list[_Part]) -> bool:
+        """Whether a trial with these curves on the first parts is clearly worse than the best one."""
+        if not self.trials or len(curves) == len(parts):
+            return False
+        of_best = self._best_curve(len(curves), parts)
+        least = of_best[1:].min()
+        behind = _mean_of_parts(curves, parts)[1:].min() - least
+        return bool(behind > CLEARLY_WORSE[len(curves) - 1] * (of_best[0] - least))
 
     def _parts(self, most_rows: int | None) -> list[_Part]:
         """Training and held-out rows, divided by content: folds, or one part if there are many rows."""
         data, n_groups = self._data, self._n_groups
         number = np.random.default_rng([self._seed, 2]).permutation(n_groups)[data.group]
         if n_groups <= FOLD_ROWS:
-            held_out = [number % N_FOLDS == fold for fold in range(N_FOLDS)]
-            return [self._part(~is_held_out, is_held_out) for is_held_out in held_out]
+            if not self._folds:
+                held_out = [number % N_FOLDS == fold for fold in range(N_FOLDS)]
+                self._folds = [self._part(~is_held_out, is_held_out) for is_held_out in held_out]
+            return self._folds
         n_held_out = min(n_groups // 4, max(TRIAL_ROWS // 3, n_groups // 20))
         end = n_groups if most_rows is None else n_held_out + most_rows
         return [self._part((number >= n_held_out) & (number < end), number < n_held_out)]
@@ -322,6 +345,11 @@ def _has_stalled(losses: list[float], patience: int, worth_while: float) -> bool
         return False
     best = min(losses)
     return min(losses[:-patience]) - best <= worth_while * (losses[0] - best)
+
+
+def _mean_of_parts(curves: list[np.ndarray], parts: list[_Part]) -> np.ndarray:
+    """Mean curve of the first parts, weighted by their held-out rows."""
+    return _mean_curve(curves, [part.held_out.weights.sum() for part in parts[: len(curves)]])
 
 
 def _mean_curve(curves: list[np.ndarray], weights: list[float]) -> np.ndarray:

@@ -29,6 +29,7 @@ __all__ = [
 # Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
 # where handing over takes forty microseconds.
 WORTH_THREADS = 1 << 17
+_NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
 
@@ -112,10 +113,11 @@ class BinnedRows:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Half-widths of the kernels (p,), and the edges of the bins' boxes in their order."""
+    """Half-widths of the kernels (p,), the edges of the bins' boxes in their order, and whether any has a width."""
 
     widths: np.ndarray
     edges: Edges
+    is_soft: bool
 
     @classmethod
     def of(cls, bins: Bins, widths: np.ndarray) -> Boxes:
@@ -134,7 +136,7 @@ class Boxes:
             n_covering = np.cumsum(1 - 2 * is_end)
             edges.places[j, : 2 * n] = places[order]
             edges.kinds[j, : 2 * n] = 4 * (order % max(n, 1)) + 2 * (n_covering == 0) + is_end
-        return cls(widths, edges)
+        return cls(widths, edges, bool(is_soft.any()))
 
 
 class NewtonGrower:
@@ -187,26 +189,20 @@ class NewtonGrower:
         """
         pile = self.pile
         m = len(self.data.all_rows) if rows is None else len(rows)
-        is_soft = bool(np.any(kernels.widths > 0))
+        is_soft = kernels.is_soft
         pile.rows[:m] = self.data.all_rows if rows is None else rows
         if is_soft and self.shares is None:
             self.shares, self.left_shares = np.zeros(len(pile.rows)), np.zeros(len(pile.left_rows))
         if is_soft:
             assert self.shares is not None
             self.shares[:m] = 1.0
-        n_slots = len(self.space.tables)
-        pile.free[:n_slots] = np.arange(n_slots - 1, -1, -1)
-        pile.state[:] = 0, 1, m, n_slots, -1, -1
-        root = pile.leaves[:1]
-        root["begin"], root["size"], root["line"], root["depth"], root["feature"] = 0, m, 0, 0, -1
-        root["lowest"], root["highest"] = -np.inf, np.inf
-        pile.bounds[0] = [[-np.inf], [np.inf]]
+        pile.state[:] = 0, 1, m, len(self.space.tables), -1, -1
         while True:
             self._run(rows_sums, features, kernels, is_soft)
             if not self._make_room():
                 break
         pile, shares = self.pile, self.shares if is_soft else None
-        n_nodes, n_leaves, length = (int(number) for number in pile.state[:3])
+        n_nodes, n_leaves, length = pile.state[:3].tolist()
         loop.settle_leaves(pile.leaves, n_leaves, pile.nodes, pile.rows, shares, rows_sums, self.rules.l2)
         return NewtonTree(
             pile.nodes[:n_nodes].copy(),
@@ -232,7 +228,7 @@ class NewtonGrower:
         directions = self.limits.directions
         shares, left_shares = (self.shares, self.left_shares) if is_soft else (None, None)
         n_parts = min(self.n_parts, len(features))
-        most = WORTH_THREADS // len(features) if n_parts > 1 else np.iinfo(np.int64).max
+        most = WORTH_THREADS // len(features) if n_parts > 1 else _NO_LIMIT
 
         def search(part: int, _: int) -> None:
             loop.search_part(
@@ -253,9 +249,11 @@ class NewtonGrower:
     def _make_room(self) -> bool:
         """Lengthen the arrays that are too short for the next split; returns False if the tree is finished."""
         pile, rules = self.pile, self.rules
-        n_nodes, n_leaves, length, n_free = (int(number) for number in pile.state[:4])
+        n_nodes, n_leaves, length, n_free = pile.state[:4].tolist()
+        if n_leaves >= rules.max_leaves:
+            return False
         leaf = loop.next_leaf(pile.leaves, n_leaves, rules.best_first)
-        if n_leaves >= rules.max_leaves or leaf < 0:
+        if leaf < 0:
             return False
         longer: dict[str, np.ndarray] = {}
         if n_leaves == len(pile.leaves):
@@ -278,10 +276,9 @@ class NewtonGrower:
 
 def loop_rules(limits: NewtonLimits) -> Rules:
     """The limits as the compiled loops take them."""
-    no_limit = np.iinfo(np.int64).max
     return Rules(
-        max_leaves=no_limit if limits.max_leaves is None else limits.max_leaves,
-        max_depth=no_limit if limits.max_depth is None else limits.max_depth,
+        max_leaves=_NO_LIMIT if limits.max_leaves is None else limits.max_leaves,
+        max_depth=_NO_LIMIT if limits.max_depth is None else limits.max_depth,
         min_mass=limits.min_mass,
         min_hessian=_MIN_HESSIAN,
         min_gain=limits.min_gain,
@@ -321,7 +318,8 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     """Columns of all trees, one after the other."""
     sizes = [len(tree.nodes) for tree in trees]
     starts = np.cumsum([0, *sizes[:-1]])
-    nodes = np.concatenate([tree.nodes for tree in trees])
+    # As bytes, for numpy compares the types of records one by one.
+    nodes = np.concatenate([tree.nodes.view(np.uint8) for tree in trees]).view(loop.NODE)
     parent, feature = nodes["parent"], nodes["feature"]
     left, right = children_of(parent, nodes["side"], np.repeat(starts, sizes))
     is_inner = feature >= 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from softwood.density.binning import Bins
+from softwood.density.held_out import HeldOutRows
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
 from softwood.density.threads import Threads
 from softwood.losses import Loss
@@ -157,10 +158,8 @@ class Rounds:
         self.updated = self.raw if n_scores == 1 else self.raw.copy(order="F")
         self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix))
         self.gradient, self.hessian = (np.empty((n, n_scores), order="F") for _ in range(2))
-        self.growers = _growers(bins, rules.limits, n_scores, threads)
-        self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
-        for rows_sums in self.rows_sums:
-            rows_sums[:, 2] = data.weights
+        self.all_features = np.arange(data.matrix.shape[1])
+        self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
         self.scored = None
         if scored is not None:
@@ -186,14 +185,30 @@ class Rounds:
             self.best.offer(loss, lambda: result.n_rounds)
         return line
 
+    def _prepare(self) -> None:
+        """Make what each thread needs for the trees that it grows."""
+        n, validation, rules = len(self.data.matrix), self.validation, self.rules
+        self.growers = _growers(self.bins, rules.limits, self.loss.n_scores, self.threads)
+        self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
+        for rows_sums in self.rows_sums:
+            rows_sums[:, 2] = self.data.weights
+        self.readers: list[HeldOutRows] = []
+        if validation is not None and rules.read is None:
+            matrix, cutoff = validation.matrix, rules.limits.cutoff
+            self.readers = [HeldOutRows(matrix, self.bins.n_categories, cutoff) for _ in self.growers]
+
+    def rest(self) -> None:
+        """Give back the memory of growing until the next round."""
+        self.growers, self.rows_sums, self.readers = [], [], []
+
     def run(self) -> None:
         """Add a tree for each raw score; all of them start from the same scores."""
+        if not self.growers:
+            self._prepare()
         n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
-        rng, widths = np.random.default_rng([self.seed, number]), self.widths * rules.decay**number
-        rows = _draw_rows(self.data.group, rules.subsample, rng)
-        features = [_draw_features(self.data.matrix.shape[1], rules.n_features, rng) for _ in range(n_scores)]
-        if self.kernels is None or not np.array_equal(widths, self.kernels.widths):
-            self.kernels = Boxes.of(self.bins, widths)
+        rows, features = self._draw(number)
+        if self.kernels is None or rules.decay != 1.0:
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number)
         kernels = self.kernels
         self._set_gradients()
         trees: list[NewtonTree | None] = [None] * n_scores
@@ -211,6 +226,15 @@ class Rounds:
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_scores)
 
+    def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
+        """Rows of a round, None for all, and features of each of its trees."""
+        p, n_scores, rules = self.data.matrix.shape[1], self.loss.n_scores, self.rules
+        if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
+            return None, [self.all_features] * n_scores  # a generator takes as long as a small tree
+        rng = np.random.default_rng([self.seed, number])
+        rows = _draw_rows(self.data.group, rules.subsample, rng)
+        return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_scores)]
+
     def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
         """Call `work` for blocks of `n` rows, in threads.
 
@@ -223,14 +247,17 @@ class Rounds:
         data = self.data
 
         def fill(part: slice) -> None:
-            self.loss.gradients(
-                data.y[part], self.raw[part], data.weights[part], self.gradient[part], self.hessian[part]
-            )
+            gradient, hessian = self.gradient[part], self.hessian[part]
+            self.loss.gradients(data.y[part], self.raw[part], data.weights[part], gradient, hessian)
+            if self.loss.n_scores == 1:
+                self.rows_sums[0][part, 0], self.rows_sums[0][part, 1] = hessian[:, 0], gradient[:, 0]
 
         self._in_blocks(len(data.y), fill)
 
     def _mean_loss(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray) -> float:
         """Weighted mean of the losses of these rows."""
+        if len(y) * self.loss.n_scores <= _BLOCK:
+            return self.loss.value(y, raw, weights)
         totals: dict[int, float] = {}
 
         def add(part: slice) -> None:
@@ -245,17 +272,22 @@ class Rounds:
     ) -> NewtonTree:
         """Grow the tree of a raw score, and add it to the scores; returns it without its rows."""
         loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
-        rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
+        if loss.n_scores > 1:
+            rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
         if not loss.has_exact_leaves:
             _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
         values = tree.nodes["value"]
-        np.clip(values, -loss.max_step, loss.max_step, out=values)
+        if loss.max_step < np.inf:
+            np.clip(values, -loss.max_step, loss.max_step, out=values)
         values *= rules.learning_rate
         _add_tree(tree, rules, rows, data.matrix, self.updated, score)
         if self.validation is not None and self.raw_validation is not None:
-            self.raw_validation[:, score] += _read(tree, rules, self.validation.matrix)
-        return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
+            if self.readers:
+                self.readers[worker].add(tree, self.raw_validation, score)
+            else:
+                self.raw_validation[:, score] += _read(tree, rules, self.validation.matrix)
+        return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
 
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.

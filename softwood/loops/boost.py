@@ -10,6 +10,8 @@ import numpy as np
 
 from softwood.loops._compile import compiled
 from softwood.loops.boost_search import (
+    LEFT_G,
+    LEFT_H,
     LEFT_W,
     LENGTH,
     MISSING_LEFT,
@@ -59,6 +61,22 @@ class Pile(NamedTuple):
     parts: np.ndarray
     subsets: np.ndarray = NO_SETS
     node_subsets: np.ndarray = NO_SETS
+
+
+@compiled
+def begin_tree(state, free, leaves, bounds):
+    """Make the rows of the pile one leaf, whose sums are still to come, with all slots free.
+
+    The state has the number of the rows and that of the slots.
+    """
+    n_slots = state[N_FREE]
+    for slot in range(n_slots):
+        free[slot] = n_slots - 1 - slot
+    leaves[0]["begin"], leaves[0]["size"], leaves[0]["line"], leaves[0]["depth"] = 0, state[LENGTH], 0, 0
+    leaves[0]["feature"], leaves[0]["lowest"], leaves[0]["highest"] = -1, -np.inf, np.inf
+    for j in range(bounds.shape[2]):
+        bounds[0, 0, j] = -np.inf
+        bounds[0, 1, j] = np.inf
 
 
 @compiled
@@ -219,7 +237,8 @@ def free_slot(leaves, leaf, free, state):
 def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares, directions, rules):
     """Split an open leaf: it becomes the left child, the right child is a new leaf.
 
-    The sums of the child with fewer rows are added up, those of the other one are what is left of the leaf's.
+    Without shares, the sums of the children are those that the search has found. With shares, which the cutoff may
+    have changed, those of the child with fewer rows are added up, and those of the other one are what is left.
 
     Returns
     -------
@@ -258,7 +277,14 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     h, g, w = leaves[leaf]["h"], leaves[leaf]["g"], leaves[leaf]["w"]
     leaves[small]["begin"], leaves[small]["size"] = end, min(n_left, n_right)
     leaves[large]["begin"], leaves[large]["size"] = begin, max(n_left, n_right)
-    set_sums(leaves, small, rows, shares, rows_sums)
+    if shares is None:
+        is_left = small == leaf
+        left_h, left_g, left_w = splits[leaf, LEFT_H], splits[leaf, LEFT_G], splits[leaf, LEFT_W]
+        leaves[small]["h"] = left_h if is_left else h - left_h
+        leaves[small]["g"] = left_g if is_left else g - left_g
+        leaves[small]["w"] = left_w if is_left else w - left_w
+    if shares is not None:
+        set_sums(leaves, small, rows, shares, rows_sums)
     leaves[large]["h"] = h - leaves[small]["h"]
     leaves[large]["g"] = g - leaves[small]["g"]
     leaves[large]["w"] = w - leaves[small]["w"]
@@ -304,10 +330,10 @@ def next_search(bins, columns, widths, rows_sums, directions, rules, pile, share
     small, large = np.int64(0), np.int64(-1)
     while True:
         if state[N_NODES] == 0:
+            begin_tree(state, free, leaves, pile.bounds)
             state[N_NODES] = 1
             set_sums(leaves, small, rows, shares, rows_sums)
             write_line(nodes, leaves, small, large, small, l2)
-            leaves[small]["feature"] = -1
         else:
             leaf = next_leaf(leaves, state[N_LEAVES], rules.best_first)
             if leaf < 0 or state[N_LEAVES] >= max_leaves:

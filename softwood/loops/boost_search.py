@@ -160,6 +160,21 @@ def score_candidates(left_h, left_g, h, g, l2, limits, scores):
 
 
 @compiled
+def largest_of(scores):
+    """The largest of some numbers, nan not counted: four at once, because each comparison waits for the one before."""
+    a, b, c, d = -np.inf, -np.inf, -np.inf, -np.inf
+    n = scores.shape[0]
+    for e in range(0, n - 3, 4):
+        a = scores[e] if scores[e] > a else a
+        b = scores[e + 1] if scores[e + 1] > b else b
+        c = scores[e + 2] if scores[e + 2] > c else c
+        d = scores[e + 3] if scores[e + 3] > d else d
+    for e in range(n - n % 4, n):
+        a = scores[e] if scores[e] > a else a
+    return max(max(a, b), max(c, d))
+
+
+@compiled
 def best_candidate(lines, begin, end, total, known, rules, limits, out, line):
     """Enter the best of some splits if it is better than what is in `out`: the first of equals.
 
@@ -187,9 +202,7 @@ def best_candidate(lines, begin, end, total, known, rules, limits, out, line):
         return np.int64(-1)
     scores = lines[4, begin:end]
     score_candidates(lines[0, begin:end], lines[1, begin:end], total[0], total[1], rules.l2, limits, scores)
-    best = -np.inf
-    for e in range(scores.shape[0]):
-        best = scores[e] if scores[e] > best else best
+    best = largest_of(scores)
     enough = best - TIE * abs(best)
     if not enough > out[line, 0]:
         return np.int64(-1)
@@ -255,6 +268,19 @@ def within_gap(t, table, j, n_bins, empty, values, offset, width):
 
 
 @compiled
+def list_edges(table, j, kinds, begin, end, empty, numbers):
+    """Write the numbers of the edges of bins that are not empty, without branches; returns how many there are.
+
+    Most bins of a small leaf are empty: the loop over what is left has nothing to skip.
+    """
+    n = np.int64(0)
+    for e in range(begin, end):
+        numbers[n] = e
+        n += np.int64(table[j, np.uint64(kinds[j, e] >> np.uint32(2)), 2] > empty)
+    return n
+
+
+@compiled
 def left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines):
     """Sums on the left of a threshold at the edges of bins that are not empty, and the slope of the weight after it.
 
@@ -266,39 +292,41 @@ def left_sums(table, j, edges, begin, end, lo, empty, start, rates, lines):
     number of columns
     """
     places, kinds = edges.places, edges.kinds
+    numbers = lines[4]
+    n = list_edges(table, j, kinds, begin, end, empty, numbers)
     left_h, left_g, left_w = start[0], start[1], start[2]
     slope_h, slope_g, slope_w = 0.0, 0.0, 0.0
     t = lo
-    n = np.int64(0)
-    for e in range(begin, end):
+    n_covering = np.int64(0)
+    for k in range(n):
+        e = np.uint64(np.int64(numbers[k]))  # unsigned: an index that cannot be negative is not checked for it
         kind = kinds[j, e]
-        c = kind >> np.uint32(2)
-        if table[j, c, 2] > empty:
-            rate = rates[c]
-            before = t
-            t = max(places[j, e], lo)
-            step = t - before
-            left_h += slope_h * step
-            left_g += slope_g * step
-            left_w += slope_w * step
-            signed = rate * (1.0 - 2.0 * np.float64(kind & np.uint32(1)))
-            slope_h += signed * table[j, c, 0]
-            slope_g += signed * table[j, c, 1]
-            slope_w += signed * table[j, c, 2]
-            if rate == 0.0 and kind & np.uint32(1) != 0:  # a bin that changes sides as a whole
-                left_h += table[j, c, 0]
-                left_g += table[j, c, 1]
-                left_w += table[j, c, 2]
-            lines[0, n] = left_h
-            lines[1, n] = left_g
-            lines[2, n] = left_w
-            lines[3, n] = slope_w
-            lines[5, n] = t
-            n += 1
-        if kind & np.uint32(2) != 0:  # no box reaches further: forget rounding errors of the slopes
+        c = np.uint64(kind >> np.uint32(2))
+        rate = rates[c]
+        before = t
+        t = max(places[j, e], lo)
+        step = t - before
+        left_h += slope_h * step
+        left_g += slope_g * step
+        left_w += slope_w * step
+        is_end = np.int64(kind & np.uint32(1))
+        signed = rate * (1.0 - 2.0 * np.float64(is_end))
+        slope_h += signed * table[j, c, 0]
+        slope_g += signed * table[j, c, 1]
+        slope_w += signed * table[j, c, 2]
+        if rate > 0.0:
+            n_covering += 1 - 2 * is_end
+        elif is_end != 0:  # a bin that changes sides as a whole
+            left_h += table[j, c, 0]
+            left_g += table[j, c, 1]
+            left_w += table[j, c, 2]
+        if n_covering == 0:  # no box reaches further: forget rounding errors of the slopes
             slope_h, slope_g, slope_w = 0.0, 0.0, 0.0
-            if n > 0:
-                lines[3, n - 1] = 0.0
+        lines[0, k] = left_h
+        lines[1, k] = left_g
+        lines[2, k] = left_w
+        lines[3, k] = slope_w
+        lines[5, k] = t
     return n
 
 
@@ -318,8 +346,7 @@ def scan_boxes(table, j, values, edges, span, reach, sums, rules, limits, scratc
     places = edges.places
     end = 2 * n_bins
     first = np.int64(np.searchsorted(places[j, :end], lo - 2.0 * width))  # boxes that begin before end before the node
-    while end > first and places[j, end - 1] >= hi:
-        end -= 1
+    end = max(first, np.int64(np.searchsorted(places[j, :end], hi)))
     set_rates(values, offset, n_bins, reach, rates)
     empty = EMPTY * total[2]
     n = left_sums(table, j, edges, first, end, lo, empty, start, rates, lines)

@@ -88,6 +88,31 @@ def test_losses_of_trials_are_those_of_rows_left_out(model_class, fold_rows, mon
     np.testing.assert_allclose(trial.losses[:n], np.average(curves, axis=0, weights=weights)[:n], rtol=1e-9)
 
 
+@pytest.mark.parametrize("margins", [(0.0, 0.0), (1e9, 1e9)])
+def test_trials_that_are_clearly_behind_end_early(monkeypatch, margins):
+    monkeypatch.setattr(boosting_choice, "CLEARLY_WORSE", margins)
+    runs = []
+    go_on = boosting_choice._Course.go_on
+
+    def spy(course, n_rounds, patience, worth_while):
+        runs.append(course)
+        return go_on(course, n_rounds, patience, worth_while)
+
+    monkeypatch.setattr(boosting_choice._Course, "go_on", spy)
+    X, y = problem(KernelBoostingRegressor, n=300)
+    model = KernelBoostingRegressor(random_state=0).fit(X, y)
+    *trials, count = model.search_
+    assert count["stage"] == "rounds"
+    best = min(trials, key=lambda trial: trial["loss"])
+    assert count["losses"][: len(best["losses"])] == best["losses"], "it goes on with the best one"
+    assert runs[-3:] == [run for run in runs[:-3] if run in runs[-3:]], "and with nothing else"
+    n_folds = len(runs) - 3
+    assert n_folds == 18 if margins[0] > 0 else 8 <= n_folds < 18
+    for trial in trials:
+        assert trial["loss"] == min(trial["losses"][1:])
+        assert trial is best or trial["loss"] >= best["loss"]
+
+
 def test_noise_gets_few_rounds_and_a_signal_many():
     rng = np.random.default_rng(0)
     X = rng.uniform(-2, 2, size=(300, 2))

@@ -46,6 +46,19 @@ def test_sums_of_a_leaf(is_soft):
     assert leaves[0] == np.zeros(1, LEAF)[0]
 
 
+@pytest.mark.tiny
+def test_a_tree_begins_with_one_leaf():
+    state = np.array([0, 1, 12, 3, -1, -1])
+    free, leaves, bounds = np.full(5, 9), np.ones(2, LEAF), np.zeros((2, 2, 3))
+    loop.begin_tree(state, free, leaves, bounds)
+    np.testing.assert_array_equal(free, [2, 1, 0, 9, 9])
+    for name, value in {"begin": 0, "size": 12, "line": 0, "depth": 0, "feature": -1}.items():
+        assert leaves[name].tolist() == [value, 1]
+    assert (leaves["lowest"][0], leaves["highest"][0]) == (-np.inf, np.inf)
+    np.testing.assert_array_equal(bounds[0], [[-np.inf] * 3, [np.inf] * 3])
+    assert not bounds[1].any()
+
+
 # ------------------------------------------------------------------ dividing the rows
 
 
@@ -204,6 +217,10 @@ def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
             np.zeros(bins.most + 1),
         )  # fmt: skip
         pile.splits[1, [loop.THRESHOLD, loop.MISSING_LEFT]] = split.threshold, missing_left
+        if not width:  # what the search finds
+            column = columns_of(bins, widths)[1]
+            part = column.shares(split.threshold, *ends[:, 1], missing_left)
+            pile.splits[1, [loop.LEFT_H, loop.LEFT_G, loop.LEFT_W]] = part[at] @ sums[at]
         pile.bounds[1], pile.rows[begin : begin + m] = ends, at
         if width:
             shares[begin : begin + m] = u
@@ -296,12 +313,6 @@ def loop_rules(rules):
     )
 
 
-def root_leaf(m):
-    """The first leaf, of `m` rows; its sums are not known yet."""
-    leaf = {"size": m, "feature": -1, "gain": -np.inf, "lowest": -np.inf, "highest": np.inf}
-    return tuple(leaf.get(name, 0) for name in LEAF.names)
-
-
 def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_parts=None):
     """Grow by the loop; what is too short is made longer until the tree is finished.
 
@@ -334,8 +345,6 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
     edges, columns, own_rules = Boxes.of(bins, widths).edges, np.ascontiguousarray(bins.codes.T), loop_rules(rules)
     shares, left_shares = (np.ones(m + room), np.zeros(m)) if is_soft else (None, None)
     pile.rows[:m] = np.arange(n) if rows is None else rows
-    pile.leaves[0] = root_leaf(m)
-    pile.bounds[0] = [[-np.inf], [np.inf]]
     n_calls = 0
     while True:
         n_calls += 1
@@ -483,10 +492,11 @@ def test_what_is_searched_next(min_mass):
     bins, sums = random_problem(0, n=40, weighted=False)
     columns, widths, rules = np.ascontiguousarray(bins.codes.T), np.zeros(3), Rules(min_mass=min_mass)
     pile = loop.Pile(
-        np.array([0, 1, 40, 3, -1, -1]), np.array([5, 6, 7]), np.zeros(4, LEAF), np.zeros((4, 6)), np.zeros((4, 2, 3)),
-        np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32), np.zeros(bins.most + 1),
+        np.array([0, 1, 40, 3, -1, -1]), np.zeros(3, np.int64), np.zeros(4, LEAF), np.zeros((4, 6)),
+        np.zeros((4, 2, 3)), np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32),
+        np.zeros(bins.most + 1),
     )  # fmt: skip
-    pile.rows[:40], pile.leaves[0], pile.bounds[0] = np.arange(40), root_leaf(40), [[-np.inf], [np.inf]]
+    pile.rows[:40] = np.arange(40)
 
     def go_on():
         loop.next_search(bins, columns, widths, sums, None, loop_rules(rules), pile, None, None)
@@ -496,11 +506,12 @@ def test_what_is_searched_next(min_mass):
         assert pile.state.tolist() == [1, 1, 40, 3, -1, -1]
         return
     assert pile.state.tolist() == [1, 1, 40, 2, 0, -1]
-    assert pile.leaves["slot"][0] == 7
+    assert pile.leaves["slot"][0] == 0
     # 14 rows to the left, by a split that is better than that of the second feature
     order = np.sort(bins.values[: bins.offsets[1]])
     found = np.full((2, 3, 6), -np.inf)
-    found[0, :2] = [[90.0, order[13], 0, 0, 0, 0], [80.0, 0, 0, 0, 0, 0]]
+    on_left = bins.values[bins.codes[:, 0]] <= order[13]
+    found[0, :2] = [[90.0, order[13], *sums[on_left].sum(axis=0), 0], [80.0, 0, 0, 0, 0, 0]]
     shapes = (1, 1, 4), (1, 5, 1), (1, 1), (1, 2, 3)
     space = SearchSpace(np.zeros((8, 3, 1, 4)), found, *(np.zeros(shape) for shape in shapes))
     loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
@@ -513,7 +524,7 @@ def test_what_is_searched_next(min_mass):
     found[:] = -np.inf
     loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
     assert pile.state.tolist() == [3, 2, 54, 3, -1, -1], "no split found: all slots are free again"
-    assert set(pile.free) == {5, 6, 7}
+    assert set(pile.free) == {0, 1, 2}
     go_on()
     assert pile.state[[SEARCHED, SIBLING]].tolist() == [-1, -1]
 

@@ -329,6 +329,26 @@ def test_a_threshold_in_a_gap_is_moved_to_its_middle():
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("n", range(10))
+def test_the_largest_of_some_scores(n):
+    scores = np.random.default_rng(n).permutation(n).astype(np.float64)
+    assert loop.largest_of(scores) == (n - 1 if n else -np.inf)
+    if n > 1:
+        scores[scores == n - 1] = np.nan
+        assert loop.largest_of(scores) == n - 2
+
+
+@pytest.mark.tiny
+def test_edges_of_bins_that_are_not_empty_are_listed():
+    table = np.zeros((2, 5, 4))
+    table[1, :, 2] = [1.0, 0.0, 2.0, 1e-12, 3.0]
+    kinds = 4 * np.array([[0] * 8, [0, 1, 2, 0, 3, 1, 2, 3]], dtype=np.uint32) + np.uint32(1)
+    numbers = np.zeros(8)
+    n = loop.list_edges(table, 1, kinds, 1, 8, 1e-9, numbers)
+    np.testing.assert_array_equal(numbers[:n], [2, 3, 6])
+
+
+@pytest.mark.tiny
 @given(nodes(st.sampled_from([0.05, 0.25, 0.5, 3.0]), free=True))
 def test_left_sums_at_the_edges_of_boxes(node):
     values, n_bins = np.concatenate([[99.0, 99.0], node.values]), len(node.values)
