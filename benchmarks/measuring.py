@@ -110,7 +110,7 @@ def run_rows(
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer-python", type=Path, help=f"Python of an environment with {peer}")
-    parser.add_argument("--only", nargs="+", choices=[*rows], help="only these rows")
+    parser.add_argument("--only", nargs="+", choices=[*rows], help="only these rows; others stay as they are in the page")
     parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
     options = parser.parse_args()
     lines = [heading, "|---" * (heading.count("|") - 1) + "|"]
@@ -118,5 +118,7 @@ def run_rows(
         found = rows[row](options.peer_python)
         lines += found
         print("\n".join(found), flush=True)
-    if options.write:
+    if options.write and options.only:
+        merge_rows(options.write, name, lines)
+    elif options.write:
         write_page(options.write, name, "\n".join(lines) + f"\n\n{machine()}, one thread\n")
