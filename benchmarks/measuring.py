@@ -110,7 +110,9 @@ def run_rows(
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peer-python", type=Path, help=f"Python of an environment with {peer}")
-    parser.add_argument("--only", nargs="+", choices=[*rows], help="only these rows; others stay as they are in the page")
+    parser.add_argument(
+        "--only", nargs="+", choices=[*rows], help="only these rows; others stay as they are in the page"
+    )
     parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
     options = parser.parse_args()
     lines = [heading, "|---" * (heading.count("|") - 1) + "|"]

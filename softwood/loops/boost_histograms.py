@@ -6,7 +6,7 @@ Arguments that recur are explained in `softwood.loops.boost_search`.
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.add_four import add_four
+from softwood.loops.add_four import add_four, add_rows, are_neighbours
 
 # Rows whose sums and codes stay in the first-level cache while all features read them.
 BLOCK = 512
@@ -29,12 +29,19 @@ def gather_rows(rows, begin, first, last, shares, rows_sums, block):
 def add_histograms(codes, rows, begin, m, shares, rows_sums, features, f0, f1, table, block):
     """Add the rows of a node to the tables of the features `f0` to `f1` of the list; block : (BLOCK, 4) scratch.
 
-    Four features at once, and two of what is left: their lines differ, so no addition has to wait for the one before.
+    Features that follow one another are added row by row. Of others, four at once, and two of what is left: their lines
+    differ, so no addition has to wait for the one before.
     """
     line = 4 * table.shape[1]
-    for first in range(0, m, BLOCK):
-        last = min(first + BLOCK, m)
+    is_row_by_row = are_neighbours(features, f0, f1)
+    size = block.shape[0] - 1
+    for first in range(0, m, size):
+        last = min(first + size, m)
         gather_rows(rows, begin, first, last, shares, rows_sums, block)
+        if is_row_by_row:
+            j0 = features[f0]
+            add_rows(codes, rows, begin + first, begin + last, j0, j0 + f1 - f0, table, block)
+            continue
         f = f0
         while f + 4 <= f1:
             j0, j1, j2, j3 = features[f], features[f + 1], features[f + 2], features[f + 3]

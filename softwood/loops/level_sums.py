@@ -14,11 +14,10 @@ labels : (n,) class of each row, which has a column of its own; None if there ar
 import numpy as np
 
 from softwood.loops._compile import compiled
+from softwood.loops.add_four import add_four, add_rows, are_neighbours
 
 # Rows whose numbers stay in the first-level cache while all features read them.
 BLOCK = 512
-# Features whose tables of 256 lines and four columns stay in the second-level cache.
-GROUP = 32
 
 
 @compiled
@@ -67,54 +66,9 @@ def gather_values(rows, first, last, shares, values, block):
 
 @compiled
 def add_four_columns(codes, j, rows, first, last, block, table):
-    """Add some rows to the table (n_bins + 1, 4) of feature `j`.
-
-    All four are read before one is written, so that the processor handles them at once.
-    """
+    """Add some rows to the table (n_bins + 1, 4) of feature `j`."""
     for k in range(first, last):
-        c = codes[rows[k], j]
-        b = k - first
-        v0, v1, v2, v3 = block[b, 0], block[b, 1], block[b, 2], block[b, 3]
-        t0, t1, t2, t3 = table[c, 0] + v0, table[c, 1] + v1, table[c, 2] + v2, table[c, 3] + v3
-        table[c, 0] = t0
-        table[c, 1] = t1
-        table[c, 2] = t2
-        table[c, 3] = t3
-
-
-@compiled
-def add_to_all(codes, rows, first, last, block, tables):
-    """Add some rows to the tables (p, n_bins + 1, 4) of all features.
-
-    Faster than feature by feature: the numbers of a row stay in registers. Before that, the codes of all rows are read
-    once, one after the other, so that the processor fetches them from memory at the same time.
-    """
-    touched = np.int64(0)
-    for k in range(first, last):
-        touched += codes[rows[k], 0]
-    block[BLOCK, 0] = touched  # a result that is not used would not be computed
-    for group in range(0, tables.shape[0], GROUP):
-        end = min(group + GROUP, tables.shape[0])
-        for k in range(first, last):
-            i = rows[k]
-            b = k - first
-            v0, v1, v2, v3 = block[b, 0], block[b, 1], block[b, 2], block[b, 3]
-            for j in range(group, end):
-                c = codes[i, j]
-                t0, t1, t2, t3 = tables[j, c, 0] + v0, tables[j, c, 1] + v1, tables[j, c, 2] + v2, tables[j, c, 3] + v3
-                tables[j, c, 0] = t0
-                tables[j, c, 1] = t1
-                tables[j, c, 2] = t2
-                tables[j, c, 3] = t3
-
-
-@compiled
-def are_all(features, p):
-    """Whether the list of features has all `p` of them, in order."""
-    for f in range(features.shape[0]):
-        if features[f] != f:
-            return False
-    return features.shape[0] == p
+        add_four(table, 4 * np.int64(codes[rows[k], j]), block, 4 * (k - first))
 
 
 @compiled
@@ -129,14 +83,16 @@ def add_node(codes, rows, begin, end, shares, values, labels, features, tables, 
     block : (BLOCK + 1, 1 with labels, else n_columns) scratch space
     """
     n_columns = tables.shape[2]
-    is_row_by_row = labels is None and n_columns == 4 and are_all(features, codes.shape[1])
+    n_features = features.shape[0]
+    # tables are numbered as the features are
+    is_row_by_row = n_columns == 4 and are_neighbours(features, 0, n_features) and features[0] == 0
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
         gather_values(rows, first, last, shares, values, block)
-        if is_row_by_row:
-            add_to_all(codes, rows, first, last, block, tables)
+        if labels is None and is_row_by_row:
+            add_rows(codes, rows, first, last, 0, n_features, tables, block)
             continue
-        for f in range(features.shape[0]):
+        for f in range(n_features):
             j = features[f]
             if labels is not None:
                 for k in range(first, last):

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from softwood.loops import boost_histograms as loop
-from softwood.loops._compile import compiled
-from softwood.loops.add_four import add_four
 from tests.reference.boosting import direct_sums
 
 # ------------------------------------------------------------------ histograms
@@ -25,10 +23,11 @@ def test_histograms_are_sums_by_bin(m, is_soft):
     codes, sums = random_rows(rng, m + 5, 8, n_bins=6)
     pile = rng.permutation(m + 5).astype(np.uint32)
     shares = rng.random(m + 5) if is_soft else None
-    features = np.array([3, 0, 2, 7, 4, 5, 1])
+    features = np.array([3, 0, 2, 7, 4, 5, 6])
     part = slice(2, m + 2)
     expected = direct_sums(codes, pile[part], shares[part] if is_soft else np.ones(m), sums, 6)
-    for first, last in ((2, 3), (1, 3), (0, 3), (0, 4), (1, 7), (0, 7)):  # less than four at once, four, and some more
+    # less than four at once, four, and some more; neighbours
+    for first, last in ((2, 3), (1, 3), (0, 3), (0, 4), (1, 7), (0, 7), (4, 7)):
         table, block = np.ones((8, 7, 4)), np.zeros((loop.BLOCK, 4))
         loop.add_histograms(codes, pile, 2, m, shares, sums, features, first, last, table, block)
         wanted = features[first:last]
@@ -47,22 +46,6 @@ def test_rows_are_gathered_with_their_shares(is_soft):
     np.testing.assert_array_equal(block[:3, :3], sums[pile[at]] * (shares[at, None] if is_soft else 1.0))
     assert np.all(block[3] == 7.0)
     assert np.all(block[:, 3] == 7.0)
-
-
-@pytest.mark.tiny
-def test_four_numbers_are_added_at_once():
-    rng = np.random.default_rng(0)
-    table, block = rng.normal(size=(2, 3, 4)), rng.normal(size=(5, 4))
-    expected = table.copy()
-    expected[1, 2] += block[3]
-    add_line(table, 20, block, 12)
-    np.testing.assert_array_equal(table, expected)
-
-
-@compiled
-def add_line(table, at, block, first):
-    """Only compiled code can call it."""
-    add_four(table, at, block, first)
 
 
 @pytest.mark.tiny

@@ -3,17 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.loops.level_sums import (
-    BLOCK,
-    GROUP,
-    add_four_columns,
-    add_node,
-    add_to_all,
-    add_totals,
-    are_all,
-    gather_values,
-    weigh_rows,
-)
+from softwood.loops.level_sums import BLOCK, add_four_columns, add_node, add_totals, gather_values, weigh_rows
 
 
 def random_rows(seed, *, n_columns, is_soft, n=BLOCK + 40, p=3, n_bins=5):
@@ -96,26 +86,6 @@ def test_rows_are_gathered_and_four_columns_added():
     add_four_columns(codes, 1, rows, 5, 25, block, table)
     expected = [block[:20][codes[rows[5:25], 1] == c].sum(axis=0) for c in range(6)]
     np.testing.assert_array_equal(table, expected)
-
-
-@pytest.mark.tiny
-def test_four_columns_of_all_features_at_once():
-    p = GROUP + 3  # more than one group
-    codes, rows, shares, values, _ = random_rows(6, n_columns=4, is_soft=True, p=p)
-    block = np.zeros((BLOCK + 1, 4), np.int64)
-    gather_values(rows, 5, 25, shares, values, block)
-    together, apart = np.zeros((p, 6, 4), np.int64), np.zeros((p, 6, 4), np.int64)
-    add_to_all(codes, rows, 5, 25, block, together)
-    for j in range(p):
-        add_four_columns(codes, j, rows, 5, 25, block, apart[j])
-    np.testing.assert_array_equal(together, apart)
-
-
-@pytest.mark.tiny
-def test_lists_of_all_features():
-    assert are_all(np.arange(3), 3)
-    assert not are_all(np.arange(3), 4)
-    assert not are_all(np.array([0, 2, 1]), 3)
 
 
 @pytest.mark.tiny
