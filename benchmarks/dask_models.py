@@ -196,7 +196,7 @@ def from_parquet(options: argparse.Namespace) -> list[str]:
     """A table whose floats do not fit into the memory of the workers together."""
     n, rounds = options.parquet_rows, options.parquet_rounds
     as_floats = n * (P + 1) * 8
-    limit = max(as_floats // 3, 700_000_000)
+    limit = max(int(0.45 * as_floats), 700_000_000)  # two workers together cannot hold the floats
     folder = Path(tempfile.mkdtemp())
     try:
         with cluster(2, memory_limit=limit) as client:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from softwood.loops import hoeffding as loop
 from softwood.loops.stream_layout import (
     ADAPTIVE,
+    CENTRE,
     CRITERION,
     DELTA,
     DEPTH,
@@ -19,6 +20,7 @@ from softwood.loops.stream_layout import (
     FEATURE,
     GINI,
     GRACE,
+    INVERSE,
     LEAF_PREDICTION,
     LEFT,
     MAX_DEPTH,
@@ -323,6 +325,20 @@ def test_scaler_holds_means_and_deviations(rows):
     variance = np.average((x - mean) ** 2, weights=w)
     assert scaler[[0, 1, 3], 0] == pytest.approx([w.sum(), mean, variance], abs=1e-9 * max(1.0, (x**2).max()))
     assert scaler[2, 0] == (1.0 / math.sqrt(scaler[3, 0]) if scaler[3, 0] > 0.0 else 0.0)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("x", [-1.7e308, -1e200, -3.0, 1.0, 1e200, 1.7e308])
+@pytest.mark.parametrize("inverse", [0.0, 1e-10, 0.5, 1e100])
+def test_differences_from_the_mean_have_squares(x, inverse):
+    scaler = np.zeros((N_SCALER_ROWS, 2))
+    scaler[CENTRE], scaler[INVERSE] = 1.0, inverse
+    found = loop.from_mean(x, scaler, 1)
+    assert np.isfinite((found * inverse) ** 2)
+    if abs(x) < 10.0:
+        assert found == x - 1.0
+    else:
+        assert found * np.sign(x) > 0.0
 
 
 @pytest.mark.tiny
