@@ -38,6 +38,8 @@ TRAIN, SCORED = 1, 2
 # Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may
 # round those at the end of an array otherwise.
 _PADDING = 64
+# Rows whose gradients are computed at once, a multiple of that.
+_WEIGHED = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,6 @@ class Growing:
     piles, values : rows of each tree, and what is added up; see `softwood.loops.level_sums`
     labels : classes of the rows; None if there are none
     raw : (n, n_scores) raw scores of boosting, with padding
-    derivatives : gradient and hessian, like `raw`
     largest : largest hessian and gradient
     reached : number of levels that trees have grown since, and the piles of the last one; see `at_level`
     """
@@ -135,7 +136,6 @@ class Growing:
     values: list[np.ndarray]
     labels: np.ndarray | None = None
     raw: np.ndarray | None = None
-    derivatives: tuple[np.ndarray, np.ndarray] | None = None
     largest: np.ndarray | None = None
     reached: list[Any] = field(default_factory=list)
 
@@ -145,7 +145,7 @@ class Growing:
     def __sizeof__(self) -> int:
         """So that workers of a cluster know how much memory a state takes."""
         piles = [*self.piles, *(self.reached[1] if self.reached else [])]
-        arrays = [array for pile in piles for array in pile] + [*self.values, self.raw, *(self.derivatives or ())]
+        arrays = [array for pile in piles for array in pile] + [*self.values, self.raw]
         return sum(array.nbytes for array in arrays if array is not None)
 
 
@@ -244,23 +244,37 @@ def begin_round(
     if state is None:
         state = _before_first_round(rows, setup)
     assert state.raw is not None
-    assert state.derivatives is not None
-    loss, raw, (gradient, hessian) = setup.loss, state.raw, state.derivatives
     if slot_values is not None:
         for score, (pile, added) in enumerate(zip(at_level(rows, state, levels or []), slot_values, strict=True)):
-            add_slot_values(pile.rows, pile.begins, pile.shares, added, raw, score)
-    loss.gradients(rows.targets, raw, rows.weights, gradient, hessian)
-    counts = (rows.kinds & TRAIN).astype(np.float64)
-    if setup.subsample is not None:
-        fraction, seed = setup.subsample
-        assert rows.keys is not None
-        counts *= is_drawn(rows.keys, fraction, seed)
+            add_slot_values(pile.rows, pile.begins, pile.shares, added, state.raw, score)
+    return replace(state, reach=setup.reach, largest=_weigh(rows, state, setup), reached=[])
+
+
+def _weigh(rows: CodedRows, state: Growing, setup: RoundSetup) -> np.ndarray:
+    """Fill the numbers that are added up; returns the largest hessian and gradient.
+
+    In blocks, so that gradients and hessians stay in the cache, and take no memory.
+    """
+    assert state.raw is not None
+    loss, n, n_scores = setup.loss, len(rows), setup.loss.n_scores
     scales, is_whole = np.ldexp(1.0, np.array(setup.exponents)), not setup.reach.is_soft
-    found = [
-        weigh_rows(hessian[:, score], gradient[:, score], rows.weights, counts, scales, is_whole, values)
-        for score, values in enumerate(state.values)
-    ]
-    return replace(state, reach=setup.reach, largest=np.max(found, axis=0), reached=[])
+    largest = np.zeros(2)
+    for begin in range(0, n, _WEIGHED):
+        part = slice(begin, begin + _WEIGHED)
+        weights = rows.weights[part]
+        gradient, hessian = (np.empty((len(weights), n_scores), order="F") for _ in range(2))
+        loss.gradients(rows.targets[part], state.raw[part], weights, gradient, hessian)
+        counts = (rows.kinds[part] & TRAIN).astype(np.float64)
+        if setup.subsample is not None:
+            fraction, seed = setup.subsample
+            assert rows.keys is not None
+            counts *= is_drawn(rows.keys[part], fraction, seed)
+        for score, values in enumerate(state.values):
+            found = weigh_rows(
+                hessian[:, score], gradient[:, score], weights, counts, scales, is_whole, values[part]
+            )  # fmt: skip
+            np.maximum(largest, found, out=largest)
+    return largest
 
 
 def _before_first_round(rows: CodedRows, setup: RoundSetup) -> Growing:
@@ -272,7 +286,6 @@ def _before_first_round(rows: CodedRows, setup: RoundSetup) -> Growing:
         piles=[_root(np.arange(n, dtype=np.uint32), is_soft)] * n_scores,
         values=[np.empty((n, 4), np.float64 if is_soft else np.int64) for _ in range(n_scores)],
         raw=raw,
-        derivatives=(np.empty_like(raw), np.empty_like(raw)),
     )
 
 
