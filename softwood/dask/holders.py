@@ -46,8 +46,8 @@ class _Call(NamedTuple):
 class Holder:
     """The blocks of a worker and their states; runs on the worker."""
 
-    def __init__(self, blocks: list[CodedRows]) -> None:
-        self._parts = LocalParts([owned(block) for block in blocks])
+    def __init__(self, blocks: list[CodedRows], n_threads: int) -> None:
+        self._parts = LocalParts([owned(block) for block in blocks], n_threads)
 
     async def run(self, updates: list[_Call], summary: _Call, below: list[Any]) -> Any:
         """Update the states, and return the summary, merged with those of the holders below.
@@ -125,15 +125,14 @@ class ClusterParts:
         session = self._session
         session.wait(self._blocks)
         groups = session.by_worker(self._blocks)
-        keys = session.keys("hold", len(groups))
-        self._holders = session.keep(
-            [
-                session.client.submit(
-                    Holder, blocks, actor=True, key=key, pure=False, workers=[address], allow_other_workers=True
-                )
-                for key, (address, blocks) in zip(keys, groups.items(), strict=True)
-            ]
-        )
+        keys, threads = session.keys("hold", len(groups)), session.client.nthreads()
+
+        def holder(key: str, address: str, blocks: list[Future]) -> Future:
+            where = {"workers": [address], "allow_other_workers": True}
+            n_threads = threads.get(address, 1)
+            return session.client.submit(Holder, blocks, n_threads, actor=True, key=key, pure=False, **where)
+
+        self._holders = session.keep([holder(key, *group) for key, group in zip(keys, groups.items(), strict=True)])
         with suppress(CancelledError):
             wait(self._holders)
         self._check_holders()

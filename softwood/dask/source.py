@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dask
+from dask.sizeof import sizeof
 from distributed import Future
 
 from softwood.dask.chunks import Chunks
@@ -14,6 +15,10 @@ from softwood.dask.session import Session
 from softwood.density.level_rows import CodedRows, joined
 
 __all__ = ["ClusterSource"]
+
+# A worker holds its coded rows in blocks of about this size. Larger ones are faster while trees grow; smaller ones need
+# less memory when parts are joined, and beside the rows.
+_BLOCK_BYTES = 1 << 26
 
 
 class ClusterSource:
@@ -41,18 +46,37 @@ class ClusterSource:
         return self.session.merged(name, self.futures(name, function, arguments))
 
     def coded(self, name: str, function: Callable[..., CodedRows], *arguments: Any) -> ClusterParts:
-        """Coded parts, joined to as many as there are threads."""
+        """Coded parts, joined to few blocks: at least one for each thread, each of at most `_BLOCK_BYTES`.
+
+        The parts are given up as soon as they are asked to be joined: a worker has only those of one block twice.
+        """
         session = self.session
         futures = self.futures(name, function, arguments)
         session.wait(futures)
+        sizes = dict(zip(futures, session.gather(session.map("size", sizeof, futures)), strict=True))
         threads, groups = session.client.nthreads(), []
         for worker, own in session.by_worker(futures).items():
             n = max(1, min(len(own), threads.get(worker, 1)))
-            groups += [own[k::n] for k in range(n)]
+            for k in range(n):
+                groups += _grouped(own[k::n], sizes)
         blocks = session.map("join", joined, groups)
-        session.wait(blocks)
         session.drop(futures)
+        groups.clear()
+        session.wait(blocks)
         return ClusterParts(session, blocks)
+
+
+def _grouped(parts: list[Future], sizes: dict[Future, int]) -> list[list[Future]]:
+    """Parts in groups of at most `_BLOCK_BYTES`, unless a single one has more."""
+    groups: list[list[Future]] = []
+    room = 0
+    for part in parts:
+        if sizes[part] > room:
+            groups.append([])
+            room = _BLOCK_BYTES
+        groups[-1].append(part)
+        room -= sizes[part]
+    return groups
 
 
 def _with_plan(plan: tuple, x: Any, y: Any, weights: Any) -> Any:

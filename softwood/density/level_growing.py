@@ -41,12 +41,18 @@ class Parts(Protocol):
 
 
 class LocalParts:
-    """Parts in the memory of this process, each in a thread."""
+    """Parts in the memory of this process.
 
-    def __init__(self, parts: list[CodedRows]) -> None:
+    Parameters
+    ----------
+    n_threads : each works on every `n_threads`-th part, one after the other; None: one for each part
+    """
+
+    def __init__(self, parts: list[CodedRows], n_threads: int | None = None) -> None:
         self._parts = parts
         self._states: list[Any] = [None] * len(parts)
-        self._pool = ThreadPoolExecutor(len(parts)) if len(parts) > 1 else None
+        self._n_threads = min(n_threads or len(parts), len(parts))
+        self._pool = ThreadPoolExecutor(self._n_threads) if self._n_threads > 1 else None
 
     def __enter__(self) -> LocalParts:
         return self
@@ -55,17 +61,30 @@ class LocalParts:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
-    def _each(self, function: Callable[..., Any], arguments: tuple, states: list[Any]) -> list[Any]:
+    def _in_threads(self, work: Callable[[range], Any]) -> list[Any]:
+        """Results of the threads, each for the numbers of its parts."""
         run = map if self._pool is None else self._pool.map
-        return list(run(lambda part, state: function(part, state, *arguments), self._parts, states))
+        return list(run(work, [range(k, len(self._parts), self._n_threads) for k in range(self._n_threads)]))
 
     def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
         """Replace the states."""
-        self._states = self._each(function, arguments, [None] * len(self._parts) if anew else self._states)
+        old = [None] * len(self._parts) if anew else self._states
+        new: list[Any] = [None] * len(self._parts)
+
+        def work(numbers: range) -> None:
+            for k in numbers:
+                new[k] = function(self._parts[k], old[k], *arguments)
+
+        self._in_threads(work)
+        self._states = new
 
     def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results."""
-        return reduce(merged, self._each(function, arguments, self._states))
+        """The merged results. A thread has no more than two at a time, since they may be large."""
+
+        def work(numbers: range) -> Any:
+            return reduce(merged, (function(self._parts[k], self._states[k], *arguments) for k in numbers))
+
+        return reduce(merged, self._in_threads(work))
 
 
 @dataclass

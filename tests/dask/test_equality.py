@@ -11,7 +11,7 @@ from dask import delayed
 from sklearn.base import clone
 
 import softwood
-from softwood.dask import holders
+from softwood.dask import holders, source
 from tests.dask.models import KINDS, assert_same, in_parts, pair, table
 
 
@@ -150,6 +150,22 @@ def test_holders_that_wait_for_others(client, monkeypatch):
     for kind in ("KernelForest", "KernelBoosting"):
         model, local = pair(kind)
         assert_same(model.fit(in_parts(X, 4), in_parts(y > 0, 4)), local.fit(X, y > 0))
+
+
+def test_workers_with_many_blocks(client, monkeypatch):
+    X, y = table()
+    for most in (1, 5000):  # bytes of a block: one part each, or a few
+        monkeypatch.setattr(source, "_BLOCK_BYTES", most)
+        for kind in ("KernelForest", "KernelBoosting"):
+            model, local = pair(kind)
+            assert_same(model.fit(in_parts(X, 13), in_parts(y > 0, 13)), local.fit(X, y > 0))
+
+
+def test_groups_of_parts_have_a_size():
+    sizes = dict(enumerate([20, 30, 30, 100, 10, 5]))
+    most = source._BLOCK_BYTES // 60
+    groups = source._grouped(list(sizes), {part: size * most for part, size in sizes.items()})
+    assert groups == [[0, 1], [2], [3], [4, 5]]
 
 
 def test_a_tree_of_holders():

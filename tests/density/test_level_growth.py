@@ -131,13 +131,23 @@ def test_a_weight_is_a_repetition():
 def test_states_that_moved_compute_their_levels_anew(kind, monkeypatch):
     X, y = table(missing=True)
     first = make(kind).fit(X, y > 0)
-    each = level_growing.LocalParts._each
+    in_threads = level_growing.LocalParts._in_threads
 
-    def after_a_journey(self, function, arguments, states):
-        return each(self, function, arguments, [pickle.loads(pickle.dumps(state)) for state in states])
+    def after_a_journey(self, work):
+        self._states = [pickle.loads(pickle.dumps(state)) for state in self._states]
+        return in_threads(self, work)
 
-    monkeypatch.setattr(level_growing.LocalParts, "_each", after_a_journey)
+    monkeypatch.setattr(level_growing.LocalParts, "_in_threads", after_a_journey)
     assert_same(first, make(kind).fit(X, y > 0))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 20, None])
+def test_threads_take_turns_with_the_parts(n_threads):
+    numbers = [3, 1, 4, 1, 5, 9, 2]
+    with level_growing.LocalParts(numbers, n_threads) as parts:
+        parts.update("begin", lambda number, state: [state, number], anew=True)
+        parts.update("add", lambda number, state, more: [*state, number + more], 10)
+        assert parts.summary("tell", lambda number, state: [state[0] is None, state[1], state[2]]) == [7, 25, 95]
 
 
 def test_large_levels_take_several_exchanges(monkeypatch):
