@@ -8,15 +8,16 @@ rows. A table with no more rows than the sample may have is its own sample.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from softwood.columns import Columns
-from softwood.density.bandwidths import row_numbers
 from softwood.density.binning import Bins, bin_features
 from softwood.density.kernels import Kernel
 from softwood.density.level_growing import LocalParts, Parts
@@ -28,11 +29,13 @@ from softwood.density.level_numbers import (
     exponent_for,
     in_columns,
     merged,
+    row_numbers,
     whole,
 )
 from softwood.density.level_rows import SCORED, TRAIN, CodedRows, padded
 from softwood.density.preparation import TrainingData
 from softwood.loops.binning import encode_column
+from softwood.loops.level_survey import add_moments
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 
@@ -78,17 +81,25 @@ class LocalSource:
         ends = np.linspace(0, n, min(n_parts, max(1, n // _SMALLEST_PART)) + 1).astype(np.int64)
         self._parts = [RawRows(*(array[a:b] for array in raw)) for a, b in pairwise(ends)]
 
+    def _each(self, function: Callable[..., Any], arguments: tuple) -> list[Any]:
+        """Results for all parts, each in a thread."""
+        if len(self._parts) == 1:
+            return [function(self._parts[0], *arguments)]
+        with ThreadPoolExecutor(len(self._parts)) as pool:
+            return list(pool.map(lambda part: function(part, *arguments), self._parts))
+
     def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The merged results."""
-        result = None
-        for part in self._parts:
-            found = function(part, *arguments)
-            result = found if result is None else merged(result, found)
-        return result
+        return reduce(merged, self._each(function, arguments))
 
     def coded(self, name: str, function: Callable[..., CodedRows], *arguments: Any) -> LocalParts:
         """The coded parts."""
-        return LocalParts([function(part, *arguments) for part in self._parts])
+        return LocalParts(self._each(function, arguments))
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """The array in the form that the loops take: they would be compiled again for read-only ones, or by columns."""
+    return np.require(array, requirements=["C", "W"])
 
 
 # ------------------------------------------------------------------ weights
@@ -169,17 +180,17 @@ def _moments(raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarr
 
     Values are measured from the middle of their range, in halves of its length.
     """
-    targets = in_columns(raw.targets)
-    weights = weighting.of(raw)
-    out = np.zeros((3, len(middle)), np.int64)
-    for j in range(len(middle)):
-        x = raw.matrix[:, j] if j < raw.matrix.shape[1] else targets[:, j - raw.matrix.shape[1]]
-        known = ~np.isnan(x)
-        x, w = (x, weights) if known.all() else (x[known], weights[known])
-        z = x / half[j] - middle[j] / half[j]
-        for power, values in enumerate((w, w * z, w * z * z)):
-            out[power, j] = whole(values, exponent).sum()
-    return out
+    weights = _writable(weighting.of(raw))
+    scales = np.ldexp(1.0, [exponent // 2, exponent - exponent // 2])
+    out = []
+    begin = 0
+    for columns in (_writable(raw.matrix), _writable(in_columns(raw.targets))):
+        end = begin + columns.shape[1]
+        sums = np.zeros((3, columns.shape[1]), np.int64)
+        add_moments(columns, weights, middle[begin:end] / half[begin:end], half[begin:end], scales, sums)
+        out.append(sums)
+        begin = end
+    return np.concatenate(out, axis=1)
 
 
 def _moments_and_sample(
@@ -300,7 +311,7 @@ def code_rows(raw: RawRows, coding: Coding) -> CodedRows:
     n, p = raw.matrix.shape
     bins = coding.bins
     codes = np.zeros((n, p), dtype=np.uint8)
-    matrix = np.require(raw.matrix, requirements=["C", "W"])  # loops would be compiled again for a read-only one
+    matrix = _writable(raw.matrix)
     for j in range(p):
         begin, end = bins.offsets[j], bins.offsets[j + 1]
         if end > begin:  # a column without any value has no bins, so "missing" is 0
