@@ -44,6 +44,7 @@ def folds_of(data: Dataset, max_rows: int, repetitions: int) -> Iterator[tuple[i
     y = np.asarray(data.y)
     rows = np.random.default_rng(SEED).permutation(len(y))[:max_rows]
     X = with_categories(data.X.iloc[rows].reset_index(drop=True))
+    X.columns = [f"x{j}" for j in range(X.shape[1])]  # LightGBM and XGBoost refuse some of the names
     y, is_class = y[rows], data.task == "classification"
     if is_class:  # a class of fewer rows than folds cannot be in all of them
         names, counts = np.unique(y, return_counts=True)

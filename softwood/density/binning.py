@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,10 @@ from softwood.density.threads import Threads
 from softwood.loops.binning import encode_column
 from softwood.loops.groups import Bins
 
-__all__ = ["Bins", "bin_features"]
+__all__ = ["Bins", "bin_features", "merge_narrow_bins"]
+
+# Of a feature with more bins than this, neighbours are merged within this part of the half-width of the kernel.
+FEW_BINS, NARROW = 64, 0.125
 
 
 def bin_features(
@@ -56,6 +60,46 @@ def bin_features(
         np.argsort(skewness, kind="stable").astype(np.int64),
         np.asarray(n_categories, dtype=np.int64),
     )
+
+
+def merge_narrow_bins(bins: Bins, widths: np.ndarray, weights: np.ndarray) -> Bins:
+    """Merge neighbouring bins that are much narrower than the kernel, which hides where in them a value lies.
+
+    Parameters
+    ----------
+    widths : (p,) half-widths of the kernels;  weights : (n,) weights of the rows
+    """
+    is_category = bins.n_categories > 0 if len(bins.n_categories) else np.zeros(len(widths), dtype=bool)
+    numbers: list[np.ndarray] = []  # for each feature, the new number of each of its bins
+    for j, (begin, end) in enumerate(pairwise(bins.offsets)):
+        numbers.append(np.arange(end - begin))
+        if end - begin > FEW_BINS and widths[j] > 0 and not is_category[j]:
+            values = bins.values[begin:end]
+            with np.errstate(over="ignore", invalid="ignore"):
+                place = np.floor((values - values[0]) / (NARROW * widths[j]))
+                steps = np.diff(place, prepend=place[0])
+            numbers[j] = np.cumsum(steps != 0)  # nan, too: of places that are too large for a float
+    counts = [number[-1] + 1 if len(number) else 0 for number in numbers]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    if offsets[-1] == bins.offsets[-1]:
+        return bins
+    codes = np.empty_like(bins.codes)
+    values, lows, highs = np.empty((3, offsets[-1]))
+    for j, number in enumerate(numbers):
+        old, new = slice(*bins.offsets[j : j + 2]), slice(*offsets[j : j + 2])
+        if counts[j] == len(number):
+            codes[:, j] = bins.codes[:, j]
+            values[new], lows[new], highs[new] = bins.values[old], bins.lows[old], bins.highs[old]
+            continue
+        codes[:, j] = np.append(number, counts[j])[bins.codes[:, j]]
+        starts = np.flatnonzero(np.diff(number, prepend=-1))
+        lows[new] = bins.lows[old][starts]
+        highs[new] = bins.highs[old][np.append(starts[1:], len(number)) - 1]
+        masses = np.bincount(bins.codes[:, j], weights, minlength=len(number) + 1)[:-1]
+        sums = np.add.reduceat(masses * (bins.values[old] - lows[new][number]), starts)
+        means = np.divide(sums, totals := np.add.reduceat(masses, starts), out=np.zeros(counts[j]), where=totals > 0)
+        values[new] = np.clip(lows[new] + means, lows[new], highs[new])
+    return bins._replace(codes=codes, values=values, lows=lows, highs=highs, offsets=offsets)
 
 
 def _for_all(work: Callable, arguments: list[tuple], n_jobs: int | None) -> list:

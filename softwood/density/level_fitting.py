@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from softwood.density.bagging import assemble, draws_of, tree_seed
+from softwood.density.binning import merge_narrow_bins
 from softwood.density.choosing import choose_by_auto
 from softwood.density.choosing_forest import ForestChoice
 from softwood.density.finishing import finish
@@ -165,8 +166,9 @@ def fit_boosting(estimator: Any, fit: Any, source: Source, rules: Any) -> None:
     def results() -> dict[str, Any]:
         return {"history_": list(stages.history), **estimator._results(result, rules, data, unit)}
 
+    bins = data.bins if rules.decay < 1.0 else merge_narrow_bins(data.bins, widths, data.weights)
     coding = Coding(
-        data.bins._replace(codes=np.empty((0, p), np.uint8)), found.weighting, coded, seed, validation,
+        bins._replace(codes=np.empty((0, p), np.uint8)), found.weighting, coded, seed, validation,
         min(1.0, SCORED_ROWS / found.n_rows), rules.subsample < 1.0,
     )  # fmt: skip
     span = found.highest[p:] - found.lowest[p:] if classes is None else np.ones(1)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.density.binning import Bins
+from softwood.density.binning import Bins, merge_narrow_bins
 from softwood.density.held_out import HeldOutRows
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
 from softwood.density.threads import Threads
@@ -151,6 +151,8 @@ class Rounds:
         validation: BoostingData | None = None,
         scored: np.ndarray | None = None,
     ) -> None:
+        if rules.decay == 1.0:  # else, kernels become narrow later on
+            bins = merge_narrow_bins(bins, widths, data.weights)
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
         self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
         n, n_scores = len(data.matrix), loss.n_scores

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from softwood.density.binning import bin_features
+from softwood.density.binning import FEW_BINS, NARROW, bin_features, merge_narrow_bins
 
 
 def unpack(bins, j):
@@ -107,3 +107,47 @@ def test_threads_do_not_matter():
     one, two = (bin_features(X, None, 30, n_jobs=k) for k in (1, 2))
     assert np.array_equal(one.codes, two.codes)
     assert np.array_equal(one.values, two.values)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("weighted", [False, True])
+def test_narrow_bins_are_merged(weighted):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 5))
+    X[:, 1] = np.exp(3 * X[:, 1])  # long tails are as they were
+    X[:, 2] = np.round(X[:, 2], 1)  # few values
+    X[:, 3] = rng.integers(0, 90, 500)  # categories
+    X[::7, [0, 1]] = np.nan
+    weights = rng.integers(0, 4, 500).astype(float) if weighted else np.ones(500)
+    before = bin_features(X, weights, 100, n_categories=np.array([0, 0, 0, 90, 0]))
+    widths = np.array([0.8, 0.8, 0.8, 0.8, 0.0])
+    after = merge_narrow_bins(before, widths, weights)
+    counts, old_counts = np.diff(after.offsets), np.diff(before.offsets)
+    assert old_counts[2] <= FEW_BINS < old_counts[[0, 1, 3, 4]].min()
+    np.testing.assert_array_equal(counts[2:], old_counts[2:])
+    assert counts[0] < old_counts[0] / 2
+    assert counts[1] < old_counts[1]
+    for j in range(5):
+        values, lows, highs, codes = unpack(after, j)
+        known = ~np.isnan(X[:, j])
+        assert np.all(codes[~known] == counts[j])
+        assert np.all(highs[:-1] < lows[1:])
+        old_values, _, _, old_codes = unpack(before, j)
+        for b in range(counts[j]):
+            rows = np.flatnonzero(codes == b)
+            here, w = X[rows, j], weights[rows]
+            assert lows[b] == here.min()
+            assert highs[b] == here.max()
+            assert np.ptp(old_values[old_codes[rows]]) <= NARROW * widths[j] * (1 + 1e-9)
+            if w.any():
+                assert values[b] == pytest.approx(np.average(here, weights=w))
+    assert merge_narrow_bins(before, np.zeros(5), weights) is before
+
+
+@pytest.mark.tiny
+def test_bins_whose_distance_overflows_stay_apart():
+    x = np.concatenate([np.linspace(-1, 1, 80) * 1.7e308, [0.1, 0.2]])[:, None]
+    bins = bin_features(x, None, None)
+    merged = merge_narrow_bins(bins, np.array([1.0]), np.ones(82))
+    assert np.all(np.isfinite(merged.values))
+    assert np.diff(merged.offsets)[0] in (81, 82)  # the two small values may be one
