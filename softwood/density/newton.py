@@ -11,7 +11,18 @@ from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.loops import boost as loop
 from softwood.loops.boost_histograms import BLOCK
-from softwood.loops.boost_search import LEAF, N_FREE, SEARCHED, Edges, Rules, SearchSpace
+from softwood.loops.boost_search import (
+    LEAF,
+    MOST_BLOCKS,
+    N_FREE,
+    SEARCHED,
+    Edges,
+    Rules,
+    SearchSpace,
+    add_block,
+    count_blocks,
+    search_part,
+)
 from softwood.loops.groups import Bins
 from softwood.tree import SoftTree, children_of
 
@@ -142,7 +153,8 @@ class Boxes:
 class NewtonGrower:
     """Grows tree after tree on the same bins, in the same memory.
 
-    With several threads, large searches are divided by features; trees do not depend on their number.
+    With several threads, large leaves are added up in blocks of rows and searched by features; trees do not depend on
+    the number of threads.
     """
 
     def __init__(self, data: BinnedRows, limits: NewtonLimits, threads: Threads | None = None) -> None:
@@ -167,12 +179,13 @@ class NewtonGrower:
         self.space = SearchSpace(
             tables=np.zeros((min(room, 32) + 1, p, most + 1, 4)),
             found=np.zeros((2, p, 6)),
-            block=np.zeros((self.n_parts, BLOCK, 4)),
+            block=np.zeros((1 if threads is None else threads.n_threads, BLOCK, 4)),
             lines=np.zeros((self.n_parts, 6, 2 * most)),
             rates=np.zeros((self.n_parts, most)),
             totals=np.zeros((self.n_parts, 2, 3)),
             keys=np.zeros((self.n_parts, most + 1)),
             ranks=np.zeros((self.n_parts, 2, most + 1), np.int64),
+            blocks=np.zeros((MOST_BLOCKS - 1 if count_blocks(n) > 1 else 0, p, most + 1, 4)),
         )
         self.shares: np.ndarray | None = None
         self.left_shares: np.ndarray | None = None
@@ -231,10 +244,13 @@ class NewtonGrower:
         most = WORTH_THREADS // len(features) if n_parts > 1 else _NO_LIMIT
 
         def search(part: int, _: int) -> None:
-            loop.search_part(
+            search_part(
                 (part, n_parts), bins, widths, edges, rows_sums, self.pile, shares, features, directions, self.rules,
                 self.space,
             )  # fmt: skip
+
+        def add(block: int, thread: int) -> None:
+            add_block((block, n_blocks, thread), bins, rows_sums, self.pile, shares, features, self.space)
 
         while True:
             loop.grow_boosted(
@@ -244,6 +260,9 @@ class NewtonGrower:
             if self.pile.state[SEARCHED] < 0:
                 return
             assert self.threads is not None
+            n_blocks = count_blocks(self.pile.leaves["size"][self.pile.state[SEARCHED]])
+            if n_blocks > 1:
+                self.threads.run(add, n_blocks)
             self.threads.run(search, n_parts)
 
     def _make_room(self) -> bool:

@@ -21,7 +21,9 @@ from softwood.loops.boost_search import (
     SEARCHED,
     SIBLING,
     THRESHOLD,
+    add_block,
     choose_split,
+    count_blocks,
     is_splittable,
     leaf_value,
     search_part,
@@ -392,8 +394,9 @@ def search_cost(size, n_bins, is_soft):
 def grow_boosted(bins, columns, widths, edges, rows_sums, features, directions, rules, pile, memberships, space, most):
     """Go on growing until there is no split left, or the caller has something to do.
 
-    The caller makes arrays longer that are too short; and if a leaf is to be searched (see `Pile`), it searches all
-    parts of the features. If an array is too short or the tree is finished, there is no leaf to search.
+    The caller makes arrays longer that are too short; and if a leaf is to be searched (see `Pile`), it adds up its
+    blocks, if there are several, and searches all parts of the features. If an array is too short or the tree is
+    finished, there is no leaf to search.
 
     Parameters
     ----------
@@ -413,6 +416,9 @@ def grow_boosted(bins, columns, widths, edges, rows_sums, features, directions, 
             return
         if search_cost(leaves[state[SEARCHED]]["size"], space.tables.shape[2], edges.places.shape[1] > 0) > most:
             return
+        n_blocks = count_blocks(leaves[state[SEARCHED]]["size"])
+        for b in range(n_blocks if n_blocks > 1 else 0):
+            add_block((np.int64(b), n_blocks, np.int64(0)), bins, rows_sums, pile, shares, features, space)
         search_part(whole, bins, widths, edges, rows_sums, pile, shares, features, directions, rules, space)
 
 

@@ -76,6 +76,14 @@ def clear_histogram(table, j, n_lines):
 
 
 @compiled
+def add_histogram(table, part, j, n_lines):
+    """Add the sums of other rows, in the first lines of one feature."""
+    for c in range(n_lines):
+        for o in range(4):
+            table[j, c, o] += part[j, c, o]
+
+
+@compiled
 def subtract_histogram(table, part, j, n_lines):
     """Take the sums of a part of the rows from those of all, in the first lines of one feature."""
     for c in range(n_lines):

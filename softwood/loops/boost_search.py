@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.loops._compile import compiled
-from softwood.loops.boost_histograms import add_histograms, clear_histogram, subtract_histogram
+from softwood.loops.boost_histograms import add_histogram, add_histograms, clear_histogram, subtract_histogram
 from softwood.loops.scan import LARGEST, SLACK, THIN, middle_of
 from softwood.loops.subset import ABSENT, FEW, is_category, rare_below, set_members, sort_by_key
 
@@ -48,6 +48,9 @@ LEAF = np.dtype(
         ("highest", np.float64),
     ]
 )
+# A leaf of at least twice this many rows is added up in blocks, at most so many; threads may share them. Blocks do not
+# depend on the number of threads, so neither do the sums.
+BLOCK_ROWS, MOST_BLOCKS = 1 << 15, 8
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
@@ -84,15 +87,17 @@ class Edges(NamedTuple):
 
 
 class SearchSpace(NamedTuple):
-    """Scratch space of the search; all but the first two for each part of the features.
+    """Scratch space of the search; all but the first two and the last for each part of the features.
 
     Attributes
     ----------
     tables : (n_slots, p, most + 1, 4) histograms of the open leaves, by slot
     found : (2, n_features, 6) best splits of a leaf and its sibling
-    block : (n_parts, BLOCK, 4), the last column 0;  lines : (n_parts, 6, 2 * most);  rates : (n_parts, most)
+    block : (n_threads, BLOCK, 4), the last column 0;  lines : (n_parts, 6, 2 * most);  rates : (n_parts, most)
     totals : (n_parts, 2, 3)
     keys, ranks : (n_parts, most + 1) and (n_parts, 2, most + 1), see `order_categories`
+    blocks : (MOST_BLOCKS - 1, p, most + 1, 4) histograms of the blocks of a large leaf but the first; (0, ...) if there
+        is none
     """
 
     tables: np.ndarray
@@ -103,6 +108,7 @@ class SearchSpace(NamedTuple):
     totals: np.ndarray
     keys: np.ndarray = np.zeros((1, 0))
     ranks: np.ndarray = np.zeros((1, 2, 0), np.int64)
+    blocks: np.ndarray = np.zeros((0, 0, 0, 4))
 
 
 @compiled
@@ -555,11 +561,40 @@ def is_splittable(leaves, leaf, max_depth, min_mass):
 
 
 @compiled
+def count_blocks(size):
+    """Number of blocks of a leaf with so many rows."""
+    return min(np.int64(MOST_BLOCKS), max(np.int64(1), size // BLOCK_ROWS))
+
+
+@compiled
+def add_block(place, bins, rows_sums, pile, shares, features, space):
+    """Histograms of a block of the leaf that `pile.state` names: of the first one in the leaf's table.
+
+    place : number of the block, that of all blocks, and that of the thread
+    """
+    b, n_blocks, thread = place
+    leaf = pile.state[SEARCHED]
+    begin, size = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"]
+    first = size * b // n_blocks
+    last = size * (b + 1) // n_blocks
+    table = space.tables[pile.leaves[leaf]["slot"]] if b == 0 else space.blocks[b - 1]
+    n_features = np.int64(features.shape[0])
+    for f in range(n_features):
+        j = features[f]
+        clear_histogram(table, j, bins.offsets[j + 1] - bins.offsets[j] + 1)
+    add_histograms(
+        bins.codes, pile.rows, begin + first, last - first, shares, rows_sums, features, np.int64(0), n_features,
+        table, space.block[thread],
+    )  # fmt: skip
+
+
+@compiled
 def search_part(part, bins, widths, edges, rows_sums, pile, shares, features, directions, rules, space):
     """Histograms and best splits on a part of the features, for the leaves that `pile.state` names.
 
-    The first leaf is added up row by row; the other one, if it is not -1, has its parent's table, from which that of
-    the first is taken. Each part may be searched in a thread of its own. part : its number, and that of all parts
+    The first leaf is added up row by row, or by its blocks, if there are several, which `add_block` has filled; the
+    other one, if it is not -1, has its parent's table, from which that of the first is taken. Each part may be searched
+    in a thread of its own. part : its number, and that of all parts
     """
     b, n_parts = part
     leaves, rows, bounds = pile.leaves, pile.rows, pile.bounds
@@ -569,13 +604,19 @@ def search_part(part, bins, widths, edges, rows_sums, pile, shares, features, di
     f0 = features.shape[0] * b // n_parts
     f1 = features.shape[0] * (b + 1) // n_parts
     slot = leaves[small]["slot"]
+    n_blocks = count_blocks(leaves[small]["size"])
     for f in range(f0, f1):
         j = features[f]
-        clear_histogram(tables[slot], j, bins.offsets[j + 1] - bins.offsets[j] + 1)
-    add_histograms(
-        bins.codes, rows, leaves[small]["begin"], leaves[small]["size"], shares, rows_sums, features, f0, f1,
-        tables[slot], space.block[b],
-    )  # fmt: skip
+        n_lines = bins.offsets[j + 1] - bins.offsets[j] + 1
+        if n_blocks == 1:
+            clear_histogram(tables[slot], j, n_lines)
+        for block in range(n_blocks - 1):
+            add_histogram(tables[slot], space.blocks[block], j, n_lines)
+    if n_blocks == 1:
+        add_histograms(
+            bins.codes, rows, leaves[small]["begin"], leaves[small]["size"], shares, rows_sums, features, f0, f1,
+            tables[slot], space.block[b],
+        )  # fmt: skip
     for side in range(2):
         leaf = small if side == 0 else large
         if not is_splittable(leaves, leaf, rules.max_depth, rules.min_mass):

@@ -10,6 +10,7 @@ from softwood.density import newton
 from softwood.density.binning import bin_features
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
 from softwood.density.threads import Threads
+from softwood.loops.boost_search import BLOCK_ROWS
 from tests.reference.kernels import BOX
 from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction
@@ -66,6 +67,34 @@ def test_same_tree_for_any_number_of_threads(monkeypatch, bandwidth, max_leaves,
             assert_same_records(getattr(one, name), getattr(other, name))
         for name in ("rows", "shares"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("bandwidth", BANDWIDTHS)
+def test_blocks_of_large_leaves(bandwidth):
+    n = 5 * BLOCK_ROWS // 2
+    X, sums = problem(n=n, p=3)
+    limits = NewtonLimits(max_leaves=6, min_mass=60.0)
+    one, *others = (grow(X, sums, bandwidth, limits, n_threads=threads) for threads in (1, 2, 5))
+    assert len(one.leaves) == 6
+    for other in others:
+        for name in ("nodes", "leaves"):
+            assert_same_records(getattr(one, name), getattr(other, name))
+        np.testing.assert_array_equal(one.rows, other.rows)
+    shares = memberships(one, n)
+    for leaf, line in enumerate(one.leaves["line"]):
+        found = [one.nodes[name][line] for name in ("h", "g", "w")]
+        np.testing.assert_allclose(found, shares[leaf] @ sums, rtol=1e-9)
+    # The first split is the best one by sums of all rows.
+    with np.errstate(invalid="ignore"):
+        scores = {}
+        for j in range(3):
+            for t in np.nanquantile(X[:, j], np.linspace(0.05, 0.95, 50)):
+                for left in (X[:, j] <= t, ~(X[:, j] > t)):
+                    parts = np.array([sums[left].sum(axis=0), sums[~left].sum(axis=0)])
+                    scores[j, t] = max(scores.get((j, t), 0.0), (parts[:, 1] ** 2 / parts[:, 0]).sum())
+    j, t = max(scores, key=scores.get)
+    assert one.nodes["feature"][0] == j
+    assert one.nodes["threshold"][0] == pytest.approx(t, abs=0.05)
 
 
 def test_two_python_threads_may_grow_at_once(monkeypatch):

@@ -49,6 +49,16 @@ def test_rows_are_gathered_with_their_shares(is_soft):
 
 
 @pytest.mark.tiny
+def test_lines_of_one_feature_are_added():
+    rng = np.random.default_rng(0)
+    table, part = rng.normal(size=(2, 3, 5, 4))
+    expected = table.copy()
+    expected[1, :3] += part[1, :3]
+    loop.add_histogram(table, part, 1, 3)
+    np.testing.assert_array_equal(table, expected)
+
+
+@pytest.mark.tiny
 def test_lines_of_one_feature_are_cleared():
     table = np.ones((3, 5, 4))
     loop.clear_histogram(table, 1, 3)

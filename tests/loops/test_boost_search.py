@@ -570,6 +570,32 @@ def test_a_leaf_without_a_sibling_is_searched(width):
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_blocks_of_a_leaf_add_up_to_it(width):
+    features = np.array([2, 0, 3])
+    pair = sibling_leaves(0, width, None)
+    bins, leaf = pair.bins, pair.leaves[0]
+    space = pair.space(2)._replace(blocks=np.full((2, *pair.tables.shape[1:]), 7.0))
+    pair.arguments(-1, features, space)  # names the leaf
+    for b in range(3):
+        loop.add_block((b, 3, b % 2), bins, pair.sums, pair.pile, pair.shares, features, space)
+    table = direct_sums(bins.codes, np.arange(40), leaf.shares, pair.sums, bins.most)
+    for j in features:
+        n_lines = bins.offsets[j + 1] - bins.offsets[j] + 1
+        parts = [space.tables[2, j, :n_lines], *space.blocks[:, j, :n_lines]]
+        assert min(part[:, 2].sum() for part in parts) > 0
+        np.testing.assert_allclose(np.sum(parts, axis=0), table[j, :n_lines], rtol=1e-9, atol=1e-12)
+    for other in (space.tables[:, 1], space.blocks[:, 1]):
+        assert np.all(other[-1] == 7.0), "a feature that is not asked for"
+
+
+@pytest.mark.tiny
+def test_only_large_leaves_have_blocks():
+    for size, expected in ((0, 1), (1, 1), (2, 2), (2.9, 2), (7, 7), (100, loop.MOST_BLOCKS)):
+        assert loop.count_blocks(np.int64(size * loop.BLOCK_ROWS)) == expected
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize(
     ("leaf", "depth", "mass", "expected"),
     [
