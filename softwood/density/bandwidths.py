@@ -12,6 +12,7 @@ import numpy as np
 
 from softwood.columns import Columns
 from softwood.density.kernels import find_column
+from softwood.loops.survey import key_rows
 from softwood.parameters import is_real, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 
@@ -26,6 +27,8 @@ __all__ = [
 
 # Half-widths tried by leave-one-out likelihood, in standard deviations.
 LOO_GRID = np.geomspace(0.01, 2.0, 16)
+# From this number of rows on, keys of rows are worth compiling a loop.
+MANY_ROWS = 50_000
 
 
 def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -132,6 +135,15 @@ def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
 
 def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
     """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""
+    if len(X) >= MANY_ROWS:
+        rows, keys = np.require(X, np.float64, requirements=["C", "W"]), np.empty(len(X), np.uint64)
+        key_rows(rows, rows.view(np.uint64), np.uint64(seed), keys)
+        return keys
+    return _row_keys(X, seed)
+
+
+def _row_keys(X: np.ndarray, seed: int) -> np.ndarray:
+    """As `row_keys`, without compiling, but column by column and step by step."""
 
     def mix(z: np.ndarray) -> np.ndarray:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

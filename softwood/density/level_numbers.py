@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softwood.loops.level_survey import key_rows
+from softwood.density.bandwidths import row_keys, row_numbers
 
 __all__ = [
     "Largest",
@@ -21,8 +21,6 @@ __all__ = [
     "in_columns",
     "is_drawn",
     "merged",
-    "row_keys",
-    "row_numbers",
     "whole",
 ]
 
@@ -83,19 +81,6 @@ def exponent_for(largest: float, n: int) -> int:
 def whole(values: np.ndarray, exponent: int) -> np.ndarray:
     """Numbers times ``2**exponent``, rounded to int64."""
     return np.rint(np.ldexp(values, exponent)).astype(np.int64)
-
-
-def row_keys(matrix: np.ndarray, seed: int) -> np.ndarray:
-    """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""
-    rows = np.require(matrix, np.float64, requirements=["C", "W"])
-    keys = np.empty(len(rows), np.uint64)
-    key_rows(rows, rows.view(np.uint64), np.uint64(seed), keys)
-    return keys
-
-
-def row_numbers(matrix: np.ndarray, seed: int) -> np.ndarray:
-    """A pseudo-random number in [0, 1) for each row that depends only on its content and the seed, (n,)."""
-    return (row_keys(matrix, seed) >> np.uint64(11)).astype(np.float64) / 2.0**53
 
 
 def draw_keys(matrix: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:

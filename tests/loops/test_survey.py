@@ -1,10 +1,10 @@
-"""Growth by levels, the first passes: numbers by content, sums of columns."""
+"""Passes over many rows: numbers by content, sums of columns."""
 
 import numpy as np
 import pytest
 
-from softwood.density.bandwidths import row_keys
-from softwood.loops.level_survey import add_moments, key_rows, mix_bits
+from softwood.density import bandwidths
+from softwood.loops.survey import add_moments, key_rows, mix_bits
 
 
 def awkward_rows(n=40, p=3):
@@ -21,9 +21,17 @@ def test_keys_are_those_without_a_loop(seed):
     X = awkward_rows()
     keys = np.empty(len(X), np.uint64)
     key_rows(X, X.view(np.uint64), np.uint64(seed), keys)
-    np.testing.assert_array_equal(keys, row_keys(X, seed))
+    np.testing.assert_array_equal(keys, bandwidths._row_keys(X, seed))
     assert keys[0] == keys[1]
     assert len(np.unique(keys)) == len(X) - 1
+
+
+def test_many_rows_have_the_keys_of_few(monkeypatch):
+    X = np.asfortranarray(awkward_rows())
+    X.flags.writeable = False
+    few = bandwidths.row_keys(X, 3)
+    monkeypatch.setattr(bandwidths, "MANY_ROWS", 1)
+    np.testing.assert_array_equal(bandwidths.row_keys(X, 3), few)
 
 
 @pytest.mark.tiny

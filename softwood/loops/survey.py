@@ -1,8 +1,4 @@
-"""Growth by levels, the first passes over the rows: numbers by content, and sums of columns.
-
-`softwood.density.bandwidths.row_keys` gives the same keys; it needs no compiling, but goes through the rows once for
-each column and operation.
-"""
+"""Passes over many rows: numbers by content, and sums of columns."""
 
 import numpy as np
 
