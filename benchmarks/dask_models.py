@@ -4,10 +4,9 @@ Run:  python benchmarks/dask_models.py [--rows 1000000] [--rounds 100] [--parque
                                        [--write docs/benchmarks.md]
 
 Both have 31 leaves, up to 255 bins, at least 20 rows in a leaf and a learning rate of 0.1. Data are 20 seeded normal
-columns and two classes, made by the workers. Workers are processes with one thread, which the
-client reaches directly. Times are the shorter of two runs
-for both sides, in turn, after a short run that compiles; those from Parquet files are of one run. --only measures some
-rows again and keeps the others. LightGBM: pip install lightgbm.
+columns and two classes, made by the workers. Workers are processes with one thread, which the client reaches directly.
+Times are the shorter of two runs for both sides, in turn, after a short run that compiles; those from Parquet files are
+of one run. --only measures some rows again and keeps the others. LightGBM: pip install lightgbm.
 """
 
 from __future__ import annotations
