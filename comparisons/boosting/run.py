@@ -5,8 +5,9 @@
 
 All tables of the folder SOFTWOOD_DATA with at least 300 rows, five folds, twice; one thread each. Larger tables are
 sampled. Every result is a line of runs.csv, and what has its line is not run again: stop it and start it again as you
-like. Needs: pip install lightgbm xgboost catboost. At the end, and with --summary alone, the tables and the picture of
-docs/boosting.md are made from those lines.
+like. Runs with other numbers of rows are other lines; tables have the largest number that all models have. At the end,
+and with --summary alone, the tables and the picture of docs/boosting.md are made from those lines. Needs: pip install
+lightgbm xgboost catboost
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ def folds_of(data: Dataset, max_rows: int, repetitions: int) -> Iterator[tuple[i
             yield repetition * N_FOLDS + number, Fold(X, y, train, test, is_class)
 
 
-def run_data_set(data: Dataset, options: argparse.Namespace, done: set[tuple[str, str, str]]) -> None:
+def run_data_set(data: Dataset, options: argparse.Namespace, done: set[tuple[str, ...]]) -> None:
     """Run what is missing for one data set."""
     for number, fold in folds_of(data, options.max_rows, options.repetitions):
         for model in options.models:
-            if (data.name, str(number), model) in done:
+            if (data.name, str(len(fold.y)), str(number), model) in done:
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -95,7 +96,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=50, help="random settings of the tuned LightGBM")
     parser.add_argument("--summary", action="store_true", help="only write the page")
     options = parser.parse_args()
-    done = {(line["data_set"], line["fold"], line["model"]) for line in read_runs(RUNS)}
+    done = {tuple(line[name] for name in ("data_set", "rows", "fold", "model")) for line in read_runs(RUNS)}
     if not options.summary:
         warm_up()
     for name in [] if options.summary else options.data_sets:

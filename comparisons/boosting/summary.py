@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from comparisons.boosting.models import DEFAULTS, N_BINS, OURS, TUNED
+from comparisons.boosting.models import DEFAULTS, INNER_FOLDS, N_BINS, OURS, TUNED
 from softwood.stats import friedman_test, holm, wilcoxon_signed_rank
 
 # The settings were chosen on these; the other data sets were not looked at before the comparison was run.
@@ -19,6 +19,7 @@ CHOSEN_ON = frozenset({
     "satimage", "spambase", "twonorm", "wine_quality_white",
 })  # fmt: skip
 PICTURE = "images/boosting_reliability.svg"
+LEAST_FOLDS = 5  # of a data set in the tables
 
 
 def write_page(runs: list[dict[str, str]], page: Path) -> None:
@@ -36,11 +37,20 @@ def read_frame(runs: list[dict[str, str]]) -> pd.DataFrame:
     frame = pd.DataFrame(runs)
     for column in ("rows", "columns", "classes", "fold", "loss", "score", "brier", "calibration", "seconds"):
         frame[column] = frame[column].map(float)
-    counts = frame.groupby(["data_set", "model"])["fold"].nunique().unstack(fill_value=0).reindex(columns=DEFAULTS)
-    complete = counts.index[(counts == counts.max().max()).all(axis=1)]
-    if not len(complete):
+    return complete_sets(frame, DEFAULTS, LEAST_FOLDS)
+
+
+def complete_sets(frame: pd.DataFrame, models: tuple[str, ...], least_folds: int) -> pd.DataFrame:
+    """Lines of the data sets that all of these models have run on, with the most rows: the folds that all have."""
+    own = frame[frame["model"].isin(models)]
+    counts = own.groupby(["data_set", "rows", "fold"])["model"].nunique()
+    folds = counts[counts == len(models)].reset_index()[["data_set", "rows", "fold"]]
+    enough = folds.groupby(["data_set", "rows"])["fold"].transform("size") >= least_folds
+    folds = folds[enough]
+    folds = folds[folds["rows"] == folds.groupby("data_set")["rows"].transform("max")]
+    if not len(folds):
         raise ValueError("There is nothing to tell yet: no data set has all folds of all models.")
-    return frame[frame["data_set"].isin(complete)]
+    return frame.merge(folds, on=["data_set", "rows", "fold"])
 
 
 def means(frame: pd.DataFrame, column: str, models: tuple[str, ...] = DEFAULTS) -> pd.DataFrame:
@@ -66,10 +76,12 @@ def tables(frame: pd.DataFrame) -> str:
 def about(frame: pd.DataFrame) -> str:
     by_set = frame.groupby("data_set")[["task", "rows"]].first()
     is_class = by_set["task"] == "classification"
-    n_folds = frame.groupby(["data_set", "model"])["fold"].nunique().max()
+    n_folds = frame.groupby("data_set")["fold"].nunique()
     return (
         f"{len(by_set)} data sets, {is_class.sum()} with classes and {(~is_class).sum()} with real targets, of "
-        f"{by_set['rows'].min():.0f} to {by_set['rows'].max():.0f} rows; {n_folds} folds each.\n"
+        f"{by_set['rows'].min():.0f} to {by_set['rows'].max():.0f} rows; "
+        + " and ".join(f"{n} folds on {count}" for n, count in n_folds.value_counts().sort_index().items())
+        + ".\n"
     )
 
 
@@ -98,9 +110,8 @@ def tuned(frame: pd.DataFrame) -> str:
     """Ours beside LightGBM tuned, on the data sets where that was run."""
     lines = ["| data sets | ours is better on | loss of LightGBM tuned / ours | p (Wilcoxon) |", "|---|---|---|---|"]
     pair = (OURS, TUNED)
-    both = frame[frame["model"].isin(pair)]
-    counts = both.groupby(["data_set", "model"])["fold"].nunique().unstack(fill_value=0).reindex(columns=list(pair))
-    complete = counts.index[(counts == counts.max().max()).all(axis=1)]
+    both = complete_sets(frame, pair, LEAST_FOLDS)
+    complete = sorted(both["data_set"].unique())
     for title, names in (
         ("all", list(complete)),
         ("settings chosen on", [name for name in complete if name in CHOSEN_ON]),
@@ -112,11 +123,12 @@ def tuned(frame: pd.DataFrame) -> str:
             ratio = np.exp(np.log(loss[TUNED] / loss[OURS]).mean())
             better = (loss[OURS] < loss[TUNED]).sum()
             lines.append(f"| {title}, {len(names)} | {better} | {ratio:.3f} | {test.p_value:.2g} |")
-    drawn = both.loc[both["model"] == TUNED, "parameter"].str.extract(r"^(\d+) draws")[0].dropna().unique()
-    what = (
-        f"Random draws of its settings, each with {3} inner folds and early stopping: {', '.join(drawn) or 'none yet'}."
+    lines_of = both[both["model"] == TUNED]
+    drawn = lines_of["parameter"].str.extract(r"^(\d+) draws")[0].groupby(lines_of["data_set"]).first().value_counts()
+    what = f"Random draws of its settings, each with {INNER_FOLDS} inner folds and early stopping: " + ", ".join(
+        f"{n} on {count} of the data sets" for n, count in drawn.items()
     )
-    return "\n".join(lines) + "\n\n" + what + "\n"
+    return "\n".join(lines) + "\n\n" + what + ".\n"
 
 
 def probabilities(frame: pd.DataFrame) -> str:

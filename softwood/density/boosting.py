@@ -75,7 +75,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         Monotonic constraints: 1 if the prediction must not decrease in a column, -1 if it must not increase, 0 for no
         constraint. They apply to the probability of the second class and are not available for more than two classes.
     max_bins : int, default=255
-        Largest number of bins per column.
+        Largest number of bins per column. If a column has more than 64, neighbours are merged within an eighth of the
+        half-width of the kernel, which hides where in them a value lies.
     cutoff : float, default=1e-4
         If a gate would send less than this share of the whole point to one side, that part goes to the other side.
         Larger values are faster and less exact.
