@@ -2,7 +2,7 @@
 
 numba compiles a loop for every combination of argument types. So each kind below is a combination that a user may need:
 classes or targets, one or several; bins with codes of one byte or of four; the box or other kernels; None or an array.
-The numbers of rows and columns do not matter and are small.
+The numbers of rows and columns do not matter and are small, unless there are loops for many rows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ __all__ = ["JOBS", "run_job"]
 # More rows than the 255 distinct values that fit in a code of one byte.
 _ROWS = 320
 _SOME = 40
+# Rows that are shared by threads in blocks, see `softwood.loops.boost_search.BLOCK_ROWS`.
+_MANY = 70_000
 
 _Data = tuple[np.ndarray, np.ndarray]
 
@@ -179,11 +181,21 @@ def _boosting(n_jobs: int, monotonic: bool) -> None:
             _read(model.fit(rows, y, 1.0 + np.arange(len(y)) % 3), X)
 
 
+def _boosting_of_many_rows() -> None:
+    X, y = _table("target", _MANY)
+    for bandwidth, constraint in product((0.0, 0.2), (None, [1, 0, 0])):
+        _model(
+            "softwood.density.boosting", "KernelBoosting", "target", max_iter=1, max_leaf_nodes=3, n_jobs=2,
+            bandwidth=bandwidth, monotonic_cst=constraint, early_stopping=False,
+        ).fit(X, y)  # fmt: skip
+
+
 _BOOSTING: dict[str, Callable[[], None]] = {
     "one thread": partial(_boosting, 1, False),
     "threads": partial(_boosting, 2, False),
     "monotonic": partial(_boosting, 1, True),
     "monotonic, threads": partial(_boosting, 2, True),
+    "many rows": _boosting_of_many_rows,
 }
 
 
