@@ -71,7 +71,7 @@ def _grouped(parts: list[Future], sizes: dict[Future, int]) -> list[list[Future]
     groups: list[list[Future]] = []
     room = 0
     for part in parts:
-        if sizes[part] > room:
+        if not groups or sizes[part] > room:
             groups.append([])
             room = _BLOCK_BYTES
         groups[-1].append(part)

@@ -162,10 +162,10 @@ def test_workers_with_many_blocks(client, monkeypatch):
 
 
 def test_groups_of_parts_have_a_size():
-    sizes = dict(enumerate([20, 30, 30, 100, 10, 5]))
+    sizes = dict(enumerate([0, 20, 30, 30, 100, 10, 5]))
     most = source._BLOCK_BYTES // 60
     groups = source._grouped(list(sizes), {part: size * most for part, size in sizes.items()})
-    assert groups == [[0, 1], [2], [3], [4, 5]]
+    assert groups == [[0, 1, 2], [3], [4], [5, 6]]
 
 
 def test_a_tree_of_holders():
