@@ -15,14 +15,25 @@ from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from softwood.columns import Columns, read_table
+from softwood.columns import Columns, read_table, refuse_masked, take_rows
 from softwood.forest import SoftForest
+from softwood.losses import Loss
+from softwood.memory import check_fits
 from softwood.parameters import check_choice, check_integer, parameter_error
 from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.tree import SoftTree
 
-__all__ = ["BatchEstimator", "ClassifierBase", "Fit", "RegressorBase", "TreeEstimator", "as_counts", "read_weights"]
+__all__ = [
+    "BatchEstimator",
+    "ClassifierBase",
+    "Fit",
+    "RegressorBase",
+    "TreeEstimator",
+    "as_counts",
+    "read_weights",
+    "rows_with_weight",
+]
 
 
 class TreeEstimator(BaseEstimator):
@@ -71,6 +82,20 @@ class TreeEstimator(BaseEstimator):
             raise TypeError(f"{type(self).__name__} takes no {sorted(conditions)[0]!r} when predicting.")
         return self._matrix(X), None
 
+    def _width_slopes(self, matrix: np.ndarray, widths: np.ndarray | None, **conditions: Any) -> np.ndarray | None:
+        """Derivatives of the half-widths of single cells with respect to the values; None if they are all 0."""
+        return None
+
+    def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Derivative of the predictions with respect to the encoded columns, (n_rows, n_outputs, n_encoded)."""
+        matrix, widths = self._read_points(X, **conditions)
+        finished, slopes = self._finished, self._width_slopes(matrix, widths, **conditions)
+        n, q = len(matrix), finished.n_outputs
+        check_fits("input_gradient", (n, q, self.n_features_in_), (n, q, matrix.shape[1]))
+        gradient = finished.input_gradient(matrix, widths=widths, width_slopes=slopes)
+        loss: Loss | None = getattr(self, "_loss_", None)
+        return gradient if loss is None else loss.predict_gradient(finished.predict(matrix, widths=widths), gradient)
+
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
         """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); shares of the leaves add up to 1."""
         matrix, widths = self._read_points(X, **conditions)
@@ -98,10 +123,10 @@ class TreeEstimator(BaseEstimator):
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
         """Derivative of the prediction with respect to each column of X, (n_rows, n_outputs, n_features_in).
 
-        The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories.
+        The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
+        and for missing values.
         """
-        matrix, widths = self._read_points(X, **conditions)
-        gradient = self._finished.input_gradient(matrix, widths=widths)
+        gradient = self._gradient(X, **conditions)
         gradient[:, :, self.columns_.is_category] = 0.0
         out = np.zeros((*gradient.shape[:2], self.n_features_in_))
         for k, j in enumerate(self.columns_.source):
@@ -147,8 +172,15 @@ class Fit:
     earlier: dict[str, Any]
     context: Any = None
 
+    def stages(self, history: list[dict[str, Any]] | None = None) -> Steps:
+        """The stages of a fit that has several kinds of steps; call it only once.
+
+        Which stages there are depends on parameters and data, so scikit-learn is not told their number.
+        """
+        return self.steps("stage", history=history)
+
     def steps(self, unit: str, n_steps: int | None = None, history: list[dict[str, Any]] | None = None) -> Steps:
-        """The steps of the fit; call it only once. Arguments as in `Steps`."""
+        """The steps of a fit that has one kind of them; call it only once. Arguments as in `Steps`."""
         self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
         self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return Steps(
@@ -222,9 +254,14 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         fit.end()
 
     def _read_training_data(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
         """Validate and encode the training data; rows of weight 0 are dropped.
+
+        Parameters
+        ----------
+        earlier : results of the fit that this one continues (warm start), whose encoding is kept; columns and targets
+            of another kind are refused. Empty or None: this fit begins by itself.
 
         Returns
         -------
@@ -233,24 +270,26 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
+        earlier = earlier or {}
+        self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
+        X, y, sample_weight, rows = rows_with_weight(X, y, sample_weight)
         matrix, columns = read_table(
             self,
             X,
-            reset=True,
+            reset=not earlier,
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
             as_codes=self._has_category_codes,
+            columns=earlier.get("columns_"),
+            grow=bool(earlier),
         )
         check_consistent_length(matrix, y)
         weights = read_weights(sample_weight, len(matrix))
-        rows = np.flatnonzero(weights > 0)
-        if len(rows) == 0:
-            raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
         targets = self._read_targets(y, weights)
-        if len(rows) < len(matrix):
-            matrix, targets, weights = matrix[rows], targets.take(rows), weights[rows]
+        if earlier:
+            self._refuse_other_targets(earlier)
         self.columns_ = columns
-        return matrix, targets, weights, rows
+        return matrix, targets, weights, np.arange(len(matrix)) if rows is None else rows
 
     def _read_validation_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray] | None:
         """Encoded matrix and weights of the validation rows passed to `fit`; None if there are none."""
@@ -367,6 +406,7 @@ def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.
     """Weights of the rows, (n,) float64; `name` is the user's name for them, for error messages."""
     if sample_weight is None:
         return np.ones(n)
+    refuse_masked(sample_weight, name)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
@@ -377,6 +417,25 @@ def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise ValueError(f"{name} must hold finite numbers of at least 0.")
     return weights
+
+
+def rows_with_weight(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any, np.ndarray | None]:
+    """The rows whose weight is above zero; the others have no effect, whatever they hold.
+
+    Returns
+    -------
+    X, y and sample_weight of these rows, and their numbers (None: there are no weights, or no targets)
+    """
+    if sample_weight is None or y is None:
+        return X, y, sample_weight, None
+    check_consistent_length(X, y)
+    weights = read_weights(sample_weight, len(np.asarray(y)))
+    rows = np.flatnonzero(weights > 0)
+    if len(weights) and len(rows) == 0:
+        raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
+    if len(rows) < len(weights):
+        X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
+    return X, y, weights, rows
 
 
 def as_counts(weights: np.ndarray, repeats: np.ndarray | None = None) -> np.ndarray:

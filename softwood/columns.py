@@ -4,16 +4,21 @@ Numeric columns are kept, with nan where a value is missing. For kernel models, 
 one column of the numbers of its categories, with nan where the value is missing. For other models it becomes one column
 of zeros and ones per category (a single column if there are two categories), with nan in all of these columns where the
 value is missing. The encoding is learned by `fit` and applied unchanged by `predict`.
+
+The columns of a frame have names: a parameter such as ``bandwidth={2: 0.1}`` means the column with the name 2. A number
+means a position in arrays, and in frames whose names are not numbers.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
 from softwood.parameters import parameter_error
@@ -21,11 +26,15 @@ from softwood.parameters import parameter_error
 __all__ = [
     "MAX_CATEGORIES",
     "Columns",
+    "column_titles",
     "find_categories",
+    "find_column",
     "is_missing_value",
     "read_growing_table",
     "read_table",
     "refuse_lazy",
+    "refuse_masked",
+    "take_rows",
 ]
 
 # A column with more categories than this is taken for an identifier or free text, and refused.
@@ -44,9 +53,10 @@ class Columns:
     names : names of the matrix columns, such as ``city=Rome`` for a category
     source : (n_encoded,) number of the table's column that each matrix column comes from
     categories : for each of the table's columns None, or its categories in order
-    inputs : names of the table's columns
+    inputs : names of the table's columns, as text
     handle_unknown : whether an unknown category is a missing value ("missing") or an error ("error")
     as_codes : whether a column of categories is one column of their numbers, rather than columns of zeros and ones
+    keys : names of the table's columns, if they are not text but numbers or tuples; None for text and for arrays
     """
 
     names: tuple[str, ...]
@@ -55,6 +65,7 @@ class Columns:
     inputs: tuple[str, ...]
     handle_unknown: str = "missing"
     as_codes: bool = False
+    keys: tuple | None = None
 
     @property
     def is_category(self) -> np.ndarray:
@@ -82,7 +93,11 @@ class Columns:
             labels = [self.inputs[j]] if known is None else _one_hot_names(self.inputs[j], known)
             names += labels
             source += [j] * len(labels)
-        return Columns(tuple(names), np.array(source, np.int64), self.categories, self.inputs, self.handle_unknown)
+        return replace(self, names=tuple(names), source=np.array(source, np.int64), as_codes=False)
+
+    def find(self, owner: object, parameter: str, column: Any) -> int:
+        """Number of a column of the table, given as in `find_column`."""
+        return find_column(owner, parameter, column, self.inputs, self.keys)
 
     def add_up(self, per_encoded: np.ndarray) -> np.ndarray:
         """Sum values of the matrix columns over each of the table's columns, (n_features_in,)."""
@@ -91,6 +106,60 @@ class Columns:
     def spread(self, per_input: np.ndarray) -> np.ndarray:
         """Repeat values of the table's columns (last axis) for the matrix columns."""
         return per_input[..., self.source]
+
+
+def find_column(owner: object, parameter: str, column: Any, names: Sequence[str], keys: Sequence | None = None) -> int:
+    """Number of a column of a table, given by its name, or by its number if the names are not numbers.
+
+    Parameters
+    ----------
+    owner, parameter : whose parameter it is, for errors
+    names, keys : as `Columns.inputs` and `Columns.keys`
+    """
+    wanted = _plain_name(column)
+    is_flag = isinstance(wanted, bool)  # which is equal to 0 or 1
+    for known in (keys or (), names):
+        if not is_flag and wanted in known:
+            return known.index(wanted)
+    numbers_are_names = any(isinstance(name, Integral) for name in keys or ())
+    if isinstance(wanted, int) and not is_flag and not numbers_are_names and 0 <= wanted < len(names):
+        return wanted
+    shown = ", ".join(map(repr, (keys or names)[:6])) + (", ..." if len(names) > 6 else "")
+    way = "by name" if numbers_are_names else "by name or number"
+    raise parameter_error(owner, parameter, f"given for columns of X, {way} ({len(names)}: {shown})", column)
+
+
+def column_titles(X: Any) -> tuple[tuple[str, ...], tuple | None]:
+    """Names of the columns of a table as `Columns.inputs` and `Columns.keys`; ``x[0]``, ``x[1]``, ... for an array."""
+    if not _is_frame(X):
+        return tuple(f"x[{j}]" for j in range(X.shape[1])), None
+    names = tuple(map(_plain_name, X.columns))
+    if all(isinstance(name, str) for name in X.columns):
+        return names, None
+    return tuple(f"x[{name}]" if isinstance(name, Integral) else str(name) for name in names), names
+
+
+def _plain_name(name: Any) -> Any:
+    """A column's name with which files can be written, and which is equal to itself: text, number or tuple."""
+    if isinstance(name, tuple):
+        return tuple(map(_plain_name, name))
+    if isinstance(name, np.generic):
+        name = name.item()
+    is_plain = isinstance(name, str | bool | int | float) and name == name
+    return name if is_plain else str(name)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def take_rows(table: Any, rows: np.ndarray) -> Any:
+    """Some rows of a table or vector of any kind."""
+    if hasattr(table, "iloc"):
+        return table.iloc[rows]
+    if isinstance(table, list | tuple):
+        return [table[row] for row in rows.tolist()]
+    return (table if hasattr(table, "__getitem__") else np.asarray(table))[rows]
 
 
 def read_table(
@@ -102,6 +171,7 @@ def read_table(
     handle_unknown: str = "missing",
     as_codes: bool = False,
     columns: Columns | None = None,
+    grow: bool = False,
 ) -> tuple[np.ndarray, Columns]:
     """Validate a table and encode it.
 
@@ -114,6 +184,8 @@ def read_table(
     handle_unknown : whether categories that first occur after `fit` are missing values ("missing") or errors ("error")
     as_codes : how categories are encoded, see `Columns`
     columns : the encoding learned by `fit`; None in `fit` itself
+    grow : whether this is a fit that continues another one (warm start), whose encoding is `columns`: new categories
+        get the last numbers, so that the trees so far remain true, and columns of another kind are refused
 
     Returns
     -------
@@ -121,6 +193,17 @@ def read_table(
     columns : the encoding
     """
     X, frame, wanted = _with_categories(estimator, X, categorical_features, None if reset else columns)
+    if grow:
+        assert columns is not None
+        try:
+            validate_data(estimator, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            message = (
+                "With warm_start=True X must have the columns of the last fit, in the same order. Pass these, or set "
+            )
+            raise ValueError(f"{error}\n{message}warm_start=False to start a new fit.") from None
+        _refuse_other_kinds(estimator, X, categorical_features, columns)
+        columns = replace(columns, handle_unknown=handle_unknown)
     if not wanted.any():
         try:
             matrix = validate_data(
@@ -131,7 +214,7 @@ def read_table(
             if cells is None:
                 raise
             validate_data(estimator, cells, reset=reset, skip_check_array=True)  # report wrong columns first
-            named = _first_not_number(cells, estimator)
+            named = _first_not_number(cells, columns, estimator)
             if named is not None:
                 raise named from error
             if isinstance(error, ValueError):
@@ -139,18 +222,18 @@ def read_table(
             # Numbers and missing values that do not convert to float by themselves: column by column.
             X, wanted = cells, np.zeros(cells.shape[1], dtype=bool)
         else:
-            names = _input_names(estimator, matrix.shape[1])
+            names, keys = column_titles(X if frame else matrix) if columns is None else (columns.inputs, None)
             _refuse_infinity(matrix, names)
             matrix = np.require(matrix, requirements=["C", "W"])  # loops would be compiled again for a read-only one
             if columns is None:
                 every = np.arange(matrix.shape[1])
-                columns = Columns(names, every, (None,) * len(every), names, handle_unknown, as_codes)
+                columns = Columns(names, every, (None,) * len(every), names, handle_unknown, as_codes, keys)
             return matrix, columns
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     n_rows = X.shape[0]
     if n_rows == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
-    names = _input_names(estimator, X.shape[1])
+    names, keys = column_titles(X) if columns is None else (columns.inputs, columns.keys)
     as_codes = as_codes if columns is None else columns.as_codes
     blocks: list[np.ndarray] = []
     encoded_names: list[str] = []
@@ -162,7 +245,7 @@ def read_table(
             block = _numbers(values, is_missing, name, estimator)[:, None]
             kept, labels = None, [name]
         else:
-            kept, codes = _codes(values, is_missing, name, j, columns, estimator)
+            kept, codes = _codes(values, is_missing, name, j, columns, grow, estimator)
             if as_codes:
                 block, labels = np.where(codes < 0, np.nan, codes)[:, None], [name]
             else:
@@ -175,12 +258,17 @@ def read_table(
     _refuse_infinity(matrix, encoded_names)
     if columns is None:
         origin = np.array(source, dtype=np.int64)
-        columns = Columns(tuple(encoded_names), origin, tuple(categories), names, handle_unknown, as_codes)
-    return matrix, columns
+        columns = Columns(tuple(encoded_names), origin, tuple(categories), names, handle_unknown, as_codes, keys)
+    return matrix, replace(columns, categories=tuple(categories)) if grow else columns
 
 
 def read_growing_table(
-    estimator: Any, X: Any, *, categorical_features: Any = "from_dtype", columns: Columns | None = None, learn: bool
+    estimator: Any,
+    X: Any,
+    *,
+    categorical_features: Any = "from_dtype",
+    columns: Columns | None = None,
+    learn: bool | np.ndarray,
 ) -> tuple[np.ndarray, Columns]:
     """Validate and encode a part of a stream's table, whose columns may hold new categories at any time.
 
@@ -191,7 +279,7 @@ def read_growing_table(
     Parameters
     ----------
     columns : the encoding learned from the earlier parts; None for the first part
-    learn : whether to add new categories to the encoding
+    learn : whether to add new categories to the encoding; or for each row whether to add its categories, (n_rows,)
 
     Returns
     -------
@@ -199,31 +287,32 @@ def read_growing_table(
     """
     X, frame, wanted = _with_categories(estimator, X, categorical_features, columns)
     # What a frame's column holds is known from its first value on; until then it has no column in the matrix.
-    is_late = frame and isinstance(categorical_features, str)
-    first = [_first_known(X, j) for j in range(X.shape[1])] if is_late and _may_be_late(X, columns) else []
+    is_late = frame and isinstance(categorical_features, str) and _may_be_late(X, columns)
+    counts = learn if isinstance(learn, np.ndarray) else np.ones(X.shape[0] if hasattr(X, "shape") else 0, dtype=bool)
+    first = [_first_known(X, j, counts) for j in range(X.shape[1])] if is_late else []
     if not wanted.any() and all(row == 0 for row in first):
         return read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
     validate_data(estimator, X, reset=columns is None, skip_check_array=True)
-    inputs = _input_names(estimator, X.shape[1])
+    inputs, keys = column_titles(X) if columns is None else (columns.inputs, columns.keys)
     if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
     names = [] if columns is None else list(columns.names)
     source = [] if columns is None else columns.source.tolist()
     for j, row in enumerate(first):
         if j not in source:
-            wanted[j] = row is None or _is_text(X, j)
+            wanted[j] = row is None or _is_text(X, j, _type_names(X)[j])
     categories = [() if w else None for w in wanted] if columns is None else list(columns.categories)
     cells = [_column(X, j) for j in range(len(inputs))]
     new: list[tuple[int, int, Any]] = []  # first row, column of the table, category
     for j, (values, is_missing) in enumerate(cells):
-        if wanted[j] and learn:
-            rows = np.flatnonzero(~is_missing)
+        if wanted[j] and learn is not False:
+            rows = np.flatnonzero(~is_missing & counts)
             present, known = values[rows].tolist(), set(categories[j] or ())
             found = [v for v in dict.fromkeys(present) if v not in known]
             # Too many categories are no reason to stop a stream: this one is treated as unknown.
             found = found[: MAX_CATEGORIES - len(known)]
             new += [(int(rows[present.index(v)]), j, v) for v in found]
-        elif not wanted[j] and j not in source and (learn or columns is None):
+        elif not wanted[j] and j not in source and (learn is not False or columns is None):
             new.append((first[j] or 0 if first else 0, j, None))
             categories[j] = None
     for _, j, category in sorted(new, key=lambda arrival: arrival[:2]):
@@ -244,7 +333,7 @@ def read_growing_table(
         for k, at in enumerate(places):
             matrix[:, at] = np.where(is_missing, np.nan, codes == k)
     _refuse_infinity(matrix, names)
-    return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs)
+    return matrix, Columns(tuple(names), np.array(source, dtype=np.int64), tuple(categories), inputs, keys=keys)
 
 
 def find_categories(estimator: Any, X: Any, categorical_features: Any = "from_dtype") -> list[set | None]:
@@ -262,15 +351,10 @@ def _may_be_late(X: Any, columns: Columns | None) -> bool:
     return X.shape[0] > 0 and (columns is None or len(set(columns.source.tolist())) < X.shape[1])
 
 
-def _first_known(X: Any, j: int) -> int | None:
-    """First row in which a column has a value; None if there is none."""
-    known = np.flatnonzero(~_column(X, j)[1])
+def _first_known(X: Any, j: int, counts: np.ndarray) -> int | None:
+    """First of the rows that count in which a column has a value; None if there is none."""
+    known = np.flatnonzero(~_column(X, j)[1] & counts)
     return int(known[0]) if len(known) else None
-
-
-def _input_names(estimator: Any, n: int) -> tuple[str, ...]:
-    names = getattr(estimator, "feature_names_in_", None)
-    return tuple(f"x[{j}]" for j in range(n)) if names is None else tuple(str(name) for name in names)
 
 
 def _with_categories(
@@ -281,7 +365,13 @@ def _with_categories(
     A list of rows becomes an array of objects, so that numbers remain numbers next to text.
     """
     refuse_lazy(X, "X", type(estimator).__name__)
-    frame = hasattr(X, "columns") and hasattr(X, "dtypes")
+    frame = _is_frame(X)
+    if frame:
+        _refuse_repeated_names(X, estimator)
+        _refuse_other_names(X, columns, estimator)
+        X = _without_sparse_columns(X)
+    elif isinstance(X, np.ma.MaskedArray):
+        X = _without_mask(X)
     if columns is None:
         has_categories = categorical_features is not None and not isinstance(categorical_features, str)
     else:
@@ -307,7 +397,7 @@ def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.nd
         expected = "'from_dtype', None, or a list of columns by name or number, or a mask"
         raise parameter_error(estimator, "categorical_features", expected, wanted)
     if isinstance(wanted, str):
-        return np.array([_is_text(X, j) for j in range(n)], dtype=bool) if frame else np.zeros(n, dtype=bool)
+        return np.array([_is_text(X, j, kind) for j, kind in enumerate(_type_names(X))] if frame else [False] * n, bool)
     mask = np.zeros(n, dtype=bool)
     if wanted is None:
         return mask
@@ -316,20 +406,79 @@ def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.nd
         if len(chosen) != n:
             raise parameter_error(estimator, "categorical_features", f"a mask of the {n} columns", wanted)
         return np.array(chosen, dtype=bool)
-    names = [str(c) for c in X.columns] if frame else []
+    titles = column_titles(X)
     for column in chosen:
-        if isinstance(column, str) and column in names:
-            mask[names.index(column)] = True
-        elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < n:
-            mask[int(column)] = True
-        else:
-            raise parameter_error(estimator, "categorical_features", "columns of X by name or number", column)
+        mask[find_column(estimator, "categorical_features", column, *titles)] = True
     return mask
 
 
-def _is_text(X: Any, j: int) -> bool:
+def _refuse_repeated_names(X: Any, estimator: Any) -> None:
+    names = list(X.columns)
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise ValueError(
+            f"X has {names.count(name)} columns with the name {name!r}; {type(estimator).__name__} needs different "
+            "names. Rename the columns, or drop repeated ones, in pandas with X.loc[:, ~X.columns.duplicated()]."
+        )
+
+
+def _refuse_other_names(X: Any, columns: Columns | None, estimator: Any) -> None:
+    """Raise an error for other columns than in `fit`, or in another order; scikit-learn only compares text."""
+    if columns is None or columns.keys is None:
+        return
+    found = column_titles(X)[1]
+    if found is not None and found != columns.keys:
+        raise ValueError(
+            f"The feature names should match those that were passed during fit: {type(estimator).__name__} expects the "
+            f"columns {_some(columns.keys)}, in this order. Got {_some(found)} instead. "
+            "Bring the columns of X into the order of fit, in pandas with X[list of these names]."
+        )
+
+
+def _some(names: Sequence, n: int = 6) -> str:
+    return "[" + ", ".join(map(repr, names[:n])) + (", ...]" if len(names) > n else "]")
+
+
+def _refuse_other_kinds(estimator: Any, X: Any, categorical_features: Any, columns: Columns) -> None:
+    """Raise an error if a column of categories has become one of numbers since the last fit, or the reverse."""
+    cells = X if hasattr(X, "shape") else np.array(X, dtype=object)
+    found = _categorical_mask(estimator, cells, categorical_features, _is_frame(X))
+    for j, (is_category, known) in enumerate(zip(found, columns.categories, strict=True)):
+        if is_category == (known is not None) or _column(cells, j)[1].all():
+            continue
+        kinds = ("numbers", "categories") if is_category else ("categories", "numbers")
+        raise _other_kind(columns.inputs[j], *kinds)
+
+
+def _other_kind(name: str, before: str, now: str) -> ValueError:
+    return ValueError(
+        f"Column {name!r} held {before} in the last fit, and holds {now} now. With warm_start=True a column must hold "
+        "what it held before: convert it, or set warm_start=False to start a new fit."
+    )
+
+
+def _without_sparse_columns(X: Any) -> Any:
+    """The frame with ordinary columns in place of pandas' sparse ones."""
+    places = [j for j, kind in enumerate(_type_names(X)) if kind.startswith("sparse")]
+    if not places:
+        return X
+    X = X.copy(deep=False)
+    for j in places:
+        X.isetitem(j, X.iloc[:, j].sparse.to_dense())
+    return X
+
+
+def _without_mask(X: np.ma.MaskedArray) -> np.ndarray:
+    """The array with missing values in place of masked cells."""
+    cells, mask = np.ma.getdata(X), np.ma.getmaskarray(X)
+    if mask.any():
+        cells = cells.astype(np.float64 if cells.dtype.kind in "biuf" else object)
+        cells[mask] = np.nan
+    return cells
+
+
+def _is_text(X: Any, j: int, kind: str) -> bool:
     """Whether a frame's column holds text, categories or truth values, by its type or, for objects, by its cells."""
-    kind = _type_name(X, j)
     if any(word in kind for word in ("category", "categorical", "enum", "string", "str", "bool")):
         return True
     if kind != "object":
@@ -338,9 +487,9 @@ def _is_text(X: Any, j: int) -> bool:
     return any(isinstance(v, str) for v in values[~is_missing])
 
 
-def _type_name(X: Any, j: int) -> str:
-    dtypes = X.dtypes
-    return str(dtypes.iloc[j] if hasattr(dtypes, "iloc") else dtypes[j]).lower()
+def _type_names(X: Any) -> list[str]:
+    """Names of the types of a frame's columns."""
+    return [str(dtype).lower() for dtype in X.dtypes]
 
 
 def _refuse_dates(X: Any, is_category: np.ndarray, estimator: Any, frame: bool) -> None:
@@ -348,15 +497,15 @@ def _refuse_dates(X: Any, is_category: np.ndarray, estimator: Any, frame: bool) 
     dtype = getattr(X, "dtype", None)
     if not frame and not (isinstance(dtype, np.dtype) and dtype.kind in "mMO" and len(X.shape) == 2):
         return
-    for j in range(min(X.shape[1], len(is_category))):  # a wrong number of columns is reported later
+    kinds = _type_names(X) if frame else [str(dtype)] * X.shape[1]
+    for j, kind in enumerate(kinds[: len(is_category)]):  # a wrong number of columns is reported later
         if is_category[j]:
             continue
-        kind = _type_name(X, j) if frame else str(dtype)
         found = kind if kind.startswith(("date", "time", "period", "duration")) else None
         if kind == "object":  # numpy's dates would silently become numbers
             found = next((type(v).__name__ for v in _column(X, j)[0] if _is_date(v)), None)
         if found is not None:
-            raise _date_error(str(X.columns[j]) if frame else f"x[{j}]", found, estimator)
+            raise _date_error(column_titles(X)[0][j], found, estimator)
 
 
 def _is_date(value: Any) -> bool:
@@ -384,6 +533,18 @@ def _column(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
             return values, np.isnan(values)
         is_missing = np.array([is_missing_value(v) for v in values], dtype=bool)
     return values, is_missing
+
+
+def refuse_masked(given: Any, name: str) -> None:
+    """Raise an error for targets or weights with masked cells, whose mask numpy would drop, and for sparse ones."""
+    if sparse.issparse(given):
+        raise TypeError(f"{name} is a sparse matrix; give an array, for example {name}.toarray().ravel().")
+    n_masked = int(np.ma.count_masked(given)) if isinstance(given, np.ma.MaskedArray) else 0
+    if n_masked:
+        raise ValueError(
+            f"{name} has {n_masked} masked values, but every row needs one: drop these rows from all arguments, for "
+            f"example with X[~{name}.mask]."
+        )
 
 
 def refuse_lazy(table: Any, name: str, taker: str) -> None:
@@ -422,10 +583,9 @@ def _cells(X: Any, frame: bool) -> Any:
     return cells if frame or is_array else None
 
 
-def _first_not_number(X: Any, estimator: Any) -> Exception | None:
+def _first_not_number(X: Any, columns: Columns | None, estimator: Any) -> Exception | None:
     """An error that names the first column with a cell that is not a number; None if all cells are numbers."""
-    n = X.shape[1]
-    for j, name in enumerate(_input_names(estimator, n)[:n]):
+    for j, name in enumerate(column_titles(X)[0] if columns is None else columns.inputs):
         named = _not_number(*_column(X, j), name, estimator)
         if named is not None:
             return named
@@ -445,20 +605,31 @@ def _not_number(values: np.ndarray, is_missing: np.ndarray, name: str, estimator
 
 
 def _codes(
-    values: np.ndarray, is_missing: np.ndarray, name: str, j: int, columns: Columns | None, estimator: Any
+    values: np.ndarray,
+    is_missing: np.ndarray,
+    name: str,
+    j: int,
+    columns: Columns | None,
+    grow: bool,
+    estimator: Any,
 ) -> tuple[tuple, np.ndarray]:
     """Categories of the table's column `j`, and the number of each row's; -1 where it is missing or unknown."""
     present = list(dict.fromkeys(values[~is_missing].tolist()))
-    known = None if columns is None else columns.categories[j]
-    if known is None:
-        known = tuple(sorted(present, key=lambda v: (str(type(v)), v)))
+    known = () if columns is None else columns.categories[j]
+    assert known is not None
+    number = {category: k for k, category in enumerate(known)}
+    new = [v for v in present if v not in number]
+    if columns is None or grow:
+        if grow:
+            _check_new_categories(name, known, new, columns)
+        known += tuple(sorted(new, key=lambda v: (str(type(v)), v)))
+        number, new = {category: k for k, category in enumerate(known)}, []
         if len(known) > MAX_CATEGORIES:
             raise ValueError(
                 f"Column {name!r} has {len(known)} different categories, more than the {MAX_CATEGORIES} that "
-                f"{type(estimator).__name__} takes; drop it if it is an identifier, or group its categories."
+                f"{type(estimator).__name__} takes. Drop it if it is an identifier. Otherwise replace its rare "
+                "categories by a common one, or turn it into numbers with sklearn.preprocessing.TargetEncoder."
             )
-    number = {category: k for k, category in enumerate(known)}
-    new = [v for v in present if v not in number]
     if new and columns is not None and columns.handle_unknown == "error":
         raise ValueError(
             f"Column {name!r} holds categories that were not seen in fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
@@ -469,6 +640,26 @@ def _codes(
         [-1 if m else number.get(v, -1) for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64
     )
     return known, codes
+
+
+def _check_new_categories(name: str, known: tuple, new: list, columns: Columns | None) -> None:
+    """Raise an error if these categories cannot be added to those of the last fit."""
+    before, now = {_kind_of(v) for v in known}, {_kind_of(v) for v in new}
+    if known and now - before:
+        raise _other_kind(name, " and ".join(sorted(before)), " and ".join(sorted(now)))
+    if new and columns is not None and not columns.as_codes:
+        raise ValueError(
+            f"Column {name!r} holds categories that were not there in the last fit: {_some(new, 3)}. With "
+            "warm_start=True they have no place in the gates so far: fit to rows with all categories first, or set "
+            "warm_start=False to start a new fit."
+        )
+
+
+def _kind_of(category: Any) -> str:
+    if isinstance(category, str):
+        return "text"
+    is_flag = isinstance(category, bool | np.bool_)
+    return "truth values" if is_flag else "numbers" if isinstance(category, Real) else type(category).__name__
 
 
 def _shown(known: tuple) -> list[int]:

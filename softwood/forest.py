@@ -12,6 +12,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
 from softwood import sharing
+from softwood.gates import Gate
+from softwood.memory import check_fits
 from softwood.parameters import check_n_jobs
 from softwood.tree import NODE_TYPES, NodeArrays, SoftTree
 
@@ -20,7 +22,7 @@ __all__ = ["SoftForest"]
 # Smallest number of rows for which a separate thread is worthwhile.
 _ROWS_PER_THREAD = 500
 # What all trees of a forest have in common.
-_COMMON = ("n_features", "shapes", "cutoff", "link", "center", "scale")
+_COMMON = ("n_features", "shapes", "link", "center", "scale")
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -40,7 +42,7 @@ class SoftForest(NodeArrays):
         Start value that the trees are added to.
     is_mean : bool
         Whether the predictions of the trees are averaged or added up.
-    children_left, ..., impurity, n_features, shapes, cutoff, link, center, scale
+    children_left, ..., impurity, n_features, shapes, link, center, scale
         As in `SoftTree`; the last six are the same in all trees. The link is applied to each tree before averaging.
 
     Examples
@@ -147,7 +149,8 @@ class SoftForest(NodeArrays):
     def from_xgboost(cls, model: Any) -> SoftForest:
         """The trees of an XGBoost model, whose predictions are its raw scores (margins), (n_rows, n_scores).
 
-        XGBoost adds up in float32; this forest adds up the same numbers in float64.
+        XGBoost adds up in float32; this forest adds up the same numbers in float64. In a forest only nan is a missing
+        value, so an estimator with another value of `missing` is refused.
 
         Parameters
         ----------
@@ -156,7 +159,14 @@ class SoftForest(NodeArrays):
         """
         from softwood.imported.xgboost_dump import read_xgboost
 
-        return cls._imported(read_xgboost(model, "SoftForest.from_xgboost").trees)
+        found = read_xgboost(model, "SoftForest.from_xgboost")
+        if not np.isnan(found.missing):
+            raise ValueError(
+                f"This {type(model).__name__} has missing={found.missing:g}, but in a SoftForest only nan is a missing "
+                f"value. Pass model.get_booster(), and rows with nan in place of {found.missing:g}; or use "
+                "softwood.soften, which replaces it."
+            )
+        return cls._imported(found.trees)
 
     @classmethod
     def _imported(cls, trees: SoftTree | SoftForest) -> SoftForest:
@@ -168,6 +178,29 @@ class SoftForest(NodeArrays):
         if self.is_mean != other.is_mean:
             raise ValueError("Both forests must be means of their trees, or both sums.")
         return self._of([self, other], np.concatenate([self.output, other.output]), self.base, self.is_mean)
+
+    def with_categories(self, n_known: np.ndarray, n_categories: np.ndarray) -> SoftForest:
+        """The same trees for columns with more categories, the last ones of which are new.
+
+        A gate sends new categories to the child with the larger mass, like those that its node had no points of.
+
+        Parameters
+        ----------
+        n_known, n_categories : (n_features,) number of categories of each column before and now; 0 for numbers
+        """
+        of_new = np.flatnonzero((self.gate == Gate.SUBSET) & (n_categories > n_known)[self.feature])
+        if len(of_new) == 0:
+            return self
+        n_words = max(self.set_words.shape[1], -(-int(n_categories.max()) // 32))
+        subsets = np.pad(self.set_words, ((0, 0), (0, n_words - self.set_words.shape[1])))
+        begins = self.offsets[np.searchsorted(self.offsets, of_new, side="right") - 1]
+        left, right = self.children_left[of_new], self.children_right[of_new]
+        goes_left = self.mass[begins + left] > self.mass[begins + right]
+        for node in of_new[goes_left].tolist():
+            j = self.feature[node]
+            for category in range(n_known[j], n_categories[j]):
+                subsets[node, category // 32] |= np.uint32(1 << category % 32)
+        return replace(self, subsets=subsets)
 
     def __post_init__(self) -> None:
         n, n_trees = len(self.children_left), len(self.offsets) - 1
@@ -281,12 +314,19 @@ class SoftForest(NodeArrays):
         path.data = np.ones(len(path.data), dtype=np.int64)
         return path
 
-    def input_gradient(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features)."""
+    def input_gradient(
+        self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
+
+        The parameters are those of `SoftTree.input_gradient`.
+        """
         X = self._points(X)
+        check_fits("input_gradient", (len(X), self.n_outputs, self.n_features))
         out = np.zeros((len(X), self.n_outputs, self.n_features))
         for tree, first in zip(self, self.output, strict=True):
-            out[:, first : first + tree.n_outputs] += tree.input_gradient(X, widths=widths)
+            gradient = tree.input_gradient(X, widths=widths, width_slopes=width_slopes)
+            out[:, first : first + tree.n_outputs] += gradient
         return self.factor * out
 
     # Reading
@@ -353,8 +393,8 @@ def _first_of(trees: Sequence[SoftTree | SoftForest]) -> SoftTree | SoftForest:
             raise ValueError(
                 f"All trees of a SoftForest must have the same link, got {first.link!r} and {tree.link!r}."
             )
-        if (tree.n_features, tree.n_outputs, tree.cutoff) != (first.n_features, first.n_outputs, first.cutoff):
-            raise ValueError("All trees of a SoftForest must have the same features, number of outputs, and cutoff.")
+        if (tree.n_features, tree.n_outputs) != (first.n_features, first.n_outputs):
+            raise ValueError("All trees of a SoftForest must have the same features and number of outputs.")
         if tree.shapes is not first.shapes and not (
             np.array_equal(tree.shapes.edges, first.shapes.edges)
             and np.array_equal(tree.shapes.cdfs, first.shapes.cdfs)

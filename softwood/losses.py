@@ -21,6 +21,7 @@ __all__ = [
     "SoftmaxLogLoss",
     "SquaredError",
     "loss_by_name",
+    "softmax_gradient",
     "unit_of",
 ]
 
@@ -119,6 +120,20 @@ class Loss(ABC):
     @abstractmethod
     def predict(self, raw: np.ndarray) -> np.ndarray:
         """Predictions from raw scores: (n,), or class probabilities (n, n_classes)."""
+
+    def predict_gradient(self, raw: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
+        """Derivatives of the predictions from those of the raw scores, by the chain rule.
+
+        Parameters
+        ----------
+        raw : (n, n_scores)
+        raw_gradient : (n, n_scores, p) derivatives with respect to any p variables
+
+        Returns
+        -------
+        (n, n_outputs, p), of the outputs of `predict`
+        """
+        return raw_gradient
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None, score: int = 0) -> float:
         """The best constant to add to the raw scores of rows with these residuals ``y - raw``, both (n,).
@@ -247,6 +262,11 @@ class SeveralQuantilesError(Loss):
         """
         return np.sort(raw, axis=1)
 
+    def predict_gradient(self, raw: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
+        """The derivatives in the order of the raw scores, (n, n_quantiles, p)."""
+        order = np.argsort(raw, axis=1, kind="stable")
+        return np.take_along_axis(raw_gradient, order[:, :, None], axis=1)
+
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None, score: int = 0) -> float:
         """The quantile of the residuals that belongs to the raw score."""
         return self._parts[score].leaf_value(residuals, weights)
@@ -283,8 +303,14 @@ class PoissonDeviance(Loss):
         return np.log([max(np.average(y, weights=weights), SMALLEST_PRIOR)])
 
     def predict(self, raw: np.ndarray) -> np.ndarray:
-        """Expected counts, (n,)."""
-        return np.exp(np.minimum(raw[:, 0], LARGEST_PREDICTED_LOG))
+        """Expected counts, (n,); (n, n_targets) from the raw scores of several targets."""
+        counts = np.exp(np.minimum(raw, LARGEST_PREDICTED_LOG))
+        return counts[:, 0] if counts.shape[1] == 1 else counts
+
+    def predict_gradient(self, raw: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
+        """The derivatives of the expected counts, (n, n_targets, p)."""
+        slopes = np.where(raw <= LARGEST_PREDICTED_LOG, self.predict(raw).reshape(raw.shape), 0.0)
+        return slopes[:, :, None] * raw_gradient
 
     def hessian_unit(self, y: np.ndarray, weights: np.ndarray) -> float:
         """The mean target."""
@@ -331,6 +357,11 @@ class BinaryLogLoss(Loss):
         expit(-raw[:, 0], out=probabilities[:, 0])
         expit(raw[:, 0], out=probabilities[:, 1])
         return probabilities
+
+    def predict_gradient(self, raw: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
+        """The derivatives of both probabilities, (n, 2, p)."""
+        second = self.predict(raw).prod(axis=1)[:, None, None] * raw_gradient
+        return np.concatenate([-second, second], axis=1)
 
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
         expit(raw, out=gradient)
@@ -390,6 +421,10 @@ class SoftmaxLogLoss(Loss):
         _softmax(raw, probabilities)
         return probabilities
 
+    def predict_gradient(self, raw: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
+        """The derivatives of the probabilities, (n, n_classes, p)."""
+        return softmax_gradient(self.predict(raw), raw_gradient)
+
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
         _softmax(raw, gradient)
         np.subtract(1.0, gradient, out=hessian)
@@ -407,6 +442,12 @@ class SoftmaxLogLoss(Loss):
         else:
             of_truth = below_largest[np.arange(len(y)), y]
         return np.log(np.exp(below_largest).sum(axis=1)) - of_truth
+
+
+def softmax_gradient(probabilities: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
+    """Derivatives of the softmax, (n, n_classes, p), from its values (n, n_classes) and those of the raw scores."""
+    p = probabilities[:, :, None]
+    return p * (raw_gradient - (p * raw_gradient).sum(axis=1, keepdims=True))
 
 
 def unit_of(y: np.ndarray) -> float:

@@ -45,12 +45,12 @@ def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> spa
     return matrix
 
 
-def gradients(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+def gradients(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None, width_slopes: np.ndarray | None) -> np.ndarray:
     """Derivative of the raw prediction with respect to the row, (n_rows, n_outputs, n_features)."""
     from softwood.loops.walk import gradient_rows
 
     out = np.zeros((len(X), tree.n_outputs, tree.n_features))
-    gradient_rows(*walk_arguments(tree, slice(None), X, widths), tree.value, tree.parent, out)
+    gradient_rows(*walk_arguments(tree, slice(None), X, widths), tree.value, tree.parent, width_slopes, out)
     return out
 
 
@@ -125,7 +125,7 @@ def _add_kernel(
 
     arrays = KernelTrees(
         nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
-        float(nodes.cutoff), nodes._only_boxes, nodes.set_words,
+        nodes._only_boxes, nodes.set_words,
     )  # fmt: skip
     largest = int(np.diff(offsets)[trees].max(initial=0))
     block = min(_LARGEST_BLOCK, max(_LEAST_BLOCK, 4 * largest), max(1, _MOST_ENTRIES // (nodes._height + 2)))
@@ -193,7 +193,7 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     tree = Nodes(
         left, nodes.children_right[part], nodes.gate[part], nodes.feature[part], nodes.threshold[part],
         nodes.missing_left[part], nodes.width[part], nodes.blend[part], nodes.bias[part], nodes.kernel[part],
-        nodes.shapes.edges, nodes.shapes.cdfs, float(nodes.cutoff), nodes.set_words[part],
+        nodes.shapes.edges, nodes.shapes.cdfs, nodes.set_words[part],
     )  # fmt: skip
     scratch = Scratch(
         np.stack([np.zeros(nodes.n_features), np.ones(nodes.n_features)]), np.empty((height, 4)),

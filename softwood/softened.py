@@ -6,7 +6,7 @@ on rows that the model has not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from softwood.density.bandwidths import standard_deviations, stated_widths
 from softwood.forest import SoftForest
 from softwood.imported.model import ImportedModel, read_model
 from softwood.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
-from softwood.parameters import check_choice, parameter_error
+from softwood.parameters import check_choice, is_real, parameter_error
 from softwood.tree import KernelShapes, SoftTree
 
 __all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
@@ -29,8 +29,6 @@ __all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 # "auto" compares on at most this many rows, evenly spaced.
 MOST_ROWS = 20_000
-# As in kernel trees: parts of rows below this share stay with the rest of the row.
-CUTOFF = 1e-6
 LINKS = ("identity", "logistic", "softmax", "exp")
 
 
@@ -72,12 +70,17 @@ def soften(
     """
     found = ImportedModel(model) if isinstance(model, SoftTree | SoftForest) else read_model(model, "soften")
     if found.link is None:
-        raise ValueError(f"soften does not know the link of the objective {found.objective!r}; read the raw scores.")
+        raise ValueError(
+            f"soften cannot make predictions from the raw scores of the objective {found.objective!r}. The raw scores "
+            "themselves are those of SoftForest.from_lightgbm or SoftForest.from_xgboost."
+        )
     if found.classes is None:
-        softened: Any = SoftenedRegressor(trees=found.scaled_trees, link=found.link, bandwidth=bandwidth)
+        softened: Any = SoftenedRegressor(
+            trees=found.scaled_trees, link=found.link, bandwidth=bandwidth, missing=found.missing
+        )
     else:
         softened = SoftenedClassifier(
-            trees=found.scaled_trees, classes=found.classes, link=found.link, bandwidth=bandwidth
+            trees=found.scaled_trees, classes=found.classes, link=found.link, bandwidth=bandwidth, missing=found.missing
         )
     return softened.fit(X, y, sample_weight)
 
@@ -89,6 +92,7 @@ class _Softened(TreeEstimator):
     trees: SoftTree | SoftForest
     link: str = "identity"
     bandwidth: Any = "auto"
+    missing: Any = np.nan
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Set the half-widths of the kernels.
@@ -108,7 +112,10 @@ class _Softened(TreeEstimator):
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
         if is_auto and y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed if bandwidth='auto', but y is None.")
+        if not is_real(self.missing) and not (isinstance(self.missing, float) and np.isnan(self.missing)):
+            raise parameter_error(self, "missing", "a finite number, or nan", self.missing)
         matrix, columns = read_table(self, X, reset=True, categorical_features=None)
+        matrix = self._with_missing(matrix)
         if matrix.shape[1] != self.trees.n_features:
             raise ValueError(f"X has {matrix.shape[1]} columns, but the trees were grown from {self.trees.n_features}.")
         weights = read_weights(sample_weight, len(matrix))
@@ -129,6 +136,16 @@ class _Softened(TreeEstimator):
             widths = stated_widths(self, "bandwidth", self.bandwidth, columns) * deviations
         self._keep(widths)
         return self
+
+    def _matrix(self, X: Any) -> np.ndarray:
+        return self._with_missing(super()._matrix(X))
+
+    def _with_missing(self, matrix: np.ndarray) -> np.ndarray:
+        """The matrix with nan in place of `missing`, after rounding to float32 as in XGBoost."""
+        if np.isnan(self.missing):
+            return matrix
+        with np.errstate(over="ignore"):
+            return np.where(matrix.astype(np.float32) == np.float32(self.missing), np.nan, matrix)
 
     def _start(self) -> None:
         """Set the attributes that follow from the parameters."""
@@ -152,7 +169,7 @@ class _Softened(TreeEstimator):
         """Read the trees with these half-widths."""
         self.bandwidths_ = widths
         kernels = np.zeros(len(widths), dtype=np.int64)
-        soft = replace(self.trees.with_kernel(widths, kernels, KernelShapes.box()), cutoff=CUTOFF)
+        soft = self.trees.with_kernel(widths, kernels, KernelShapes.box())
         if isinstance(soft, SoftTree):
             self.tree_ = soft
         else:
@@ -190,6 +207,8 @@ class SoftenedClassifier(ClassifierMixin, _Softened):
     bandwidth : "auto", or half-width of the kernel in standard deviations, default="auto"
         One number, one per column, or a dict by column. "auto": the one with the smallest squared error of the
         probabilities on the rows given to `fit`.
+    missing : float, default=nan
+        Number that counts as a missing value besides nan, as in XGBoost.
 
     Attributes
     ----------
@@ -243,6 +262,8 @@ class SoftenedRegressor(RegressorMixin, _Softened):
         From the predictions of the trees to targets.
     bandwidth : "auto", or half-width of the kernel in standard deviations, default="auto"
         As in `SoftenedClassifier`, by the squared error.
+    missing : float, default=nan
+        As in `SoftenedClassifier`.
 
     Attributes
     ----------

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, Generic, TypeVar
 
 __all__ = ["Best", "Step", "Steps"]
@@ -22,6 +23,8 @@ State = TypeVar("State")
 
 class Steps:
     """Steps of one kind. Each begins with `begin` and ends with `Step.end`, in any thread.
+
+    A loop over the steps begins `n_steps` of them one after the other, until a callback asks to stop.
 
     Without an estimator, only the history is kept.
 
@@ -67,6 +70,12 @@ class Steps:
     def begin(self) -> Step:
         """Begin a step."""
         return Step(self, self._new_context(self.unit, 0))
+
+    def __iter__(self) -> Iterator[Step]:
+        for _ in count() if self.n_steps is None else range(self.n_steps):
+            yield self.begin()
+            if self.is_stopped:
+                break
 
     @contextmanager
     def stage(self, name: str, unit: str, n_steps: int | None = None) -> Iterator[Steps]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from softwood.columns import is_missing_value
+from softwood.columns import is_missing_value, refuse_masked
 
-__all__ = ["ClassTargets", "RealTargets", "read_classes", "read_reals"]
+__all__ = ["ClassTargets", "RealTargets", "find_classes", "read_classes", "read_labels", "read_reals", "scale_of"]
+
+# Smallest scale of real targets, as a part of the distance of the furthest one from the mean.
+SMALLEST_SCALE = 1e-60
 
 
 @dataclass(frozen=True)
@@ -121,23 +123,47 @@ class RealTargets:
         return (prediction - self.mean) / self.scale
 
 
+def read_labels(y: Any, name: str = "y") -> np.ndarray:
+    """Labels, (n,), none of them missing; `name` is the user's name for them, for errors."""
+    refuse_masked(y, name)
+    labels = column_or_1d(np.asarray(y), warn=True)
+    if labels.dtype.kind == "O":
+        cells = labels.tolist()
+        if any(map(is_missing_value, cells)):
+            raise ValueError(f"Input {name} contains NaN or None; every row needs a class.")
+        if len({type(cell) for cell in cells}) == 1 and isinstance(cells[0], bool | np.bool_ | int | np.integer):
+            labels = np.array(cells)
+    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+        raise ValueError(f"Input {name} contains NaN or infinity; every row needs a class.")
+    return labels
+
+
+def find_classes(labels: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
+    """The different labels, and the number of each row's."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError:  # they have no order
+        kinds = ", ".join(sorted({type(label).__name__ for label in labels.tolist()}))
+        raise ValueError(
+            f"{name} must be labels of one type. Got {kinds} instead. Convert them, for example to text with "
+            f"{name}.astype(str)."
+        ) from None
+
+
 def read_classes(y: Any) -> ClassTargets:
     """Labels (a vector), or a matrix of class probabilities (an array, or a frame with a column per class)."""
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] > 1:
         return _fuzzy(y)
-    labels = column_or_1d(array, warn=True)
-    if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
-        raise ValueError("Input y contains NaN or None; every row needs a class.")
-    if labels.dtype.kind == "f":
-        assert_all_finite(labels, input_name="y")
+    labels = read_labels(y)
+    classes, codes = find_classes(labels)
     check_classification_targets(labels)
-    classes, codes = np.unique(labels, return_inverse=True)
     return ClassTargets(classes, codes.astype(np.int32), None)
 
 
 def _fuzzy(y: Any) -> ClassTargets:
     names = getattr(y, "columns", None)
+    refuse_masked(y, "y")
     shares = check_array(y, dtype=np.float64, input_name="y")
     if np.any(shares < 0) or not np.allclose(shares.sum(axis=1), 1.0, rtol=0, atol=1e-6):
         raise ValueError(
@@ -152,6 +178,7 @@ def read_reals(y: Any, weights: np.ndarray) -> RealTargets:
     """A vector, or a matrix with a column per target."""
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
+    refuse_masked(y, "y")
     targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     is_flat = targets.ndim == 1
     targets = targets.reshape(len(targets), -1)
@@ -160,5 +187,14 @@ def read_reals(y: Any, weights: np.ndarray) -> RealTargets:
     mean = np.average(targets / largest, axis=0, weights=weights) * largest
     spread = targets / largest - mean / largest
     size = float(np.sqrt(np.average((spread**2).sum(axis=1), weights=weights)))
-    scale = size * largest if size > 0 else 1.0
+    scale = scale_of(size, float(np.abs(spread[weights > 0]).max(initial=0.0))) * largest
     return RealTargets(spread * (largest / scale), mean, scale, is_flat)
+
+
+def scale_of(deviation: float, furthest: float) -> float:
+    """Scale of real targets: their standard deviation; 1 if they are all the same.
+
+    The deviation is tiny compared with the distance of the furthest target from the mean if nearly all weight is on
+    equal targets. Then this distance limits it, so that fourth powers of scaled targets do not overflow.
+    """
+    return max(deviation, SMALLEST_SCALE * furthest) or 1.0

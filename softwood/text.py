@@ -9,10 +9,12 @@ import numpy as np
 from softwood.gates import Gate
 from softwood.tree import SoftTree
 
-__all__ = ["set_text", "side_text", "tree_text"]
+__all__ = ["blend_text", "largest_terms", "oblique_text", "set_text", "side_text", "tree_text"]
 
 # Categories that the text of a set lists.
 _MOST_LISTED = 5
+# Terms of an oblique gate that its text shows. A term whose size is below this part of the largest is left out.
+_MOST_TERMS, _LEAST_SIZE = 3, 1e-3
 
 
 def tree_text(
@@ -100,31 +102,56 @@ def side_text(
 
 def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left: bool) -> str:
     gate = tree.gate[node]
-    number = f".{decimals}f"
+    text = ""
     if gate in (Gate.KERNEL, Gate.BLEND):
         sign = "<=" if is_left else "> "
-        text = f"{names[tree.feature[node]]} {sign} {tree.threshold[node]:{number}}"
+        text = f"{names[tree.feature[node]]} {sign} {tree.threshold[node]:.{decimals}f}"
         if gate == Gate.KERNEL:
             width = tree.width[node]
             return text + (f" ±{width:.{decimals}g}" if width > 0 else "")
+    oblique = f"{oblique_text(tree, node, names, decimals)} {'>' if is_left else '<='} 0"
+    return blend_text(tree, node, text, oblique) if gate == Gate.BLEND else oblique
+
+
+def largest_terms(tree: SoftTree, node: int, most: int = _MOST_TERMS) -> tuple[list[int], int]:
+    """Features with the largest terms of an oblique gate, the largest first, and the number of further terms.
+
+    The size of a term is its weight times the standard deviation of the feature, if that is known: a small weight may
+    belong to a feature of large numbers. Terms that are zero, or as good as zero beside the largest, do not count.
+    """
+    sizes = tree.weight_sizes(node)
+    order = np.argsort(-sizes, kind="stable")
+    n = int(np.count_nonzero(sizes > _LEAST_SIZE * sizes.max()))
+    return order[: min(n, most)].tolist(), max(n - most, 0)
+
+
+def oblique_text(tree: SoftTree, node: int, names: Sequence[str], digits: int) -> str:
+    """The weighted sum of an oblique gate, such as ``-0.0013 area +0.25 texture + 4 more -1.5``.
+
+    Numbers have significant digits and not decimal places: a weight is in units of its feature.
+    """
     assert tree.weights is not None  # checked when the tree was made
-    row = tree.weights[node]
-    largest = np.argsort(-tree.weight_sizes(node), kind="stable")[: min(3, np.count_nonzero(row))]
-    terms = " ".join(f"{row[j]:+{number}} {names[j]}" for j in largest)
-    more = np.count_nonzero(row) - len(largest)
-    rest = f" + {more} more" if more > 0 else ""
-    oblique = f"{terms}{rest} {tree.bias[node]:+{number}} {'>' if is_left else '<='} 0"
-    if gate == Gate.BLEND:
-        return f"{1 - tree.blend[node]:.2f} [{text}] + {tree.blend[node]:.2f} [{oblique}]"
-    return oblique
+    largest, n_more = largest_terms(tree, node)
+    terms = [f"{tree.weights[node, j]:+.{digits}g} {names[j]}" for j in largest]
+    more = [f"+ {n_more} more"] if n_more else []
+    return " ".join([*terms, *more, f"{tree.bias[node]:+.{digits}g}"])
+
+
+def blend_text(tree: SoftTree, node: int, test: str, oblique: str) -> str:
+    """The two parts of a blended gate with their weights; a part whose weight rounds to 0 is left out."""
+    weights = f"{1 - tree.blend[node]:.2f}", f"{tree.blend[node]:.2f}"
+    if "0.00" in weights:
+        return oblique if weights[0] == "0.00" else test
+    return f"{weights[0]} [{test}] + {weights[1]} [{oblique}]"
 
 
 def _summary(tree: SoftTree, node: int, value: np.ndarray, class_names: Sequence[str] | None, decimals: int) -> str:
     mass = "" if np.isnan(tree.mass[node]) else f"mass {tree.mass[node]:.{max(decimals - 2, 0)}f}, "
-    shown = ", ".join(f"{v:.{decimals}f}" for v in value[:8]) + (", ..." if len(value) > 8 else "")
+    number = f"z.{decimals}f"  # no minus before a zero
+    shown = ", ".join(f"{v:{number}}" for v in value[:8]) + (", ..." if len(value) > 8 else "")
     if class_names is not None:
         best = int(np.argmax(value))
-        return f"[{mass}{class_names[best]}: {value[best]:.{decimals}f}]"
+        return f"[{mass}{class_names[best]}: {value[best]:{number}}]"
     return f"[{mass}value {shown}]"
 
 

@@ -16,6 +16,8 @@ from scipy import sparse
 
 from softwood import sharing
 from softwood.gates import Gate
+from softwood.losses import softmax_gradient
+from softwood.memory import check_fits
 from softwood.structure import children_of, parents_and_depths
 
 __all__ = ["KernelShapes", "SoftTree", "children_of"]
@@ -96,7 +98,6 @@ class NodeArrays:
     impurity: np.ndarray
     n_features: int
     shapes: KernelShapes = field(default_factory=KernelShapes.box)
-    cutoff: float = 0.0
     link: str = "identity"
     center: np.ndarray | None = None
     scale: np.ndarray | None = None
@@ -183,7 +184,7 @@ class NodeArrays:
         """Whether all gates are sigmoids and all children come after their parents, as the faster loop requires."""
         inner = self.children_left >= 0
         is_sorted = np.all(np.minimum(self.children_left, self.children_right)[inner] > np.flatnonzero(inner))
-        return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any() and self.cutoff == 0.0)
+        return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any())
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> Self:
         """The same nodes with other kernels, given as half-width and shape of each feature."""
@@ -223,7 +224,7 @@ class NodeArrays:
         if self.subsets is not None:
             own = X[:, self._set_features]
             with np.errstate(invalid="ignore"):
-                unknown = (own < 0.0) | (own >= 32.0 * self.subsets.shape[1])
+                unknown = (own <= -1.0) | (own >= 32.0 * self.subsets.shape[1])
             if unknown.any():  # a category without a bit is none of those that the tree knows
                 X = X.copy()
                 X[:, self._set_features] = np.where(unknown, np.nan, own)
@@ -324,8 +325,6 @@ class SoftTree(NodeArrays):
         Class probabilities, or means of the targets.
     mass, impurity : (n_nodes,) float64
         Mass of the training points in the node (weight times membership), and their impurity.
-    cutoff : float
-        If a gate would send less than this share of a point to one side, that part goes to the other side.
     center, scale : (n_features,) float64, or None
         Means and standard deviations of the features. Importances, contributions and text use them to compare the
         weights of oblique gates. If None, the weights are compared unscaled.
@@ -467,18 +466,24 @@ class SoftTree(NodeArrays):
         path.data = np.ones(len(path.data), dtype=np.int64)
         return path
 
-    def input_gradient(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
+    def input_gradient(
+        self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
+    ) -> np.ndarray:
         """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
 
         It is zero where the prediction is locally constant, which is everywhere in a crisp tree. At breakpoints of the
         kernels, where the left and the right derivative differ, it is one of the two.
+
+        Parameters
+        ----------
+        X, widths : as in `memberships`
+        width_slopes : (n_rows, n_features) derivatives of the half-widths of single cells with respect to the values;
+            None if these half-widths do not depend on the values
         """
         X = self._points(X)
-        out = sharing.gradients(self, X, widths)
-        if self.link == "softmax":
-            p = self.predict(X, widths=widths)[:, :, None]
-            out = p * (out - (p * out).sum(axis=1, keepdims=True))
-        return out
+        check_fits("input_gradient", (len(X), self.n_outputs, self.n_features))
+        out = sharing.gradients(self, X, widths, width_slopes)
+        return out if self.link == "identity" else softmax_gradient(self.predict(X, widths=widths), out)
 
     def _linked(self, raw: np.ndarray) -> np.ndarray:
         if self.link == "identity":

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from softwood import KernelTreeClassifier
-from softwood.columns import MAX_CATEGORIES, Columns, read_growing_table, read_table
+from softwood.columns import MAX_CATEGORIES, Columns, column_titles, find_column, read_growing_table, read_table
 
 
 class Reader(BaseEstimator):
@@ -371,6 +371,37 @@ def test_no_rows_and_no_columns():
 def test_wrong_categorical_features(wanted):
     with pytest.raises(ValueError, match="'categorical_features' parameter of Reader"):
         Reader(wanted).learn(pd.DataFrame({"a": ["u", "v"], "b": [1, 2]}))
+
+
+@pytest.mark.tiny
+def test_columns_by_name_or_number():
+    text = ("a", "b", "c")
+    assert find_column("model", "kernel", "c", text) == 2
+    assert find_column("model", "kernel", np.int64(1), text) == 1
+    for wrong in ("d", 3, -1, True, 1.0, None, [0], np.zeros(2)):
+        with pytest.raises(ValueError, match=r"'kernel' parameter of model .* by name or number \(3: 'a', 'b', 'c'\)"):
+            find_column("model", "kernel", wrong, text)
+    numbers = ("x[2]", "x[1]", "x[0]"), (2, 1, 0)
+    assert [find_column("model", "kernel", name, *numbers) for name in (0, np.int64(2), 1.0, "x[1]")] == [2, 0, 1, 1]
+    for wrong in (3, True, "2"):
+        with pytest.raises(ValueError, match=r"'kernel' parameter of model .* by name \(3: 2, 1, 0\)"):
+            find_column("model", "kernel", wrong, *numbers)
+    tuples = ("('a', 1)", "('a', 2)"), (("a", 1), ("a", 2))
+    assert [find_column("model", "kernel", name, *tuples) for name in (("a", 2), ("a", np.int64(1)), 1)] == [1, 0, 1]
+
+
+@pytest.mark.tiny
+def test_titles_of_columns():
+    assert column_titles(np.zeros((1, 2))) == (("x[0]", "x[1]"), None)
+    assert column_titles(pl.DataFrame({"a": [1], "b": [2]})) == (("a", "b"), None)
+    frame = pd.DataFrame(np.zeros((1, 2)))
+    assert column_titles(frame) == (("x[0]", "x[1]"), (0, 1))
+    frame.columns = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)])
+    assert column_titles(frame) == (("('a', 1)", "('b', 2)"), (("a", 1), ("b", 2)))
+    frame.columns = pd.to_datetime(["2020-01-01", "2020-01-02"])
+    assert column_titles(frame)[1] == ("2020-01-01 00:00:00", "2020-01-02 00:00:00")
+    frame.columns = [np.nan, None]
+    assert column_titles(frame)[1] == column_titles(frame.copy())[1]
 
 
 @pytest.mark.tiny

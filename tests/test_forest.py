@@ -17,7 +17,6 @@ KINDS = {
     "crisp": {"widths": 0.0},
     "box": {"shapes": [BOX], "widths": 0.7},
     "kernels": {},
-    "cut off": {"cutoff": 0.02},
     "oblique": {"gates": ALL_GATES},
 }
 
@@ -373,11 +372,11 @@ def test_no_trees():
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("change", [{"n_features": 2}, {"n_outputs": 3}, {"cutoff": 0.1}])
+@pytest.mark.parametrize("change", [{"n_features": 2}, {"n_outputs": 3}])
 def test_trees_that_do_not_go_together(change):
-    with pytest.raises(ValueError, match="must have the same features, number of outputs, and cutoff"):
+    with pytest.raises(ValueError, match="must have the same features and number of outputs"):
         SoftForest.mean([random_tree(0), random_tree(1, **change)])
-    with pytest.raises(ValueError, match="must have the same features, number of outputs, and cutoff"):
+    with pytest.raises(ValueError, match="must have the same features and number of outputs"):
         SoftForest.mean([random_tree(0)]).with_trees_of(SoftForest.mean([random_tree(1, **change)]))
 
 

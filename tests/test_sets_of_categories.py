@@ -29,10 +29,9 @@ def columns_of(n_categories=N):
 
 
 @pytest.mark.parametrize("widths", ["any", 0.0])
-@pytest.mark.parametrize("cutoff", [0.0, 0.1])
 @pytest.mark.parametrize("seed", range(3))
-def test_shares_and_predictions(seed, cutoff, widths):
-    tree = tree_of(seed, cutoff=cutoff, widths=widths)
+def test_shares_and_predictions(seed, widths):
+    tree = tree_of(seed, widths=widths)
     assert np.any(tree.gate == Gate.SUBSET)
     X = points_with_categories(seed, 30, 3, n_categories=N)
     expected = np.array([node_shares(tree, SHAPES, x) for x in X])
@@ -41,7 +40,7 @@ def test_shares_and_predictions(seed, cutoff, widths):
     values = expected[:, leaves] @ tree.value[leaves]
     np.testing.assert_allclose(tree.predict(X), values, atol=1e-12)
     np.testing.assert_allclose(tree.predict(X, widths=np.full(X.shape, np.nan)), values, atol=1e-12)
-    forest = SoftForest.mean([tree, random_tree(seed + 9, cutoff=cutoff), tree])
+    forest = SoftForest.mean([tree, random_tree(seed + 9), tree])
     np.testing.assert_allclose(forest.predict(X), (2 * values + forest[1].predict(X)) / 3, atol=1e-12)
     np.testing.assert_array_equal(forest.predict(X, n_jobs=2), forest.predict(X))
     assert np.array_equal(tree.predict_largest(X), tree.predict(X).argmax(axis=1))

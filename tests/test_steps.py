@@ -49,6 +49,19 @@ def test_steps_are_numbered_from_1_and_the_state_before_is_0():
     assert not steps.is_stopped
 
 
+def test_a_loop_over_steps_begins_as_many_as_there_are():
+    steps = Steps("pass", 3)
+    for number, step in enumerate(steps):
+        step.end(n_leaves=number)
+    assert [line["iteration"] for line in steps.history] == [1, 2, 3]
+
+
+def test_a_loop_over_steps_ends_if_a_callback_asks_to_stop():
+    context = Context([], wants_stop=("pass",))
+    steps = Steps("pass", estimator=SimpleNamespace(verbose=0), context=context)
+    assert [step.end() for step in steps] == [True]
+
+
 def test_stages_share_a_history_and_number_their_own_steps():
     stages = Steps("stage", 2)
     with stages.stage("grow", "trial") as steps:

@@ -26,10 +26,10 @@ def add(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Print the columns."""
     from softwood.cli.printing import in_python, print_json, print_table
-    from softwood.cli.tables import read_table
+    from softwood.cli.tables import in_pandas, read_table
 
     table = read_table(chosen.data)
-    in_python(chosen, "import pandas as pd", f"pd.read_csv({chosen.data!r}).describe(include='all')")
+    in_python(chosen, "import pandas as pd", f"{in_pandas(chosen.data)}.describe(include='all')")
     columns = [_describe(table, name) for name in table.columns]
     if chosen.json:
         print_json({"n_rows": len(table), "n_columns": table.shape[1], "columns": columns})

@@ -35,19 +35,21 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, number, print_json, print_table
     from softwood.cli.scores import score
-    from softwood.cli.tables import Problem, columns_for, read_table, split_target
+    from softwood.cli.tables import Problem, columns_for, in_pandas, labels_in_pandas, read_table, split_target
 
     if chosen.draws < 0 or not 0.0 < chosen.level < 1.0:
         raise UsageError("--draws must be at least 0, and --level in the range (0, 1).")
     model = load_model(chosen.model)
-    table, y = split_target(read_table(chosen.data), chosen.target, chosen.data)
+    read = read_table(chosen.data, chosen.target, classes=getattr(model, "classes_", None))
+    table, y = split_target(read, chosen.target, chosen.data)
     if chosen.weight is not None and chosen.weight not in table.columns:
         raise UsageError(f"--weight: {chosen.data} has no column {chosen.weight!r}.")
     X = columns_for(model, table if hasattr(model, "feature_names_in_") else table.drop(columns=y.name), chosen.data)
     in_python(
         chosen,
         "import pandas as pd, softwood",
-        f"table = pd.read_csv({chosen.data!r})",
+        f"table = {in_pandas(chosen.data)}",
+        *labels_in_pandas(chosen.data, y),
         f"softwood.load({str(chosen.model)!r}).score(table, table[{chosen.target!r}])",
     )
     weights = None if chosen.weight is None else table[chosen.weight]

@@ -45,7 +45,7 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, number, print_json, print_text
     from softwood.cli.scores import predictions
-    from softwood.cli.tables import columns_for, read_table
+    from softwood.cli.tables import columns_for, in_pandas, read_table
     from softwood.inspect.explanation import explain
 
     if chosen.paths < 1:
@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
     in_python(
         chosen,
         "import pandas as pd, softwood",
-        f"row = pd.read_csv({chosen.data!r})[{chosen.row}:{chosen.row + 1}]",
+        f"row = {in_pandas(chosen.data)}[{chosen.row}:{chosen.row + 1}]",
         f"model = softwood.load({str(chosen.model)!r})",
         "model.predict(row), model.memberships(row)",
         f"softwood.shapley_values(model, row, random_state={chosen.seed})",
@@ -70,7 +70,9 @@ def run(chosen: argparse.Namespace) -> int:
     )
     outputs = predictions(model, X).reshape(-1)
     classes = [str(label) for label in model.classes_.tolist()] if hasattr(model, "classes_") else None
-    paths, n_trees = _paths(model, X, chosen)
+    # Classes are listed in this order everywhere, the predicted one first.
+    order = sorted(range(len(outputs)), key=lambda k: -outputs[k]) if classes else list(range(len(outputs)))
+    paths, n_trees = _paths(model, X, chosen, order)
     explained = explain(model, X, tree=chosen.tree or 0, random_state=chosen.seed)
     shapley = explained.shapley
     if chosen.json:
@@ -90,14 +92,13 @@ def run(chosen: argparse.Namespace) -> int:
     if classes is None:
         print_text(f"row {chosen.row}: prediction {', '.join(map(number, outputs))}")
     else:
-        best = int(outputs.argmax())
+        best = order[0]
         print_text(f"row {chosen.row}: prediction {classes[best]}, probability {number(outputs[best])}")
     what = "tree" if n_trees == 1 else f"tree {chosen.tree or 0} of {n_trees}"
     print_text(f"leaves of the {what} with the largest shares of the row")
     for path in paths:
         print_text("")
-        value = ", ".join(map(number, path["value"][:8]))
-        print_text(f"share {path['share']:.1%}, leaf {path['leaf']}, value {value}")
+        print_text(f"share {path['share']:.1%}, leaf {path['leaf']}, {_value_text(path['value'])}")
         for step in path["tests"]:
             print_text(f"  {step['share']:7.1%}  {step['test']}")
     print_text("")
@@ -105,18 +106,30 @@ def run(chosen: argparse.Namespace) -> int:
     if shapley is None:
         print_text(f"no Shapley values: {explained.shapley_reason}")
     else:
-        _print_values(shapley)
+        _print_values(explained, shapley, order)
     return 0
 
 
-def _paths(model: Any, X: Any, chosen: argparse.Namespace) -> tuple[list[dict[str, Any]], int]:
+def _value_text(value: dict[str, float] | list[float]) -> str:
+    """The value of a leaf in words, at most `_MOST_OUTPUTS` numbers."""
+    from softwood.cli.printing import number
+
+    if isinstance(value, dict):
+        shown = [f"{name} {number(part)}" for name, part in list(value.items())[:_MOST_OUTPUTS]]
+    else:
+        shown = [f"value {number(value[0])}", *map(number, value[1:_MOST_OUTPUTS])]
+    return ", ".join([*shown, "..."] if len(value) > _MOST_OUTPUTS else shown)
+
+
+def _paths(model: Any, X: Any, chosen: argparse.Namespace, order: list[int]) -> tuple[list[dict[str, Any]], int]:
     """Leaves with the largest shares of the row, each with the tests on the way: text, and share that passes."""
-    from softwood.cli.reading import finished_of, names_of, tree_of
+    from softwood.cli.reading import finished_of, names_of, outputs_of, tree_of
     from softwood.forest import SoftForest
     from softwood.text import side_text
 
     finished = finished_of(model)
     tree = tree_of(finished, chosen.tree)
+    labels = outputs_of(model, finished).node_labels(finished, chosen.tree or 0)
     names, _, is_category = names_of(model, finished)
     columns = getattr(getattr(model, "best_model_", model), "columns_", None)
     categories = None if columns is None else columns.coded
@@ -132,7 +145,9 @@ def _paths(model: Any, X: Any, chosen: argparse.Namespace) -> tuple[list[dict[st
             {"test": side_text(tree, node, names, is_category, 3, categories), "share": float(shares[node])}
             for node in way[-2::-1]
         ]
-        value = tree.node_predictions[leaf].tolist()
+        value: Any = tree.node_predictions[leaf].tolist()
+        if labels is not None:
+            value = {labels[k]: value[k] for k in (order if len(labels) == len(order) else range(len(labels)))}
         paths.append({"leaf": leaf, "share": float(shares[leaf]), "value": value, "tests": tests})
     return paths, len(finished) if isinstance(finished, SoftForest) else 1
 
@@ -149,6 +164,7 @@ def _plain_values(shapley: ShapleyValues) -> dict[str, Any]:
     errors = shapley.standard_errors
     return {
         "quantity": shapley.quantity,
+        "scale": shapley.scale or None,
         "base_values": dict(zip(shapley.outputs, shapley.base_values.tolist(), strict=True)),
         "values": by_column(shapley.values),
         "standard_errors": None if errors is None else by_column(errors),
@@ -192,21 +208,29 @@ def _print_certificate(explained: Explanation) -> None:
     print_text("")
 
 
-def _print_values(shapley: ShapleyValues) -> None:
-    """A table of the columns with the largest values, for the outputs with the largest predictions."""
+def _print_values(explained: Explanation, shapley: ShapleyValues, order: list[int]) -> None:
+    """A table of the columns with the largest values, for the first outputs of `order`."""
+    import numpy as np
+
     from softwood.cli.printing import number, print_table, print_text
 
-    values, errors = shapley.values[0], shapley.standard_errors
-    outputs = sorted(range(len(shapley.outputs)), key=lambda k: -shapley.prediction[0, k])[:_MOST_OUTPUTS]
-    columns = sorted(range(len(shapley.names)), key=lambda j: -abs(values[j, outputs]).max())
-    rows: list[tuple[Any, ...]] = [("base value", *(shapley.base_values[k] for k in outputs))]
+    def of_outputs(scores: Any) -> Any:
+        return np.stack([explained.of_output(scores, k) for k in order[:_MOST_OUTPUTS]], axis=-1)
+
+    values, errors = of_outputs(shapley.values[0]), shapley.standard_errors
+    sizes = None if errors is None else abs(of_outputs(errors[0]))
+    columns = sorted(range(len(shapley.names)), key=lambda j: -abs(values[j]).max())
+    rows: list[tuple[Any, ...]] = [("base value", *of_outputs(shapley.base_values))]
     for j in columns[:_MOST_COLUMNS]:
-        cells = [number(values[j, k]) + ("" if errors is None else f" ± {number(errors[0, j, k])}") for k in outputs]
-        rows.append((shapley.names[j], *cells))
+        off = [""] * values.shape[1] if sizes is None else [f" ± {number(size)}" for size in sizes[j]]
+        rows.append((shapley.names[j], *(number(value) + more for value, more in zip(values[j], off, strict=True))))
     rest = columns[_MOST_COLUMNS:]
     if rest:
-        rows.append((f"{len(rest)} others", *(values[rest, k].sum() for k in outputs)))
-    rows.append(("sum", *(shapley.prediction[0, k] for k in outputs)))
+        rows.append((f"{len(rest)} others", *values[rest].sum(axis=0)))
+    rows.append(("sum", *of_outputs(shapley.prediction[0])))
+    prediction = "probability" if explained.is_class else "prediction"
+    what = shapley.quantity + (f" ({shapley.scale}), not in the {prediction}" if shapley.scale else "")
     how = "" if errors is None else ", sampled, with standard errors"
-    print_text(f"Shapley values: part of each column in the {shapley.quantity}{how}")
-    print_table(("column", *(shapley.outputs[k] for k in outputs)), rows)
+    print_text(f"Shapley values: part of each column in the {what}{how}")
+    names = explained.outputs if explained.is_class else shapley.outputs
+    print_table(("column", *(names[k] for k in order[:_MOST_OUTPUTS])), rows)

@@ -65,7 +65,7 @@ def run(chosen: argparse.Namespace) -> int:
     class_of(chosen.model, "classification")  # a wrong name is told before the data are read
     problem = read_problem(chosen)
     model = make_model(chosen.model, problem.task, settings, chosen.seed)
-    in_python(chosen, *_python(chosen, model, settings))
+    in_python(chosen, *_python(chosen, model, settings, problem.y))
     scores: dict[str, Any] = {}
     if chosen.held_out > 0:
         from sklearn.base import clone
@@ -112,17 +112,19 @@ def _divided(problem: Any, part: float, seed: int) -> tuple[Any, Any]:
     return problem.rows(train), problem.rows(test)
 
 
-def _python(chosen: argparse.Namespace, model: Any, settings: dict[str, Any]) -> list[str]:
+def _python(chosen: argparse.Namespace, model: Any, settings: dict[str, Any], y: Any) -> list[str]:
+    from softwood.cli.tables import in_pandas, labels_in_pandas
+
     kind = type(model)
     home = "softwood.stream" if chosen.model in STREAM else "softwood"
     given = settings | ({"random_state": model.random_state} if "random_state" in model.get_params() else {})
     words = ", ".join(f"{name}={value!r}" for name, value in given.items())
     dropped = [chosen.target, *chosen.drop, *([] if chosen.weight is None else [chosen.weight])]
-    read = "read_parquet" if chosen.data.endswith(".parquet") else "read_csv"
     return [
         "import pandas as pd, softwood",
         f"from {home} import {kind.__name__}",
-        f"table = pd.{read}({chosen.data!r})",
+        f"table = {in_pandas(chosen.data)}",
+        *labels_in_pandas(chosen.data, y),
         f"model = {kind.__name__}({words}).fit(table.drop(columns={dropped!r}), table[{chosen.target!r}])",
         f"softwood.save(model, {str(chosen.output)!r})",
     ]

@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Write the predictions."""
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json
-    from softwood.cli.tables import columns_for, read_table
+    from softwood.cli.tables import columns_for, in_pandas, read_table
 
     check_output(chosen.output, SUFFIXES)
     model = load_model(chosen.model)
@@ -41,7 +41,7 @@ def run(chosen: argparse.Namespace) -> int:
         chosen,
         "import pandas as pd, softwood",
         f"model = softwood.load({str(chosen.model)!r})",
-        f"model.predict(pd.read_csv({chosen.data!r}))",
+        f"model.predict({in_pandas(chosen.data)})",
     )
     table = _predicted(model, X)
     if chosen.json:

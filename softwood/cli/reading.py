@@ -8,9 +8,10 @@ import numpy as np
 
 from softwood.cli.errors import UsageError
 from softwood.forest import SoftForest
+from softwood.outputs import Outputs, final_link
 from softwood.tree import SoftTree
 
-__all__ = ["finished_of", "names_of", "tree_of"]
+__all__ = ["finished_of", "names_of", "outputs_of", "tree_of"]
 
 
 def finished_of(model: Any) -> SoftTree | SoftForest:
@@ -35,6 +36,12 @@ def names_of(model: Any, finished: Any) -> tuple[list[str], list[str] | None, np
     if hasattr(model, "_codes"):
         labels = [str(label) for label in model._codes]
     return list(names), labels, np.array(["=" in name for name in names], dtype=bool)
+
+
+def outputs_of(model: Any, finished: SoftTree | SoftForest) -> Outputs:
+    """Names of the outputs of the model and of its trees."""
+    _, classes, _ = names_of(model, finished)
+    return Outputs.of(classes, finished, final_link(getattr(model, "best_model_", model)))
 
 
 def tree_of(finished: SoftTree | SoftForest, number: int | None) -> SoftTree:

@@ -48,7 +48,7 @@ def run(chosen: argparse.Namespace) -> int:
     X = y = None
     words = ""
     if chosen.data is not None:
-        table = read_table(chosen.data)
+        table = read_table(chosen.data, chosen.target, classes=getattr(model, "classes_", None))
         words = ", X=table"
         if chosen.target is not None:
             table, y = split_target(table, chosen.target, chosen.data)

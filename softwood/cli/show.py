@@ -35,7 +35,7 @@ def run(chosen: argparse.Namespace) -> int:
     """Print the model."""
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json, print_table, print_text
-    from softwood.cli.reading import finished_of, names_of, tree_of
+    from softwood.cli.reading import finished_of, names_of, outputs_of, tree_of
     from softwood.forest import SoftForest
     from softwood.text import tree_text
 
@@ -64,14 +64,12 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.tree is not None or not hasattr(finished, "offsets"):
         print_text("")
         tree = tree_of(finished, chosen.tree)
-        has_classes = classes is not None and len(classes) == tree.n_outputs
-        shown = classes if has_classes else None
         columns = getattr(getattr(model, "best_model_", model), "columns_", None)
         print_text(
             tree_text(
                 tree,
                 feature_names=features,
-                class_names=shown,
+                class_names=outputs_of(model, finished).node_labels(finished, chosen.tree or 0),
                 is_category=is_category.tolist(),
                 categories=None if columns is None else columns.coded,
                 max_depth=chosen.depth,

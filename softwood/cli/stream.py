@@ -139,16 +139,20 @@ def _new_model(chosen: argparse.Namespace) -> tuple[Any, Any]:
     model = make_model(chosen.model, task, settings, chosen.seed)
     if task == "regression":
         return model, None
-    return model, labels if chosen.classes is None else np.unique(_as_read(chosen.classes).tolist())
+    return model, labels if chosen.classes is None else np.unique(_as_read(chosen.classes, chosen.target).tolist())
 
 
-def _as_read(labels: list[str]) -> Any:
-    """Labels of the command line with the types that pandas gives to the same text in a file."""
+def _as_read(labels: list[str], target: str, task: str | None = "classification") -> Any:
+    """Labels with the types that they have in the column `target` of a file with the same text."""
     import io
 
     import pandas as pd
 
-    return pd.read_csv(io.StringIO("label\n" + "\n".join(labels)))["label"]
+    from softwood.cli.tables import labels_of
+
+    texts = pd.Series(labels, name=target, dtype=str)
+    text = texts.to_frame().to_csv(index=False)
+    return labels_of(pd.read_csv(io.StringIO(text), skip_blank_lines=False)[target], texts, task).dropna()
 
 
 def _look_at_target(chosen: argparse.Namespace, *, is_known: bool) -> tuple[Any, str]:
@@ -166,23 +170,34 @@ def _look_at_target(chosen: argparse.Namespace, *, is_known: bool) -> tuple[Any,
         raise UsageError(f"{path!r} must end in one of {', '.join(SUFFIXES)}.")
     try:
         parts = _targets(path, chosen.target, 0 if is_known else chosen.rows)
-        n_rows, kinds = 0, []
+        n_rows = 0
         labels: set = set()
         for part in parts:
             n_rows += len(part)
-            kinds.append(pandas.api.types.is_numeric_dtype(part) and not pandas.api.types.is_bool_dtype(part))
             labels |= set(part.dropna().unique().tolist()) if len(labels) <= MOST_LABELS else set()
     except pandas.errors.EmptyDataError:
         raise CommandError(f"{path} is empty.") from None
     except (ValueError, KeyError, OSError, EOFError) as error:
         if "usecols" in str(error).lower() or "No match for FieldRef" in str(error):
-            raise UsageError(f"--target: {path} has no column {chosen.target!r}.") from None
+            raise UsageError(f"--target: {path} has no column {chosen.target!r}{_other_separator(path)}.") from None
         raise CommandError(f"{path} cannot be read: {error}") from None
     if is_known:
         return np.empty(0), ""
     if n_rows == 0:
         raise CommandError(f"{path} has no rows.")
-    return _labels_and_task(labels, n_rows, all(kinds))
+    if not path.lower().endswith(".parquet"):
+        labels = set(_as_read(sorted(labels), chosen.target, chosen.task).tolist())
+    return _labels_and_task(labels, n_rows)
+
+
+def _other_separator(path: str) -> str:
+    """What to do about a file whose columns are not separated by commas."""
+    from softwood.cli.tables import separator_of
+
+    separator = "," if path.lower().endswith(".parquet") else separator_of(path)
+    if separator == ",":
+        return ""
+    return f"; its columns are separated by {separator!r}, and streams are read with commas: convert the file"
 
 
 # A stream with more different targets than this is one of numbers, or an error.
@@ -195,15 +210,16 @@ def _targets(path: str, target: str, n_rows: int | None) -> Any:
 
     if path.lower().endswith(".parquet"):
         return [pd.read_parquet(path, columns=[target])[target][:n_rows]]
-    parts = pd.read_csv(path, usecols=[target], nrows=n_rows, chunksize=100_000)
+    parts = pd.read_csv(path, usecols=[target], nrows=n_rows, chunksize=100_000, dtype=str, keep_default_na=False)
     return (part[target] for part in parts)
 
 
-def _labels_and_task(labels: set, n_rows: int, are_numbers: bool) -> tuple[Any, str]:
+def _labels_and_task(labels: set, n_rows: int) -> tuple[Any, str]:
     import numpy as np
 
     from softwood.cli.tables import MOST_CLASSES
 
+    are_numbers = all(isinstance(label, int | float) and not isinstance(label, bool) for label in labels)
     is_whole = all(isinstance(label, int) for label in labels)
     if are_numbers and not (is_whole and len(labels) <= MOST_CLASSES and 2 * len(labels) <= n_rows):
         return np.empty(0), "regression"

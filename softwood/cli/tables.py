@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,15 +15,28 @@ import numpy as np
 from softwood.cli.errors import CommandError, UsageError
 from softwood.extras import require
 
-__all__ = ["Problem", "columns_for", "read_problem", "read_table", "split_target", "task_of"]
+__all__ = [
+    "Problem", "columns_for", "in_pandas", "labels_in_pandas", "labels_of", "read_problem", "read_table",
+    "separator_of", "split_target", "task_of",
+]  # fmt: skip
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 # Whole numbers with more different values than this are targets of regression.
 MOST_CLASSES = 20
+# What separates columns; the first one of those that give the most columns.
+SEPARATORS = (",", ";", "\t", "|")
+# Bytes of a file that show how it is written.
+_HEAD = 1 << 16
 
 
-def read_table(path: str) -> Any:
-    """A pandas DataFrame from a file, or from standard input if the path is ``-``."""
+def read_table(path: str, target: str | None = None, task: str | None = None, classes: Any = None) -> Any:
+    """A pandas DataFrame from a file, or from standard input if the path is ``-``.
+
+    Parameters
+    ----------
+    target : column of labels or targets, if there is one; see `labels_of`
+    task, classes : kind of problem, and the classes of a fitted model, where they are known
+    """
     pandas = require("pandas", "cli", "Reading tables")
     name = "standard input" if path == "-" else path
     if path != "-":
@@ -32,7 +49,16 @@ def read_table(path: str) -> Any:
             require("pyarrow", "cli", "Reading Parquet files")
             table = pandas.read_parquet(path)
         else:
-            table = pandas.read_csv(sys.stdin.buffer if path == "-" else path, low_memory=False)
+            content = sys.stdin.buffer.read() if path == "-" else None
+            options = _options(_head(path) if content is None else content[:_HEAD])
+
+            def read(**more: Any) -> Any:
+                return pandas.read_csv(path if content is None else io.BytesIO(content), **options, **more)
+
+            table = read(low_memory=False)
+            if target is not None and target in table.columns:
+                texts = read(usecols=[target], dtype=str, keep_default_na=False)[target]
+                table[target] = labels_of(table[target], texts, task, classes)
     except pandas.errors.EmptyDataError:
         raise CommandError(f"{name} is empty.") from None
     except (ValueError, OSError, EOFError) as error:  # of its content, its compression, or the disk
@@ -40,6 +66,85 @@ def read_table(path: str) -> Any:
     if len(table) == 0:
         raise CommandError(f"{name} has no rows.")
     return table
+
+
+def labels_of(found: Any, texts: Any, task: str | None = None, classes: Any = None) -> Any:
+    """Labels or targets of a CSV file: numbers if nothing is lost by that, otherwise the text of the file.
+
+    A label such as "003" is text, and so is "NA" among labels that are text; then only an empty cell has no label.
+
+    Parameters
+    ----------
+    found : the column as pandas reads it;  texts : its text
+    """
+    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+
+    is_empty = texts.str.strip() == ""
+    known = texts[~is_empty & found.notna()]
+    if classes is not None:
+        is_text = all(isinstance(label, str) for label in classes)
+    elif found.isna().all():
+        is_text = task != "regression"
+    elif is_numeric_dtype(found) and not is_bool_dtype(found):
+        has_zeros = bool(known.str.match(r"\s*[+-]?0\d").any())
+        is_merged = task == "classification" and known.nunique() > found.nunique()
+        is_text = task != "regression" and (has_zeros or is_merged)
+    else:
+        is_text = not all(isinstance(label, bool) for label in found.dropna())
+    if not is_text:
+        return found
+    named = sorted(set(texts[~is_empty & found.isna()]))
+    if named:
+        print(
+            f"{', '.join(map(repr, named))} in column {found.name!r} is a class; leave the cells of rows without one "
+            "empty",
+            file=sys.stderr,
+        )
+    return texts.where(~is_empty)
+
+
+def separator_of(path: str) -> str:
+    """What separates the columns of a CSV file."""
+    return _options(_head(path)).get("sep", ",")
+
+
+def in_pandas(path: str, **more: Any) -> str:
+    """Python that reads a table as `read_table` does, with further options, for the output of ``--verbose``."""
+    if path.lower().endswith(".parquet"):
+        return f"pd.read_parquet({path!r})"
+    options = {name: repr(value) for name, value in _options(b"" if path == "-" else _head(path)).items()} | more
+    return f"pd.read_csv({', '.join([repr(path), *(f'{name}={value}' for name, value in options.items())])})"
+
+
+def labels_in_pandas(path: str, y: Any) -> list[str]:
+    """Python that reads labels as `labels_of` does, if it takes more than reading the table."""
+    if path.lower().endswith(".parquet") or not all(isinstance(label, str) for label in y):
+        return []
+    name = repr(y.name)
+    return [f"table[{name}] = {in_pandas(path, usecols=f'[{name}]', dtype='str', keep_default_na=False)}[{name}]"]
+
+
+def _head(path: str) -> bytes:
+    with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
+        return file.read(_HEAD)
+
+
+def _options(head: bytes) -> dict[str, str]:
+    """Options with which pandas reads a CSV file that begins like this: none for commas."""
+    text = head.decode("utf-8", errors="replace")
+    lines = text.splitlines()[: -1 if len(head) == _HEAD else None]  # the last line may be a part
+    counts = {}
+    for separator in SEPARATORS:
+        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        widths = {len(row) for row in rows}
+        counts[separator] = widths.pop() if len(widths) == 1 else 1
+    best = max(SEPARATORS, key=lambda separator: counts[separator])
+    if best == ",":
+        return {}
+    cells = [cell for row in csv.reader(lines[1:], delimiter=best) for cell in row]
+    has_commas = any(re.fullmatch(r"\s*[+-]?\d+,\d+\s*", cell) for cell in cells)
+    has_points = any(re.fullmatch(r"\s*[+-]?\d+\.\d+\s*", cell) for cell in cells)
+    return {"sep": best} | ({"decimal": ","} if has_commas and not has_points else {})
 
 
 def _named(table: Any, column: str, option: str, path: str) -> None:
@@ -93,7 +198,8 @@ class Problem:
 
 def read_problem(chosen: Any) -> Problem:
     """The table of a command that fits models."""
-    table, y = split_target(read_table(chosen.data), chosen.target, chosen.data)
+    read = read_table(chosen.data, chosen.target, chosen.task)
+    table, y = split_target(read, chosen.target, chosen.data)
     others = [*chosen.drop, *([] if chosen.weight is None else [chosen.weight])]
     for column in others:
         _named(table, column, "--drop" if column in chosen.drop else "--weight", chosen.data)

@@ -109,7 +109,7 @@ def _shown(sizes: tuple[int, ...]) -> str:
     return ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
 
 
-def columns_of(estimator: Any, names: list[str] | None, categories: list[set | None]) -> Columns:
+def columns_of(estimator: Any, names: tuple | None, categories: list[set | None]) -> Columns:
     """The encoding of the whole table, from the categories of all parts; sets the estimator's column names.
 
     A small table with all the categories is read as `fit` would read the whole one.
@@ -123,7 +123,7 @@ def columns_of(estimator: Any, names: list[str] | None, categories: list[set | N
     if names is not None:
         import pandas as pd
 
-        table = pd.DataFrame(cells, columns=names)
+        table = pd.DataFrame(cells, columns=list(names))
     mask = [found is not None for found in categories]
     _, columns = read_table(
         estimator, table, reset=True, categorical_features=mask if any(mask) else None,

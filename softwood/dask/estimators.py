@@ -65,6 +65,8 @@ class _OnCluster:
         with Session(self.client) as session:
             stub = self._stub()
             found = ClusterSource(session, chunks, as_given).summary("read", describe, stub)
+            if found.n_rows == 0 and sample_weight is not None:
+                raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
             if found.n_rows == 0:
                 raise ValueError("Found 0 rows in all parts of X while a minimum of 1 is required.")
             has_shares = self._learn_columns(found)

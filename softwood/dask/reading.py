@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from softwood.base import read_weights
-from softwood.columns import find_categories, read_table
+from softwood.columns import find_categories, read_table, take_rows
 from softwood.density.level_preparation import RawRows
 from softwood.targets import read_classes
 
@@ -22,7 +22,7 @@ class Description:
 
     Attributes
     ----------
-    n_rows : number of rows
+    n_rows : number of rows that have a weight
     names : names of the columns; None if they have none
     categories : categories of each column; None for columns of numbers
     n_targets : number of columns of y; 0 for a vector
@@ -30,7 +30,7 @@ class Description:
     """
 
     n_rows: int
-    names: tuple[str, ...] | None
+    names: tuple | None
     categories: list[set | None]
     n_targets: int
     classes: np.ndarray | None
@@ -69,10 +69,12 @@ def describe(part: tuple[Any, Any, Any], estimator: Any) -> Description:
     n = x.shape[0]
     if len(y) != n:
         raise ValueError(f"A part of X has {n} rows, but that of y has {len(y)}.")
-    read_weights(weights, n)
-    names = tuple(map(str, x.columns)) if hasattr(x, "columns") else None
-    if n == 0:
+    rows = np.flatnonzero(read_weights(weights, n) > 0)
+    names = tuple(x.columns) if hasattr(x, "columns") else None
+    if len(rows) == 0:
         return Description(0, names, [None] * x.shape[1], 0, None)
+    if len(rows) < n:  # the others have no effect, whatever they hold
+        x, y = take_rows(x, rows), take_rows(y, rows)
     shape = np.shape(y)
     n_targets = shape[1] if len(shape) == 2 and shape[1] > 1 else 0
     classes = None
@@ -80,7 +82,9 @@ def describe(part: tuple[Any, Any, Any], estimator: Any) -> Description:
         classes = read_classes(y).classes
     else:
         check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-    return Description(n, names, find_categories(estimator, x, estimator.categorical_features), n_targets, classes)
+    return Description(
+        len(rows), names, find_categories(estimator, x, estimator.categorical_features), n_targets, classes
+    )
 
 
 @dataclass(frozen=True)
@@ -98,21 +102,21 @@ class Reader:
 
     def __call__(self, x: Any, y: Any, weights: Any) -> RawRows:
         """The rows of a part that have a weight."""
-        estimator, n = self.estimator, x.shape[0]
+        estimator = self.estimator
         classes = getattr(estimator, "classes_", None)
-        if n == 0:
+        sample_weight = read_weights(weights, x.shape[0])
+        rows = np.flatnonzero(sample_weight > 0)
+        if len(rows) == 0:
             return RawRows(np.empty((0, len(estimator.columns_.names))), self._no_targets(), np.empty(0))
+        if len(rows) < len(sample_weight):
+            x, y, sample_weight = take_rows(x, rows), take_rows(y, rows), sample_weight[rows]
         matrix, _ = read_table(estimator, x, reset=False, columns=estimator.columns_)
-        sample_weight = read_weights(weights, n)
         if classes is None:
-            targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y").reshape(n, -1)
+            targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y").reshape(len(rows), -1)
         else:
             given = read_classes(y)
             given = given.numbered_as(classes, "y") if given.shares is None else given
             targets = given.labels if given.shares is None else given.shares
-        rows = np.flatnonzero(sample_weight > 0)
-        if len(rows) < n:
-            matrix, targets, sample_weight = matrix[rows], targets[rows], sample_weight[rows]
         return RawRows(matrix, targets, sample_weight)
 
     def _no_targets(self) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from softwood.columns import Columns
-from softwood.density.kernels import find_column
+from softwood.density.blocks import blocks_of, known_cells, means_of
 from softwood.loops.survey import key_rows
 from softwood.parameters import is_real, parameter_error
 from softwood.targets import ClassTargets, RealTargets
@@ -27,27 +27,23 @@ __all__ = [
 
 # Half-widths tried by leave-one-out likelihood, in standard deviations.
 LOO_GRID = np.geomspace(0.01, 2.0, 16)
-# From this number of rows on, keys of rows are worth compiling a loop.
-MANY_ROWS = 50_000
+# From one of these numbers on, keys of rows are worth compiling a loop.
+MANY_ROWS, MANY_COLUMNS = 50_000, 5_000
 
 
 def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, (p,); 0 for constant ones. Missing values do not count."""
     out = np.zeros(X.shape[1])
-    for j in range(X.shape[1]):
-        x = X[:, j].copy()  # side by side, for it is read many times
-        known = ~np.isnan(x)
-        if not known.all():
-            x, w = x[known], weights[known]
-        else:
-            w = weights
-        if len(x):
-            largest = np.abs(x).max() or 1.0  # so that no square overflows
-            z = x / largest
-            mean = np.average(z, weights=w)
-            out[j] = np.sqrt(np.average((z - mean) ** 2, weights=w)) * largest
-            if x.min() == x.max():
-                out[j] = 0.0
+    for block in blocks_of(np.arange(X.shape[1]), len(X)):
+        for columns, x, rows in known_cells(X, block):
+            if x.shape[1] == 0:
+                continue
+            own = np.broadcast_to(weights, x.shape) if rows is None else weights[rows]
+            largest = np.abs(x).max(axis=1)
+            largest[largest == 0] = 1.0  # so that no square overflows
+            z = x / largest[:, None]
+            deviations = np.sqrt(means_of((z - means_of(z, own)[:, None]) ** 2, own)) * largest
+            out[columns] = np.where(x.min(axis=1) == x.max(axis=1), 0.0, deviations)
     return out
 
 
@@ -57,7 +53,7 @@ def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.n
     if isinstance(spec, Mapping):
         per_input = np.zeros(n)
         for column, width in spec.items():
-            per_input[find_column(owner, name, column, columns)] = _at_least_zero(owner, name, width)
+            per_input[columns.find(owner, name, column)] = _at_least_zero(owner, name, width)
     elif np.ndim(spec) == 1:
         if len(spec) != n:
             raise parameter_error(owner, name, f"one number for all columns, or one for each of the {n}", spec)
@@ -135,7 +131,7 @@ def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
 
 def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
     """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""
-    if len(X) >= MANY_ROWS:
+    if len(X) >= MANY_ROWS or X.shape[1] >= MANY_COLUMNS:
         rows, keys = np.require(X, np.float64, requirements=["C", "W"]), np.empty(len(X), np.uint64)
         key_rows(rows, rows.view(np.uint64), np.uint64(seed), keys)
         return keys

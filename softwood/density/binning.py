@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from softwood.density.blocks import blocks_of, known_cells, means_of
 from softwood.density.threads import Threads
 from softwood.loops.binning import encode_column
 from softwood.loops.groups import Bins
@@ -41,25 +43,30 @@ def bin_features(
     if n_categories is None or not n_categories.any():
         n_categories = np.zeros(0, np.int64)
     is_category = n_categories > 0 if len(n_categories) else np.zeros(p, dtype=bool)
-    most = [None if own else max_bins for own in is_category]
-    columns = _for_all(_bin_column, [(X[:, j], weights, most[j]) for j in range(p)], n_jobs)
-    skewness = [
-        _category_skewness(X[:, j], weights) if is_category[j] else columns[j][-1] for j in range(p)
-    ]  # fmt: skip
-    counts = [len(values) for values, *_ in columns]
-    codes = np.empty((n, p), dtype=np.uint8 if max(counts, default=0) <= 255 else np.uint32)
-    _for_all(encode_column, [(X, j, lows[1:], codes) for j, (_, lows, *_) in enumerate(columns)], n_jobs)
-    codes[:, np.array(counts, dtype=np.int64) == 0] = 0  # a column without any value has no bins, so "missing" is 0
-    empty = [np.empty(0)]
+    blocks = [(X, block, weights, max_bins) for block in blocks_of(np.flatnonzero(~is_category), n)]
+    blocks += [(X, block, weights, None) for block in blocks_of(np.flatnonzero(is_category), n)]
+    parts = [part for found in _for_all(_bin_block, blocks, n_jobs) for part in found]
+    skewness, counts = np.zeros(p), np.zeros(p, np.int64)
+    for part in parts:
+        skewness[part.columns], counts[part.columns] = part.skewness, part.counts
+    for j in np.flatnonzero(is_category):
+        skewness[j] = _category_skewness(X[:, j], weights)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    values, lows, highs = np.empty((3, offsets[-1]))
+    for part in parts:
+        # From the places in this part to those in the table: they differ by as much for all bins of a column.
+        moves = offsets[part.columns] - (np.cumsum(part.counts) - part.counts)
+        places = np.arange(len(part.values)) + np.repeat(moves, part.counts)
+        values[places], lows[places], highs[places] = part.values, part.lows, part.highs
+    codes = np.empty((n, p), dtype=np.uint8 if counts.max(initial=0) <= 255 else np.uint32)
+    cuts = [lows[begin + 1 : end] for begin, end in pairwise(offsets.tolist())]
+    _for_all(encode_column, [(X, j, cuts[j], codes) for j in range(p)], n_jobs)
+    codes[:, counts == 0] = 0  # a column without any value has no bins, so "missing" is 0
     return Bins(
-        codes,
-        np.concatenate(empty + [values for values, *_ in columns]),
-        np.concatenate(empty + [lows for _, lows, *_ in columns]),
-        np.concatenate(empty + [highs for _, _, highs, _ in columns]),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.argsort(skewness, kind="stable").astype(np.int64),
+        codes, values, lows, highs, offsets, np.argsort(skewness, kind="stable"),
         np.asarray(n_categories, dtype=np.int64),
-    )
+        X,
+    )  # fmt: skip
 
 
 def merge_narrow_bins(bins: Bins, widths: np.ndarray, weights: np.ndarray) -> Bins:
@@ -70,10 +77,13 @@ def merge_narrow_bins(bins: Bins, widths: np.ndarray, weights: np.ndarray) -> Bi
     widths : (p,) half-widths of the kernels;  weights : (n,) weights of the rows
     """
     is_category = bins.n_categories > 0 if len(bins.n_categories) else np.zeros(len(widths), dtype=bool)
+    may_merge = (np.diff(bins.offsets) > FEW_BINS) & (widths > 0) & ~is_category
+    if not may_merge.any():
+        return bins
     numbers: list[np.ndarray] = []  # for each feature, the new number of each of its bins
     for j, (begin, end) in enumerate(pairwise(bins.offsets)):
         numbers.append(np.arange(end - begin))
-        if end - begin > FEW_BINS and widths[j] > 0 and not is_category[j]:
+        if may_merge[j]:
             values = bins.values[begin:end]
             with np.errstate(over="ignore", invalid="ignore"):
                 place = np.floor((values - values[0]) / (NARROW * widths[j]))
@@ -114,40 +124,78 @@ def _for_all(work: Callable, arguments: list[tuple], n_jobs: int | None) -> list
     return found
 
 
-def _bin_column(
-    x: np.ndarray, weights: np.ndarray | None, max_bins: int | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Mean, smallest and largest value of each bin of a feature, and its skewness."""
-    if weights is None:
-        x = np.sort(x)
-        known = len(x) - np.count_nonzero(np.isnan(x[::-1])) if np.isnan(x[-1:]).any() else len(x)
-    else:
-        order = np.argsort(x, kind="stable")
-        x, weights = x[order], weights[order]
-        known = len(x) - np.count_nonzero(np.isnan(x))
-        weights = weights[:known]
-    x = x[:known]
-    starts = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]])) if known else np.empty(0, dtype=np.int64)
-    if max_bins is not None and len(starts) > max_bins:
-        goals = np.arange(1, max_bins) / max_bins
-        if weights is None:
-            at = np.floor(known * goals).astype(np.int64)
-        else:
-            cumulated = np.cumsum(weights)
-            at = np.minimum(np.searchsorted(cumulated, cumulated[-1] * goals, side="right"), known - 1)
-        starts = np.unique(np.concatenate([[0], np.searchsorted(x, np.unique(x[at]), side="left")]))
+@dataclass(frozen=True)
+class _ColumnBins:
+    """Bins of some columns.
+
+    Attributes
+    ----------
+    columns : (n_columns,) their numbers;  counts : (n_columns,) number of bins of each;  skewness : (n_columns,)
+    values, lows, highs : mean, smallest and largest value of each bin, column by column
+    """
+
+    columns: np.ndarray
+    counts: np.ndarray
+    skewness: np.ndarray
+    values: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+
+
+def _bin_block(
+    X: np.ndarray, columns: np.ndarray, weights: np.ndarray | None, max_bins: int | None
+) -> list[_ColumnBins]:
+    """Bin a block of columns."""
+    return [_bin_known(*known, weights, max_bins) for known in known_cells(X, columns)]
+
+
+def _bin_known(
+    columns: np.ndarray, x: np.ndarray, rows: np.ndarray | None, weights: np.ndarray | None, max_bins: int | None
+) -> _ColumnBins:
+    """Bin columns with the same number of known values; `x` and `rows` as in `known_cells`."""
+    n_columns, known = x.shape
     if known == 0:
-        return np.empty(0), np.empty(0), np.empty(0), 0.0
-    lows = x[starts]
-    highs = x[np.concatenate([starts[1:], [known]]) - 1]
-    # Means of differences from the smallest value: exact for equal values, and safe for huge ones.
-    offsets = x - np.repeat(lows, np.diff(np.append(starts, known)))
+        none = np.empty(0)
+        return _ColumnBins(columns, np.zeros(n_columns, np.int64), np.zeros(n_columns), none, none, none)
     if weights is None:
-        means = np.add.reduceat(offsets, starts) / np.diff(np.append(starts, known))
+        x = np.sort(x, axis=1)
     else:
-        sums, masses = np.add.reduceat(offsets * weights, starts), np.add.reduceat(weights, starts)
+        order = np.argsort(x, axis=1, kind="stable")
+        x = np.take_along_axis(x, order, axis=1)
+        weights = weights[order if rows is None else np.take_along_axis(rows, order, axis=1)]
+    is_start = np.ones(x.shape, dtype=bool)
+    np.not_equal(x[:, 1:], x[:, :-1], out=is_start[:, 1:])
+    if max_bins is not None and known > max_bins:
+        for number in np.flatnonzero(np.count_nonzero(is_start, axis=1) > max_bins):
+            is_start[number] = _starts_by_quantiles(x[number], None if weights is None else weights[number], max_bins)
+    starts = np.flatnonzero(is_start)
+    values = x.ravel()
+    lows, highs = values[starts], values[np.append(starts[1:], x.size) - 1]
+    sizes = np.diff(np.append(starts, x.size))
+    # Means of differences from the smallest value: exact for equal values, and safe for huge ones.
+    offsets = values - np.repeat(lows, sizes)
+    if weights is None:
+        means = np.add.reduceat(offsets, starts) / sizes
+    else:
+        own = weights.ravel()
+        sums, masses = np.add.reduceat(offsets * own, starts), np.add.reduceat(own, starts)
         means = np.divide(sums, masses, out=np.zeros(len(starts)), where=masses > 0)  # classes may have no weight
-    return np.clip(lows + means, lows, highs), lows, highs, _skewness(x, weights)
+    means = np.clip(lows + means, lows, highs)
+    return _ColumnBins(columns, np.count_nonzero(is_start, axis=1), _skewness(x, weights), means, lows, highs)
+
+
+def _starts_by_quantiles(x: np.ndarray, weights: np.ndarray | None, max_bins: int) -> np.ndarray:
+    """Which of the sorted values begin a bin, if there are too many different ones."""
+    known = len(x)
+    goals = np.arange(1, max_bins) / max_bins
+    if weights is None:
+        at = np.floor(known * goals).astype(np.int64)
+    else:
+        cumulated = np.cumsum(weights)
+        at = np.minimum(np.searchsorted(cumulated, cumulated[-1] * goals, side="right"), known - 1)
+    is_start = np.zeros(known, dtype=bool)
+    is_start[0] = is_start[np.searchsorted(x, x[at], side="left")] = True
+    return is_start
 
 
 def _category_skewness(x: np.ndarray, weights: np.ndarray | None) -> float:
@@ -158,15 +206,19 @@ def _category_skewness(x: np.ndarray, weights: np.ndarray | None) -> float:
     own = None if weights is None else weights[known]
     masses = np.bincount(x[known].astype(np.int64), weights=own).astype(np.float64)
     masses = np.sort(masses[masses > 0])[::-1]
-    return _skewness(np.arange(len(masses), dtype=np.float64), masses)
+    return float(_skewness(np.arange(len(masses), dtype=np.float64)[None], masses[None])[0])
 
 
-def _skewness(x: np.ndarray, weights: np.ndarray | None) -> float:
-    """Skewness of sorted values; 0 if they are all the same."""
-    if x[0] == x[-1]:
-        return 0.0
-    z = x / max(abs(x[0]), abs(x[-1]))  # so that no power overflows
-    z = z - np.average(z, weights=weights)
+def _skewness(x: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """Skewness of sorted values (n_columns, n) with these weights; 0 for columns in which they are all the same."""
+    out = np.zeros(len(x))
+    varies = x[:, 0] != x[:, -1]
+    x, weights = x[varies], None if weights is None else weights[varies]
+    z = x / np.maximum(np.abs(x[:, :1]), np.abs(x[:, -1:]))  # so that no power overflows
+    z -= means_of(z, weights)[:, None]
     square = z * z
-    variance = float(np.average(square, weights=weights))
-    return float(np.average(square * z, weights=weights)) / variance**1.5 if variance > 0 else 0.0
+    variance, third = means_of(square, weights), means_of(square * z, weights)
+    # The power 1.5 of a variance may be 0 if all weights but one are tiny.
+    out[varies] = np.divide(third, variance, out=np.zeros_like(third), where=variance > 0)
+    out[varies] /= np.sqrt(np.where(variance > 0, variance, 1.0))
+    return out

@@ -78,8 +78,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         Largest number of bins per column. If a column has more than 64, neighbours are merged within an eighth of the
         half-width of the kernel, which hides where in them a value lies.
     cutoff : float, default=1e-4
-        If a gate would send less than this share of the whole point to one side, that part goes to the other side.
-        Larger values are faster and less exact.
+        If a split would send less than this share of a training row to one side, that part goes to the other side.
+        Larger values are faster and less exact. Predictions have no cutoff.
     categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     early_stopping : bool or "auto", default="auto"
@@ -88,7 +88,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         validation rows to `fit`.
     scoring : str, callable or "loss", default="loss"
         What decides on the number of rounds, by early stopping or with ``max_iter="auto"``: the loss, or a scorer as in
-        `sklearn.metrics.make_scorer`. Bandwidth and number of leaves are always chosen by the loss.
+        `sklearn.metrics.make_scorer`, which must take `sample_weight` if rows or classes have weights. Bandwidth and
+        number of leaves are always chosen by the loss.
     validation_fraction : float, default=0.1
         Fraction of the rows that early stopping sets aside as validation rows.
     n_iter_no_change : int, default=10

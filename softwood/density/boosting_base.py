@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,13 +19,13 @@ from softwood.base import Fit
 from softwood.density.bagging import draws_of
 from softwood.density.binning import Bins, bin_features
 from softwood.density.boosting_choice import MASSES, N_LEAVES, SHARES, Choices, Search, most_rounds
-from softwood.density.kernels import find_column
+from softwood.density.errors import error_functions
 from softwood.density.level_fitting import fit_boosting
 from softwood.density.model import KernelModel
 from softwood.density.newton import NewtonLimits, boosted_forest
 from softwood.density.preparation import TrainingData, common_errors
 from softwood.density.reading import Reading
-from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost
+from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost, too_fast
 from softwood.density.threads import Threads
 from softwood.forest import SoftForest
 from softwood.losses import Loss, unit_of
@@ -138,15 +139,10 @@ class KernelBoosting(KernelModel):
         if self._has_node_widths and data.errors:
             raise self._no_errors_with_node_widths()
         self._loss_ = loss
-        rules = replace(self._rules_for(rules, data, loss), score=self._score_function())
+        rules = replace(self._rules_for(rules, data, loss), score=self._score_function(train, validation))
         rules = self._with_l2(rules, loss, train)
-        widths = self._given_widths(data)
-        counts_rounds = _is_auto(self.max_iter) and rules.n_iter_no_change is None
-        n_choices = int(widths is None or (_is_auto(self.max_leaf_nodes) and _is_auto(self.max_iter))) + int(
-            counts_rounds
-        )
-        stages = fit.steps("stage", n_choices + 1)
-        rules, widths = self._searched(train, data, loss, rules, seed, widths, counts_rounds, stages)
+        stages = fit.stages()
+        rules, widths = self._searched(train, data, loss, rules, seed, self._given_widths(data), stages)
         reading = self._make_reading(widths, data)
         self.bandwidths_, self._reading_ = widths, reading
         result = Boosted(loss.start(train.y, train.weights))
@@ -260,7 +256,9 @@ class KernelBoosting(KernelModel):
         """The rules, completed by those that depend on the columns."""
         directions = self._directions()
         if directions is not None and loss.n_scores > 1:
-            raise parameter_error(self, "monotonic_cst", "None with more than two classes", self.monotonic_cst)
+            raise parameter_error(
+                self, "monotonic_cst", "None with more than two classes or with several quantiles", self.monotonic_cst
+            )
         min_mass = self._least_mass(rules.limits.min_mass, data.weights)
         limits = replace(rules.limits, directions=directions, min_mass=min_mass)
         return replace(rules, limits=limits, n_features=self._n_draw(data.matrix.shape[1]))
@@ -273,7 +271,7 @@ class KernelBoosting(KernelModel):
         n = len(columns.categories)
         per_input = np.zeros(n, dtype=np.int64)
         if isinstance(spec, Mapping):
-            items = {find_column(self, "monotonic_cst", column, columns): value for column, value in spec.items()}
+            items = {columns.find(self, "monotonic_cst", column): value for column, value in spec.items()}
         else:
             if np.ndim(spec) != 1 or len(spec) != n:
                 raise parameter_error(
@@ -287,6 +285,28 @@ class KernelBoosting(KernelModel):
                 raise parameter_error(self, "monotonic_cst", "given for columns of numbers", columns.inputs[j])
             per_input[j] = int(value)
         return columns.spread(per_input).astype(np.int64) if per_input.any() else None
+
+    def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
+        reading, directions = super()._make_reading(widths, data), self._directions()
+        if directions is not None:
+            # The mass of a kernel that gets wider as it moves may move the other way.
+            is_scaled = np.array([kernel.scale is not None for kernel in reading.kernels])
+            for k in np.flatnonzero(is_scaled & (directions != 0)):
+                expected = "0 for columns whose prediction_kernel has a scale"
+                raise parameter_error(self, "monotonic_cst", expected, self.columns_.names[k])
+        return reading
+
+    def _read_points(
+        self, X: Any, *, measurement_error: Any = None, **unknown: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        found = super()._read_points(X, measurement_error=measurement_error, **unknown)
+        directions = None if measurement_error is None else self._directions()
+        if directions is not None:
+            for k, function in error_functions(self, measurement_error, self.columns_).items():
+                if function is not None and directions[k] != 0:
+                    expected = "a number or an array for a column with a monotonic constraint"
+                    raise parameter_error(self, "measurement_error", expected, self.columns_.names[k])
+        return found
 
     def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
         """The loss, and the targets of the kept rows in the form that the loss takes."""
@@ -329,7 +349,6 @@ class KernelBoosting(KernelModel):
         rules: BoostingRules,
         seed: int,
         widths: np.ndarray | None,
-        counts_rounds: bool,
         stages: Steps,
     ) -> tuple[BoostingRules, np.ndarray]:
         """The rules and half-widths with everything that is "auto" chosen."""
@@ -343,10 +362,10 @@ class KernelBoosting(KernelModel):
         setting = choices.first
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             search = Search(train, self._bins_of, spread, loss, rules, seed, threads)
-            if search.is_possible and choices.n_trials:
-                with stages.stage("search", "trial", choices.n_trials) as steps:
+            if search.is_possible and choices.trials:
+                with stages.stage("search", "trial", len(choices.trials)) as steps:
                     setting = search.choose(choices, rules.n_rounds, steps)
-            if search.is_possible and counts_rounds:
+            if search.is_possible and _is_auto(self.max_iter) and rules.n_iter_no_change is None:
                 with stages.stage("count rounds", "run", 1) as steps:
                     step = steps.begin()
                     rules = replace(rules, n_rounds=search.count_rounds(setting))
@@ -377,8 +396,11 @@ class KernelBoosting(KernelModel):
                 n_features = tuple(round(share * p) for share in SHARES)
         return Choices(has_scales, max_leaves, min_mass, n_features)
 
-    def _score_function(self) -> Callable[[BoostingData, np.ndarray], float] | None:
-        """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""
+    def _score_function(self, *parts: BoostingData | None) -> Callable[[BoostingData, np.ndarray], float] | None:
+        """The scorer of `scoring` as a function of rows and their raw scores; None for the loss.
+
+        `parts` are all rows that it may be asked for.
+        """
         if isinstance(self.scoring, str) and self.scoring == "loss":
             return None
         try:
@@ -386,6 +408,9 @@ class KernelBoosting(KernelModel):
         except (TypeError, ValueError):
             expected = "'loss', a name that sklearn.metrics.get_scorer_names lists, or a scorer"
             raise parameter_error(self, "scoring", expected, self.scoring) from None
+        if not all(_are_ones(part.weights) for part in parts if part is not None) and not _takes_weights(scorer):
+            expected = "'loss' or a scorer that takes sample_weight, if rows or classes have weights"
+            raise parameter_error(self, "scoring", expected, self.scoring)
         classes = getattr(self, "classes_", None)
 
         def score(rows: BoostingData, raw: np.ndarray) -> float:
@@ -396,7 +421,7 @@ class KernelBoosting(KernelModel):
                 if y.ndim == 2 or (not np.isin(y, (0, 1)).all() and len(classes) == 2):
                     raise parameter_error(self, "scoring", "'loss' with class probabilities as y", self.scoring)
                 y = classes[y.astype(np.int64)]
-            weighted = {} if np.all(rows.weights == 1) else {"sample_weight": rows.weights}
+            weighted = {} if _are_ones(rows.weights) else {"sample_weight": rows.weights}
             return float(scorer(probe, rows.matrix, y, **weighted))
 
         return score
@@ -408,9 +433,12 @@ class KernelBoosting(KernelModel):
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
         n_trees = n_rounds * self._loss_.n_scores
         output = np.array(result.output[:n_trees])
-        forest = boosted_forest(result.trees[:n_trees], output, result.base, rules.limits.cutoff)
+        forest = boosted_forest(result.trees[:n_trees], output, result.base)
         if unit != 1.0:
-            base, value = self._loss_.out_of_unit(forest.base, forest.value, unit)
+            with np.errstate(over="ignore"):
+                base, value = self._loss_.out_of_unit(forest.base, forest.value, unit)
+            if not np.isfinite(value).all():
+                raise too_fast(self.learning_rate, n_rounds)
             forest = replace(forest, base=base, value=value)
         return {
             "n_iter_": n_rounds,
@@ -435,6 +463,15 @@ class KernelBoosting(KernelModel):
 
 def _is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
+
+
+def _are_ones(weights: np.ndarray) -> bool:
+    return bool(np.all(weights == 1))
+
+
+def _takes_weights(scorer: Callable[..., Any]) -> bool:
+    parameters = signature(scorer).parameters.values()
+    return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:

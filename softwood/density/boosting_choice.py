@@ -9,8 +9,9 @@ model and all rows, the number of rounds is larger in proportion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -100,16 +101,31 @@ class Choices:
     n_features: tuple[int, ...]
 
     @property
-    def n_trials(self) -> int:
-        """Number of trials; 0 if there is nothing to choose."""
-        others = sum(len(values) - 1 for values in (self.max_leaves, self.min_mass, self.n_features))
-        n_scales = len(SCALES) + 1 if self.has_scales else 1
-        return n_scales + others if others or self.has_scales else 0
+    def trials(self) -> list[tuple[str, Callable[[Setting], Setting]]]:
+        """The trials in their order: a stage, and the setting as a function of the best one so far.
+
+        Empty if there is nothing to choose.
+        """
+        others = [
+            (name, partial(replace, **{name: value}))
+            for name in ("max_leaves", "min_mass", "n_features")
+            for value in getattr(self, name)[1:]
+        ]
+        if self.has_scales:
+            scales = [("bandwidth", partial(replace, scale=scale)) for scale in SCALES]
+            return [*scales, ("bandwidth", _beyond), *others]
+        return [("bandwidth", replace), *others] if others else []
 
     @property
     def first(self) -> Setting:
         """The setting without a search."""
         return Setting(0.0 if self.has_scales else None, self.max_leaves[0], self.min_mass[0], self.n_features[0])
+
+
+def _beyond(better: Setting) -> Setting:
+    """A bandwidth beyond the better one of those that are tried first."""
+    assert better.scale is not None
+    return replace(better, scale=BEYOND[better.scale])
 
 
 @dataclass(frozen=True)
@@ -237,13 +253,13 @@ class Search:
         parts = self._parts(TRIAL_ROWS)
         rounds = min(n_rounds, FAST_ROUNDS)
         rate = min(self._rules.learning_rate * n_rounds / rounds, self._fast_rate)
-        for stage, setting in self._settings(choices):
-            step = steps.begin()
-            trial = self._run(stage, setting, parts, rate, rounds, FAST_PATIENCE)
+        best = choices.first
+        for (stage, vary), step in zip(choices.trials, steps, strict=False):
+            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE)
+            best = self.best.setting
             shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
-            if step.end(None, **shown, validation_loss=trial.loss):
-                break
-        return self.best.setting
+            step.end(None, **shown, validation_loss=trial.loss)
+        return best
 
     def count_rounds(self, setting: Setting) -> int:
         """The best number of rounds for all rows, with the learning rate of the model."""
@@ -268,21 +284,6 @@ class Search:
     @property
     def _fast_rate(self) -> float:
         return max(self._rules.learning_rate, FAST_RATE)
-
-    def _settings(self, choices: Choices) -> Iterator[tuple[str, Setting]]:
-        """The settings to try, each with its stage; what comes later depends on the best so far."""
-        first = choices.first
-        if choices.has_scales:
-            for scale in SCALES:
-                yield "bandwidth", replace(first, scale=scale)
-            better = self.best.setting.scale
-            assert better is not None
-            yield "bandwidth", replace(first, scale=BEYOND[better])
-        else:
-            yield "bandwidth", first
-        for name in ("max_leaves", "min_mass", "n_features"):
-            for value in getattr(choices, name)[1:]:
-                yield name, replace(self.best.setting, **{name: value})
 
     def _run(
         self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int

@@ -45,20 +45,20 @@ class KernelForest(SearchedKernelModel):
     _tree_class: ClassVar[type]
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
-        before = fit.earlier if self.warm_start else {}
         limits = self._check_parameters()
         if self.growth == "level":
             self._refuse_errors_by_level(measurement_error)
             fit_forest(self, fit, self._level_source(X, y, sample_weight), limits)
             return
-        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
+        before = fit.earlier if self.warm_start and fit.earlier.get("_grown_") is not None else {}
+        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight, before)
         limits = replace(
             limits,
             n_draw=self._n_draw(matrix.shape[1]),
             min_mass=self._least_mass(limits.min_mass, weights),
             random_thresholds=self._random_thresholds,
         )
-        earlier = self._earlier_trees(before, matrix.shape[1])
+        earlier = self._earlier_trees(before) if before else None
         if earlier is None:
             self._seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         else:
@@ -66,7 +66,7 @@ class KernelForest(SearchedKernelModel):
             self.__dict__.update({name: before[name] for name in kept if name in before})
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         draws = self._draws(data, weights)
-        stages = fit.steps("stage", self._n_stages() if earlier is None else 1)
+        stages = fit.stages()
         grown = self._choose_widths(data, limits, draws, rows, stages) if earlier is None else []
         self._reading_ = self._make_reading(self.bandwidths_, data)
         problem = data.problem(self.bandwidths_)
@@ -147,20 +147,12 @@ class KernelForest(SearchedKernelModel):
             raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
         return max(1, round(n * float(wanted)))
 
-    def _earlier_trees(self, before: dict[str, Any], n_features: int) -> SoftForest | None:
-        """Trees of the previous fit, with `warm_start`."""
-        trees = before.get("_grown_")
-        if trees is None:
-            return None
-        self._refuse_other_targets(before)
+    def _earlier_trees(self, before: dict[str, Any]) -> SoftForest:
+        """Trees of the previous fit, with the categories of this one."""
+        trees = before["_grown_"].with_categories(before["columns_"].n_categories, self.columns_.n_categories)
         if self.n_estimators < len(trees):
             expected = f"at least {len(trees)}, the number of trees so far, with warm_start=True"
             raise parameter_error(self, "n_estimators", expected, self.n_estimators)
-        if trees.n_features != n_features:
-            raise ValueError(
-                f"X has {n_features} columns (after encoding), but with warm_start=True the trees so far have "
-                f"{trees.n_features}."
-            )
         if self.n_estimators == len(trees):
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
         return trees

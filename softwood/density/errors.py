@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from softwood.columns import Columns
-from softwood.density.kernels import Kernel, find_column
+from softwood.density.kernels import Kernel
 from softwood.parameters import parameter_error
 
-__all__ = ["Errors", "combine_widths", "read_errors"]
+__all__ = ["Errors", "Function", "combine_widths", "error_functions", "read_errors", "width_slopes"]
 
 # By column of the matrix: one number, or one for each row.
 Errors = dict[int, float | np.ndarray]
+Function = Callable[[np.ndarray], Any]
 
 _NAME = "measurement_error"
 
@@ -35,7 +36,7 @@ def read_errors(
         return {}
     n_inputs = len(columns.categories)
     if isinstance(spec, Mapping):
-        items = {find_column(owner, _NAME, column, columns): error for column, error in spec.items()}
+        items = {columns.find(owner, _NAME, column): error for column, error in spec.items()}
     else:
         array = _numbers(spec)
         if array is None and isinstance(spec, list | tuple) and len(spec) == n_inputs:
@@ -60,6 +61,14 @@ def read_errors(
         where = int(np.flatnonzero(columns.source == j)[0])
         out[where] = _one_column(owner, name, error, X[:, where], rows, n_rows)
     return out
+
+
+def error_functions(owner: object, spec: Any, columns: Columns) -> dict[int, Function | None]:
+    """By column of the matrix, for the columns that the user's measurement errors name: the function, if it is one."""
+    if not isinstance(spec, Mapping):
+        return {} if spec is None else dict.fromkeys(range(len(columns.source)))
+    items = {columns.find(owner, _NAME, column): error for column, error in spec.items()}
+    return {k: items[j] if callable(items[j]) else None for k, j in enumerate(columns.source) if j in items}
 
 
 def _one_column(
@@ -108,16 +117,57 @@ def combine_widths(
     widths : (p,) half-width of each column, with the errors that are the same for all rows
     cells : (n, p) half-widths of single cells, nan in columns where all rows have the same; None if all columns do
     """
-    combined = np.array([np.hypot(w, e) if np.ndim(e := errors.get(j, 0.0)) == 0 else w for j, w in enumerate(widths)])
+    combined = np.array(widths, dtype=np.float64)
+    for j, error in errors.items():
+        if np.ndim(error) == 0:
+            combined[j] = np.hypot(combined[j], error)
     cells = None
     for j, kernel in enumerate(kernels):
         error = errors.get(j, 0.0)
-        if kernel.scale is None and np.ndim(error) == 0:
+        if kernel.scale is None and (j not in errors or np.ndim(error) == 0):
             continue
         if cells is None:
             cells = np.full(X.shape, np.nan)
         cells[:, j] = np.hypot(widths[j] if kernel.scale is None else widths[j] * _factors(kernel, X[:, j]), error)
     return combined, cells
+
+
+def width_slopes(
+    widths: np.ndarray, kernels: list[Kernel], functions: dict[int, Function | None], X: np.ndarray, cells: np.ndarray
+) -> np.ndarray | None:
+    """Derivatives of the half-widths of single cells with respect to their values; None if they are all 0.
+
+    The half-width is the root of ``(width * scale(x))**2 + error(x)**2``, where any of the two functions may be there.
+    Their derivatives are central differences.
+
+    Parameters
+    ----------
+    widths, kernels : (p,) half-width before scales and errors, and kernel of each column
+    functions : measurement errors that are functions of the values, by column
+    X, cells : (n, p) values, and their half-widths by `combine_widths`
+    """
+    out = np.zeros(X.shape)
+    for j, kernel in enumerate(kernels):
+        for factor, function in ((widths[j], kernel.scale), (1.0, functions.get(j))):
+            if function is not None:
+                soft = cells[:, j] > 0  # not missing either
+                h = cells[soft, j]
+                value, slope = _value_and_slope(function, X[soft, j], h)
+                out[soft, j] += factor * value / h * factor * slope
+    return out if out.any() else None
+
+
+def _value_and_slope(function: Function, x: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a user's function, and its derivative by central differences, one-sided at the end of its domain."""
+    step = np.cbrt(np.finfo(float).eps) * np.maximum(np.abs(x), size)
+    with np.errstate(all="ignore"):
+        value, above, below = (
+            np.broadcast_to(np.asarray(function(at), dtype=np.float64), x.shape) for at in (x, x + step, x - step)
+        )
+    ends = [np.isfinite(end) & (end >= 0) for end in (above, below)]
+    distance = ((x + step) - x) * ends[0] + (x - (x - step)) * ends[1]
+    rise = np.where(ends[0], above, value) - np.where(ends[1], below, value)
+    return value, np.divide(rise, distance, out=np.zeros(x.shape), where=distance > 0)
 
 
 def _factors(kernel: Kernel, x: np.ndarray) -> np.ndarray:

@@ -69,7 +69,7 @@ def finish_forest(
 
 
 def _common(problem: GrowthProblem, limits: Limits) -> dict[str, Any]:
-    return {"n_features": len(problem.widths), "shapes": problem.shapes, "cutoff": limits.cutoff, "weights": None}
+    return {"n_features": len(problem.widths), "shapes": problem.shapes, "weights": None}
 
 
 def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:

@@ -62,14 +62,15 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         Weights of the classes. "balanced" gives all classes the same total weight; "balanced_subsample" does this
         separately in the rows of each tree.
     cutoff : float, default=1e-4
-        As in `KernelTreeClassifier`. Forests gain little time from larger values, and give more rows a probability
-        of 0.
+        As in `KernelTreeClassifier`. Forests gain little time from larger values.
     ccp_alpha, categorical_features, handle_unknown
         As in `KernelTreeClassifier`.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for ``bandwidth="cv"``.
     warm_start : bool, default=False
-        If True, `fit` keeps the trees of the previous fit and adds trees until there are `n_estimators`.
+        If True, `fit` keeps the trees of the previous fit and adds trees until there are `n_estimators`. Columns and
+        classes must be those of that fit. New categories may occur; trees of the previous fit send them to the child
+        with the larger mass.
     growth : "node" or "level", default="node"
         As in `KernelTreeClassifier`. With "level", bootstrap samples contain each row a Poisson number of times.
     n_jobs : int, default=None

@@ -372,7 +372,7 @@ class _Grower:
         """The beginning of best-first growth."""
         m = len(root.rows)
         pile = OpenPile(
-            state=np.array([1, 0, m, 0, 0, 0, 0], dtype=np.int64),
+            state=np.array([1, 0, m, 0, 0, 0, 0, -1], dtype=np.int64),
             stop=self.stop,
             lines=space.array("node_lines", (64,), NODE),
             sums=space.array("sums", (64, self.q)),
@@ -386,7 +386,7 @@ class _Grower:
             subsets=space.array("subsets", (64, self.bins.n_words), np.uint32),
         )
         pile.lines[0] = (-1, 0, root.depth, -1, np.nan, np.nan, 0.0, 0.0)
-        pile.nodes["begin"][0], pile.nodes["size"][0], pile.seeds[0] = 0, m, root.seed
+        pile.nodes["begin"][0], pile.nodes["size"][0], pile.nodes["least"][0], pile.seeds[0] = 0, m, 0.0, root.seed
         pile.rows[:m], pile.shares[:m] = root.rows, root.shares
         return pile
 
@@ -427,62 +427,71 @@ class _Grower:
         )  # fmt: skip
         return table
 
-    def split(
-        self, node: _Node, leaf: NodeTable, scratch: _Scratch
-    ) -> tuple[float, Callable[[], tuple[_Node, _Node]]] | None:
-        """Gain of the node's best split, which is written into `leaf`, and a function that divides the node.
+    def split(self, node: _Node, leaf: NodeTable, scratch: _Scratch) -> list[_Node]:
+        """Left and right child of the node by its best split, which is written into `leaf`; none if it remains a leaf.
 
-        None if the node remains a leaf.
+        The same steps as in the compiled loops.
         """
         rules, (desk, search, single, random), m = self.rules, scratch, len(node.rows)
         mass = leaf.lines["mass"][0]
         base, impure = loop.merit_and_impurity(leaf.lines, leaf.sums, 0, self.criterion, rules.is_class)
         if node.depth >= rules.max_depth or mass < 2.0 * rules.min_mass * SLACK or impure <= 1e-12 * mass:
-            return None
+            return []
         loop.draw_features(desk.order, self.bins.priority, node.seed, rules.n_draw)
         n_outputs = loop.number_labels(leaf.sums, 0, m, self.labels, desk)
-        goal = Goal(mass, base, rules.min_mass, loop.tie_of(base, impure, mass), n_outputs, rules.rare_mass)
         points = NodePoints(node.rows, 0, m, desk.points, desk.order, rules.n_draw)
-        data = (
-            self.bins, self.widths, self.kernels, points, None if self.labels is None else desk.labels, node.intervals,
-            goal, self.criterion,
-        )  # fmt: skip
-        if random is None:
-            feature, threshold, left_mass, gain = loop.search_node(*data, search, single)
-        else:
-            feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, desk.totals, random)
-        self._check_stop()
-        if feature < 0 or gain < rules.min_gain:
-            return None
-        split = feature, threshold, left_mass / mass
-        found = random.subset if random is not None else (search or single).subset.found  # type: ignore[union-attr]
-        by_set = self.bins.n_words > 0 and self.bins.n_categories[feature] > 0
-        if leaf.subsets is not None:
-            leaf.subsets[0] = found[0] if by_set else 0
-
-        def divide() -> tuple[_Node, _Node]:
-            rows, shares = node.rows.copy(), node.shares.copy()
-            left_rows, left_shares = np.empty_like(rows), np.empty_like(shares)
-            below, above = node.intervals.copy(), node.intervals.copy()
-            if by_set:
-                n_left, n_right = loop.divide_by_set(
-                    self.bins, feature, leaf.subsets, 0, split[2], rows, shares, 0, m, rules.cutoff, left_rows,
-                    left_shares,
-                )  # fmt: skip
+        labels = None if self.labels is None else desk.labels
+        least = rules.min_mass
+        while 2.0 * least * SLACK <= mass:
+            goal = Goal(mass, base, least, loop.tie_of(base, impure, mass), n_outputs, rules.rare_mass)
+            data = (
+                self.bins, self.widths, self.kernels, points, labels, node.intervals, goal, self.criterion
+            )  # fmt: skip
+            if random is None:
+                feature, threshold, left_mass, gain = loop.search_node(*data, search, single)
             else:
-                n_left, n_right = loop.divide(
-                    self.bins, self.widths, self.kernels, rows, shares, 0, m, split, tuple(node.intervals[:, feature]),
-                    rules.cutoff, left_rows, left_shares,
-                )  # fmt: skip
-                below[1, feature] = above[0, feature] = threshold
-            seeds = [np.uint64(loop.next_seed(node.seed, side)) for side in range(2)]  # numba hands out Python ints
-            return (
-                _Node(left_rows[:n_left].copy(), left_shares[:n_left].copy(), below, seeds[0], node.depth + 1),
-                _Node(rows[:n_right].copy(), shares[:n_right].copy(), above, seeds[1], node.depth + 1),
-            )
+                feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, desk.totals, random)
+            self._check_stop()
+            if feature < 0 or gain < rules.min_gain:
+                break
+            found = random.subset if random is not None else (search or single).subset.found  # type: ignore[union-attr]
+            by_set = self.bins.n_words > 0 and self.bins.n_categories[feature] > 0
+            if leaf.subsets is not None:
+                leaf.subsets[0] = found[0] if by_set else 0
+            children = self._divide(node, leaf, (feature, threshold, left_mass / mass), mass, by_set)
+            if children:
+                line = leaf.lines[0]
+                line["feature"], line["threshold"], line["missing_left"] = feature, threshold, left_mass / mass
+                return children
+            least *= 2.0
+        return []
 
-        _enter_split(leaf, *split)
-        return gain, divide
+    def _divide(
+        self, node: _Node, leaf: NodeTable, split: tuple[int, float, float], mass: float, by_set: bool
+    ) -> list[_Node]:
+        """Both children of a node; none if one of them would be too light."""
+        m, (feature, threshold, missing_left) = len(node.rows), split
+        keep = self.targets.weights, mass, self.rules.min_mass, self.rules.cutoff
+        rows, shares = node.rows.copy(), node.shares.copy()
+        left_rows, left_shares = np.empty_like(rows), np.empty_like(shares)
+        below, above = node.intervals.copy(), node.intervals.copy()
+        if by_set:
+            n_left, n_right = loop.divide_by_set(
+                self.bins, feature, leaf.subsets, 0, missing_left, rows, shares, 0, m, keep, left_rows, left_shares
+            )
+        else:
+            n_left, n_right = loop.divide(
+                self.bins, self.widths, self.kernels, rows, shares, 0, m, split, tuple(node.intervals[:, feature]),
+                keep, left_rows, left_shares,
+            )  # fmt: skip
+            below[1, feature] = above[0, feature] = threshold
+        if n_left == 0:
+            return []
+        seeds = [np.uint64(loop.next_seed(node.seed, side)) for side in range(2)]  # numba hands out Python ints
+        return [
+            _Node(left_rows[:n_left].copy(), left_shares[:n_left].copy(), below, seeds[0], node.depth + 1),
+            _Node(rows[:n_right].copy(), shares[:n_right].copy(), above, seeds[1], node.depth + 1),
+        ]
 
 
 def _with_room(pile: Pile) -> Pile:
@@ -501,16 +510,6 @@ def _at_least(array: np.ndarray, length: int) -> np.ndarray:
     longer = np.empty((2 * int(length), *array.shape[1:]), dtype=array.dtype)
     longer[: len(array)] = array
     return longer
-
-
-def _enter_split(leaf: NodeTable, feature: int, threshold: float, missing_left: float) -> None:
-    line = leaf.lines[0]
-    line["feature"], line["threshold"], line["missing_left"] = feature, threshold, missing_left
-
-
-def _remain_leaf(leaf: NodeTable) -> NodeTable:
-    _enter_split(leaf, -1, np.nan, np.nan)
-    return leaf
 
 
 def join_tables(tables: list[NodeTable]) -> NodeTable:
@@ -536,11 +535,7 @@ def _grow_shared_out(grower: _Grower, root: _Node, threads: int, steps: Steps | 
             tasks.append((node, parent, side))
             continue
         leaf = grower.leaf(node, scratch, parent, side)
-        found = grower.split(node, leaf, scratch)
-        children = None if found is None else found[1]()
-        if children is None or min(len(child.rows) for child in children) == 0:
-            top.append(_remain_leaf(leaf))
-            continue
+        children = grower.split(node, leaf, scratch)
         top.append(leaf)
         pending += [(child, len(top) - 1, k) for k, child in enumerate(children)]
     tasks.sort(key=lambda task: -len(task[0].rows))  # the long ones first

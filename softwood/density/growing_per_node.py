@@ -188,8 +188,11 @@ class _Grower:
             part = (reached - lower) / (upper - lower)
         part = np.where(reached >= upper, 1.0, np.where(reached <= lower, 0.0, part))
         part = np.where(np.isnan(x), split.missing_left, part)
-        left = node.shares * part
-        left = np.where(left < cutoff, 0.0, np.where(node.shares - left < cutoff, node.shares, left))
+        whole = node.shares * part
+        left = np.where(whole < cutoff, 0.0, np.where(node.shares - whole < cutoff, node.shares, whole))
+        weights = self.problem.weights[node.rows]
+        if min(weights @ left, weights @ (node.shares - left)) < self.limits.min_mass * loop.LENIENT:
+            left = whole  # as in `softwood.loops.grow.share_out`
         right = node.shares - left
         below, above = node.upper.copy(), node.lower.copy()
         if split.subset is None:

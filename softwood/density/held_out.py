@@ -26,13 +26,11 @@ class HeldOutRows:
     Parameters
     ----------
     matrix : (n, p) encoded rows;  n_categories : (p,) number of categories of each column, see `Bins`
-    cutoff : smallest share of a row
     """
 
-    def __init__(self, matrix: np.ndarray, n_categories: np.ndarray, cutoff: float) -> None:
+    def __init__(self, matrix: np.ndarray, n_categories: np.ndarray) -> None:
         self._matrix, self._n_categories = np.require(matrix, np.float64, ["C", "W"]), n_categories
         self._block = max(1, min(_BLOCK, len(matrix)))
-        self._cutoff = float(cutoff)
         self._make_room(63, 8)
 
     def add(self, tree: NewtonTree, raw: np.ndarray, column: int) -> None:
@@ -54,7 +52,7 @@ class HeldOutRows:
         box = KernelShapes.box()
         missing_left, thresholds, widths = np.zeros((3, n_nodes))
         self._trees = KernelTrees(
-            np.zeros(n_nodes, GATE), missing_left, thresholds, widths, box.edges, box.cdfs, self._cutoff, True,
+            np.zeros(n_nodes, GATE), missing_left, thresholds, widths, box.edges, box.cdfs, True,
             np.zeros((1, 0), np.uint32),
         )  # fmt: skip
         self._value = np.zeros((n_nodes, 1))

@@ -129,30 +129,19 @@ def resolve_kernels(
     per_input: list[Kernel] = [box()] * n_inputs
     if isinstance(spec, Mapping):
         for column, kernel in spec.items():
-            per_input[find_column(owner, name, column, columns)] = _kernel(owner, name, kernel)
+            per_input[columns.find(owner, name, column)] = _kernel(owner, name, kernel)
     else:
         per_input = [_kernel(owner, name, spec)] * n_inputs
     kernels = [box() if columns.categories[j] is not None else per_input[j] for j in columns.source]
     shapes = [(box().edges, box().cdf)]
-    numbers = []
-    for kernel in kernels:
+    numbers = {}
+    for kernel in {id(kernel): kernel for kernel in kernels}.values():  # most columns share one
         shape = (kernel.edges, kernel.cdf)
         same = [k for k, s in enumerate(shapes) if np.array_equal(s[0], shape[0]) and np.array_equal(s[1], shape[1])]
         if not same:
             shapes.append(shape)
-        numbers.append(same[0] if same else len(shapes) - 1)
-    return kernels, np.array(numbers, dtype=np.int64), KernelShapes.of(shapes)
-
-
-def find_column(owner: object, name: str, column: Any, columns: Columns) -> int:
-    """Number of a column of the table, given by name or number."""
-    names = columns.inputs
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
-        return int(column)
-    shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
-    raise parameter_error(owner, name, f"given for columns of X, by name or number ({len(names)}: {shown})", column)
+        numbers[id(kernel)] = same[0] if same else len(shapes) - 1
+    return kernels, np.array([numbers[id(kernel)] for kernel in kernels], dtype=np.int64), KernelShapes.of(shapes)
 
 
 def _kernel(owner: object, name: str, spec: Any) -> Kernel:

@@ -12,7 +12,7 @@ from softwood.density.level_newton import NewtonLevels
 from softwood.density.level_numbers import as_float, exponent_for
 from softwood.density.level_rows import Levels, Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
 from softwood.density.newton import Boxes
-from softwood.density.rounds import Boosted, BoostingRules
+from softwood.density.rounds import Boosted, BoostingRules, take_step
 from softwood.loops.groups import Bins
 from softwood.losses import Loss
 from softwood.steps import Best, Steps
@@ -60,10 +60,9 @@ def boost_by_levels(
     """Add trees round by round; arguments as in `softwood.density.rounds.boost`."""
     state = _Rounds(parts, bins, widths, loss, rules, seed, scales, result)
     state.begin([], None)
-    for _ in range(rules.n_rounds):
-        step = steps.begin()
-        line = state.run()
-        if step.end(snapshot, **line) or state.best.is_stalled:
+    for step in steps:
+        step.end(snapshot, **state.run())
+        if state.best.is_stalled:
             break
     return result
 
@@ -152,8 +151,7 @@ class _Rounds:
         for score, tree in enumerate(trees):
             grown, lines = tree.finished()
             values = grown.nodes["value"]
-            np.clip(values, -loss.max_step, loss.max_step, out=values)
-            values *= rules.learning_rate
+            take_step(values, loss, rules, self.result.n_rounds)
             self.result.trees.append(grown)
             self.result.output.append(score)
             slot_values.append(values[lines])

@@ -41,7 +41,7 @@ from softwood.losses import Loss, unit_of
 from softwood.parameters import parameter_error
 from softwood.pruning import prune_cost_complexity
 from softwood.steps import Steps
-from softwood.targets import ClassTargets, RealTargets
+from softwood.targets import ClassTargets, RealTargets, scale_of
 
 __all__ = ["fit_boosting", "fit_forest", "fit_tree"]
 
@@ -112,7 +112,8 @@ def _scaled_reals(found: Survey) -> ScaledReals:
     p = found.sample.matrix.shape[1]
     largest = float(np.abs([found.lowest[p:], found.highest[p:]]).max()) or 1.0
     size = float(np.sqrt(((found.deviations[p:] / largest) ** 2).sum()))
-    return ScaledReals(found.means[p:], largest, size * largest if size > 0 else 1.0)
+    ends = np.stack([found.lowest[p:], found.highest[p:]]) / largest - found.means[p:] / largest
+    return ScaledReals(found.means[p:], largest, scale_of(size, float(np.abs(ends).max())) * largest)
 
 
 def _small(data: TrainingData) -> TrainingData:
@@ -122,7 +123,7 @@ def _small(data: TrainingData) -> TrainingData:
     rows = np.arange(AUTO_ROWS)
     return replace(
         data, matrix=data.matrix[rows], targets=data.targets.take(rows), weights=data.weights[rows],
-        bins=data.bins._replace(codes=data.bins.codes[rows]),
+        bins=data.bins.take(rows),
     )  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def fit_boosting(estimator: Any, fit: Any, source: Source, rules: Any) -> None:
         loss, _ = estimator._loss_and_targets(ClassTargets(classes, numbers, None), None, numbers)
     coded = BoostedTargets(None if classes is None else len(classes), unit)
     validation = _validation(estimator, found.n_rows)
-    stages = fit.steps("stage", None)
+    stages = fit.stages()
     rules = replace(
         estimator._rules_for(rules, data, loss), n_iter_no_change=rules.n_iter_no_change if validation else None
     )
@@ -168,7 +169,7 @@ def fit_boosting(estimator: Any, fit: Any, source: Source, rules: Any) -> None:
 
     bins = data.bins if rules.decay < 1.0 else merge_narrow_bins(data.bins, widths, data.weights)
     coding = Coding(
-        bins._replace(codes=np.empty((0, p), np.uint8)), found.weighting, coded, seed, validation,
+        bins.without_rows(), found.weighting, coded, seed, validation,
         min(1.0, SCORED_ROWS / found.n_rows), rules.subsample < 1.0,
     )  # fmt: skip
     span = found.highest[p:] - found.lowest[p:] if classes is None else np.ones(1)
@@ -220,9 +221,8 @@ def _chosen(
     learned = coded(found.sample.targets[: len(small.matrix)])
     group = draws_of(small.matrix, small.targets, small.weights, seed).group
     train = BoostingData(small.matrix, learned, small.weights, group)
-    counts_rounds = isinstance(estimator.max_iter, str) and rules.n_iter_no_change is None
     rules = estimator._with_l2(rules, loss, train)
-    return estimator._searched(train, small, loss, rules, seed, estimator._given_widths(data), counts_rounds, stages)
+    return estimator._searched(train, small, loss, rules, seed, estimator._given_widths(data), stages)
 
 
 # ------------------------------------------------------------------ trees and forests
@@ -240,12 +240,16 @@ class _Growth:
     total: float
 
     def grow(self, parts: Parts, seeds: list[int], rate: float | None) -> list[NodeTable]:
-        """Grow trees at once; `rate` as in `TreesSetup`."""
+        """Grow trees at once; `rate` as in `TreesSetup`, but a tree for which no row is drawn takes every row once."""
         setup = TreesSetup(self.reach, seeds, rate, self.exponents)
         parts.update("begin trees", begin_trees, setup, anew=True)
         trees = [SearchedLevels(self.problem, self.limits, self.units, self.total, seed) for seed in seeds]
         grow_levels(parts, trees)
-        return [tree.finished() for tree in trees]
+        tables = [tree.finished() for tree in trees]
+        for number, table in enumerate(tables):
+            if rate is not None and table.lines["mass"][0] == 0:
+                (tables[number],) = self.grow(parts, [seeds[number]], None)
+        return tables
 
 
 def _growth(prepared: _Prepared, widths: np.ndarray, limits: Limits, most_draws: float) -> tuple[_Growth, Any]:
@@ -263,7 +267,7 @@ def _growth(prepared: _Prepared, widths: np.ndarray, limits: Limits, most_draws:
         size = float(np.abs(ends).max()) * (1.0 + 1e-9)
     problem = replace(
         problem, targets=data.targets.take(np.empty(0, np.int64)), weights=np.empty(0),
-        bins=data.bins._replace(codes=np.empty((0, p), np.uint8)),
+        bins=data.bins.without_rows(),
     )  # fmt: skip
     n = int(most_draws * found.n_rows) + 100
     bounds = np.array([1.0, *[size] * q, max(size * size * q, 1e-300)]) * found.most
@@ -290,7 +294,7 @@ def fit_tree(estimator: Any, fit: Any, source: Source, limits: Limits) -> None:
         light = np.min(factors, where=factors > 0, initial=np.inf)
         limits = replace(limits, cutoff=limits.cutoff * min(1.0, float(light / factors.max())))
     limits = replace(limits, n_draw=estimator._n_draw(p))
-    stages = fit.steps("stage", 2 if estimator.bandwidth == "auto" else 1)
+    stages = fit.stages()
     widths = estimator._given_widths(data)
     if widths is None:
         with stages.stage("choose", "trial") as steps:
@@ -324,7 +328,7 @@ def fit_forest(estimator: Any, fit: Any, source: Source, limits: Limits) -> None
         limits, n_draw=estimator._n_draw(data.matrix.shape[1]), random_thresholds=estimator._random_thresholds
     )
     rate = _draw_rate(estimator, found) if estimator.bootstrap else None
-    stages = fit.steps("stage", estimator._n_stages())
+    stages = fit.stages()
     widths = estimator._given_widths(data)
     if widths is None:
         widths = _choose_for_forest(estimator, prepared, limits, stages)

@@ -15,7 +15,7 @@ from sklearn.model_selection import check_cv
 from softwood.base import BatchEstimator, Fit, as_counts
 from softwood.density.bandwidths import stated_widths
 from softwood.density.choosing import content_folds, widths_by_rule
-from softwood.density.errors import Errors, read_errors
+from softwood.density.errors import Errors, error_functions, read_errors
 from softwood.density.kernels import box, resolve_kernels
 from softwood.density.level_checks import check_level
 from softwood.density.level_preparation import LocalSource, RawRows
@@ -56,10 +56,10 @@ class KernelModel(BatchEstimator):
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
 
     def _read_training_data(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
         """As for all estimators, with weights scaled to numbers of rows, the unit of `min_mass`."""
-        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight, earlier)
         return matrix, targets, as_counts(weights), rows
 
     @property
@@ -79,7 +79,7 @@ class KernelModel(BatchEstimator):
             return numbers.reshape(len(numbers), -1)[rows]
         learned = targets.labels if targets.shares is None else targets.shares
         assert learned is not None
-        return learned if len(learned) == len(rows) else learned[rows]
+        return learned
 
     def _with_class_weights(self, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
         """Weights of the rows times those of their classes."""
@@ -233,14 +233,17 @@ class KernelModel(BatchEstimator):
             raise self._no_errors_with_node_widths()
         return matrix, reading.cells(errors, matrix)
 
+    def _width_slopes(
+        self, matrix: np.ndarray, widths: np.ndarray | None, *, measurement_error: Any = None, **_: Any
+    ) -> np.ndarray | None:
+        functions = {
+            **error_functions(self, self._reading_.measurement_error, self.columns_),
+            **error_functions(self, measurement_error, self.columns_),
+        }
+        return self._reading_.cell_slopes(functions, matrix, widths)
+
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError
-
-    # Steps of a fit
-
-    def _n_stages(self) -> int:
-        """Number of stages of a fit: the choice of the bandwidth, if held-out loss decides, and growing."""
-        return 2 if isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo") else 1
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

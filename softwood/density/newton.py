@@ -315,12 +315,12 @@ def _longer(array: np.ndarray) -> np.ndarray:
     return np.concatenate([array, np.zeros_like(array)])
 
 
-def boosted_tree(tree: NewtonTree, cutoff: float) -> SoftTree:
+def boosted_tree(tree: NewtonTree) -> SoftTree:
     """The tree as a `SoftTree` with one output."""
-    return SoftTree.from_nodes(**_columns([tree]), n_features=len(tree.widths), cutoff=cutoff)
+    return SoftTree.from_nodes(**_columns([tree]), n_features=len(tree.widths))
 
 
-def boosted_forest(trees: list[NewtonTree], output: np.ndarray, base: np.ndarray, cutoff: float) -> SoftForest:
+def boosted_forest(trees: list[NewtonTree], output: np.ndarray, base: np.ndarray) -> SoftForest:
     """The sum of the trees; `output` (n_trees,) is the raw score that each adds to, `base` the start value."""
     return SoftForest.from_nodes(
         offsets=np.concatenate([[0], np.cumsum([len(tree.nodes) for tree in trees])]).astype(np.int64),
@@ -328,7 +328,6 @@ def boosted_forest(trees: list[NewtonTree], output: np.ndarray, base: np.ndarray
         base=np.asarray(base, dtype=np.float64),
         is_mean=False,
         n_features=len(trees[0].widths),
-        cutoff=cutoff,
         **_columns(trees),
     )
 
@@ -345,7 +344,8 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     width = np.concatenate([tree.widths[tree.nodes["feature"]] for tree in trees])
     # The remaining loss, up to a constant that is the same for all nodes of a tree; differences are gains.
     h, g, w = nodes["h"], nodes["g"], nodes["w"]
-    gained = g * g / h / w
+    # Sums of whole numbers have no room for hessians that are much smaller than those of other rows.
+    gained = np.divide(g * g, h, out=np.zeros_like(h), where=h > 0) / w
     most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
     sets: dict[str, np.ndarray] = {}
     if trees[0].subsets is not None:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from softwood.density.errors import Errors, combine_widths
+from softwood.density.errors import Errors, Function, combine_widths, width_slopes
 from softwood.density.kernels import Kernel
 from softwood.density.preparation import common_errors
 from softwood.forest import SoftForest
@@ -58,3 +58,9 @@ class Reading:
     def cells(self, errors: Errors, matrix: np.ndarray) -> np.ndarray | None:
         """Half-widths of single cells (n, p) with these errors; None if no column has different ones."""
         return combine_widths(self.widths, self.kernels, errors, matrix)[1]
+
+    def cell_slopes(
+        self, functions: dict[int, Function | None], matrix: np.ndarray, cells: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Derivatives of the half-widths of single cells with respect to the values; None if they are all 0."""
+        return None if cells is None else width_slopes(self.widths, self.kernels, functions, matrix, cells)

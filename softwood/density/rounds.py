@@ -16,7 +16,7 @@ from softwood.losses import Loss
 from softwood.steps import Best, Steps
 from softwood.tree import SoftTree
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]
 
 
 @dataclass(frozen=True)
@@ -122,16 +122,33 @@ def boost(
     steps : where each round is reported;  snapshot : returns the attributes of an estimator fitted so far
     """
     result = Boosted(loss.start(data.y, data.weights)) if result is None else result
-    steps = Steps() if steps is None else steps
+    steps = Steps("round", rules.n_rounds) if steps is None else steps
     with Threads(n_threads) as threads:
         state = Rounds(data, bins, widths, loss, rules, seed, threads, result, validation=validation, scored=scored)
         state.note()
-        for _ in range(rules.n_rounds):
-            step = steps.begin()
+        for step in steps:
             state.run()
-            if step.end(snapshot, **state.note()) or state.best.is_stalled:
+            step.end(snapshot, **state.note())
+            if state.best.is_stalled:
                 break
     return result
+
+
+def take_step(values: np.ndarray, loss: Loss, rules: BoostingRules, number: int) -> None:
+    """Turn the best leaf values of a tree of round `number` into those that the model adds, in place."""
+    np.clip(values, -loss.max_step, loss.max_step, out=values)
+    with np.errstate(over="ignore"):
+        values *= rules.learning_rate
+    if not np.all(np.abs(values) <= LARGEST_STEP):
+        raise too_fast(rules.learning_rate, number + 1)
+
+
+def too_fast(learning_rate: float, n_rounds: int) -> ValueError:
+    """The error if the raw scores grow without limit."""
+    return ValueError(
+        f"Boosting diverges with learning_rate={learning_rate:g}: the raw scores overflow in round {n_rounds}. Lower "
+        "the parameter 'learning_rate'; usual values are between 0.01 and 1."
+    )
 
 
 class Rounds:
@@ -196,8 +213,8 @@ class Rounds:
             rows_sums[:, 2] = self.data.weights
         self.readers: list[HeldOutRows] = []
         if validation is not None and rules.read is None:
-            matrix, cutoff = validation.matrix, rules.limits.cutoff
-            self.readers = [HeldOutRows(matrix, self.bins.n_categories, cutoff) for _ in self.growers]
+            matrix = validation.matrix
+            self.readers = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
 
     def rest(self) -> None:
         """Give back the memory of growing until the next round."""
@@ -279,10 +296,7 @@ class Rounds:
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
         if not loss.has_exact_leaves:
             _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
-        values = tree.nodes["value"]
-        if loss.max_step < np.inf:
-            np.clip(values, -loss.max_step, loss.max_step, out=values)
-        values *= rules.learning_rate
+        take_step(tree.nodes["value"], loss, rules, self.result.n_rounds)
         _add_tree(tree, rules, rows, data.matrix, self.updated, score)
         if self.validation is not None and self.raw_validation is not None:
             if self.readers:
@@ -294,6 +308,8 @@ class Rounds:
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.
 _BLOCK = 1 << 16
+# Largest leaf value: sums of their squares over all rows and rounds are finite.
+LARGEST_STEP = 1e120
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
 
@@ -379,5 +395,5 @@ def _add_tree(
 
 def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
     """Predictions of the tree with the prediction kernel, (n,)."""
-    finished = boosted_tree(tree, rules.limits.cutoff)
+    finished = boosted_tree(tree)
     return finished.predict(matrix)[:, 0] if rules.read is None else rules.read(finished, matrix)

@@ -24,7 +24,7 @@ from softwood.density.problem import GrowthProblem, Limits
 from softwood.loops.groups import NO_SETS
 from softwood.loops.size_path import losses_by_size
 from softwood.steps import Steps
-from softwood.targets import RealTargets
+from softwood.targets import ClassTargets, RealTargets
 
 __all__ = ["SizeChoice", "SizePath"]
 
@@ -40,8 +40,9 @@ FOLLOWED, FAR_FROM_BEST = 3, 1.3
 BEST_WITHIN, BEST_WITHIN_SAMPLES, SMALL_WITHIN = 0.25, 0.1, 1.0
 # Losses are averaged over sizes that differ by at most this part.
 SPAN = 0.2
-# Tables of at most so many cells are divided into folds three times, for the choice is noisy and costs little.
-FEW_CELLS, TIMES = 50_000, 3
+# Tables of at most so many cells are divided into folds three times, for the choice is noisy and costs little. The
+# search for a split goes through all outputs of a cell, so that a cell counts once for each so many outputs.
+FEW_CELLS, FEW_OUTPUTS, TIMES = 50_000, 20, 3
 # From so many rows on losses are smooth, and larger bandwidths are not tried once they only get worse.
 MANY_ROWS = 10_000
 
@@ -129,6 +130,7 @@ class SizeChoice:
         self._data, self._limits, self._widths, self._seed = data, limits, widths, seed
         self._crisp, self._steps = crisp, steps
         self._parts, self._is_sampled = _parts_of(data, seed)
+        self._truth = data.targets.matrix()
         self._trials: dict[float, _Trial] = {}
 
     def choose(self, scales: Iterable[float], *, small: bool) -> tuple[float, Limits, SizePath]:
@@ -228,7 +230,7 @@ class SizeChoice:
         return losses_by_size(
             problem.bins, widths, kernels, nodes.lines, NO_SETS if nodes.subsets is None else nodes.subsets,
             growth.order, np.ascontiguousarray(values),
-            test.astype(np.uint32), data.targets.matrix()[test], data.weights[test], self._limits.cutoff,
+            test.astype(np.uint32), self._truth[test], data.weights[test],
             self._is_sampled and data.targets.is_class,
         )  # fmt: skip
 
@@ -238,7 +240,8 @@ def _parts_of(data: TrainingData, seed: int) -> tuple[Parts, bool]:
     n = len(data.matrix)
     parts = auto_parts(data, seed)
     is_sampled = bool(parts) and len(parts[0][0]) + len(parts[0][1]) < n
-    if data.matrix.size <= FEW_CELLS and not is_sampled:
+    n_outputs = len(data.targets.classes) if isinstance(data.targets, ClassTargets) else data.targets.scaled.shape[1]
+    if data.matrix.size * -(-n_outputs // FEW_OUTPUTS) <= FEW_CELLS and not is_sampled:
         for time in range(1, TIMES):
             parts += content_folds(data.matrix, 5, seed + time)
     return parts, is_sampled

@@ -59,7 +59,7 @@ class _KernelTree(SearchedKernelModel):
         data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
         if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
             raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
-        stages = fit.steps("stage", self._n_stages())
+        stages = fit.stages()
         widths, limits = self._choose(data, limits, seed, rows, stages)
         reading = self._make_reading(widths, data)
         problem = data.problem(widths)
@@ -100,7 +100,7 @@ class _KernelTree(SearchedKernelModel):
         check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
         check_flag(self, "bandwidth_per_node", self.bandwidth_per_node)
         if self.bandwidth_per_node and isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo"):
-            expected = "a number, one per column, a dict by column, or one of 'silverman', 'loo'"
+            expected = "a number, one per column, a dict by column, 'silverman' or 'loo' with bandwidth_per_node"
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
         if self.bandwidth_per_node and self.max_leaf_nodes not in (None, "auto"):
             raise parameter_error(self, "max_leaf_nodes", "None or 'auto' with bandwidth_per_node", self.max_leaf_nodes)
@@ -120,9 +120,6 @@ class _KernelTree(SearchedKernelModel):
         if self.max_leaf_nodes == "auto":
             return not self.bandwidth_per_node and self.ccp_alpha == 0
         return isinstance(self.max_leaf_nodes, str)
-
-    def _n_stages(self) -> int:
-        return 2 if self._chooses_size else super()._n_stages()
 
     def _choose(
         self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray, stages: Steps
@@ -248,11 +245,10 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         If True, merge sibling leaves that predict the same class. This changes probabilities, but not the crisp
         decision (that of ``prediction_kernel=None``).
     cutoff : float, default=1e-2
-        If a gate would send less than this share of the whole point to one side, that part goes to the other side, in
-        fitting and in predicting. Smaller values are slower, and not more accurate on held-out rows; with 0, the tree
-        is exactly that of the density estimate. Unequal weights of classes lower it.
-        A prediction changes by at most `cutoff` times the number of nodes that the point visits times the range of the
-        leaf values.
+        If a split would send less than this share of a training row to one side, that part goes to the other side.
+        Smaller values are slower, and not more accurate on held-out rows; with 0, the tree is exactly that of the
+        density estimate. Predictions have no cutoff. Unequal weights of classes lower it, and it is not applied to a
+        split of which a side would be lighter than `min_mass` without the small shares.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories. "from_dtype" selects the text and category columns of data frames; None selects
         no columns.

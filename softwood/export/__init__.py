@@ -1,8 +1,7 @@
 """Exports: a fitted model as text or a graph that runs without softwood.
 
 Every module has one public function and reads a `PortableModel`: the finished trees, with what their estimator knows
-of columns, categories, classes and the link. All exports divide rows as `predict` does, cutoff of small shares
-included. Names are loaded on first use.
+of columns, categories, classes and the link. All exports divide rows as `predict` does. Names are loaded on first use.
 """
 
 from importlib import import_module

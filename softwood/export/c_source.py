@@ -299,7 +299,7 @@ typedef struct {{ double lower, upper; int feature; }} cut;
 /* A branch that is still to do, and the number of cuts above it. */
 typedef struct {{ cut own; double share; int node, n_cuts; }} branch;
 
-/* Add shares of leaves times their values. A part below the cutoff goes to the other side. */
+/* Add shares of leaves times their values. */
 static void add_tree(int number, const double *point, double *out) {{
     cut cuts[DEPTH];
     branch todo[DEPTH];
@@ -307,8 +307,7 @@ static void add_tree(int number, const double *point, double *out) {{
     double share = 1.0;
     for (;;) {{
         const node *at = nodes + number;
-        double part = at->missing_left, mass = NAN, lower = 0.0, upper = 1.0, x, distance, to_left, to_right;
-        int goes_left, goes_right;
+        double part = at->missing_left, mass = NAN, lower = 0.0, upper = 1.0, x, distance, to_left;
         if (at->gate == LEAF) {{
             for (int k = 0; k < N_VALUES; k++) out[k] += share * values[at->left * N_VALUES + k];
             if (n_todo == 0) return;
@@ -345,19 +344,16 @@ static void add_tree(int number, const double *point, double *out) {{
             continue;
         }}
         to_left = share * part;
-        to_right = share - to_left;
-        goes_left = to_left >= {cutoff};
-        goes_right = !goes_left || to_right >= {cutoff};
-        if (goes_left && goes_right) {{
-            branch right = {{{{mass, upper, isnan(mass) ? -1 : at->feature}}, to_right, at->right, n_cuts}};
+        {{
+            branch right = {{{{mass, upper, isnan(mass) ? -1 : at->feature}}, share - to_left, at->right, n_cuts}};
             todo[n_todo++] = right;
-            share = to_left;
         }}
+        share = to_left;
         if (!isnan(mass)) {{
-            cut new_cut = {{goes_left ? lower : mass, goes_left ? mass : upper, at->feature}};
+            cut new_cut = {{lower, mass, at->feature}};
             cuts[n_cuts++] = new_cut;
         }}
-        number = goes_left ? at->left : at->right;
+        number = at->left;
     }}
 }}
 """
@@ -431,7 +427,6 @@ def _functions(known: PortableModel, forest: SoftForest, name: str) -> list[str]
         parts.append(OBLIQUE_PART.format(fill=fill, missing=missing))
     parts.append(
         ADD_TREE.format(
-            cutoff=repr(float(forest.cutoff)),
             oblique=OBLIQUE_BRANCH if is_oblique else "",
             label="\n    divide:" if is_oblique else "",
         )

@@ -7,7 +7,7 @@
 //   unknownIsMissing   whether an unknown category is a missing value, or none of the known ones
 //   fill         numbers in place of missing values in weighted sums, or null
 //   classes, outputs   labels or null; names of the predictions
-//   cutoff, treeLink, base, factor, link   as in the page on exports
+//   treeLink, base, factor, link   as in the page on exports
 //   kernels      shapes: {edges, cdf}
 //   offsets, first     where the nodes of each tree begin; first output that each tree adds to
 //   left, right, gate, feature, threshold, missingLeft, width, kernel, blend, bias, weights, value
@@ -118,19 +118,13 @@ const softwood = (() => {
           node = part >= 1 ? model.left[at] : model.right[at];
           continue;
         }
-        // A part below the cutoff goes to the other side.
         const toLeft = share * part;
-        const toRight = share - toLeft;
-        const goesLeft = toLeft >= model.cutoff;
-        const goesRight = !goesLeft || toRight >= model.cutoff;
         const isCut = !isMissing(mass);
-        if (goesLeft && goesRight) {
-          const cut = isCut ? [j, mass, upper] : null;
-          todo.push({ node: model.right[at], share: toRight, nCuts: cuts.length, cut });
-          share = toLeft;
-        }
-        if (isCut) cuts.push(goesLeft ? [j, lower, mass] : [j, mass, upper]);
-        node = goesLeft ? model.left[at] : model.right[at];
+        const cut = isCut ? [j, mass, upper] : null;
+        todo.push({ node: model.right[at], share: share - toLeft, nCuts: cuts.length, cut });
+        share = toLeft;
+        if (isCut) cuts.push([j, lower, mass]);
+        node = model.left[at];
       }
     }
     return out;

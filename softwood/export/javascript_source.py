@@ -102,7 +102,6 @@ def common_entries(known: PortableModel) -> dict[str, Any]:
         "fill": None if known.fill is None else known.fill.tolist(),
         "classes": None if known.classes is None else list(known.classes),
         "outputs": list(known.outputs),
-        "cutoff": float(forest.cutoff),
         "treeLink": forest.link,
         "base": forest.base.tolist(),
         "factor": forest.factor,

@@ -65,7 +65,6 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
             {"edges": _unpadded(edges), "cdf": cdf[: len(_unpadded(edges))].tolist()}
             for edges, cdf in zip(trees.shapes.edges, trees.shapes.cdfs, strict=True)
         ],
-        "cutoff": float(trees.cutoff),
         "tree_link": trees.link,
         "combine": "one" if isinstance(trees, SoftTree) else "mean" if forest.is_mean else "sum",
         "base": forest.base.tolist(),
@@ -297,7 +296,6 @@ def _read_trees(document: Mapping, features: list[str]) -> SoftTree | SoftForest
     common = {
         "n_features": len(features),
         "shapes": KernelShapes.of(shapes),
-        "cutoff": float(_get(document, "cutoff", lambda v: _is_number(v) and 0 <= v < 1, "a number in [0, 1)")),
         "link": _get(document, "tree_link", lambda v: v in LINKS, f"one of {LINKS}"),
         "center": _numbers_or_none(document, "center"),
         "scale": _numbers_or_none(document, "scale"),

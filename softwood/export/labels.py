@@ -11,7 +11,7 @@ import numpy as np
 from softwood.export.portable import PortableModel
 from softwood.gates import Gate
 from softwood.parameters import check_count, check_integer
-from softwood.text import set_text
+from softwood.text import blend_text, oblique_text, set_text
 from softwood.tree import SoftTree
 
 __all__ = ["LabelledNode", "labelled_nodes"]
@@ -56,13 +56,13 @@ def labelled_nodes(
     number = check_count(caller, "tree", tree, low=0, high=len(forest) - 1)
     check_integer(caller, "max_depth", max_depth, low=0, or_none=True)
     check_count(caller, "decimals", decimals, low=0)
-    return known, _nodes(known, forest[number], max_depth, decimals)
+    return known, _nodes(known, number, max_depth, decimals)
 
 
-def _nodes(known: PortableModel, tree: SoftTree, max_depth: int | None, decimals: int) -> Iterator[LabelledNode]:
+def _nodes(known: PortableModel, number: int, max_depth: int | None, decimals: int) -> Iterator[LabelledNode]:
     # The values of boosted trees are parts of scores, which have no link of their own.
+    tree, labels = known.forest[number], known.named.node_labels(known.trees, number)
     values = tree.node_predictions
-    names = known.outputs if len(known.outputs) == tree.n_outputs else tuple(map(str, range(tree.n_outputs)))
     for node in tree.walk():
         depth = int(tree.depth[node])
         if max_depth is not None and depth > max_depth:
@@ -73,12 +73,10 @@ def _nodes(known: PortableModel, tree: SoftTree, max_depth: int | None, decimals
         if np.isfinite(tree.mass[node]):
             lines.append(f"mass {tree.mass[node]:.{max(decimals - 2, 0)}f}")
         best = int(np.argmax(values[node]))
-        if tree.n_outputs == 1:
-            lines.append(f"value {values[node, 0]:.{decimals}f}")
-        elif known.classes is not None:
-            lines.append(f"{names[best]}: {values[node, best]:.{decimals}f}")
+        if labels is not None:
+            lines.append(f"{labels[best]}: {values[node, best]:z.{decimals}f}")
         else:
-            shown = ", ".join(f"{v:.{decimals}f}" for v in values[node, :8])
+            shown = ", ".join(f"{v:z.{decimals}f}" for v in values[node, :8])
             lines.append(f"value {shown}{', ...' if tree.n_outputs > 8 else ''}")
         children = () if is_leaf or is_cut else _branches(known, tree, node)
         output = None if tree.n_outputs == 1 else best
@@ -96,21 +94,15 @@ def _branches(known: PortableModel, tree: SoftTree, node: int) -> tuple[tuple[in
 
 def _test(known: PortableModel, tree: SoftTree, node: int, decimals: int) -> str:
     gate, names = tree.gate[node], known.columns.names
-    number = f".{decimals}f"
     axis = ""
     if gate == Gate.SUBSET:
         return set_text(tree, node, names, known.columns.coded)
     if gate in (Gate.KERNEL, Gate.BLEND):
         name = names[tree.feature[node]]
-        axis = f"{name} ≤ {tree.threshold[node]:{number}}"
+        axis = f"{name} ≤ {tree.threshold[node]:.{decimals}f}"
         if gate == Gate.KERNEL:
             if known.columns.is_category[tree.feature[node]]:
                 return name
             return axis + (f" ±{tree.width[node]:.{decimals}g}" if tree.width[node] > 0 else "")
-    assert tree.weights is not None  # checked when the tree was made
-    row = tree.weights[node]
-    largest = np.argsort(-tree.weight_sizes(node), kind="stable")[: min(3, np.count_nonzero(row))]
-    terms = " ".join(f"{row[j]:+{number}} {names[j]}" for j in largest)
-    more = np.count_nonzero(row) - len(largest)
-    oblique = f"{terms}{f' + {more} more' if more > 0 else ''} {tree.bias[node]:+{number}} > 0"
-    return f"{1 - tree.blend[node]:.2f} [{axis}] + {tree.blend[node]:.2f} [{oblique}]" if axis else oblique
+    oblique = f"{oblique_text(tree, node, names, decimals)} > 0"
+    return blend_text(tree, node, axis, oblique) if axis else oblique

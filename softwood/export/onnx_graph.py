@@ -1,7 +1,7 @@
 """ONNX: trees of crisp tests as one operator, all others level by level with standard operators.
 
 At each level of all trees of a chunk, the shares of the rows are a matrix with a row per node. Each gate's part of
-the share goes left, the rest goes right, parts below the cutoff go to the other side as in `predict`; the shares of
+the share goes left, the rest goes right; the shares of
 leaves times their values are added up. `softwood.export.onnx_gates` has the parts of the gates.
 """
 
@@ -150,7 +150,8 @@ def _add_chunk(builder: Builder, known: PortableModel, trees: range, points: str
         nodes, parts = parts_of_level(builder, known, level[inner], points, has_missing)
         place = {node: k for k, node in enumerate(level.tolist())}
         own = builder.gather(shares, [place[node] for node in nodes.tolist()], axis=0)
-        left, right = _divide(builder, own, parts, float(forest.cutoff))
+        left = builder.op("Mul", own, parts)
+        right = builder.op("Sub", own, left)
         shares = builder.op("Concat", left, right, axis=0)
         begin = forest._begin[nodes]
         level = np.concatenate([forest.children_left[nodes] + begin, forest.children_right[nodes] + begin])
@@ -160,18 +161,6 @@ def _add_chunk(builder: Builder, known: PortableModel, trees: range, points: str
     by_tree = builder.op("Reshape", total, builder.integers([len(trees), q, -1]))
     shared = builder.op("Mul", builder.op("Softmax", by_tree, axis=1), builder.number(forest.factor))
     return builder.op("ReduceSum", shared, builder.integers([0]), keepdims=0)
-
-
-def _divide(builder: Builder, shares: str, parts: str, cutoff: float) -> tuple[str, str]:
-    """Shares of the left and of the right children; a part below the cutoff goes to the other side."""
-    left = builder.op("Mul", shares, parts)
-    if cutoff == 0.0:
-        return left, builder.op("Sub", shares, left)
-    least, none = builder.number(cutoff), builder.number(0.0)
-    is_enough = builder.op("GreaterOrEqual", builder.op("Sub", shares, left), least)
-    kept = builder.op("Where", is_enough, left, shares)
-    left = builder.op("Where", builder.op("GreaterOrEqual", left, least), kept, none)
-    return left, builder.op("Sub", shares, left)
 
 
 def _link(builder: Builder, known: PortableModel, scores: str) -> str:

@@ -12,8 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.columns import Columns, read_growing_table, read_table
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.losses import BinaryLogLoss, PoissonDeviance, SeveralQuantilesError, SoftmaxLogLoss
+from softwood.losses import BinaryLogLoss, SeveralQuantilesError, SoftmaxLogLoss
 from softwood.one_hot import one_hot_trees
+from softwood.outputs import Outputs, final_link
 from softwood.tree import SoftTree
 
 __all__ = ["FINAL_LINKS", "PortableModel"]
@@ -49,6 +50,7 @@ class PortableModel:
         other models it counts as a missing value
     fill : (n_features,) numbers in place of missing values in weighted sums, or None if a gate whose sum has a missing
         value divides the row by `missing_left`. A test of a missing value always does so, also within a blended gate.
+        The trees of a forest on a stream have slightly different means; this is the mean of these.
     classes : labels, or None for real targets
     link : function of the mean or sum of the trees: "identity"; "logistic", from log odds to the probabilities of two
         classes; "softmax"; or "exp"
@@ -117,7 +119,7 @@ class PortableModel:
             grows=grows,
             fill=_fill_of(model, trees),
             classes=tuple(np.asarray(model.classes_).tolist()) if is_classifier(model) else None,
-            link=_final_link(model),
+            link=final_link(model),
         )
 
     # Reading it
@@ -135,10 +137,12 @@ class PortableModel:
     @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the predictions: those of the classes, or of the targets."""
-        if self.classes is not None:
-            return tuple(map(str, self.classes))
-        n = self.n_outputs
-        return ("prediction",) if n == 1 else tuple(f"prediction_{k}" for k in range(n))
+        return self.named.columns
+
+    @property
+    def named(self) -> Outputs:
+        """The outputs by name, those of the trees too."""
+        return Outputs.of(self.classes, self.trees, self.link)
 
     @property
     def features(self) -> list[tuple[int, int | None]]:
@@ -182,8 +186,8 @@ class PortableModel:
         raw = trees.predict(filled)
         rows = missing.any(axis=1)
         if rows.any() and np.any(trees.gate == Gate.BLEND):
-            assert isinstance(trees, SoftTree)  # only trees on streams have such gates
-            raw[rows] = trees._linked(_blended(trees, filled[rows], missing[rows]))
+            each = [tree._linked(_blended(tree, filled[rows], missing[rows])) for tree in self.forest]
+            raw[rows] = np.mean(each, axis=0)  # trees on streams, the only ones with such gates, are averaged
         return self.linked(raw)
 
     def labels(self, X: Any) -> np.ndarray:
@@ -220,12 +224,11 @@ def _fill_of(model: Any, trees: SoftTree | SoftForest) -> np.ndarray | None:
 
 
 def _blended(tree: SoftTree, filled: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """Sums of the leaf values of a tree of blended gates without cutoff, for rows with missing values.
+    """Sums of the leaf values of a tree of blended gates, for rows with missing values.
 
     The weighted sums are those of the filled rows, but a test of a missing value passes to the part `missing_left`.
     """
     assert tree.weights is not None
-    assert tree.cutoff == 0.0
     assert np.isin(tree.gate, (Gate.LEAF, Gate.BLEND)).all()
     shares = np.zeros((len(filled), tree.n_nodes))
     shares[:, 0] = 1.0
@@ -243,19 +246,6 @@ def _blended(tree: SoftTree, filled: np.ndarray, missing: np.ndarray) -> np.ndar
     return shares[:, leaf] @ tree.value[leaf]
 
 
-def _final_link(model: Any) -> str:
-    """The link that the estimator applies to the predictions of its trees."""
-    stated = getattr(model, "link_", None)
-    if stated is not None:
-        return stated
-    loss = getattr(model, "_loss_", None)
-    if isinstance(loss, BinaryLogLoss):
-        return "logistic"
-    if isinstance(loss, SoftmaxLogLoss):
-        return "softmax"
-    return "exp" if isinstance(loss, PoissonDeviance) else "identity"
-
-
 def _refuse_other_predictions(model: Any) -> None:
     """Raise an error if the model's predictions are not those of its trees."""
     name = type(model).__name__
@@ -263,6 +253,12 @@ def _refuse_other_predictions(model: Any) -> None:
         raise ValueError(
             f"This {name} predicts several quantiles and sorts them, which exports do not do; fit a model for each "
             "quantile, or export its forest_."
+        )
+    marker = getattr(model, "missing", np.nan)  # of softened models
+    if not np.isnan(marker):
+        raise ValueError(
+            f"This {name} counts {marker:g} as a missing value, which exports do not do. Set its parameter missing to "
+            "nan, fit it again, and give the export nan, or what is missing in its language."
         )
     if hasattr(model, "growth_"):
         _refuse_leaf_models(model.growth_, name, "tree_")

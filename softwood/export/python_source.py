@@ -119,17 +119,12 @@ def leaf_shares(tree, point):
             if part >= 1.0 or part <= 0.0:
                 node = left if part >= 1.0 else right
                 continue
-            # A part below the cutoff goes to the other side.
             to_left = share * part
-            to_right = share - to_left
-            goes_left = to_left >= CUTOFF
-            goes_right = not goes_left or to_right >= CUTOFF
-            if goes_left and goes_right:
-                todo.append((right, to_right, len(cuts), None if mass is None else (j, mass, upper)))
-                share = to_left
+            todo.append((right, share - to_left, len(cuts), None if mass is None else (j, mass, upper)))
+            share = to_left
             if mass is not None:
-                cuts.append((j, lower, mass) if goes_left else (j, mass, upper))
-            node = left if goes_left else right
+                cuts.append((j, lower, mass))
+            node = left
 
 
 def predict(row):
@@ -196,7 +191,6 @@ def to_python(model: Any) -> str:
         "CLASSES": known.classes,
         "OUTPUTS": known.outputs,
         "KERNELS": kernels,
-        "CUTOFF": float(forest.cutoff),
         "TREE_LINK": forest.link,
         "FACTOR": forest.factor,
         "BASE": forest.base.tolist(),

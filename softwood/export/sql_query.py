@@ -249,22 +249,11 @@ class _Query:
                 left, right = (
                     int(side[node]) + int(forest._begin[node]) for side in (forest.children_left, forest.children_right)
                 )
-                children += self._divided(shares[node], node, left, right)
+                children += [f"l{node} AS s{left}", f"{shares[node]} - l{node} AS s{right}"]
                 following += [left, right]
             self.step(f"shares_{label}", [*always, *carried, *children])
             level, depth = following, depth + 1
             shares = {node: f"s{node}" for node in level}
-
-    def _divided(self, share: str, node: int, left: int, right: int) -> list[str]:
-        """Shares of the children; a part below the cutoff goes to the other side."""
-        rest, cutoff = f"{share} - l{node}", float(self.forest.cutoff)
-        if cutoff == 0.0:
-            return [f"l{node} AS s{left}", f"{rest} AS s{right}"]
-        least = number(cutoff)
-        return [
-            f"CASE WHEN l{node} < {least} THEN {ZERO} WHEN {rest} < {least} THEN {share} ELSE l{node} END AS s{left}",
-            f"CASE WHEN l{node} < {least} THEN {share} WHEN {rest} < {least} THEN {ZERO} ELSE {rest} END AS s{right}",
-        ]
 
     # The end
 

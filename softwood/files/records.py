@@ -28,12 +28,13 @@ def columns_state(columns: Columns) -> dict[str, Any]:
         "categories": [None if known is None else list(known) for known in columns.categories],
         "handle_unknown": columns.handle_unknown,
         **({"as_codes": True} if columns.as_codes else {}),
+        **({"keys": list(columns.keys)} if columns.keys is not None else {}),
     }
 
 
 def build_columns(state: dict[str, Any]) -> Columns:
     """A checked encoding."""
-    check_entries(state, ["names", "inputs", "source", "categories", "handle_unknown"], ["as_codes"])
+    check_entries(state, ["names", "inputs", "source", "categories", "handle_unknown"], ["as_codes", "keys"])
     as_codes = check_type(state.get("as_codes", False), bool, "as_codes")
     inputs = _texts(state["inputs"], "inputs")
     names = inputs if state["names"] is None else _texts(state["names"], "names")
@@ -56,8 +57,13 @@ def build_columns(state: dict[str, Any]) -> Columns:
             raise damage("a category is there twice")
     if check_type(state["handle_unknown"], str, "handle_unknown") not in ("missing", "error"):
         raise damage("handle_unknown is neither missing nor error")
+    keys = state.get("keys")
+    if keys is not None:
+        keys = tuple(map(check_name, check_type(keys, list, "keys")))
+        if len(keys) != len(inputs) or len(set(keys)) < len(keys):
+            raise damage("keys are not the names of the columns")
     every = tuple(None if known is None else tuple(known) for known in categories)
-    return Columns(names, source, every, inputs, state["handle_unknown"], as_codes)
+    return Columns(names, source, every, inputs, state["handle_unknown"], as_codes, keys)
 
 
 def _texts(value: Any, name: str) -> tuple[str, ...]:

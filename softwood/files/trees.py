@@ -59,7 +59,8 @@ def _state(nodes: SoftTree | SoftForest) -> dict[str, Any]:
 
 
 def _check_names(state: dict[str, Any], kind: type) -> None:
-    check_entries(state, [field.name for field in fields(kind) if field.name != "subsets"], ["subsets"])
+    check_entries(state, [field.name for field in fields(kind) if field.name != "subsets"], ["subsets", "cutoff"])
+    state.pop("cutoff", None)  # files written before 0.2: small shares were given to the other side in predicting, too
 
 
 def build_tree(state: dict[str, Any]) -> SoftTree:
@@ -108,8 +109,6 @@ def _check_nodes(state: dict[str, Any]) -> int:
     check_type(state["shapes"], KernelShapes, "shapes")
     if check_type(state["link"], str, "link") not in LINKS:
         raise damage(f"link is none of {', '.join(LINKS)}")
-    if not isinstance(state["cutoff"], int | float | np.number) or not 0.0 <= state["cutoff"] < 1.0:
-        raise damage("cutoff is not in [0, 1)")
     for name in ("center", "scale"):
         if state[name] is not None and not all_finite(check_array(state[name], np.float64, (n_features,), name)):
             raise damage(f"{name} is not finite")

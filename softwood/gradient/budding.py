@@ -129,7 +129,7 @@ class _BuddingTree(ValidatedTree):
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         """Train until validation rows say stop; if these are a part of the rows, all rows train for as many passes."""
         buds = _Buds(data.train, data.link, rules, data.seed)
-        stages = fit.steps("stage", 2 if data.has_parts else 1)
+        stages = fit.stages()
         best: Best[_Validated] = Best(rules.n_iter_no_change)
 
         def measure(number: int) -> dict[str, Any]:
@@ -145,25 +145,23 @@ class _BuddingTree(ValidatedTree):
         try:
             with stages.stage("early_stopping" if data.has_parts else "fit", "pass", rules.max_iter) as steps:
                 steps.note(**first)
-                for number in range(1, rules.max_iter + 1):
-                    step = steps.begin()
+                for number, step in enumerate(steps, start=1):
                     buds.run_pass()
-                    if step.end(results, **measure(number)) or best.is_stalled:
+                    step.end(results, **measure(number))
+                    if best.is_stalled:
                         break
             if data.has_parts and not stages.is_stopped:
                 buds = _Buds(data.all_rows(), data.link, rules, data.seed)
                 n_passes = best.state.n_passes
                 with stages.stage("fit", "pass", n_passes) as steps:
                     steps.note(**buds.line())
-                    for number in range(1, n_passes + 1):
-                        step = steps.begin()
+                    for number, step in enumerate(steps, start=1):
                         buds.run_pass()
                         line = buds.line()
                         # now and then all buds die in a pass: then the loss is larger than before
                         if number == n_passes and line["train_loss"] < best.state.loss:
                             best.state = _Validated(n_passes, buds.grown(), line["train_loss"])
-                        if step.end(results, **line):
-                            break
+                        step.end(results, **line)
         finally:
             self.__dict__.update(results())
 

@@ -199,12 +199,10 @@ class CrispWork:
             found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", return_as="generator")(work)
             try:
                 with stages.stage("choice", "training", len(numbers)) as steps:
-                    for k, _ in numbers:
-                        step = steps.begin()
+                    for (k, _), step in zip(numbers, steps, strict=False):
                         verdict = next(found)
                         verdicts[k].append(verdict)
-                        if step.end(validation_loss=float(verdict.losses.min()), recipe=k):
-                            break
+                        step.end(validation_loss=float(verdict.losses.min()), recipe=k)
             finally:
                 stop.set()
                 with warnings.catch_warnings():

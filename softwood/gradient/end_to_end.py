@@ -89,7 +89,7 @@ class _EndToEndTree(ValidatedTree):
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         train, validation = data.parts()
         model = _Expectation(train, data.is_class, data.seed, rules.max_depth)
-        stages = fit.steps("stage", 2)
+        stages = fit.stages()
         kept: StagedTree | None = None
 
         def crisp(n_gates: int) -> tuple[StagedTree, dict[str, Any]]:
@@ -107,29 +107,28 @@ class _EndToEndTree(ValidatedTree):
 
         try:
             with stages.stage("levels", "level", rules.max_depth) as steps:
-                for level in range(rules.max_depth):
-                    step, n_gates = steps.begin(), 2 ** (level + 1) - 1
+                for level, step in enumerate(steps):
+                    n_gates = 2 ** (level + 1) - 1
                     for _ in model.passes(n_gates, 2**level - 1, np.ones(rules.level_max_iter), rules.learning_rate):
                         pass
                     tree, line = crisp(n_gates)
                     kept = tree
-                    if step.end(results, **line):
-                        break
+                    step.end(results, **line)
             if stages.is_stopped:
                 return
-            with stages.stage("anneal", "pass", rules.max_iter) as steps:
+            steepness = np.geomspace(1.0, rules.steepness, rules.max_iter)
+            with stages.stage("anneal", "pass", len(steepness)) as steps:
                 best: Best[StagedTree] = Best(rules.n_iter_no_change)
                 best.offer(line["validation_loss"], tree.copy)
                 steps.note(**line)
-                steepness = np.geomspace(1.0, rules.steepness, rules.max_iter)
                 passes = model.passes(n_gates, 0, steepness, rules.learning_rate)
-                for _ in steepness:
-                    step = steps.begin()
+                for step in steps:
                     next(passes)
                     tree, line = crisp(n_gates)
                     best.offer(line["validation_loss"], tree.copy)
                     kept = best.state
-                    if step.end(results, **line) or best.is_stalled:
+                    step.end(results, **line)
+                    if best.is_stalled:
                         break
         finally:
             if kept is not None:

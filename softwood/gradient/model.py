@@ -100,10 +100,18 @@ class GradientModel(BatchEstimator):
     _scaling_: Scaling = field(init=False)
 
     def _read_learning_data(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any, fraction: float
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        X_val: Any,
+        y_val: Any,
+        sample_weight_val: Any,
+        fraction: float,
+        earlier: dict[str, Any],
     ) -> Training:
         """Training and validation rows: those given, or a part of the training rows."""
-        matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        matrix, targets, weights = self._read_merged(X, y, sample_weight, earlier)
         n_rows = float(as_counts(weights).sum())
         given = self._read_validation_rows(X_val, y_val, sample_weight_val)
         outputs = outputs_of(targets)
@@ -137,13 +145,13 @@ class GradientModel(BatchEstimator):
         )
 
     def _read_merged(
-        self, X: Any, y: Any, sample_weight: Any
+        self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray]:
-        """Encoded matrix, targets and weights, equal rows as one.
+        """Encoded matrix, targets and weights, equal rows as one; `earlier` as in `_read_training_data`.
 
         Whatever adds up rows comes after merging: rounding must not tell a weight from repeated rows.
         """
-        matrix, targets, weights, kept = self._read_training_data(X, y, sample_weight)
+        matrix, targets, weights, kept = self._read_training_data(X, y, sample_weight, earlier)
         reals = _plain_reals(y)[kept] if isinstance(targets, RealTargets) else None
         rows, weights = merge_rows(matrix, targets.matrix() if reals is None else reals, weights)
         matrix = matrix[rows]
@@ -185,6 +193,10 @@ class GradientModel(BatchEstimator):
         matrix = super()._matrix(X)
         return self._scaling_.fill(matrix)
 
+    def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
+        gradient = super()._gradient(X, **conditions)
+        return np.where(np.isnan(super()._matrix(X))[:, None, :], 0.0, gradient)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ValidatedTree(GradientModel):
@@ -221,10 +233,15 @@ class ValidatedTree(GradientModel):
         with self._fitting(X, y, sample_weight) as fit:
             rules = checked(self)
             data = fit.worker._read_learning_data(
-                X, y, sample_weight, X_val, y_val, sample_weight_val, rules.validation_fraction
-            )
+                X, y, sample_weight, X_val, y_val, sample_weight_val, rules.validation_fraction,
+                self._continued(fit.earlier, rules),
+            )  # fmt: skip
             fit.worker._train(fit, data, rules)
         return self
+
+    def _continued(self, earlier: dict[str, Any], rules: Self) -> dict[str, Any]:
+        """Results of the last fit, if this fit goes on with its tree (warm start); empty otherwise."""
+        return {}
 
     @property
     def n_iter_(self) -> int:

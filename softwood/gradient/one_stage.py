@@ -50,26 +50,25 @@ class _OneStageTree(StageRules, ValidatedTree):
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         check_n_jobs(self, self.n_jobs)
+        earlier = self._continued(fit.earlier, rules)
         if rules.architecture == "pruned":
-            self._train_crisp(fit, data, rules)
+            self._train_crisp(fit, data, rules, earlier)
         else:
-            self._train_sampled(fit, data, rules.sampled())
+            self._train_sampled(fit, data, rules.sampled(), earlier)
 
-    def _train_crisp(self, fit: Fit, data: Training, rules: Self) -> None:
+    def _train_crisp(self, fit: Fit, data: Training, rules: Self, earlier: dict[str, Any]) -> None:
         """Choose how to train by folds or validation rows, then train on all rows."""
         is_class, rows = data.is_class, data.everything()
         work = CrispWork(rows, is_class, data.n_rows, rules, rules.validation_fraction, data.seed)
-        # a tree that was trained along sampled paths does not say how this one is trained
-        earlier = self._continued(fit.earlier, data, rules) if "chosen_" in fit.earlier else None
-        history = [] if earlier is None else list(fit.earlier["history_"])
-        stages = fit.steps("stage", 2, history=history)
+        history = list(earlier.get("history_", ()))
+        stages = fit.stages(history)
         search: list[Candidate] = []
-        if earlier is not None:
-            chosen = Candidate.of(fit.earlier["chosen_"])
+        if earlier:
+            chosen = Candidate.of(earlier["chosen_"])
         else:
             pairs = [data.parts()] if data.is_given else None
             search, chosen = work.choose(pairs, stages, self.n_jobs)
-        gates = None if earlier is None else earlier.gates
+        gates = _last_tree(earlier, data.scaling).gates if earlier else None
         training = work.training(chosen.recipe, [data.seed, 23, len(history)], gates)
 
         def results() -> dict[str, Any]:
@@ -77,8 +76,8 @@ class _OneStageTree(StageRules, ValidatedTree):
             unpruned = tree.copy(), data.scaling
             finished = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, training.prior)
             found = {"search_": [one.line() for one in search], "chosen_": chosen.line()}
-            if earlier is not None:
-                found["search_"] = fit.earlier["search_"]
+            if earlier:
+                found["search_"] = earlier["search_"]
             return {**found, "_unpruned_": unpruned, "_staged_": tree, "history_": list(history), "tree_": finished}
 
         def line() -> dict[str, Any]:
@@ -88,7 +87,7 @@ class _OneStageTree(StageRules, ValidatedTree):
 
         try:
             with stages.stage("fit", "pass", training.pace.n_passes) as steps:
-                steps.note(iteration=history[-1]["iteration"] if earlier is not None else 0, **line())
+                steps.note(iteration=history[-1]["iteration"] if earlier else 0, **line())
                 for _ in training.passes():
                     step = steps.begin()
                     if step.end(results, **line()):
@@ -96,14 +95,16 @@ class _OneStageTree(StageRules, ValidatedTree):
         finally:
             self.__dict__.update(results())
 
-    def _train_sampled(self, fit: Fit, data: Training, rules: StageRules) -> None:
+    def _train_sampled(self, fit: Fit, data: Training, rules: StageRules, earlier: dict[str, Any]) -> None:
         is_class, everything = data.is_class, data.everything()
         train, validation = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
             train = validation = everything
-        tree = self._continued(fit.earlier, data, rules)
-        steps = fit.steps("pass", rules.max_iter, history=None if tree is None else list(fit.earlier["history_"]))
-        tree = tree or first_tree(train, validation, is_class, rules, data.seed)
+        steps = fit.steps("pass", rules.max_iter, history=list(earlier["history_"]) if earlier else None)
+        if earlier:
+            tree = _last_tree(earlier, data.scaling)
+        else:
+            tree = first_tree(train, validation, is_class, rules, data.seed)
 
         def end(tree: StagedTree) -> None:
             """What is done with the best tree, in place."""
@@ -136,22 +137,24 @@ class _OneStageTree(StageRules, ValidatedTree):
         """Number of passes that trained the tree."""
         return max(line["iteration"] for line in self.history_ if line["stage"] == "fit")
 
-    def _continued(self, earlier: dict[str, Any], data: Training, rules: StageRules) -> StagedTree | None:
-        """The tree of the last fit in the units of this one; None without a warm start, or if its shape differs."""
+    def _continued(self, earlier: dict[str, Any], rules: Self) -> dict[str, Any]:
         if not self.warm_start or "_unpruned_" not in earlier:
-            return None
-        self._refuse_other_targets(earlier)
-        tree, scaling = earlier["_unpruned_"]
-        d, q = data.train.points.shape[1], len(getattr(self, "classes_", ())) or data.train.targets.shape[1]
-        n_inner = 2**rules.max_depth - 1
-        if tree.gates.shape != (n_inner, d + 1) or tree.sums.shape[1] != q:
-            return None
-        weights, bias = scaling.fold_back(tree.gates)
-        gates = np.column_stack([weights * data.scaling.spread, bias + weights @ data.scaling.center])
-        return StagedTree(
-            np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
-            np.zeros_like(tree.sums),
-        )  # fmt: skip
+            return {}
+        # a tree that was trained along sampled paths does not say how this one is trained
+        is_known = rules.architecture != "pruned" or "chosen_" in earlier
+        is_as_deep = len(earlier["_unpruned_"][0].gates) == 2**rules.max_depth - 1
+        return earlier if is_known and is_as_deep else {}
+
+
+def _last_tree(earlier: dict[str, Any], scaling: Scaling) -> StagedTree:
+    """The tree of the last fit in the units of this one, which has `scaling`."""
+    tree, before = earlier["_unpruned_"]
+    weights, bias = before.fold_back(tree.gates)
+    gates = np.column_stack([weights * scaling.spread, bias + weights @ scaling.center])
+    return StagedTree(
+        np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
+        np.zeros_like(tree.sums),
+    )  # fmt: skip
 
 
 def finish_staged(
@@ -248,7 +251,8 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
         Fraction of the rows set aside, unless validation rows are passed to `fit`: to choose, with more than 5 000
         rows; to train the shape, with sampled paths.
     warm_start : bool, default=False
-        Continue from the tree of the previous fit, with what was chosen there.
+        Continue from the tree of the previous fit, with what was chosen there. Columns, categories and classes must be
+        those of that fit. With another `max_depth`, or after another way of training, `fit` starts from the beginning.
     n_jobs : int, default=None
         Number of folds that are trained in parallel, in threads. It does not change the tree.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"

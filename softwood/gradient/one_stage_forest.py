@@ -70,7 +70,7 @@ class _OneStageForest(GradientModel):
         points = np.ascontiguousarray(scaling.standardise(matrix))
         rows = LearningSet(points, np.ascontiguousarray(targets.matrix()), weights)
         self._scaling_ = scaling
-        stages = fit.steps("stage", 2)
+        stages = fit.stages()
         recipe = None
         if rules.architecture == "pruned":
             scaled = rows.take(np.arange(len(rows)))  # weights with mean 1
@@ -85,12 +85,10 @@ class _OneStageForest(GradientModel):
         found = self._in_parallel(work)
         try:
             with stages.stage("fit", "tree", n_trees) as steps:
-                for _ in range(n_trees):
-                    step = steps.begin()
+                for step in steps:
                     tree, line = next(found)
                     trees.append(tree)
-                    if step.end(results, **line):
-                        break
+                    step.end(results, **line)
         finally:
             if trees:
                 self.__dict__.update(results())

@@ -156,7 +156,7 @@ def train_one_stage(
     mode = MODES[rules.architecture]
     if mode == loop.JOINT:
         validation = train
-    steps = Steps() if steps is None else steps
+    steps = Steps("pass", rules.max_iter) if steps is None else steps
     rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start goes on, and does not repeat itself
     bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
     best: Best[StagedTree] = Best(rules.n_iter_no_change)
@@ -168,8 +168,7 @@ def train_one_stage(
 
     steps.note(iteration=steps.history[-1]["iteration"] if steps.history else 0, **measure())
     try:
-        for number in range(rules.max_iter):
-            step = steps.begin()
+        for number, step in enumerate(steps):
             gamma_rate = rules.architecture_learning_rate if number >= rules.warm_up else 0.0
             loop.train_pass(
                 train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
@@ -182,8 +181,8 @@ def train_one_stage(
             )  # fmt: skip
             loop.discretise(loop.PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
             bottom = tree.add_up(train)
-            line = measure()
-            if step.end(None if snapshot is None else lambda: snapshot(best.state), **line) or best.is_stalled:
+            step.end(None if snapshot is None else lambda: snapshot(best.state), **measure())
+            if best.is_stalled:
                 break
     finally:
         vars(tree).update(vars(best.state))

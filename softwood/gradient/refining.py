@@ -54,7 +54,7 @@ def refine(
     descent = loop.Descent(np.zeros_like(gates), np.zeros_like(values), *moments)
     rng = np.random.default_rng([seed, 2])
 
-    steps = Steps() if steps is None else steps
+    steps = Steps("pass", rules.refine_max_iter) if steps is None else steps
     best: Best[tuple[list[np.ndarray], list[np.ndarray]]] = Best(N_ITER_NO_CHANGE)
 
     def measure() -> dict[str, Any]:
@@ -66,15 +66,13 @@ def refine(
     steps.note(**measure())
     n_steps = np.int64(0)
     rate, n_slower = rules.refine_learning_rate, 0
-    for _ in range(rules.refine_max_iter):
-        step = steps.begin()
+    for step in steps:
         n_steps = loop.refine_pass(
             train.arrays, rng.permutation(n), BATCH, link, nodes, rate, rules.l1_regularization,
             rules.l2_regularization, n_steps, scratch, descent,
         )  # fmt: skip
         line = measure()
-        if step.end(snapshot, **line):
-            break
+        step.end(snapshot, **line)
         if best.is_stalled or not np.isfinite(line["validation_loss"]):
             if n_slower == TIMES_SLOWER:
                 break

@@ -27,7 +27,7 @@ class _SoftTree(SoftRules, ValidatedTree):
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         tree = lone_root(data.train, data.link)
-        stages = fit.steps("stage", 2 if rules.refine else 1)
+        stages = fit.stages()
         refits = data.link == IDENTITY and not data.is_given
 
         def results(tree: GrownTree) -> dict[str, Any]:

@@ -19,15 +19,14 @@ __all__ = ["read_lightgbm"]
 ZERO = float(np.float32(1e-35))
 # Every node has a bit for each category, up to the largest number.
 MOST_CATEGORIES = 1 << 14
-# Links by the name of the objective; others have functions of their own.
-LINKS = {
+# Links by the name of the objective; None if it is a function that `ImportedModel` does not have.
+LINKS: dict[str, str | None] = {
     "binary": "logistic",
     "multiclass": "softmax",
-    "softmax": "softmax",
-    "poisson": "exp",
-    "gamma": "exp",
-    "tweedie": "exp",
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), "exp"),
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), "identity"),
+    **dict.fromkeys(("lambdarank", "rank_xendcg", "custom"), "identity"),
+    **dict.fromkeys(("multiclassova", "cross_entropy", "cross_entropy_lambda"), None),
 }
 
 
@@ -41,15 +40,20 @@ def read_lightgbm(model: Any, caller: str = "read_lightgbm") -> ImportedModel:
     names = list(dump.get("feature_names", ()))
     trees = [_tree(entry["tree_structure"], n_features, names, caller) for entry in info]
     words = str(dump.get("objective", "")).split()
-    objective = words[0] if words else ""
+    objective = words[0] if words else "custom"  # a function of the user's has no name
+    if objective not in LINKS:
+        known = ", ".join(map(repr, sorted(LINKS)))
+        raise ValueError(f"{caller} does not know the objective {objective!r} of this model. It knows {known}.")
     forest = SoftForest.sum(trees, np.arange(len(trees)) % n_scores, np.zeros(n_scores))
     if dump.get("average_output"):  # a random forest: the mean over the rounds
         forest = replace(forest, value=forest.value * (n_scores / len(trees)))
-    link = LINKS.get(objective) if "sqrt" not in words else None
+    link = LINKS[objective] if "sqrt" not in words else None
+    if objective == "custom" and classes is not None:
+        link = None
     if classes is None and link in ("logistic", "softmax"):
         classes = np.arange(max(2, n_scores))
     sigmoid = next((float(word.partition(":")[2]) for word in words if word.startswith("sigmoid:")), 1.0)
-    return ImportedModel(forest, classes, link, " ".join(words), sigmoid if link == "logistic" else 1.0)
+    return ImportedModel(forest, classes, link, " ".join(words) or objective, sigmoid if link == "logistic" else 1.0)
 
 
 def _dump(model: Any, caller: str) -> Mapping:

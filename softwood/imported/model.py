@@ -28,6 +28,7 @@ class ImportedModel:
     link : "identity", "logistic", "softmax" or "exp": from raw scores to predictions; None if it is another function
     objective : name of the loss, for messages
     scale : factor on the scores before the link
+    missing : number that counts as a missing value besides nan, after rounding to float32; nan if there is none
     """
 
     trees: SoftTree | SoftForest
@@ -35,6 +36,7 @@ class ImportedModel:
     link: str | None = "identity"
     objective: str = ""
     scale: float = 1.0
+    missing: float = np.nan
 
     @property
     def scaled_trees(self) -> SoftTree | SoftForest:

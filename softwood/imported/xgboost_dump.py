@@ -14,15 +14,22 @@ from softwood.tree import SoftTree
 
 __all__ = ["read_xgboost"]
 
-# Links by the name of the objective; others have functions of their own.
-LINKS = {
-    **dict.fromkeys(("binary:logistic", "reg:logistic", "binary:logitraw"), "logistic"),
-    **dict.fromkeys(("multi:softprob", "multi:softmax"), "softmax"),
-    **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie"), "exp"),
+# By objective: the function from a raw score to the scale of `base_score`, and that to a prediction. The latter is None
+# where `ImportedModel` has no such link: targets between 0 and 1, and classes without probabilities.
+OBJECTIVES: dict[str, tuple[str, str | None]] = {
+    "binary:logistic": ("logistic", "logistic"),
+    "reg:logistic": ("logistic", None),
+    **dict.fromkeys(("binary:logitraw", "binary:hinge"), ("identity", None)),
+    **dict.fromkeys(("multi:softprob", "multi:softmax"), ("identity", "softmax")),
+    **dict.fromkeys(("count:poisson", "reg:gamma", "reg:tweedie", "survival:aft", "survival:cox"), ("exp", "exp")),
     **dict.fromkeys(
-        ("reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:quantileerror", "reg:pseudohubererror"), "identity"
+        (
+            "reg:squarederror", "reg:linear", "reg:squaredlogerror", "reg:absoluteerror", "reg:quantileerror",
+            "reg:pseudohubererror", "rank:ndcg", "rank:map", "rank:pairwise",
+        ),
+        ("identity", "identity"),
     ),
-}
+}  # fmt: skip
 
 
 def read_xgboost(model: Any, caller: str = "read_xgboost") -> ImportedModel:
@@ -43,23 +50,27 @@ def read_xgboost(model: Any, caller: str = "read_xgboost") -> ImportedModel:
         _tree(entry, n_features, names, caller, 1.0 if drop is None else drop[t]) for t, entry in enumerate(listed)
     ]
     objective = str(learner["objective"]["name"])
-    link = LINKS.get(objective)
+    if objective not in OBJECTIVES:
+        known = ", ".join(map(repr, sorted(OBJECTIVES)))
+        raise ValueError(f"{caller} does not know the objective {objective!r} of this model. It knows {known}.")
+    scale, link = OBJECTIVES[objective]
     start = np.array(_numbers(parameters["base_score"]), dtype=np.float32).astype(np.float64)
-    base = np.broadcast_to(_margin(start, link), n_scores)
+    base = np.broadcast_to(_margin(start, scale), n_scores)
     forest = SoftForest.sum(trees, booster["model"]["tree_info"], base)
-    classes = np.asarray(model.classes_) if hasattr(model, "classes_") else None
-    if objective == "reg:logistic":  # targets between 0 and 1
-        return ImportedModel(forest, None, None, objective)
-    if classes is None and link in ("logistic", "softmax"):
-        classes = np.arange(max(2, n_scores))
-    return ImportedModel(forest, classes, link, objective)
+    if link == "logistic" and n_scores > 1:
+        objective, link = f"{objective} of {n_scores} targets", None
+    classes = None
+    if link in ("logistic", "softmax"):
+        classes = np.asarray(model.classes_) if hasattr(model, "classes_") else np.arange(max(2, n_scores))
+    missing = getattr(model, "missing", None)  # of an estimator; boosters do not know it
+    return ImportedModel(forest, classes, link, objective, missing=np.nan if missing is None else float(missing))
 
 
-def _margin(start: np.ndarray, link: str | None) -> np.ndarray:
+def _margin(start: np.ndarray, scale: str) -> np.ndarray:
     """The start value as a raw score."""
-    if link == "logistic":
+    if scale == "logistic":
         return np.log(start) - np.log1p(-start)
-    return np.log(start) if link == "exp" else start
+    return np.log(start) if scale == "exp" else start
 
 
 def _numbers(text: Any) -> list[float]:
@@ -72,7 +83,7 @@ def _learner(model: Any, caller: str) -> Mapping:
     document = model
     if hasattr(model, "get_booster"):
         booster = model.get_booster()
-        best = getattr(model, "best_iteration", None) if _stops_early(model) else None
+        best = getattr(model, "best_iteration", None)  # estimators predict with the rounds up to the best one
         model = booster if best is None else booster[: best + 1]
     if hasattr(model, "save_raw"):
         document = bytes(model.save_raw(raw_format="json"))
@@ -91,11 +102,6 @@ def _learner(model: Any, caller: str) -> Mapping:
             f"object or as JSON text. Got {type(model).__name__}."
         )
     return learner
-
-
-def _stops_early(model: Any) -> bool:
-    """Whether an estimator predicts with the rounds up to the best one."""
-    return getattr(model, "early_stopping_rounds", None) is not None
 
 
 def _tree(entry: Mapping, n_features: int, names: list[str], caller: str, factor: float) -> SoftTree:

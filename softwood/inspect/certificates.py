@@ -31,9 +31,8 @@ _BLOCK = 1000
 def certified_radius(model: Any, X: Any) -> Certificates:
     """How far the readings of each row can be off while the predicted class is certain to stay the same.
 
-    A certificate is a proof, not an estimate: no row within it has another class. It holds for `predict` as it is, with
-    its cutoff. It may be smaller than the largest move that keeps the class. For a tree with a single kernel gate it is
-    exact, up to rounding.
+    A certificate is a proof, not an estimate: no row within it has another class. It may be smaller than the largest
+    move that keeps the class. For a tree with a single kernel gate it is exact, up to rounding.
 
     Parameters
     ----------
@@ -260,8 +259,8 @@ class BoxModel:
         )  # fmt: skip
         fill = np.full(forest.n_features, np.nan) if known.fill is None else np.array(known.fill, dtype=np.float64)
         ensemble = Ensemble(
-            forest.output.astype(np.int64), forest.base, float(forest.factor), float(forest.cutoff),
-            forest.link == "softmax", is_box, rates, fill, max(_ROUNDING * size, _LEAST_LEAD),
+            forest.output.astype(np.int64), forest.base, float(forest.factor), forest.link == "softmax",
+            is_box, rates, fill, max(_ROUNDING * size, _LEAST_LEAD),
         )  # fmt: skip
         return cls(known, forest, trees, ensemble, forest.weights, bandwidths)
 
@@ -343,12 +342,12 @@ class BoxModel:
         return out
 
     def _centres(self, matrix: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Predictions of the trees without cutoff and link, (n_rows, n_trees, n_values); of the lead of the class."""
+        """Predictions of the trees without link, (n_rows, n_trees, n_values); of the lead of the class."""
         forest, q = self.forest, self.forest.value.shape[1]
         out = np.zeros((len(matrix), len(forest), q))
         if forest.weights is not None:  # the bound that needs them does not hold
             return out
-        whole = replace(forest, cutoff=0.0, link="identity")
+        whole = replace(forest, link="identity")
         for number in range(len(forest)):
             out[:, number] = whole[number].raw(matrix)
         if q > 1 and q == forest.n_outputs:
@@ -362,7 +361,7 @@ class BoxModel:
 
         n, q, p = int(self.forest.sizes.max()), self.forest.value.shape[1], self.forest.n_features
         return Room(
-            np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2)), np.empty((n, 2)), np.empty((n, 2)),
+            np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 2)), np.empty((n, 2)),
             np.empty((2, n, q)), np.empty((4, q)), np.empty((len(self.forest), 2, q)),
             np.empty((2, self.forest.n_outputs)), np.empty((2, p)), np.empty(p),
         )  # fmt: skip
@@ -398,7 +397,7 @@ class BoxModel:
         if isinstance(errors, Mapping):
             per_input = np.zeros((n, n_inputs))
             for column, error in errors.items():
-                per_input[:, self._place(column, caller)] = _numbers(error, caller, (n,))
+                per_input[:, columns.find(caller, "errors", column)] = _numbers(error, caller, (n,))
         else:
             array = _numbers(errors, caller, (n_inputs,), (n, n_inputs))
             per_input = np.where(is_number, array, 0.0) if array.ndim == 0 else array
@@ -409,15 +408,6 @@ class BoxModel:
         for j in np.flatnonzero((per_input > 0).any(axis=0) & ~is_number):
             raise parameter_error(caller, "errors", "given for columns of numbers", columns.inputs[j])
         return np.ascontiguousarray(np.where(columns.is_category, 0.0, columns.spread(per_input)))
-
-    def _place(self, column: Any, caller: str) -> int:
-        names = self.known.columns.inputs
-        if str(column) in names:
-            return names.index(str(column))
-        if isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
-            return int(column)
-        shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
-        raise parameter_error(caller, "errors", f"given for columns of X, by name or number ({shown})", column)
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -17,6 +17,7 @@ from softwood.inspect.one_row import as_table
 from softwood.inspect.rules import leaf_rules
 from softwood.inspect.shapley import ShapleyValues, shapley_values
 from softwood.inspect.tree_figure import DrawnTree, read_drawn
+from softwood.outputs import Outputs
 from softwood.parameters import check_count, check_integer
 
 __all__ = ["Explanation", "HeldLeaf", "explain"]
@@ -90,12 +91,11 @@ def explain(
     check_count(_CALLER, "n_leaves", n_leaves)
     check_count(_CALLER, "n_columns", n_columns)
     check_integer(_CALLER, "tree", tree, low=0, high=drawn.n_trees - 1, or_none=True)
-    X = as_table(_CALLER, row, drawn.columns.inputs, drawn.has_names)
+    X = as_table(_CALLER, row, drawn.columns.inputs, drawn.has_names, drawn.columns.keys)
     certificates = certified_radius(model, X)
     prediction = certificates.predictions[0]
-    outputs = _output_names(drawn, len(prediction))
     check_integer(_CALLER, "output", output, low=0, high=len(prediction) - 1, or_none=True)
-    is_class = len(prediction) == len(drawn.outputs) > 1 and (drawn.is_class or hasattr(model, "classes_"))
+    is_class = len(prediction) > 1 and (drawn.is_class or drawn.named.is_class)
     chosen = output if output is not None else int(prediction.argmax()) if is_class else 0
     shapley, reason = _shapley(model, drawn, X, random_state)
     number = _tree_to_show(drawn, model, X, prediction, chosen) if tree is None else tree
@@ -103,18 +103,19 @@ def explain(
         kind=type(model).__name__,
         columns=drawn.columns.inputs,
         cells=tuple(_cells(X)),
-        outputs=outputs,
+        outputs=drawn.outputs,
         prediction=prediction,
         is_class=is_class,
         output=chosen,
         tree=number,
         n_trees=drawn.n_trees,
-        leaves=_leaves(drawn.of_tree(number), X, n_leaves),
+        leaves=_leaves(drawn.of_tree(number), X, n_leaves, chosen),
         shapley=shapley,
         shapley_reason=reason,
         gradient=_gradient(model, drawn, X),
         certificates=certificates,
         n_columns=n_columns,
+        _named=drawn.named,
     )
 
 
@@ -150,7 +151,7 @@ class Explanation:
     tree, n_trees : number of the tree whose leaves are listed, and number of trees
     leaves : leaves with the largest shares of the row, as `HeldLeaf`
     shapley : `ShapleyValues` of the row, or None, with the reason in `shapley_reason`
-    gradient : (n_outputs, n_columns) derivative of the prediction, or of the scores; None if there is none
+    gradient : (n_outputs, n_columns) derivative of the prediction; None if there is none
     certificates : `Certificates` of the row
     n_columns : number of columns to show
     """
@@ -170,20 +171,28 @@ class Explanation:
     gradient: np.ndarray | None
     certificates: Certificates
     n_columns: int
+    _named: Outputs
 
     @property
     def contributions(self) -> np.ndarray:
-        """Shapley values of the explained output, (n_columns,); nan if there are none."""
+        """Shapley values of the explained output, (n_columns,); nan if there are none.
+
+        If two classes have a single raw score, that of the second, those of the first are the negatives.
+        """
         if self.shapley is None:
             return np.full(len(self.columns), np.nan)
-        return self.shapley.values[0, :, self._place(self.shapley.values.shape[2])]
+        return self.of_output(self.shapley.values[0])
 
     @property
     def slopes(self) -> np.ndarray:
         """Derivative of the explained output with respect to each column, (n_columns,); nan if there is none."""
         if self.gradient is None:
             return np.full(len(self.columns), np.nan)
-        return self.gradient[self._place(len(self.gradient))]
+        return self.of_output(self.gradient.T)
+
+    def of_output(self, scores: np.ndarray, output: int | None = None) -> np.ndarray:
+        """Shapley values or other numbers (..., n_scores) of an output, the explained one if None, with its sign."""
+        return self._named.of_output(scores, self.output if output is None else output)
 
     def __str__(self) -> str:
         lines = [self._headline(), "", self._leaves_title()]
@@ -206,9 +215,10 @@ class Explanation:
         return f"<Explanation: {self._headline()}>"
 
     def _repr_html_(self) -> str:
-        cell = 'style="text-align:left;padding:2px 10px 2px 0;vertical-align:top"'
+        place = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
+        cell, short = f'style="{place}"', f'style="{place};white-space:nowrap"'
         leaves = "".join(
-            f"<tr><td {cell}>{_percent(leaf.share)}</td><td {cell}>{escape(leaf.text)}</td>"
+            f"<tr><td {short}>{_percent(leaf.share)}</td><td {short}>{escape(leaf.text)}</td>"
             f"<td {cell}>{'<br>'.join(map(escape, leaf.rules)) or 'all rows'}</td></tr>"
             for leaf in self.leaves
         )
@@ -276,8 +286,7 @@ class Explanation:
         if self.shapley is not None:
             line.append(_signed(self.contributions[j]))
             if self.shapley.standard_errors is not None:
-                errors = self.shapley.standard_errors[0]
-                line.append(f"{errors[j, self._place(errors.shape[1])]:.2g}")
+                line.append(f"{abs(self.of_output(self.shapley.standard_errors[0, j])):.2g}")
         if self.gradient is not None:
             line.append(_signed(self.slopes[j]))
         if has_reach:
@@ -288,17 +297,19 @@ class Explanation:
     def _notes(self) -> list[str]:
         """What the numbers mean."""
         notes = []
-        name = self.outputs[self.output]
+        named, name = self._named, self.outputs[self.output]
+        prediction = f"the {'probability' if self.is_class else 'prediction'}{f' of {name}' if name else ''}"
+        score = f"the raw score{f' of {name}' if name else ''} ({named.scale})"
         if self.shapley is not None:
-            k = self._place(self.shapley.values.shape[2])
-            of = self.shapley.outputs[k] if len(self.shapley.outputs) > 1 else name
-            start, stop = self.shapley.base_values[k], self.shapley.prediction[0, k]
-            what = f"the {self.shapley.quantity}{f' of {of}' if of and self.is_class else ''}"
-            notes.append(
-                f"Shapley values add up from {_number(start)}, with no column known, to {what}, {_number(stop)}"
-            )
+            start, end = (float(self.of_output(s)) for s in (self.shapley.base_values, self.shapley.prediction[0]))
+            stop = f"{score if named.is_raw else prediction}, {_number(end)}"
+            if named.is_raw:
+                stop += f"; {prediction} is {_number(self.prediction[self.output])}"
+            notes.append(f"Shapley values add up from {_number(start)}, with no column known, to {stop}")
         elif self.shapley_reason:
             notes.append(f"no Shapley values: {self.shapley_reason}")
+        if self.gradient is not None and named.is_raw:
+            notes.append(f"the gradient is that of {prediction}")
         radius = float(self.certificates.radius[0])
         if not np.isnan(radius):
             most = "any size" if radius == np.inf else f"less than {radius:.3g} bandwidths in sum"
@@ -306,14 +317,6 @@ class Explanation:
         elif self.is_class:
             notes.append(f"no radius in bandwidths: {self.certificates.reason}")
         return notes
-
-    def _place(self, n: int) -> int:
-        """The explained output among `n`; 0 if there is only one score."""
-        return self.output if n > self.output and n == len(self.prediction) else 0
-
-
-def _output_names(drawn: DrawnTree, n: int) -> tuple[str, ...]:
-    return drawn.outputs if len(drawn.outputs) == n else ("",) if n == 1 else tuple(map(str, range(n)))
 
 
 def _cells(X: Any) -> list[Any]:
@@ -348,18 +351,29 @@ def _tree_to_show(drawn: DrawnTree, model: Any, X: Any, prediction: np.ndarray, 
     return max(own, key=lambda k: abs(float(each[k][0]))) if own else 0
 
 
-def _leaves(drawn: DrawnTree, X: Any, n: int) -> tuple[HeldLeaf, ...]:
+def _leaves(drawn: DrawnTree, X: Any, n: int, output: int) -> tuple[HeldLeaf, ...]:
     tree = drawn.tree
     shares = np.where(tree.children_left < 0, drawn.shares(X), 0.0)
     found = []
     for leaf in np.argsort(-shares, kind="stable")[:n]:
         if shares[leaf] > 0:
             value = tree.node_predictions[leaf]
-            best = int(value.argmax())
-            text = f"{drawn.outputs[best]} {value[best]:.2f}" if drawn.is_class else ", ".join(map(_number, value[:3]))
             rules = tuple(leaf_rules(tree, int(leaf), drawn.columns))
-            found.append(HeldLeaf(int(leaf), float(shares[leaf]), value, rules, text))
+            found.append(HeldLeaf(int(leaf), float(shares[leaf]), value, rules, _leaf_text(drawn, value, output)))
     return tuple(found)
+
+
+def _leaf_text(drawn: DrawnTree, value: np.ndarray, output: int) -> str:
+    """The prediction of a leaf in words: its class, the score of the explained output, or targets."""
+    best = int(value.argmax())
+    if drawn.is_class:
+        return f"{drawn.outputs[best]} {value[best]:.2f}"
+    labels = drawn.named.node_labels(drawn.trees, drawn.number)
+    if labels is None:
+        return ", ".join(map(_number, value[:3]))
+    if drawn.named.n_scores == len(drawn.outputs):
+        return f"{labels[best]} {_signed(value[best])}"
+    return f"score of {drawn.outputs[output]} {_signed(float(drawn.named.of_output(value, output)))}"
 
 
 def _gradient(model: Any, drawn: DrawnTree, X: Any) -> np.ndarray | None:
@@ -369,7 +383,7 @@ def _gradient(model: Any, drawn: DrawnTree, X: Any) -> np.ndarray | None:
     if drawn.model is None:
         return drawn.trees.input_gradient(np.asarray(X, dtype=np.float64))[0]
     known = PortableModel.of(model, _CALLER)
-    gradient = known.trees.input_gradient(known.encode(X))[0]
+    gradient = model._growth.input_gradient(known.encode(X))[0]
     gradient[:, known.columns.is_category] = 0.0
     return np.array([known.columns.add_up(line) for line in gradient])
 

@@ -212,7 +212,7 @@ def plot_leaf_distribution(
     if reading.is_class:
         amounts = np.nan_to_num(table["weight"][:, None] * table["distribution"])
         sums = np.array([amounts[group].sum(axis=0) for group in groups])
-        _draw_classes(ax, sums / np.where(weights > 0, weights, 1.0)[:, None], sums.sum(axis=0), reading.outputs)
+        _draw_classes(ax, sums / np.where(weights > 0, weights, 1.0)[:, None], sums.sum(axis=0), reading.outputs.names)
     else:
         _draw_histograms(ax, reading, (X, y, sample_weight), groups, output)
     labels = [str(g[0]) if len(g) == 1 else f"{len(g)} others" for g in groups]

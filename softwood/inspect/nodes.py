@@ -9,6 +9,7 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.extras import require
 from softwood.inspect.reading import TreeReading, read_model
+from softwood.outputs import Outputs
 from softwood.tree import SoftTree
 
 __all__ = ["node_table"]
@@ -32,7 +33,8 @@ def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
     dict of arrays, or DataFrame
         ``node``, ``parent`` (-1 for the root), ``depth``, ``side`` ("root", "left", "right") and ``is_leaf``;
         ``mass``, ``mass_share`` (fraction of the root's mass) and ``impurity`` of the training rows;
-        ``prediction`` (n_nodes, n_outputs): class probabilities, or targets.
+        ``prediction`` (n_nodes, n_outputs): class probabilities, targets, or parts of raw scores; if two classes have
+        a single score, it is that of the second class.
 
         With `X`: ``n_rows``, the number of these rows that reach the node; ``weight``, the sum of their weights times
         memberships; ``weight_share``, this sum as a fraction of the total weight.
@@ -103,7 +105,7 @@ def _of_rows(reading: TreeReading, X: Any, y: Any, sample_weight: Any) -> dict[s
     return table
 
 
-def _frame(table: dict[str, np.ndarray], outputs: tuple[str, ...]) -> Any:
+def _frame(table: dict[str, np.ndarray], outputs: Outputs) -> Any:
     """The table as a DataFrame, with a column for each column of a matrix."""
     pandas = require("pandas", None, "A table as a data frame")
     flat: dict[str, np.ndarray] = {}
@@ -111,5 +113,6 @@ def _frame(table: dict[str, np.ndarray], outputs: tuple[str, ...]) -> Any:
         if values.ndim == 1:
             flat[name] = values
         else:
-            flat |= {f"{name}[{output}]" if output else name: values[:, k] for k, output in enumerate(outputs)}
+            names = outputs.scores if name == "prediction" else outputs.names
+            flat |= {f"{name}[{output}]" if output else name: values[:, k] for k, output in enumerate(names)}
     return pandas.DataFrame(flat)

@@ -13,7 +13,7 @@ from softwood.parameters import parameter_error
 __all__ = ["as_table"]
 
 
-def as_table(caller: str, row: Any, names: Sequence[str], has_names: bool) -> Any:
+def as_table(caller: str, row: Any, names: Sequence[str], has_names: bool, keys: Sequence | None = None) -> Any:
     """A table of one row that a model takes.
 
     Parameters
@@ -22,16 +22,18 @@ def as_table(caller: str, row: Any, names: Sequence[str], has_names: bool) -> An
     row : dict or Series by column, sequence of values, or a table with one row
     names : names of the model's columns
     has_names : whether the model was fitted to a frame with these names
+    keys : names of that frame that are not text, as in `Columns`
     """
     if hasattr(row, "columns") or getattr(row, "ndim", None) == 2:
         if len(row) != 1:
             raise parameter_error(caller, "row", "a single row", f"a table of {len(row)} rows")
         return row
     if hasattr(row, "items") and not isinstance(row, Mapping):  # a Series
-        has_labels = has_names and list(map(str, row.index)) != list(map(str, range(len(row))))
+        has_labels = (has_names or keys is not None) and list(map(str, row.index)) != list(map(str, range(len(row))))
         row = dict(row.items()) if has_labels else list(row)
     if isinstance(row, Mapping):
-        given = {str(name): value for name, value in row.items()}
+        titles = dict(zip(keys or names, names, strict=True))
+        given = {titles.get(name, str(name)): value for name, value in row.items()}
         for name in names:
             if name not in given:
                 raise parameter_error(caller, "row", f"a row with the column {name!r}", sorted(given))

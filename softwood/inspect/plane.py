@@ -7,32 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import is_missing_value
+from softwood.columns import column_titles, find_column, is_missing_value
+from softwood.parameters import parameter_error
 
-__all__ = ["column_names", "limits", "numbers", "plane_table", "two_columns"]
+__all__ = ["limits", "numbers", "plane_table", "two_columns"]
 
 _MARGIN = 0.06  # fraction of the data's range, on each side
 
 
-def column_names(X: Any) -> list[str]:
-    """Names of the columns of a table; ``x[0]``, ``x[1]``, ... for an array."""
-    return [str(name) for name in getattr(X, "columns", [f"x[{j}]" for j in range(X.shape[1])])]
-
-
-def two_columns(features: Sequence[int | str], names: list[str]) -> tuple[int, int]:
-    """Numbers of two different columns, given by name or number."""
-    shown = ", ".join(map(repr, names[:6])) + (", ..." if len(names) > 6 else "")
-    wanted = [features] if isinstance(features, str) else list(features)
-    found = []
-    for column in wanted:
-        if isinstance(column, str) and column in names:
-            found.append(names.index(column))
-        elif isinstance(column, int | np.integer) and not isinstance(column, bool) and 0 <= column < len(names):
-            found.append(int(column))
-    if len(found) != len(wanted) or len(found) != 2 or found[0] == found[1]:
-        raise ValueError(
-            f"The 'features' parameter must be two different columns of X, by name or number ({len(names)}: {shown}). "
-            f"Got {features!r} instead."
+def two_columns(features: Sequence | None, X: Any, caller: str) -> tuple[int, int]:
+    """Numbers of two different columns, given as in `find_column`; None: the first two."""
+    titles = column_titles(X)
+    wanted = [features] if isinstance(features, str) else features
+    found = (
+        range(len(titles[0]))[:2] if wanted is None else [find_column(caller, "features", c, *titles) for c in wanted]
+    )
+    if len(found) != 2 or found[0] == found[1]:
+        raise parameter_error(
+            caller, "features", f"two different columns of X, of which there are {len(titles[0])}", features
         )
     return found[0], found[1]
 

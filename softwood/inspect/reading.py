@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from softwood.forest import SoftForest
 from softwood.gates import Gate
+from softwood.outputs import Outputs, named_outputs
 from softwood.targets import read_classes
 from softwood.tree import SoftTree
 
-__all__ = ["TreeReading", "check_node", "read_model"]
+__all__ = ["TreeReading", "check_node", "no_single_tree", "read_model"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class TreeReading:
     tree : its tree
     columns : names of the columns of X
     source : (n_features,) the column of X that each feature of the tree comes from
-    outputs : names of the classes or targets; "" for a target without a name
+    outputs : names of the classes or targets, and of the values of the nodes
     is_class : whether the outputs are classes; None if this is not known, for a bare tree
     """
 
@@ -36,7 +37,7 @@ class TreeReading:
     tree: SoftTree
     columns: tuple[str, ...]
     source: np.ndarray
-    outputs: tuple[str, ...]
+    outputs: Outputs
     is_class: bool | None
 
     @property
@@ -63,7 +64,7 @@ class TreeReading:
         return out
 
     def targets(self, y: Any, n: int) -> np.ndarray:
-        """Targets in the form of the tree's predictions, (n_rows, n_outputs): a class is a row of zeros and a one."""
+        """Targets in the form of predictions, (n_rows, n_outputs): a class is a row of zeros and a one."""
         if self.is_class:
             matrix = _class_matrix(y, self.model.classes_)
         else:
@@ -71,9 +72,10 @@ class TreeReading:
             matrix = matrix.reshape(len(matrix), -1)
         if len(matrix) != n:
             raise ValueError(f"y must have as many rows as X. Got {len(matrix)} rows, X has {n}.")
-        if matrix.shape[1] != self.tree.n_outputs:
+        if matrix.shape[1] != len(self.outputs.names):
             raise ValueError(
-                f"y must have {self.tree.n_outputs} columns, one for each output of the tree. Got {matrix.shape[1]}."
+                f"y must have {len(self.outputs.names)} columns, one for each output of the {self.name}. "
+                f"Got {matrix.shape[1]}."
             )
         return matrix
 
@@ -82,7 +84,7 @@ def read_model(model: Any, caller: str) -> TreeReading:
     """The tree of a model; `caller` is the name of the function in the error message if there is none."""
     if isinstance(model, SoftTree):
         columns = tuple(f"x[{j}]" for j in range(model.n_features))
-        outputs = _numbered(model.n_outputs)
+        outputs = named_outputs(None, model)
         return TreeReading(None, model, columns, np.arange(model.n_features), outputs, None)
     try:
         check_is_fitted(model)
@@ -91,10 +93,26 @@ def read_model(model: Any, caller: str) -> TreeReading:
     else:
         tree = getattr(model, "tree_", None)
     if not isinstance(tree, SoftTree):
-        raise TypeError(f"{caller} takes a SoftTree or a fitted estimator of softwood with one. Got {model!r}.")
-    is_class = is_classifier(model)
-    outputs = tuple(map(str, model.classes_)) if is_class else _numbered(tree.n_outputs)
-    return TreeReading(model, tree, model.columns_.inputs, model.columns_.source, outputs, is_class)
+        raise no_single_tree(model, caller)
+    outputs = named_outputs(model, tree)
+    return TreeReading(model, tree, model.columns_.inputs, model.columns_.source, outputs, outputs.is_class)
+
+
+def no_single_tree(model: Any, caller: str, how: str = "") -> TypeError:
+    """The error for a model without a single tree; of an ensemble, it names what can be done.
+
+    Parameters
+    ----------
+    how : call that takes one tree of an ensemble, if `caller` has a parameter for it
+    """
+    forest = getattr(model, "forest_", model)
+    if not isinstance(forest, SoftForest):
+        return TypeError(f"{caller} takes a SoftTree or a fitted estimator of softwood with one. Got {model!r}.")
+    one = how or f"{caller}({'model[0]' if forest is model else 'model.forest_[0]'})"
+    return TypeError(
+        f"{caller} takes one tree, and this {type(model).__name__} has {len(forest)}. Choose one, such as {one}. "
+        "softwood.report(model) shows all trees, and softwood.explain(model, row) explains one prediction."
+    )
 
 
 def check_node(tree: SoftTree, node: Any) -> int:
@@ -107,10 +125,6 @@ def check_node(tree: SoftTree, node: Any) -> int:
         what = "is a leaf" if tree.gate[node] == Gate.LEAF else "tests a single column"
         raise ValueError(f"The 'node' parameter must be a node with an oblique gate. Node {node} {what}.")
     return int(node)
-
-
-def _numbered(n: int) -> tuple[str, ...]:
-    return ("",) if n == 1 else tuple(map(str, range(n)))
 
 
 def _class_matrix(y: Any, classes: Sequence[Any]) -> np.ndarray:

@@ -12,6 +12,7 @@ from softwood.extras import require
 from softwood.inspect.shapley_exact import exact_values
 from softwood.inspect.shapley_model import ExplainedModel, Points, absent_shares, read_explained
 from softwood.inspect.shapley_sampling import MOST_ENUMERATED, can_enumerate, enumerated_values, sampled_values
+from softwood.memory import check_fits
 from softwood.parameters import check_count, check_flag, check_n_jobs, parameter_error
 from softwood.tree import SoftTree
 
@@ -34,9 +35,10 @@ class ShapleyValues:
     base_values : (n_outputs,)
         Output if all columns are absent.
     prediction : (n_rows, n_outputs)
-        The explained outputs of the model, computed without cutoff.
+        The explained outputs of the model.
     names : names of the columns
     outputs : names of the outputs: classes or targets
+        If two classes have a single raw score, it is that of the second class.
     data : the rows as given
     standard_errors : (n_rows, n_columns, n_outputs), or None
         Standard errors of sampled values; None if the values are exact.
@@ -45,6 +47,8 @@ class ShapleyValues:
         over the third axis is `values`.
     quantity : str
         What is explained: "probability", "prediction" (of targets) or "raw score", the output before the link.
+    scale : str
+        What raw scores are: "log odds", "before the softmax" or "logarithm of the prediction"; else empty.
     n_background : int or None
         Number of background rows; None for the path-dependent game.
     """
@@ -58,6 +62,7 @@ class ShapleyValues:
     standard_errors: np.ndarray | None
     interactions: np.ndarray | None
     quantity: str
+    scale: str
     n_background: int | None
 
     @property
@@ -67,6 +72,15 @@ class ShapleyValues:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def label(self, output: int) -> str:
+        """What the values of an output, by its number, are parts of, such as "raw score of bee (log odds)"."""
+        text = self.quantity + self._of(output)
+        return f"{text} ({self.scale})" if self.scale else text
+
+    def _of(self, output: int) -> str:
+        """Words for an output; empty for a single target, which has no name."""
+        return "" if self.outputs[output] == "prediction" else f" of {self.outputs[output]}"
 
     def to_shap(self) -> Any:
         """The values as a ``shap.Explanation``, for the pictures of the package shap.
@@ -86,7 +100,8 @@ class ShapleyValues:
 
     def __repr__(self) -> str:
         n, p, q = self.values.shape
-        size = f"{_count(n, 'row')}, {_count(p, 'column')}, {_count(q, 'output')} ({self.quantity})"
+        what = f"{self.quantity}{self._of(0) if q == 1 else ''}{', ' if self.scale else ''}{self.scale}"
+        size = f"{_count(n, 'row')}, {_count(p, 'column')}, {_count(q, 'output')} ({what})"
         game = "absent columns are missing"
         if self.n_background is not None:
             game = _count(self.n_background, "background row")
@@ -124,8 +139,7 @@ def shapley_values(
     - a table (interventional game): absent columns are taken from a row of the table; the mean over its rows.
 
     Explained are the outputs of the trees: class probabilities or targets, and the raw scores of models that apply a
-    link to them, such as boosting or soft trees of classes. Parts of rows are not cut off (cutoff 0), so that the
-    explained outputs, `prediction` of the result, may differ from those of the model by about its cutoff.
+    link to them, such as boosting or soft trees of classes.
 
     If all gates are kernel gates (kernel trees, forests, boosting, trees of other packages), the values are exact.
     Others are evaluated: for all sets of columns if this takes no more evaluations than sampling, which is exact too,
@@ -170,19 +184,34 @@ def shapley_values(
     explained = read_explained(model, _CALLER)
     rows = explained.encode(X)
     others = None if background is None else _read_background(explained, background)
+    _check_size(explained, len(rows[0]), interactions)
     values, errors, pairs = _computed(explained, rows, others, interactions, n_samples, random_state, n_jobs)
     return ShapleyValues(
         values=values,
         base_values=_base_values(explained, others),
         prediction=explained.score(*rows),
         names=tuple(explained.columns),
-        outputs=explained.outputs,
+        outputs=explained.outputs.score_columns,
         data=X,
         standard_errors=errors,
         interactions=pairs,
-        quantity=explained.quantity,
+        quantity=explained.outputs.quantity,
+        scale=explained.outputs.scale,
         n_background=None if others is None else len(others[0]),
     )
+
+
+def _check_size(explained: ExplainedModel, n: int, interactions: bool) -> None:
+    """Raise an error if the result does not fit into memory."""
+    p, q, n_used = len(explained.columns), explained.outputs.n_scores, len(explained.used)
+    shapes: list[tuple[int, ...]] = [(n, p, q)] if explained.factors else [(n, p, q), (n, p, q)]  # standard errors
+    caller, ways = _CALLER, []
+    if interactions:
+        shapes.insert(0, (n, p, p, q))
+        caller, ways = f"{_CALLER} with interactions=True", ["set interactions=False"]
+    if n_used < p:
+        ways.append(f"fit the model to fewer columns, such as the {n_used:,} of {p:,} that it uses")
+    check_fits(caller, *shapes, ways=ways)
 
 
 def _computed(

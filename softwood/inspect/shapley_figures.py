@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.columns import is_missing_value
+from softwood.columns import column_titles, find_column, is_missing_value
 from softwood.inspect.colours import REST, drawing
 from softwood.inspect.shapley import ShapleyValues
 from softwood.parameters import check_integer, parameter_error
@@ -84,16 +84,17 @@ def plot_shapley(
         texts[: len(shown)] = [f"{text} ± {error:.2g}" for text, error in zip(texts, errors, strict=False)]
     _write_sizes(ax, texts, bars, starts, ends)
     middle = np.mean(ax.get_xlim())
+    last = values.quantity if values.scale else "prediction"
     for x, text, y in (
         (values.base_values[column], "base value", -0.75),
-        (values.prediction[number, column], "prediction", len(bars) - 0.25),
+        (values.prediction[number, column], last, len(bars) - 0.25),
     ):
         ax.axvline(x, color="0.3", linewidth=0.8, linestyle=":")
         align = "left" if x < middle else "right"
         ax.text(x, y, f" {text} {x:.4g} ", ha=align, va="center", fontsize="small", color="0.3")
     ax.set_yticks(places, names)
     ax.set_ylim(len(bars) + 0.2, -1.2)
-    ax.set_xlabel(_label(values, column))
+    ax.set_xlabel(values.label(column))
     return ax
 
 
@@ -149,7 +150,7 @@ def plot_shapley_summary(
         )
     ax.set_yticks(np.arange(len(shown)), [values.names[j] for j in shown])
     ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.set_xlabel(f"Shapley value, {_label(values, column)}")
+    ax.set_xlabel(f"Shapley value, {values.label(column)}")
     if len(rest):
         ax.set_title(f"{len(shown)} of {len(values.names)} columns", fontsize="medium")
     if points is not None:
@@ -201,7 +202,8 @@ def plot_shapley_dependence(
     """
     _check_values("plot_shapley_dependence", values)
     caller = "plot_shapley_dependence"
-    j = _number_of(values.names, feature, "feature", caller)
+    keys = column_titles(values.data)[1] if hasattr(values.data, "columns") else None
+    j = find_column(caller, "feature", feature, values.names, keys)
     column = _output(values, output, caller)
     y = values.values[:, j, column]
     x, labels = _positions(_cells(values.data, j))
@@ -214,11 +216,11 @@ def plot_shapley_dependence(
     ax.axhline(0.0, color="0.3", linewidth=0.8)
     if values.standard_errors is not None:
         ax.errorbar(x, y, values.standard_errors[:, j, column], fmt="none", ecolor="0.8", elinewidth=0.8, zorder=0)
-    _draw_points(ax, values, x, y, known, None if by is None else _number_of(values.names, by, "by", caller))
+    _draw_points(ax, values, x, y, known, None if by is None else find_column(caller, "by", by, values.names, keys))
     if labels is not None:
         ax.set_xticks(np.arange(len(labels)), labels)
     ax.set_xlabel(values.names[j])
-    ax.set_ylabel(f"Shapley value, {_label(values, column)}")
+    ax.set_ylabel(f"Shapley value, {values.label(column)}")
     return ax
 
 
@@ -237,7 +239,7 @@ def _output(values: ShapleyValues, output: Any, caller: str) -> int:
 
 
 def _number_of(names: tuple[str, ...], wanted: Any, parameter: str, caller: str) -> int:
-    """Number of a column or output that is given by name or number."""
+    """Number of an output that is given by name or number."""
     if isinstance(wanted, str) and wanted in names:
         return names.index(wanted)
     is_number = isinstance(wanted, int | np.integer) and not isinstance(wanted, bool)
@@ -252,11 +254,6 @@ def _largest(sizes: np.ndarray, n: Any, caller: str) -> tuple[np.ndarray, np.nda
     most = check_integer(caller, "n", n, low=1, or_none=True) or _MOST_COLUMNS
     order = np.argsort(-sizes, kind="stable")
     return (order, order[:0]) if len(order) <= most + 1 else (order[:most], order[most:])
-
-
-def _label(values: ShapleyValues, column: int) -> str:
-    name = values.outputs[column]
-    return values.quantity if name == values.quantity else f"{values.quantity} of {name}"
 
 
 # Cells of the table

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softwood.columns import read_table
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
+from softwood.outputs import Outputs, named_outputs
 from softwood.tree import SoftTree
 
 __all__ = ["ExplainedModel", "absent_shares", "read_explained"]
@@ -29,11 +28,10 @@ class ExplainedModel:
     Attributes
     ----------
     model : the estimator, or None for a bare tree or forest
-    trees : its trees without cutoff
+    trees : its trees
     columns : names of the players: the columns of the table
     source : (n_features,) number of the column that each feature of the trees comes from
-    outputs : names of the outputs
-    quantity : what the outputs are: "probability", "prediction" or "raw score"
+    outputs : names of the outputs, and what they are
     factors : whether the share of a leaf is a product over the columns, so that values can be computed exactly
     score : function from encoded rows and half-widths of cells to outputs, (n_rows, n_outputs); nan is a missing value
     """
@@ -42,8 +40,7 @@ class ExplainedModel:
     trees: SoftTree | SoftForest
     columns: tuple[str, ...]
     source: np.ndarray
-    outputs: tuple[str, ...]
-    quantity: str
+    outputs: Outputs
     factors: bool
     score: Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 
@@ -126,18 +123,15 @@ def absent_shares(trees: SoftTree | SoftForest) -> np.ndarray:
 def _explained(
     model: Any, trees: SoftTree | SoftForest, columns: tuple[str, ...], source: np.ndarray
 ) -> ExplainedModel:
-    trees = replace(trees, cutoff=0.0)
     growth = getattr(model, "growth_", None)
     only_kernels = bool(np.all(np.isin(trees.gate, (Gate.LEAF, Gate.KERNEL, Gate.SUBSET))))
     is_sum = trees.link == "identity" or isinstance(trees, SoftTree)
-    outputs, quantity = _names_of_outputs(model, trees)
     return ExplainedModel(
         model,
         trees,
         columns,
         source,
-        outputs,
-        quantity,
+        named_outputs(model, trees),
         factors=only_kernels and is_sum and not (growth is not None and _has_leaf_models(growth)),
         score=_score_of(model, trees),
     )
@@ -153,19 +147,6 @@ def _score_of(model: Any, trees: SoftTree | SoftForest) -> Callable[[np.ndarray,
     if scaling is not None:
         return lambda points, widths: raw(scaling.fill(points), widths=widths)
     return lambda points, widths: raw(points, widths=widths)
-
-
-def _names_of_outputs(model: Any, trees: SoftTree | SoftForest) -> tuple[tuple[str, ...], str]:
-    """Names of the raw outputs, and what they are."""
-    loss = getattr(model, "_loss_", None)
-    has_link = isinstance(loss, BinaryLogLoss | SoftmaxLogLoss | PoissonDeviance)
-    is_raw = has_link or (trees.link != "identity" and isinstance(trees, SoftTree))
-    if model is not None and is_classifier(model):
-        classes = tuple(map(str, model.classes_))
-        # The one score of two classes is that of the second.
-        return classes[-trees.n_outputs :], "raw score" if is_raw else "probability"
-    numbers = tuple(f"prediction_{k}" for k in range(trees.n_outputs))
-    return numbers if trees.n_outputs > 1 else ("prediction",), "raw score" if is_raw else "prediction"
 
 
 def _has_leaf_models(growth: Any) -> bool:

@@ -87,7 +87,7 @@ def enumerated_values(
         return _by_definition(worth, sets), _pairs_by_definition(worth, sets) if interactions else None
 
     found = _each_row(of_row, rows, n_jobs)
-    n, p, q = len(rows[0]), len(explained.columns), len(explained.outputs)
+    n, p, q = len(rows[0]), len(explained.columns), explained.outputs.n_scores
     values = np.zeros((n, p, q))
     pairs = np.zeros((n, p, p, q)) if interactions else None
     for i, (own, own_pairs) in enumerate(found):
@@ -136,7 +136,7 @@ def sampled_values(
         return changes.mean(axis=0), changes.std(axis=0, ddof=1) / np.sqrt(n_pairs)
 
     found = _each_row(of_row, rows, n_jobs)
-    values, errors = np.zeros((2, len(rows[0]), len(explained.columns), len(explained.outputs)))
+    values, errors = np.zeros((2, len(rows[0]), len(explained.columns), explained.outputs.n_scores))
     for i, (own, own_errors) in enumerate(found):
         values[i, game.players], errors[i, game.players] = own, own_errors
     return values, errors

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.columns import read_table
+from softwood.columns import column_titles, read_table
 from softwood.inspect.colours import colours, drawing
 from softwood.inspect.partition import partition_lines
-from softwood.inspect.plane import column_names, limits, numbers, plane_table, two_columns
+from softwood.inspect.plane import limits, numbers, plane_table, two_columns
 from softwood.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def plot_surface(
     X: Any,
     y: Any = None,
     *,
-    features: Sequence[int | str] = (0, 1),
+    features: Sequence | None = None,
     output: int | None = None,
     partition: bool = True,
     resolution: int = 200,
@@ -47,8 +47,8 @@ def plot_surface(
         Rows that determine the limits of the axes and the values of the other columns.
     y : (n_rows,) labels or targets, default=None
         If given, the rows are drawn as points in the colours of the surface.
-    features : two columns of numbers, by name or number, default=(0, 1)
-        The columns of the axes.
+    features : two columns of numbers, by name or number, default=None
+        The columns of the axes. None: the first two.
     output : int, default=None
         If given, draw only the probability of this class (its index in ``classes_``), or this one of several targets,
         with a colour bar.
@@ -80,8 +80,8 @@ def plot_surface(
     X = X if hasattr(X, "shape") else np.asarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"X must be a table of rows and columns. Got the shape {X.shape}.")
-    names = column_names(X)
-    pair = two_columns(features, names)
+    names = column_titles(X)[0]
+    pair = two_columns(features, X, "plot_surface")
     data = [numbers(X, j, names[j]) for j in pair]
     x_limits, y_limits = limits(data[0]), limits(data[1])
     xs, ys = np.linspace(*x_limits, resolution), np.linspace(*y_limits, resolution)

@@ -7,6 +7,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.forest import SoftForest
+from softwood.inspect.reading import no_single_tree
+from softwood.outputs import named_outputs
 from softwood.parameters import check_count, check_integer, parameter_error
 from softwood.text import tree_text
 from softwood.tree import SoftTree
@@ -19,6 +22,7 @@ def export_text(
     *,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
+    tree: int | None = None,
     max_depth: int | None = None,
     decimals: int = 3,
 ) -> str:
@@ -26,8 +30,9 @@ def export_text(
 
     Parameters
     ----------
-    model : estimator with a ``tree_``, or `SoftTree`
+    model : fitted estimator, `SoftTree` or `SoftForest`
     feature_names, class_names : names to use; None uses those of the estimator
+    tree : number of the tree; required for an ensemble
     max_depth : largest depth to show; deeper nodes are only counted; None shows all nodes
     decimals : number of decimal places
 
@@ -46,20 +51,21 @@ def export_text(
     both sides.
     """
     is_category = categories = None
-    if isinstance(model, SoftTree):
-        tree: Any = model
-    else:
+    trees: Any = model
+    if not isinstance(model, SoftTree | SoftForest):
         check_is_fitted(model)
-        tree = getattr(model, "tree_", None)
-        if not isinstance(tree, SoftTree):
-            raise TypeError(f"export_text takes a SoftTree or a fitted estimator of softwood with one. Got {model!r}.")
+        trees = getattr(model, "_finished", None)
+        if not isinstance(trees, SoftTree | SoftForest):
+            raise no_single_tree(model, "export_text")
+    shown = _tree_to_show(model, trees, tree)
+    if trees is not model:
         is_category, categories = model.columns_.is_category, model.columns_.coded
         feature_names = model.columns_.names if feature_names is None else feature_names
-        if class_names is None and hasattr(model, "classes_"):
-            class_names = [str(name) for name in model.classes_]
+        if class_names is None:
+            class_names = named_outputs(model, trees).node_labels(trees, tree or 0)
     for name, given, needed in (
-        ("feature_names", feature_names, tree.n_features),
-        ("class_names", class_names, tree.n_outputs),
+        ("feature_names", feature_names, shown.n_features),
+        ("class_names", class_names, shown.n_outputs),
     ):
         if given is None:
             continue
@@ -68,7 +74,7 @@ def export_text(
     check_integer("export_text", "max_depth", max_depth, low=0, or_none=True)
     check_count("export_text", "decimals", decimals, low=0)
     return tree_text(
-        tree,
+        shown,
         feature_names=feature_names,
         class_names=class_names,
         is_category=is_category,
@@ -76,3 +82,14 @@ def export_text(
         max_depth=max_depth,
         decimals=decimals,
     )
+
+
+def _tree_to_show(model: Any, trees: SoftTree | SoftForest, number: int | None) -> SoftTree:
+    """The tree of this number, or the only one."""
+    n_trees = len(trees) if isinstance(trees, SoftForest) else 1
+    check_integer("export_text", "tree", number, low=0, high=n_trees - 1, or_none=True)
+    if isinstance(trees, SoftTree):
+        return trees
+    if number is None:
+        raise no_single_tree(model, "export_text", "export_text(model, tree=0)")
+    return trees[number]

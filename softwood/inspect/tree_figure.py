@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.columns import Columns
@@ -16,8 +15,9 @@ from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.inspect.colours import REST, colours, drawing
 from softwood.inspect.one_row import as_table
+from softwood.outputs import Outputs, named_outputs
 from softwood.parameters import check_count, check_integer, check_number
-from softwood.text import set_text
+from softwood.text import largest_terms, set_text
 from softwood.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -87,11 +87,15 @@ def plot_tree(
     check_number("plot_tree", "min_share", min_share, low=0.0, high=1.0)
     check_count("plot_tree", "tree", tree, low=0, high=drawn.n_trees - 1)
     drawn = drawn.of_tree(tree)
-    weights = None if row is None else drawn.shares(as_table("plot_tree", row, drawn.columns.inputs, drawn.has_names))
+    weights = None
+    if row is not None:
+        weights = drawn.shares(as_table("plot_tree", row, drawn.columns.inputs, drawn.has_names, drawn.columns.keys))
     whose = "" if row is None else " of the row"
     ax = draw_tree(drawn, weights, max_depth=max_depth, min_share=min_share, ax=ax, whose=whose)
-    if drawn.n_trees > 1:
-        ax.set_title(f"tree {tree} of {drawn.n_trees}{drawn.of_score}", fontsize="medium")
+    which = f"tree {tree} of {drawn.n_trees}" if drawn.n_trees > 1 else ""
+    title = ", ".join(filter(None, (which, drawn.of_score)))
+    if title:
+        ax.set_title(title, fontsize="medium")
     return ax
 
 
@@ -108,7 +112,7 @@ class DrawnTree:
     trees : all trees of the model;  tree : the one to draw
     columns : encoding of the columns
     has_names : whether the model was fitted to a frame
-    outputs : names of the classes or targets of the model
+    named : names of the outputs of the model
     is_class : whether the values of the tree are class probabilities
     """
 
@@ -117,9 +121,14 @@ class DrawnTree:
     tree: SoftTree
     columns: Columns
     has_names: bool
-    outputs: tuple[str, ...]
+    named: Outputs
     is_class: bool
     number: int = 0
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the classes or targets of the model."""
+        return self.named.names
 
     @property
     def n_trees(self) -> int:
@@ -133,10 +142,9 @@ class DrawnTree:
 
     @property
     def of_score(self) -> str:
-        """Words for the class that a boosted tree adds to, if there is one tree for each class."""
-        if not isinstance(self.trees, SoftForest) or self.trees.n_outputs == self.tree.n_outputs:
-            return ""
-        return f", scores of {self.outputs[int(self.trees.output[self.number])]}"
+        """Words for the class that the values of a boosted tree are scores of."""
+        labels = self.named.node_labels(self.trees, self.number)
+        return "" if labels is None or self.is_class or len(labels) > 1 else f"{labels[0]} ({self.named.scale})"
 
     def of_tree(self, number: int) -> DrawnTree:
         """The same with the tree of this number."""
@@ -162,17 +170,16 @@ def read_drawn(model: Any, caller: str) -> DrawnTree:
     """Read a model; `caller` is the name of the function in error messages."""
     if isinstance(model, SoftTree | SoftForest):
         known = PortableModel.of(model, caller)
-        outputs = ("",) if model.n_outputs == 1 else tuple(map(str, range(model.n_outputs)))
         tree = model if isinstance(model, SoftTree) else model[0]
         shares = tree.node_predictions
         is_class = tree.n_outputs > 1 and bool(np.all(shares >= 0) and np.allclose(shares.sum(axis=1), 1.0))
-        return DrawnTree(None, model, tree, known.columns, False, outputs, is_class)
+        return DrawnTree(None, model, tree, known.columns, False, known.named, is_class)
     if hasattr(model, "best_model_"):
         return read_drawn(model.best_model_, caller)
     if hasattr(model, "_places") and hasattr(model, "snapshot"):  # for river
         known = PortableModel.of(model, caller)
         tree = known.forest[0]
-        return DrawnTree(model, tree, tree, known.columns, True, known.outputs, known.classes is not None)
+        return DrawnTree(model, tree, tree, known.columns, True, known.named, known.classes is not None)
     try:
         check_is_fitted(model)
     except TypeError:  # no estimator at all
@@ -181,13 +188,10 @@ def read_drawn(model: Any, caller: str) -> DrawnTree:
         trees = getattr(model, "_finished", None)
     if not isinstance(trees, SoftTree | SoftForest):
         raise TypeError(f"{caller} takes a SoftTree or a fitted estimator of softwood with one. Got {model!r}.")
-    classes = tuple(map(str, model.classes_)) if is_classifier(model) else None
     tree = trees if isinstance(trees, SoftTree) else trees[0]
-    n = trees.n_outputs
-    outputs = classes or (("",) if n == 1 else tuple(map(str, range(n))))
-    is_class = classes is not None and tree.n_outputs == len(classes)
+    named = named_outputs(model, trees)
     has_names = hasattr(model, "feature_names_in_")
-    return DrawnTree(model, trees, tree, model.columns_, has_names, outputs, is_class)
+    return DrawnTree(model, trees, tree, model.columns_, has_names, named, named.nodes_have_probabilities)
 
 
 @dataclass(frozen=True)
@@ -377,10 +381,7 @@ def _gate_text(drawn: DrawnTree, node: int) -> str:
             return name
         reach = f" ± {_number(tree.width[node])}" if tree.width[node] > 0 else ""
         return f"{name} ≤ {_number(tree.threshold[node])}{reach}"
-    sizes = tree.weight_sizes(node)
-    order = np.argsort(-sizes, kind="stable")
-    largest = [int(j) for j in order[:_MOST_WEIGHTS] if sizes[j] > 0]
-    n_more = int(np.count_nonzero(sizes)) - len(largest)
+    largest, n_more = largest_terms(tree, node, _MOST_WEIGHTS)
     if gate == Gate.BLEND:
         text = ", ".join(names[j] for j in largest) + (", …" if n_more else "")
         if tree.blend[node] < 1.0:
@@ -473,7 +474,7 @@ def _new_axes(layout: _Layout, drawn: DrawnTree, shown: np.ndarray) -> Any:
         longest = max(len(_short(drawn.outputs[k])) for k in shown)
         n_columns = _legend_columns(layout.width, longest, len(shown) + 1)
         lines = -(-(len(shown) + 1) // n_columns)
-    above, below = 0.35 if drawn.n_trees > 1 else 0.08, 0.12 + 0.22 * lines
+    above, below = 0.35 if drawn.n_trees > 1 or drawn.of_score else 0.08, 0.12 + 0.22 * lines
     height = above + layout.height + below
     figure = drawing("pyplot").figure(figsize=(layout.width, height))
     return figure.add_axes((0.0, below / height, 1.0, layout.height / height))

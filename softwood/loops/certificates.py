@@ -3,7 +3,7 @@
 Two bounds hold for each tree, and the better one counts.
 
 The walk: the part of a row that a gate sends left lies in an interval if the readings lie in intervals, and so does the
-prediction of a node, a mixture of those of its children. The cutoff is part of the walk.
+prediction of a node, a mixture of those of its children.
 
 The shift: the shares of leaves are the kernel's masses in their cells. Moving the kernel moves no more mass than the
 kernel and its moved copy do not have in common.
@@ -25,8 +25,8 @@ from softwood.loops.gates import BLEND, KERNEL, OBLIQUE, SUBSET, sigmoid, smooth
 from softwood.loops.kernel import kernel_cdf
 from softwood.loops.subset import has_member
 
-# Slack for rounding: of shares beside the cutoff, of ends of a box, of weighted sums.
-SHARE_SLACK, END_SLACK, SUM_SLACK = 1e-9, 1e-15, 1e-13
+# Slack for rounding: of ends of a box, of weighted sums.
+END_SLACK, SUM_SLACK = 1e-15, 1e-13
 # The search for the largest box ends when its ends are as close as this, relative to the larger one.
 PRECISION = 1e-6
 SMALLEST_SCALE, LARGEST_SCALE = 1e-12, 1e30
@@ -61,7 +61,7 @@ class Ensemble(NamedTuple):
     Attributes
     ----------
     output : (n_trees,) first output that each tree adds to;  base : (n_outputs,);  factor : on the sum of the trees
-    cutoff : of the trees;  is_softmax : whether each tree has the softmax link
+    is_softmax : whether each tree has the softmax link
     is_box : (n_trees, p) whether all gates of a feature have the same kernel, of one constant piece
     rates : (n_trees, p) mass that moves, at most, if a reading moves by 1; inf at crisp and oblique gates
     fill : (p,) numbers in place of missing values in weighted sums; nan: the gate goes by `missing_left`
@@ -71,7 +71,6 @@ class Ensemble(NamedTuple):
     output: np.ndarray
     base: np.ndarray
     factor: float
-    cutoff: float
     is_softmax: bool
     is_box: np.ndarray
     rates: np.ndarray
@@ -85,8 +84,8 @@ class Room(NamedTuple):
     Attributes
     ----------
     nodes, stack : (n_nodes,) nodes that the box reaches, parents first; nodes that are still to visit
-    parts, shares, masses : (n_nodes, 2) smallest and largest part that goes left, and share in the node; distribution
-        value of the kernel at the threshold, around the lower and the upper end of the box
+    parts, masses : (n_nodes, 2) smallest and largest part that goes left; distribution value of the kernel at the
+        threshold, around the lower and the upper end of the box
     bounds : (2, n_nodes, n_values) of the prediction of each node
     found : (4, n_values) bounds of a tree, and smallest and largest value of the leaves that the box reaches
     kept : (n_trees, 2, n_values) bounds of the trees for the row itself
@@ -97,7 +96,6 @@ class Room(NamedTuple):
     nodes: np.ndarray
     stack: np.ndarray
     parts: np.ndarray
-    shares: np.ndarray
     masses: np.ndarray
     bounds: np.ndarray
     found: np.ndarray
@@ -196,31 +194,6 @@ def oblique_parts(kind, smallest, largest, width, blend, test_low, test_high):
     return sigmoid(smallest), sigmoid(largest)
 
 
-@compiled
-def cut_parts(low, high, share_low, share_high, cutoff):
-    """Parts that go left, and the largest share that the cutoff moves from one side to the other.
-
-    A share below the cutoff goes to the other side. In the walk, no share of a node is below the cutoff.
-    """
-    if cutoff <= 0.0 or high <= 0.0 or low >= 1.0:
-        return low, high, 0.0
-    sure, maybe = cutoff * (1.0 - SHARE_SLACK), cutoff * (1.0 + SHARE_SLACK)
-    if share_high * high < sure:
-        return 0.0, 0.0, share_high * high
-    least_left, least_right = share_low * low, share_low * (1.0 - high)
-    if least_left >= maybe and share_high * (1.0 - low) < sure:
-        return 1.0, 1.0, share_high * (1.0 - low)
-    moved = 0.0
-    start, stop = low, high
-    if least_left < maybe:
-        start = 0.0
-        moved = min(cutoff, share_high * high)
-    if least_right < maybe:
-        stop = 1.0
-        moved = max(moved, min(cutoff, share_high * (1.0 - low)))
-    return start, stop, moved
-
-
 # Trees
 
 
@@ -242,10 +215,8 @@ def mix_bounds(nodes, n, begin, left, right, parts, bounds):
 
 
 @compiled
-def walk_box(low, high, number, trees, weights, fill, is_box, cutoff, label, room):
+def walk_box(low, high, number, trees, weights, fill, is_box, label, room):
     """Bounds of the nodes of one tree over a box, in ``room.bounds``, and the range of its leaves, in ``room.found``.
-
-    Return the largest share that the cutoff moves.
 
     Parameters
     ----------
@@ -254,17 +225,15 @@ def walk_box(low, high, number, trees, weights, fill, is_box, cutoff, label, roo
     """
     left, right, parent, gate, feature, threshold, missing_left, width, blend, bias = trees[:10]
     kernel, edges, cdfs, value, offsets, subsets = trees[10:]
-    nodes, stack, parts, shares, masses, bounds, found = room[:7]
+    nodes, stack, parts, masses, bounds, found = room[:6]
     begin = offsets[number]
     q = value.shape[1]
     for k in range(q):
         found[2, k] = np.inf
         found[3, k] = -np.inf
     n = 0
-    moved = 0.0
     stack[0] = 0
     height = 1
-    shares[0, 0] = shares[0, 1] = 1.0
     while height > 0:
         height -= 1
         node = stack[height]
@@ -302,28 +271,19 @@ def walk_box(low, high, number, trees, weights, fill, is_box, cutoff, label, roo
                     test_high = 1.0 if low[j] <= threshold[at] else 0.0
             if not np.isnan(least):
                 smallest, largest = oblique_parts(gate[at], least, most, width[at], blend[at], test_low, test_high)
-        smallest, largest, away = cut_parts(smallest, largest, shares[node, 0], shares[node, 1], cutoff)
-        moved += away
         parts[node, 0], parts[node, 1] = smallest, largest
         if largest > 0.0:
-            child = left[at]
-            stack[height] = child
+            stack[height] = left[at]
             height += 1
-            shares[child, 0] = max(cutoff, shares[node, 0] * smallest)
-            shares[child, 1] = shares[node, 1] * largest
         if smallest < 1.0:
-            child = right[at]
-            stack[height] = child
+            stack[height] = right[at]
             height += 1
-            shares[child, 0] = max(cutoff, shares[node, 0] * (1.0 - largest))
-            shares[child, 1] = shares[node, 1] * (1.0 - smallest)
     mix_bounds(nodes, n, begin, left, right, parts, bounds)
-    return moved
 
 
 @compiled
 def moved_mass(delta, rates, is_ball):
-    """Largest share that moves to other leaves if readings move by up to `delta` (p,), without cutoff.
+    """Largest share that moves to other leaves if readings move by up to `delta` (p,).
 
     Parameters
     ----------
@@ -345,25 +305,17 @@ def tree_bounds(number, is_ball, trees, model, weights, label, centre, room):
 
     Parameters
     ----------
-    centre : (n_trees, n_values) predictions of the trees for the row itself, without cutoff
+    centre : (n_trees, n_values) predictions of the trees for the row itself
     """
     bounds, found, box, delta = room.bounds, room.found, room.box, room.delta
     mass = moved_mass(delta, model.rates[number], is_ball)
-    moved = 0.0
-    cutoff = model.cutoff
-    for attempt in range(2):
-        away = walk_box(box[0], box[1], number, trees, weights, model.fill, model.is_box[number], cutoff, label, room)
-        if attempt == 0:
-            moved = away
-            for k in range(found.shape[1]):
-                found[0, k] = bounds[0, 0, k]
-                found[1, k] = bounds[1, 0, k]
-        if mass >= 1.0 or cutoff == 0.0:
-            break
-        cutoff = 0.0  # leaves that the cutoff empties have a part of the row without cutoff: a walk without it has them
+    walk_box(box[0], box[1], number, trees, weights, model.fill, model.is_box[number], label, room)
+    for k in range(found.shape[1]):
+        found[0, k] = bounds[0, 0, k]
+        found[1, k] = bounds[1, 0, k]
     if mass < 1.0:
         for k in range(found.shape[1]):
-            change = (mass + moved) * (found[3, k] - found[2, k])
+            change = mass * (found[3, k] - found[2, k])
             found[0, k] = max(found[0, k], centre[number, k] - change)
             found[1, k] = min(found[1, k], centre[number, k] + change)
 

@@ -56,6 +56,8 @@ class Bins(NamedTuple):
         on the distribution of the values alone, so neither the order nor the units of the columns matter
     n_categories : (p,) number of categories of a column, whose values are 0, 1, ...; 0 for a column of numbers. (0,) if
         no column has categories
+    points : (n, p) the matrix itself, nan where missing. Splits are searched over bins, and rows are divided by their
+        own values
     """
 
     codes: np.ndarray
@@ -65,11 +67,21 @@ class Bins(NamedTuple):
     offsets: np.ndarray
     priority: np.ndarray
     n_categories: np.ndarray = np.zeros(0, np.int64)
+    points: np.ndarray = np.zeros((0, 0))
 
     @property
     def most(self) -> int:
         """Largest number of bins of a feature."""
         return int(np.diff(self.offsets).max(initial=0))
+
+    def take(self, rows: np.ndarray) -> "Bins":
+        """The same bins with some of the rows."""
+        return self._replace(codes=self.codes[rows], points=self.points[rows])
+
+    def without_rows(self) -> "Bins":
+        """The bins alone."""
+        p = len(self.offsets) - 1
+        return self._replace(codes=np.empty((0, p), np.uint8), points=np.empty((0, p)))
 
     @property
     def n_words(self) -> int:

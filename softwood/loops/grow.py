@@ -10,13 +10,14 @@ import numpy as np
 from softwood.loops._compile import compiled
 from softwood.loops.atoms import add_points, mark_points, take_atoms
 from softwood.loops.groups import Goal, NodePoints
-from softwood.loops.kernel import box_share, box_shares, kernel_cdf, kernel_share
+from softwood.loops.kernel import box_shares, kernel_cdf, kernel_share
 from softwood.loops.random import next_seed
 from softwood.loops.scan import BINARY_ENTROPY, EVEN, SLACK, scan_box, scan_box_single, sum_atoms
 from softwood.loops.scan_general import scan_atoms, scan_cells
 from softwood.loops.scan_random import search_random
 from softwood.loops.subset import is_category, scan_category, set_members, subset_parts
 
+LENIENT = 1.0 - 1e-6  # as SLACK, for masses that the search has added up in another order
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
 
 
@@ -156,7 +157,7 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
     feature (-1: none), threshold, left mass, gain (merit over `goal.base`); of no use if the search was stopped. The
     set of a split of categories is in the scratch space, and its threshold is nan
     """
-    codes, values, lows, highs, offsets, _, n_categories = bins
+    codes, values, lows, highs, offsets, _, n_categories, _ = bins
     rows, begin, m, points, order, n_draw = node
     total, base, min_mass, tie, n_outputs, rare_mass = goal
     n_columns = n_outputs
@@ -243,31 +244,26 @@ def search_node(bins, widths, kernels, node, labels, intervals, goal, criterion,
 
 
 @compiled
-def place_points(codes, feature, values, offset, n_bins, rows, begin, m, x):
-    """Place of each of a node's points on a feature's axis, (m,) in `x`; nan where missing."""
-    at, first, n_bins = np.uint64(begin), np.uint64(offset), np.uint64(n_bins)
+def place_points(points, feature, rows, begin, m, x):
+    """Value of each of a node's points, (m,) in `x`; nan where missing."""
+    at = np.uint64(begin)
     for k in range(np.uint64(m)):
-        c = np.uint64(codes[rows[at + k], feature])
-        x[k] = values[first + c] if c < n_bins else np.nan
+        x[k] = points[rows[at + k], feature]
 
 
 @compiled
-def kernel_parts(bins, width, kernels, rows, begin, m, split, interval, parts):
+def kernel_parts(points, width, kernels, rows, begin, m, split, interval, parts):
     """Part of each of a node's points on the left of a split, (m,) in `parts`, for any kernel."""
     feature, threshold, missing_left = split
     lo, hi = interval
-    codes, values = bins.codes, bins.values
     kind = kernels.kinds[feature]
     edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
     by_cell, cells = kernels.by_cell[feature], kernels.cells
-    offset = bins.offsets[feature]
-    n_bins = bins.offsets[feature + 1] - offset
     for k in range(m):
         i = rows[begin + k]
-        c = codes[i, feature]
+        x = points[i, feature]
         parts[k] = missing_left
-        if c != n_bins:
-            x = values[offset + c]
+        if not np.isnan(x):
             w = cells[i, feature] if by_cell else width
             lower = kernel_cdf(lo, x, w, edges, cdf)
             upper = kernel_cdf(hi, x, w, edges, cdf)
@@ -289,6 +285,20 @@ def part_shares(shares, begin, m, cutoff, parts):
         right = right if right >= cutoff else 0.0
         parts[k] = u - right
         shares[k] = right
+
+
+@compiled
+def left_mass_of(rows, shares, begin, m, weights, cutoff, parts):
+    """Mass of the left child if shares smaller than `cutoff` are given to the larger side."""
+    mass = 0.0
+    for k in range(m):
+        u = shares[begin + k]
+        left = u * parts[k]
+        left = left if left >= cutoff else 0.0
+        right = u - left
+        right = right if right >= cutoff else 0.0
+        mass += weights[rows[begin + k]] * (u - right)
+    return mass
 
 
 @compiled
@@ -318,69 +328,57 @@ def sort_out(rows, shares, begin, m, left_rows, left_shares):
 
 
 @compiled
-def sort_out_whole(codes, feature, values, offset, n_bins, rows, begin, m, cut, left_rows):
-    """`sort_out` for points that go to one side as a whole, the side with more than half of their box.
+def share_out(rows, shares, begin, m, keep, left_rows, left_shares):
+    """Divide a node by the parts in `left_shares` (m,) that go left; arguments and results as in `divide`.
 
-    Parameters
-    ----------
-    cut : threshold, side of points without a value (left if above a half), half-width, and the node's interval
+    The masses of both children are at least `min_mass`: where the cutoff would take too much from a child, nothing is
+    cut off, and if that does not help, the node is not divided. (A search over bins only estimates the masses.)
     """
-    threshold, missing_left, width, lo, hi = cut
-    at, first, n_bins = np.uint64(begin), np.uint64(offset), np.uint64(n_bins)
-    n_left = np.uint64(0)
-    n_right = np.uint64(0)
-    for k in range(np.uint64(m)):
-        i = rows[at + k]
-        c = np.uint64(codes[i, feature])
-        part = missing_left
-        if c < n_bins:
-            part = box_share(threshold, values[first + c], width, lo, hi)
-        left_rows[n_left] = i
-        rows[at + n_right] = i
-        n_left += np.uint64(part > 0.5)
-        n_right += np.uint64(part <= 0.5)
-    return np.int64(n_left), np.int64(n_right)
+    weights, total, min_mass, cutoff = keep
+    if min_mass > 0.0:
+        least = min_mass * LENIENT
+        mass = left_mass_of(rows, shares, begin, m, weights, cutoff, left_shares)
+        if min(mass, total - mass) < least:
+            cutoff = 0.0
+            mass = left_mass_of(rows, shares, begin, m, weights, cutoff, left_shares)
+            if min(mass, total - mass) < least:
+                return np.int64(0), np.int64(0)
+    part_shares(shares, begin, m, cutoff, left_shares)
+    return sort_out(rows, shares, begin, m, left_rows, left_shares)
 
 
 @compiled
-def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, cutoff, left_rows, left_shares):
-    """Share the points of a node between its children, exactly.
+def divide(bins, widths, kernels, rows, shares, begin, m, split, interval, keep, left_rows, left_shares):
+    """Share the points of a node between its children, by their own values.
 
-    The right child's rows and shares replace the node's, the left child's go to `left_rows` and `left_shares`. A part
-    smaller than `cutoff` (of the whole point) is given to the larger side, so shares still add up.
+    The right child's rows and shares replace the node's, the left child's go to `left_rows` and `left_shares`.
 
     Parameters
     ----------
-    shares, left_shares : None if every point goes to one side as a whole; all kernels must then be boxes
     split : feature, threshold, and share of points without a value that goes left
     interval : the node's lower and upper end on the feature
+    keep : weights of all rows, mass of the node, smallest mass of a child (0: any), and cutoff: a part smaller than
+        this (of the whole point) is given to the larger side, so shares still add up
 
     Returns
     -------
-    number of rows on the left and on the right
+    number of rows on the left and on the right; both 0 if a child would be too light
     """
     feature, threshold, missing_left = split
     width = widths[feature]
-    offset = bins.offsets[feature]
-    n_bins = bins.offsets[feature + 1] - offset
-    if shares is not None:
-        if kernels is None:
-            place_points(bins.codes, feature, bins.values, offset, n_bins, rows, begin, m, left_shares)
-            box_shares(left_shares, m, threshold, width, interval, missing_left)
-        if kernels is not None:
-            kernel_parts(bins, width, kernels, rows, begin, m, split, interval, left_shares)
-        part_shares(shares, begin, m, cutoff, left_shares)
-        return sort_out(rows, shares, begin, m, left_rows, left_shares)
-    cut = threshold, missing_left, width, interval[0], interval[1]
-    return sort_out_whole(bins.codes, feature, bins.values, offset, n_bins, rows, begin, m, cut, left_rows)
+    if kernels is None:
+        place_points(bins.points, feature, rows, begin, m, left_shares)
+        box_shares(left_shares, m, threshold, width, interval, missing_left)
+    if kernels is not None:
+        kernel_parts(bins.points, width, kernels, rows, begin, m, split, interval, left_shares)
+    return share_out(rows, shares, begin, m, keep, left_rows, left_shares)
 
 
 @compiled
-def divide_by_set(bins, feature, subsets, line, missing_left, rows, shares, begin, m, cutoff, left_rows, left_shares):
+def divide_by_set(bins, feature, subsets, line, missing_left, rows, shares, begin, m, keep, left_rows, left_shares):
     """As `divide`, for a split of categories by the set in a line of `subsets`."""
     subset_parts(bins, feature, subsets, line, missing_left, rows, begin, m, left_shares)
-    part_shares(shares, begin, m, cutoff, left_shares)
-    return sort_out(rows, shares, begin, m, left_rows, left_shares)
+    return share_out(rows, shares, begin, m, keep, left_rows, left_shares)
 
 
 @compiled
@@ -428,41 +426,47 @@ def grow(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, s
             continue
         draw_features(order, bins.priority, seeds[at], n_draw)
         n_outputs = number_labels(sums, line, m, labels, desk)
-        goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs, rare_mass)
         node = NodePoints(rows, begin, m, desk.points, order, n_draw)
         node_labels = labels  # not None, which would make it optional: a type of its own
         if labels is not None:
             node_labels = desk.labels
-        feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
-        if search is not None:
-            feature, threshold, left_mass, gain = search_node(
-                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, search, None
-            )
-            keep_set(search.subset.found, subsets, line)
-        if single is not None:
-            feature, threshold, left_mass, gain = search_node(
-                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, None, single
-            )
-            keep_set(single.subset.found, subsets, line)
-        if random is not None:
-            feature, threshold, left_mass, gain = search_random(
-                bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, seeds[at], desk.totals,
-                random,
-            )  # fmt: skip
-            keep_set(random.subset, subsets, line)
-        if stop[0] != 0 or feature < 0 or gain < min_gain:
-            continue
-        missing_left = left_mass / mass
-        if is_category(bins.n_categories, feature):
-            n_left, n_right = divide_by_set(
-                bins, feature, subsets, line, missing_left, rows, shares, begin, m, cutoff, left_rows, left_shares
-            )
-        else:
-            n_left, n_right = divide(
-                bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
-                (intervals[at, 0, feature], intervals[at, 1, feature]), cutoff, left_rows, left_shares,
-            )  # fmt: skip
-        if n_left == 0 or n_right == 0:
+        keep = targets.weights, mass, min_mass, cutoff
+        feature, threshold, missing_left = np.int64(-1), np.nan, 0.0
+        n_left, n_right = np.int64(0), np.int64(0)
+        least = min_mass
+        while stop[0] == 0 and n_left == 0 and 2.0 * least * SLACK <= mass:
+            goal = Goal(mass, base, least, tie_of(base, impure, mass), n_outputs, rare_mass)
+            left_mass, gain = 0.0, 0.0
+            if search is not None:
+                feature, threshold, left_mass, gain = search_node(
+                    bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, search, None
+                )
+                keep_set(search.subset.found, subsets, line)
+            if single is not None:
+                feature, threshold, left_mass, gain = search_node(
+                    bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, None, single
+                )
+                keep_set(single.subset.found, subsets, line)
+            if random is not None:
+                feature, threshold, left_mass, gain = search_random(
+                    bins, widths, kernels, node, node_labels, intervals[at], goal, criterion, seeds[at], desk.totals,
+                    random,
+                )  # fmt: skip
+                keep_set(random.subset, subsets, line)
+            if stop[0] != 0 or feature < 0 or gain < min_gain:
+                break
+            missing_left = left_mass / mass
+            if is_category(bins.n_categories, feature):
+                n_left, n_right = divide_by_set(
+                    bins, feature, subsets, line, missing_left, rows, shares, begin, m, keep, left_rows, left_shares
+                )
+            else:
+                n_left, n_right = divide(
+                    bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
+                    (intervals[at, 0, feature], intervals[at, 1, feature]), keep, left_rows, left_shares,
+                )  # fmt: skip
+            least *= 2.0  # if a child was too light: search for one that is heavier by the masses of the bins
+        if n_left == 0:
             continue
         lines[line]["feature"] = feature
         lines[line]["threshold"] = threshold

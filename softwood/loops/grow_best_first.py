@@ -35,10 +35,11 @@ OPEN = np.dtype(
         ("gain", np.float64),
         ("threshold", np.float64),
         ("missing_left", np.float64),
+        ("least", np.float64),  # smallest mass of a child that the search looks for
     ]
 )
 # Entries of the state.
-N_NODES, N_SEARCHED, N_ROWS, N_SPLITS, N_OPEN, MOST_SPLITS, MOST_NODES = range(7)
+N_NODES, N_SEARCHED, N_ROWS, N_SPLITS, N_OPEN, MOST_SPLITS, MOST_NODES, AGAIN = range(8)
 
 
 class OpenPile(NamedTuple):
@@ -46,8 +47,9 @@ class OpenPile(NamedTuple):
 
     Attributes
     ----------
-    state : (7,) number of nodes, of nodes whose best split has been searched, length of the pile, number of splits, of
-        open nodes; how many splits to make, and after how many nodes to return
+    state : (8,) number of nodes, of nodes whose best split has been searched, length of the pile, number of splits, of
+        open nodes; how many splits to make, after how many nodes to return, and the node that is to be searched
+        again, -1 if there is none
     stop : (1,) not 0 if growing is to be given up
     lines, sums : the nodes, see `softwood.loops.groups.NodeTable`
     nodes : (capacity,) of type `OPEN`;  seeds : (capacity,)
@@ -160,20 +162,24 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
             for node in range(state[N_SEARCHED], state[N_NODES]):
                 weigh(rows, nodes[node]["begin"], shares, nodes[node]["size"], labels, targets, desk, lines, sums, node)
             return True
-        if state[N_SEARCHED] < state[N_NODES]:
-            node = state[N_SEARCHED]
-            state[N_SEARCHED] += 1
+        if state[AGAIN] >= 0 or state[N_SEARCHED] < state[N_NODES]:
+            node = state[AGAIN]
+            if node < 0:
+                node = state[N_SEARCHED]
+                state[N_SEARCHED] += 1
+            state[AGAIN] = -1
             begin = nodes[node]["begin"]
             m = nodes[node]["size"]
             weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, node)
             mass = lines[node]["mass"]
             base, impure = merit_and_impurity(lines, sums, node, criterion, is_class)
-            if lines[node]["depth"] >= max_depth or mass < 2.0 * min_mass * SLACK or impure <= 1e-12 * mass:
+            least = max(min_mass, nodes[node]["least"])
+            if lines[node]["depth"] >= max_depth or mass < 2.0 * least * SLACK or impure <= 1e-12 * mass:
                 continue
             find_intervals(lines, node, intervals)
             draw_features(desk.order, bins.priority, seeds[node], n_draw)
             n_outputs = number_labels(sums, node, m, labels, desk)
-            goal = Goal(mass, base, min_mass, tie_of(base, impure, mass), n_outputs, rare_mass)
+            goal = Goal(mass, base, least, tie_of(base, impure, mass), n_outputs, rare_mass)
             points = NodePoints(rows, begin, m, desk.points, desk.order, n_draw)
             feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
             if search is not None:
@@ -197,6 +203,7 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
                 nodes[node]["gain"] = gain
                 nodes[node]["threshold"] = threshold
                 nodes[node]["missing_left"] = left_mass / mass
+                nodes[node]["least"] = least
                 open_node(nodes, heap, state[N_OPEN], node)
                 state[N_OPEN] += 1
             continue
@@ -215,16 +222,19 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
         close_first(nodes, heap, state[N_OPEN])
         state[N_OPEN] -= 1
         missing_left = nodes[best]["missing_left"]
+        keep = targets.weights, lines[best]["mass"], min_mass, cutoff
         if is_category(bins.n_categories, feature):
             n_left, n_right = divide_by_set(
-                bins, feature, subsets, best, missing_left, rows, shares, begin, m, cutoff, left_rows, left_shares
+                bins, feature, subsets, best, missing_left, rows, shares, begin, m, keep, left_rows, left_shares
             )
         else:
             n_left, n_right = divide(
                 bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
-                (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
+                (intervals[0, feature], intervals[1, feature]), keep, left_rows, left_shares,
             )  # fmt: skip
-        if n_left == 0 or n_right == 0:
+        if n_left == 0:  # a child was too light: search for one that is heavier by the masses of the bins
+            nodes[best]["least"] *= 2.0
+            state[AGAIN] = best
             continue
         for k in range(n_left):
             rows[end + k] = left_rows[k]
@@ -239,6 +249,7 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
             enter_child(lines, first + side, best, side)
             nodes[first + side]["begin"] = end if side == 0 else begin
             nodes[first + side]["size"] = n_left if side == 0 else n_right
+            nodes[first + side]["least"] = 0.0
             seeds[first + side] = next_seed(seeds[best], side)
         state[N_NODES] += 2
     return False

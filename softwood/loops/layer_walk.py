@@ -100,7 +100,7 @@ def oblique_part(kind, z, width):
 
 
 @compiled
-def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, nodes, room):
+def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room):
     """List the gates of a tree that a row reaches, parents first, and return their number."""
     nodes[0] = first
     room[0, SHARE] = 1.0
@@ -130,11 +130,6 @@ def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, 
                     slope *= blend
         share = room[k, SHARE]
         to_left = share * part
-        if cutoff > 0.0 and 0.0 < part < 1.0:
-            if to_left < cutoff:
-                part, to_left = 0.0, 0.0
-            elif share - to_left < cutoff:
-                part, to_left = 1.0, share
         room[k, PART] = part
         room[k, SLOPE] = slope
         room[k, INPUT] = z
@@ -153,13 +148,13 @@ def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, 
 @compiled
 def count_reached(points, trees, weights, numbers, nodes, room):
     """Number of gates that the rows reach, added up over rows and trees."""
-    table, gates, _, edges, cdfs, cutoff = trees
+    table, gates, _, edges, cdfs = trees
     total = 0
     for t in range(gates.shape[0] - 1):
         if gates[t + 1] > gates[t]:
             for i in range(points.shape[0]):
                 total += reach_gates(
-                    points, i, gates[t], table, weights, numbers, edges, cdfs, cutoff, nodes, room
+                    points, i, gates[t], table, weights, numbers, edges, cdfs, nodes, room
                 )  # fmt: skip
     return total
 
@@ -172,14 +167,14 @@ def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reac
     ----------
     moved_gates, reached_leaves : (n_gates,) and (n_leaves,) bool, False
     """
-    table, gates, leaves, edges, cdfs, cutoff = trees
+    table, gates, leaves, edges, cdfs = trees
     for t in range(gates.shape[0] - 1):
         first = gates[t]
         if gates[t + 1] == first:
             reached_leaves[leaves[t]] = points.shape[0] > 0
             continue
         for i in range(points.shape[0]):
-            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, nodes, room)
+            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room)
             for at in range(n):
                 node = nodes[at]
                 part = room[node - first, PART]
@@ -194,7 +189,7 @@ def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reac
 @compiled
 def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
     """Sums of leaf values weighted by shares, (n, n_trees, n_outputs); `out` is zeros."""
-    table, gates, leaves, edges, cdfs, cutoff = trees
+    table, gates, leaves, edges, cdfs = trees
     q = value.shape[1]
     for t in range(gates.shape[0] - 1):
         first = gates[t]
@@ -203,7 +198,7 @@ def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
                 for o in range(q):
                     out[i, t, o] = value[leaves[t], o]
                 continue
-            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, nodes, room)
+            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room)
             for at in range(n):
                 node = nodes[at]
                 a, b = table[node, LEFT], table[node, RIGHT]
@@ -279,7 +274,7 @@ def walk_slopes(points, trees, weights, numbers, value, nodes, room, slope, slop
 
     `slopes` are `Slopes` of zeros; those by rows or by the gates have no lines if they are not wanted.
     """
-    table, gates, leaves, edges, cdfs, cutoff = trees
+    table, gates, leaves, edges, cdfs = trees
     by_points, by_weights, by_numbers, by_value = slopes
     with_points, with_gates = by_points.shape[0] > 0, by_numbers.shape[0] > 0
     for t in range(gates.shape[0] - 1):
@@ -288,7 +283,7 @@ def walk_slopes(points, trees, weights, numbers, value, nodes, room, slope, slop
             if gates[t + 1] == first:
                 leaf_along(i, t, 1.0, leaves[t], value, slope, by_value)
                 continue
-            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, cutoff, nodes, room)
+            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room)
             for at in range(n - 1, -1, -1):
                 node = nodes[at]
                 k = node - first

@@ -53,7 +53,6 @@ class KernelTrees(NamedTuple):
     widths: np.ndarray
     edges: np.ndarray
     cdfs: np.ndarray
-    cutoff: float
     only_boxes: bool
     subsets: np.ndarray
 
@@ -191,7 +190,7 @@ def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
     -------
     n_left, n_right : with the parts
     """
-    gates, missing_left, thresholds, widths, edges, cdfs, cutoff, only_boxes, _ = trees
+    gates, missing_left, thresholds, widths, edges, cdfs, only_boxes, _ = trees
     items, spare, frames, bounds = lists
     j = gates[node]["feature"]
     last = np.uint64(spare.shape[0] - 1)
@@ -216,10 +215,6 @@ def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
             mass = mass_below(x, node, gates, thresholds, widths, edges, cdfs, only_boxes)
             left = share if mass >= upper else 0.0 if mass <= lower else share * (mass - lower) / (upper - lower)
         right = share - left
-        if left < cutoff:
-            left, right = 0.0, share
-        elif right < cutoff:
-            left, right = share, 0.0
         if left > 0.0:
             spare[n_left]["row"] = row
             spare[n_left]["share"] = left

@@ -275,19 +275,16 @@ def scan_points(x, widths, bounds, points, labels, shape, interval, goal, criter
 @compiled
 def scan_cells(bins, kernels, feature, node, labels, interval, goal, criterion):
     """Best threshold of a binned feature whose kernel widths differ from cell to cell."""
-    codes, values, cells = bins.codes, bins.values, kernels.cells
+    points, cells = bins.points, kernels.cells
     rows, begin, m = node.rows, node.begin, node.size
     edges, cdf = kernels.edges[kernels.kinds[feature]], kernels.cdfs[kernels.kinds[feature]]
     lo, hi = interval
-    offset = bins.offsets[feature]
-    n_bins = bins.offsets[feature + 1] - offset
     x = np.empty(m)
     widths = np.empty(m)
     bounds = np.empty((2, m))
     for k in range(m):
         row = rows[begin + k]
-        c = codes[row, feature]
-        x[k] = np.nan if c == n_bins else values[offset + c]
+        x[k] = points[row, feature]
         widths[k] = cells[row, feature]
         bounds[0, k] = kernel_cdf(lo, x[k], widths[k], edges, cdf)
         bounds[1, k] = kernel_cdf(hi, x[k], widths[k], edges, cdf)

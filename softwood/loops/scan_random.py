@@ -225,7 +225,7 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
     totals : (>= q,) sums of targets of the node, or the masses of its labels
     random : scratch space
     """
-    codes, values, lows, highs, offsets, _, n_categories = bins
+    codes, values, lows, highs, offsets, _, n_categories, _ = bins
     rows, begin, m, points, order, n_draw = node
     total, base, min_mass, tie, n_outputs, _ = goal
     node_codes, table, shares, work, subset = random

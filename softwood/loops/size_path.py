@@ -24,10 +24,10 @@ def row_loss(prediction, truth, i, counts_wrong):
 
 
 @compiled
-def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, truth, weights, cutoff, counts_wrong):
+def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, truth, weights, counts_wrong):
     """Losses of some rows for the root alone, and after each split in its turn.
 
-    Rows are shared among the nodes as in growing, by the places of their bins.
+    Rows are shared among the nodes as in predicting: by their own values, and without a cutoff.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
         out[0, 1] += weights[k] * loss * loss
     size[0] = m
     end = np.int64(m)
+    keep = weights, 0.0, 0.0, 0.0  # all shares, however small
     intervals = np.empty((2, widths.shape[0]))
     for step in range(order.shape[0]):
         node = order[step]
@@ -93,12 +94,12 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
         missing_left = lines[node]["missing_left"]
         if is_category(bins.n_categories, feature):
             n_left, n_right = divide_by_set(
-                bins, feature, subsets, node, missing_left, pile, shares, first, n_rows, cutoff, left_rows, left_shares
+                bins, feature, subsets, node, missing_left, pile, shares, first, n_rows, keep, left_rows, left_shares
             )
         else:
             n_left, n_right = divide(
                 bins, widths, kernels, pile, shares, first, n_rows, (feature, lines[node]["threshold"], missing_left),
-                (intervals[0, feature], intervals[1, feature]), cutoff, left_rows, left_shares,
+                (intervals[0, feature], intervals[1, feature]), keep, left_rows, left_shares,
             )  # fmt: skip
         for k in range(n_left):
             pile[end + k] = left_rows[k]

@@ -6,8 +6,9 @@ points : (n, p) values, nan where missing
 tree : `Nodes`;  scratch : `Scratch`
 weights : (n_nodes, p) of oblique gates; None if the tree has none
 cells : (n, p) half-widths of single cells in place of the nodes' (nan: the node's); or None
+cell_slopes : (n, p) derivatives of the half-widths of single cells with respect to the values; None if these are all 0
 
-Both of the latter are arguments of their own, for code behind ``if weights is not None`` is then not even compiled.
+The last three are arguments of their own, for code behind ``if weights is not None`` is then not even compiled.
 """
 
 from typing import NamedTuple
@@ -20,7 +21,7 @@ from softwood.loops.kernel import kernel_cdf, kernel_density
 from softwood.loops.subset import has_member
 
 # What is to be done with a fork when the branch below it is finished.
-GO_RIGHT, RESTORE_LOWER, RESTORE_UPPER, NOTHING = 0, 1, 2, 3
+GO_RIGHT, RESTORE_LOWER, NOTHING = 0, 1, 2
 
 
 class Nodes(NamedTuple):
@@ -43,7 +44,6 @@ class Nodes(NamedTuple):
     kernel: np.ndarray
     edges: np.ndarray
     cdfs: np.ndarray
-    cutoff: float
     subsets: np.ndarray
 
 
@@ -77,7 +77,7 @@ def oblique_input(points, i, node, weights, bias):
 @compiled
 def visit(points, i, tree, weights, cells, scratch):
     """List the nodes that row `i` reaches, parents before children, with its share in each, and return their number."""
-    left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, cutoff, sets = tree
+    left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, sets = tree
     bounds, frames, frame_nodes, nodes, shares = scratch
     n = height = 0
     node = np.int64(0)
@@ -118,22 +118,16 @@ def visit(points, i, tree, weights, cells, scratch):
                 node = right[node]
                 continue
             share_left = share * part
-            share_right = share - share_left
-            soft = not np.isnan(mass)  # bounds change on kernel gates only, which have a mass
-            goes_left = share_left >= cutoff
-            is_whole = not goes_left or share_right < cutoff
-            if soft or not is_whole:  # there is something to do later
-                frame_nodes[height] = node
-                frames[height, 0] = GO_RIGHT if not is_whole else RESTORE_UPPER if goes_left else RESTORE_LOWER
-                frames[height, 2] = share_right
-                frames[height, 3] = mass
-                if soft:
-                    end = 1 if goes_left else 0
-                    frames[height, 1] = bounds[end, j]
-                    bounds[end, j] = mass
-                height += 1
-            share = share if is_whole else share_left
-            node = left[node] if goes_left else right[node]
+            frame_nodes[height] = node
+            frames[height, 0] = GO_RIGHT
+            frames[height, 2] = share - share_left
+            frames[height, 3] = mass
+            if not np.isnan(mass):  # bounds change on kernel gates only, which have a mass
+                frames[height, 1] = bounds[1, j]
+                bounds[1, j] = mass
+            height += 1
+            share = share_left
+            node = left[node]
             continue
         again = False  # after a leaf, back to the last fork whose right branch is still to do
         while height > 0 and not again:
@@ -153,8 +147,8 @@ def visit(points, i, tree, weights, cells, scratch):
                 node = right[frame_nodes[top]]
                 again = True
             else:
-                if todo != NOTHING:
-                    bounds[0 if todo == RESTORE_LOWER else 1, j] = frames[top, 1]
+                if todo == RESTORE_LOWER:
+                    bounds[0, j] = frames[top, 1]
                 height -= 1
         if not again:
             return n
@@ -189,13 +183,14 @@ def member_rows(points, tree, weights, cells, scratch, indptr, indices, data):
 
 
 @compiled
-def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
+def gradient_rows(points, tree, weights, cells, scratch, value, parent, cell_slopes, out):
     """Derivative of the prediction with respect to the point, (n, n_outputs, p).
 
     The share of a leaf is a product, so its derivative is the share times the sum of the factors' logarithmic
-    derivatives: one factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate.
+    derivatives: one factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate. With
+    ``F = G((t - x) / h)``, the derivative of F is the density times ``-(1 + (t - x) / h * dh/dx)``.
     """
-    left, right, gate, feature, threshold, _, width, blend, bias, kernel, edges, cdfs, _, _ = tree
+    left, right, gate, feature, threshold, _, width, blend, bias, kernel, edges, cdfs, _ = tree
     nodes, shares = scratch.nodes, scratch.shares
     p = points.shape[1]
     q = value.shape[1]
@@ -235,6 +230,9 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
                         shape = kernel[node]
                         mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
                         slope = -kernel_density(threshold[node], x, h, edges[shape], cdfs[shape])
+                        if cell_slopes is not None:  # noqa: SIM102
+                            if slope != 0.0:
+                                slope *= 1.0 + (threshold[node] - x) / h * cell_slopes[i, j]
                         if child == left[node] and mass < ends[1, j]:
                             ends[1, j] = mass
                             slopes[1, j] = slope
@@ -256,8 +254,10 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, out):
             for t in range(n_touched):
                 j = touched[t]
                 is_touched[j] = False
-                if ends[1, j] > ends[0, j]:
-                    total[j] += (slopes[1, j] - slopes[0, j]) / (ends[1, j] - ends[0, j])
+                if ends[1, j] > ends[0, j]:  # a mass that is no smaller than the share: the ratio does not overflow
+                    rate = shares[k] / (ends[1, j] - ends[0, j]) * (slopes[1, j] - slopes[0, j])
+                    for o in range(q):
+                        out[i, o, j] += rate * value[leaf, o]
             for o in range(q):
                 for j in range(p):
                     out[i, o, j] += shares[k] * value[leaf, o] * total[j]

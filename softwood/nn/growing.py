@@ -315,7 +315,7 @@ class GrowingTreeLayer(nn.Module):
         table[:, KIND], table[:, FEATURE], table[:, SHAPE] = Gate.BLEND, inner[:, NODE_FEATURE], 0
         table[:, [UPPER, LOWER]] = -1
         gates, leaves = (np.array([0, len(part)], np.int64) for part in (self._gate_nodes, self._leaf_nodes))
-        structure = Structure(table, gates, leaves, KernelShapes.box(), 0.0, self._gate_nodes, self._leaf_nodes)
+        structure = Structure(table, gates, leaves, KernelShapes.box(), self._gate_nodes, self._leaf_nodes)
         self.trees = Trees(structure, dtype=self._like.dtype).to(self._like.device)
         self._read_numbers()
 

@@ -23,10 +23,8 @@ def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
 
 
-def _layer_trees(
-    table: Tensor, gates: Tensor, leaves: Tensor, edges: Tensor, cdfs: Tensor, cutoff: float
-) -> LayerTrees:
-    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges), _array(cdfs), cutoff)
+def _layer_trees(table: Tensor, gates: Tensor, leaves: Tensor, edges: Tensor, cdfs: Tensor) -> LayerTrees:
+    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges), _array(cdfs))
 
 
 def _walk_room(trees: LayerTrees, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -63,10 +61,10 @@ def reached_nodes(points: Tensor, weights: Tensor, numbers: Tensor, trees: tuple
 @torch.library.custom_op("softwood::walk", mutates_args=(), device_types="cpu")
 def walk(
     points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor,
-    edges: Tensor, cdfs: Tensor, cutoff: float,
+    edges: Tensor, cdfs: Tensor,
 ) -> Tensor:  # fmt: skip
     """Sums of leaf values by row and tree; see `softwood.loops.layer_walk`. `weights` may be empty."""
-    rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs, cutoff))
+    rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     out = np.zeros((len(rows), len(trees.gates) - 1, values.shape[1]), values.dtype)
     walk_rows(rows, trees, lines, columns, values, *_walk_room(trees, rows), out)
@@ -74,17 +72,17 @@ def walk(
 
 
 @walk.register_fake
-def _(points, weights, numbers, value, table, gates, leaves, edges, cdfs, cutoff):  # type: ignore[no-untyped-def]
+def _(points, weights, numbers, value, table, gates, leaves, edges, cdfs):  # type: ignore[no-untyped-def]
     return value.new_empty((points.shape[0], gates.shape[0] - 1, value.shape[1]))
 
 
 @torch.library.custom_op("softwood::walk_backward", mutates_args=(), device_types="cpu")
 def walk_backward(
     slope: Tensor, points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor, table: Tensor, gates: Tensor,
-    leaves: Tensor, edges: Tensor, cdfs: Tensor, cutoff: float, with_points: bool, with_gates: bool,
+    leaves: Tensor, edges: Tensor, cdfs: Tensor, with_points: bool, with_gates: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Derivatives by points, weights, numbers and value; those that are not wanted have no lines."""
-    rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs, cutoff))
+    rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     wanted = (with_points, with_gates, with_gates, True)
     slopes = Slopes(
@@ -100,7 +98,7 @@ def walk_backward(
 
 @walk_backward.register_fake
 def _(  # type: ignore[no-untyped-def]
-    slope, points, weights, numbers, value, table, gates, leaves, edges, cdfs, cutoff, with_points, with_gates
+    slope, points, weights, numbers, value, table, gates, leaves, edges, cdfs, with_points, with_gates
 ):
     wanted = (with_points, with_gates, with_gates, True)
     return tuple(
@@ -110,16 +108,14 @@ def _(  # type: ignore[no-untyped-def]
 
 
 def _keep_walk(ctx: Any, inputs: tuple, output: Tensor) -> None:
-    *tensors, cutoff = inputs
-    ctx.save_for_backward(*tensors)
-    ctx.cutoff = cutoff
+    ctx.save_for_backward(*inputs)
 
 
 def _back_walk(ctx: Any, slope: Tensor) -> tuple:
     with_points, with_gates = ctx.needs_input_grad[0], any(ctx.needs_input_grad[1:3])
-    slopes = walk_backward(slope, *ctx.saved_tensors, ctx.cutoff, with_points, with_gates)
+    slopes = walk_backward(slope, *ctx.saved_tensors, with_points, with_gates)
     wanted = (with_points, with_gates, with_gates, True)
-    return (*(slope if want else None for slope, want in zip(slopes, wanted, strict=True)), *[None] * 6)
+    return (*(slope if want else None for slope, want in zip(slopes, wanted, strict=True)), *[None] * 5)
 
 
 walk.register_autograd(_back_walk, setup_context=_keep_walk)
@@ -135,7 +131,7 @@ def _route_room(gates: np.ndarray, leaves: np.ndarray, kind: np.dtype) -> np.nda
 
 def _route_trees(table: Tensor, gates: Tensor, leaves: Tensor) -> LayerTrees:
     none = np.empty((0, 0))
-    return LayerTrees(_array(table), _array(gates), _array(leaves), none, none, 0.0)
+    return LayerTrees(_array(table), _array(gates), _array(leaves), none, none)
 
 
 @torch.library.custom_op("softwood::route", mutates_args=(), device_types="cpu")

@@ -21,7 +21,7 @@ class Structure:
     Attributes
     ----------
     table, gates, leaves : see `softwood.loops.layer_layout.LayerTrees`
-    shapes, cutoff : of the trees, see `SoftTree`
+    shapes : of the trees, see `SoftTree`
     gate_nodes, leaf_nodes : numbers of the gates and leaves in the arrays of the `SoftTree` or `SoftForest`
     """
 
@@ -29,7 +29,6 @@ class Structure:
     gates: np.ndarray
     leaves: np.ndarray
     shapes: KernelShapes
-    cutoff: float
     gate_nodes: np.ndarray
     leaf_nodes: np.ndarray
 
@@ -55,7 +54,7 @@ class Structure:
         n_trees = len(offsets) - 1
         counts = [np.bincount(tree[nodes], minlength=n_trees) for nodes in (gate_nodes, leaf_nodes)]
         starts = [np.concatenate([[0], np.cumsum(count)]).astype(np.int64) for count in counts]
-        return cls(table, starts[0], starts[1], trees.shapes, float(trees.cutoff), gate_nodes, leaf_nodes)
+        return cls(table, starts[0], starts[1], trees.shapes, gate_nodes, leaf_nodes)
 
     @classmethod
     def complete(cls, n_trees: int, depth: int, kind: Gate, feature: np.ndarray | None = None) -> Structure:
@@ -78,7 +77,7 @@ class Structure:
         bound_kernels(table)
         starts = [np.arange(n_trees + 1, dtype=np.int64) * size for size in (n_gates, n_gates + 1)]
         gates, leaves = starts
-        return cls(table, gates, leaves, KernelShapes.box(), 0.0, np.arange(gates[-1]), np.arange(leaves[-1]))
+        return cls(table, gates, leaves, KernelShapes.box(), np.arange(gates[-1]), np.arange(leaves[-1]))
 
     @property
     def n_trees(self) -> int:

@@ -75,7 +75,7 @@ class Trees(nn.Module):
         self.structure = structure
         self.gamma = gamma
         kinds = structure.table[:, KIND]
-        self.is_sigmoid = bool((kinds == SIGMOID).all()) and structure.cutoff == 0.0 and len(kinds) > 0
+        self.is_sigmoid = bool((kinds == SIGMOID).all()) and len(kinds) > 0
         for name in ("table", "gates", "leaves"):
             self.register_buffer(name, torch.from_numpy(getattr(structure, name)), persistent=False)
         for name in ("edges", "cdfs"):
@@ -130,7 +130,7 @@ class Trees(nn.Module):
 
     def arguments(self) -> tuple:
         """The structure, as the operators take it."""
-        return self.table, self.gates, self.leaves, self.edges, self.cdfs, self.structure.cutoff
+        return self.table, self.gates, self.leaves, self.edges, self.cdfs
 
     def _is_dense(self, points: Tensor, weights: Tensor, numbers: Tensor) -> bool:
         """Whether all gates are visited, because rows reach many of them."""
@@ -167,11 +167,6 @@ class Trees(nn.Module):
             missing = numbers[gates, MISSING_LEFT].expand_as(here)
             here = torch.where(self._is_missing(points, gates, is_missing), missing, here)
             to_left = share * here
-            if self.structure.cutoff > 0:
-                is_soft = (here > 0) & (here < 1)
-                none = is_soft & (to_left < self.structure.cutoff)
-                whole = is_soft & ~none & (share - to_left < self.structure.cutoff)
-                to_left = torch.where(none, torch.zeros_like(share), torch.where(whole, share, to_left))
             sides = torch.cat([to_left, share - to_left], dim=1)
             found.append(sides.index_select(1, getattr(self, f"leaves_{depth}")))
             share = sides.index_select(1, getattr(self, f"below_{depth}"))

@@ -6,8 +6,8 @@
 const certificates = (() => {
   "use strict";
   const KERNEL = 0, SIGMOID = 1, OBLIQUE = 2, BLEND = 3;
-  // Slack for rounding: of shares beside the cutoff, of ends of a box, of weighted sums, of sums of leaf values.
-  const SHARE_SLACK = 1e-9, END_SLACK = 1e-15, SUM_SLACK = 1e-13, ROUNDING = 1e-11, LEAST_LEAD = 1e-14;
+  // Slack for rounding: of ends of a box, of weighted sums, of sums of leaf values.
+  const END_SLACK = 1e-15, SUM_SLACK = 1e-13, ROUNDING = 1e-11, LEAST_LEAD = 1e-14;
   // The search ends when its ends are this close, relative to the larger one.
   const PRECISION = 1e-6, SMALLEST_SCALE = 1e-12, LARGEST_SCALE = 1e30;
   // First trials: of a reading of oblique gates, relative to its size; of others, relative to the farthest kernel.
@@ -149,9 +149,9 @@ const certificates = (() => {
       let n = 0;
       for (let tree = 0; tree < model.nTrees; tree++) n = Math.max(n, model.offsets[tree + 1] - model.offsets[tree]);
       const numbers = (length) => new Float64Array(length);
-      // By node: the walk; parts that go left, shares and masses at both ends of the box; bounds of the values.
+      // By node: the walk; parts that go left, and masses at both ends of the box; bounds of the values.
       Object.assign(this, { nodes: new Int32Array(n), stack: new Int32Array(n + 1) });
-      Object.assign(this, { parts: numbers(2 * n), shares: numbers(2 * n), masses: numbers(2 * n) });
+      Object.assign(this, { parts: numbers(2 * n), masses: numbers(2 * n) });
       Object.assign(this, { least: numbers(n * q), greatest: numbers(n * q) });
       // Of a tree: the range of the leaves that the box reaches, and bounds. Bounds of the ensemble. The box.
       Object.assign(this, { leafLow: numbers(q), leafHigh: numbers(q), foundLow: numbers(q), foundHigh: numbers(q) });
@@ -163,11 +163,11 @@ const certificates = (() => {
       this.still = null;
     }
 
-    // Predictions of the trees without cutoff and link, or of the lead of the class; null if there is no shift.
+    // Predictions of the trees without link, or of the lead of the class; null if there is no shift.
     centresOf() {
       const { model, own, point } = this;
       if (model.hasWeights) return null;
-      const whole = { ...model, cutoff: 0, treeLink: "identity" };
+      const whole = { ...model, treeLink: "identity" };
       return model.first.map((_, tree) => {
         const raw = softwood.treePrediction(whole, tree, point);
         return own < 0 ? raw : raw.map((score) => raw[own] - score);
@@ -245,32 +245,6 @@ const certificates = (() => {
       }
     }
 
-    // The parts after the cutoff; returns the largest share that it moves from one side to the other.
-    cutParts(shareLow, shareHigh, cutoff) {
-      const { smallest, largest } = this;
-      if (cutoff <= 0 || largest <= 0 || smallest >= 1) return 0;
-      const sure = cutoff * (1 - SHARE_SLACK), maybe = cutoff * (1 + SHARE_SLACK);
-      if (shareHigh * largest < sure) {
-        this.smallest = this.largest = 0;
-        return shareHigh * largest;
-      }
-      const leastLeft = shareLow * smallest, leastRight = shareLow * (1 - largest);
-      if (leastLeft >= maybe && shareHigh * (1 - smallest) < sure) {
-        this.smallest = this.largest = 1;
-        return shareHigh * (1 - smallest);
-      }
-      let moved = 0;
-      if (leastLeft < maybe) {
-        this.smallest = 0;
-        moved = Math.min(cutoff, shareHigh * largest);
-      }
-      if (leastRight < maybe) {
-        this.largest = 1;
-        moved = Math.max(moved, Math.min(cutoff, shareHigh * (1 - smallest)));
-      }
-      return moved;
-    }
-
     setParts(tree, begin, node) {
       const { low, high, masses, model } = this;
       const at = begin + node, j = model.feature[at];
@@ -288,15 +262,14 @@ const certificates = (() => {
     // Trees
 
     // From the root to the leaves that the box reaches, and the bounds on the way back.
-    walk(tree, cutoff) {
-      const { nodes, stack, parts, shares } = this;
+    walk(tree) {
+      const { nodes, stack, parts } = this;
       const { left, right, offsets, value } = this.model;
       const begin = offsets[tree];
       this.leafLow.fill(Infinity);
       this.leafHigh.fill(-Infinity);
-      let n = 0, height = 1, moved = 0;
+      let n = 0, height = 1;
       stack[0] = 0;
-      shares[0] = shares[1] = 1;
       while (height > 0) {
         const node = stack[--height], at = begin + node;
         nodes[n++] = node;
@@ -305,24 +278,13 @@ const certificates = (() => {
           continue;
         }
         this.setParts(tree, begin, node);
-        const shareLow = shares[2 * node], shareHigh = shares[2 * node + 1];
-        moved += this.cutParts(shareLow, shareHigh, cutoff);
         const { smallest, largest } = this;
         parts[2 * node] = smallest;
         parts[2 * node + 1] = largest;
-        if (largest > 0) {
-          const child = (stack[height++] = left[at]);
-          shares[2 * child] = Math.max(cutoff, shareLow * smallest);
-          shares[2 * child + 1] = shareHigh * largest;
-        }
-        if (smallest < 1) {
-          const child = (stack[height++] = right[at]);
-          shares[2 * child] = Math.max(cutoff, shareLow * (1 - largest));
-          shares[2 * child + 1] = shareHigh * (1 - smallest);
-        }
+        if (largest > 0) stack[height++] = left[at];
+        if (smallest < 1) stack[height++] = right[at];
       }
       for (let t = n - 1; t >= 0; t--) if (left[begin + nodes[t]] >= 0) this.combine(begin, nodes[t]);
-      return moved;
     }
 
     enterLeaf(node, values) {
@@ -351,7 +313,7 @@ const certificates = (() => {
       }
     }
 
-    // Largest share that moves to other leaves, without cutoff. In a ball, only the sum of the parts is bounded.
+    // Largest share that moves to other leaves. In a ball, only the sum of the parts is bounded.
     movedMass(tree, isBall) {
       const { delta, tables: { rates } } = this;
       let stays = 1, largest = 0;
@@ -369,16 +331,14 @@ const certificates = (() => {
     boundTree(tree, isBall) {
       const { centres, foundLow, foundHigh, leafLow, leafHigh, model } = this;
       const mass = centres === null ? 1 : this.movedMass(tree, isBall);
-      const moved = this.walk(tree, model.cutoff);
+      this.walk(tree);
       for (let k = 0; k < foundLow.length; k++) {
         foundLow[k] = this.least[k];
         foundHigh[k] = this.greatest[k];
       }
       if (mass < 1) {
-        // Leaves that the cutoff empties have a part of the row without it.
-        if (model.cutoff > 0) this.walk(tree, 0);
         for (let k = 0; k < foundLow.length; k++) {
-          const change = (mass + moved) * (leafHigh[k] - leafLow[k]);
+          const change = mass * (leafHigh[k] - leafLow[k]);
           foundLow[k] = Math.max(foundLow[k], centres[tree][k] - change);
           foundHigh[k] = Math.min(foundHigh[k], centres[tree][k] + change);
         }

@@ -90,7 +90,7 @@ const flowSection = (() => {
       const test = item.hasChildren ? `goes left if ${words.sideText(model, model.offsets[tree] + item.node, true)}` : "leaf";
       const whole = mode === "row" ? "the row" : "the training mass";
       const more = item.hasChildren ? `, ${words.count(below[item.node])} nodes below` : "";
-      const value = words.valueText(model, valueOf(item.node));
+      const value = words.valueText(model, valueOf(item.node), tree);
       byId("node").textContent = `Node ${item.node}: ${test}. ${words.percent(item.share)} of ${whole}, ${value}${more}`;
     }
 
@@ -119,7 +119,7 @@ const flowSection = (() => {
     }
 
     showLegend() {
-      const { model } = this.page.state;
+      const { model, tree } = this.page.state;
       if (model.isMixture) {
         const shown = model.outputs.slice(0, CLASSES_SHOWN).map((name, k) => {
           const box = make("span", { class: "box" });
@@ -133,7 +133,8 @@ const flowSection = (() => {
       const ramp = make("span", { class: "ramp" });
       const stops = [0, 0.2, 0.4, 0.6, 0.8, 1].map((x) => charts.css(charts.scaled(x)));
       ramp.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-      fill(byId("legend"), words.number(model.range.low[k], 3), ramp, words.number(model.range.high[k], 3));
+      const label = model.valueLabels === null ? "" : `${model.valueLabels[model.first[tree] + k]}: `;
+      fill(byId("legend"), label, words.number(model.range.low[k], 3), ramp, words.number(model.range.high[k], 3));
     }
 
     // Another tree, or another model.

@@ -72,10 +72,12 @@ def packed_model(known: PortableModel) -> dict[str, Any]:
         "weights": None if forest.weights is None else pack_weights(forest.weights * inner[:, None]),
         "mass": pack(mass),
         "absentLeft": None if np.array_equal(absent, forest.missing_left) else pack(absent),
-        "scale": None if forest.scale is None else forest.scale.tolist(),
+        "deviations": None if forest.scale is None else forest.scale.tolist(),
         "nValues": forest.value.shape[1],
         "isMixture": _is_mixture(known),
         "isMean": bool(forest.is_mean),
+        "valueLabels": known.named.value_labels,
+        "scale": known.named.scale,
     }
 
 

@@ -30,7 +30,7 @@ const modelSection = (() => {
       const rows = own.slice(0, nShown).map((leaf) => [
         String(leaf), String(model.depth[begin + leaf]),
         total > 0 ? words.percent(model.mass[begin + leaf] / total) : "–",
-        words.valueText(model, computing.valueOf(model, begin + leaf)), pathText(model, tree, leaf),
+        words.valueText(model, computing.valueOf(model, begin + leaf), tree), pathText(model, tree, leaf),
       ]);
       const heading = ["leaf", "depth", "mass", "prediction", "rule"];
       const made = table(heading, rows);

@@ -7,8 +7,6 @@ const rowSection = (() => {
   const BARS_SHOWN = 12, CLASSES_SHOWN = 8, RULES_SHOWN = 40;
   // Changes of a prediction below this, relative to it, are the slack for rounding of the certificates.
   const ROUNDING = 1e-7;
-  // What the sum of the trees is, by the link that follows.
-  const SCORES = { logistic: "log odds", softmax: "log odds", exp: "logarithm" };
 
   const NO_SHAPLEY =
     "Not shown: gates of this model read several columns at once, or its trees have links of their own, so there is no " +
@@ -46,6 +44,14 @@ const rowSection = (() => {
     fill(place, head, charts.bars(items, words.percent, 1));
   }
 
+  // What Shapley values add up to, if it is not the prediction.
+  function scoreNote({ now, state: { model } }, k) {
+    if (model.scale === "") return "";
+    const isClass = model.classes !== null || model.isMixture;
+    const prediction = isClass ? words.percent(now.prediction[k]) : words.number(now.prediction[k], 5);
+    return `, a raw score (${model.scale}); the ${isClass ? `probability of ${model.outputs[k]}` : "prediction"} is ${prediction}`;
+  }
+
   function showShapley(page) {
     const { data, now, state: { model } } = page;
     const { k, score, sign } = outputOf(page);
@@ -69,10 +75,9 @@ const rowSection = (() => {
     fill(byId("shapley"), items.length > 0 ? charts.bars(items, text) : "");
     const base = sign * now.shapley.base[score];
     const total = all.reduce((sum, item) => sum + item.value, base);
-    const unit = SCORES[model.link] ?? (model.treeLink === "softmax" ? "before the softmax" : "");
     byId("shapley-note").textContent =
       `From ${words.number(base)}, if nothing is known of the row, to ${words.number(total)}` +
-      `${unit === "" ? "" : ` (${unit})`}. Small shares are not cut off here.`;
+      `${scoreNote(page, k)}.`;
   }
 
   const reachText = (reach) => (reach === Infinity ? "any" : Number.isNaN(reach) ? "–" : `±${words.number(reach, 3)}`);
@@ -99,7 +104,8 @@ const rowSection = (() => {
     byId("certificate").classList.toggle("waits", now.certificate === null);
     if (now.certificate === null) return; // until it is known, that of the row before stays, in grey
     const { k, score, sign } = outputOf(page);
-    byId("certificate-note").textContent = certificateText(model, now.certificate);
+    const slopes = model.link === "identity" ? "" : ` Slopes are those of the raw score (${model.scale}).`;
+    byId("certificate-note").textContent = certificateText(model, now.certificate) + slopes;
     const rows = data.columns
       .filter(({ input }) => model.inputs[input].categories === null)
       .map(({ input, features: [feature] }) => {
@@ -121,7 +127,7 @@ const rowSection = (() => {
     const { leaf, share, steps } = explaining.heaviestPath(model, tree, shares);
     const nLeaves = shares.reduce((n, part, node) => n + (part > 0 && model.left[begin + node] < 0 ? 1 : 0), 0);
     const where = model.nTrees > 1 ? ` of tree ${tree}` : "";
-    const value = words.valueText(model, computing.valueOf(model, begin + leaf));
+    const value = words.valueText(model, computing.valueOf(model, begin + leaf), tree);
     byId("path-note").textContent =
       `${words.percent(share)} of the row is in leaf ${leaf}${where} (${value}); ${restText(nLeaves - 1)}`;
     const items = steps.slice(0, RULES_SHOWN).map(({ node, isLeft, share: after }) => {

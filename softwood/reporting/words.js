@@ -2,6 +2,8 @@
 const words = (() => {
   "use strict";
   const KERNEL = 0, BLEND = 3;
+  // Terms of a weighted sum that are shown; those below this part of the largest are left out.
+  const MOST_TERMS = 3, LEAST_SIZE = 1e-3;
   const LARGEST_PLAIN = 1e7, SMALLEST_PLAIN = 1e-4, LARGEST_UNGROUPED = 1e4;
   // Values that a line of text shows.
   const MOST_VALUES = 8;
@@ -54,19 +56,24 @@ const words = (() => {
     return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
   }
 
-  const withSign = (x, decimals) => (x < 0 ? "" : "+") + x.toFixed(decimals);
-
   const isCategory = (model, feature) => model.features[feature][1] !== null;
 
-  // The weighted sum of a gate with its largest terms.
-  function obliqueText(model, at, decimals, isLeft) {
+  // Numbers of the terms of a weighted sum, the largest first, without those that are as good as zero.
+  function largestTerms(model, at) {
     const [features, weights] = model.weights[at];
-    const order = Array.from(weights.keys());
-    const size = (k) => Math.abs(weights[k]) * (model.scale === null ? 1 : model.scale[features[k]]);
-    order.sort((a, b) => size(b) - size(a) || a - b);
-    const terms = order.slice(0, 3).map((k) => `${withSign(weights[k], decimals)} ${model.featureNames[features[k]]}`);
-    const rest = order.length > 3 ? ` + ${order.length - 3} more` : "";
-    return `${terms.join(" ")}${rest} ${withSign(model.bias[at], decimals)} ${isLeft ? ">" : "<="} 0`;
+    const sizes = Array.from(weights, (weight, k) => Math.abs(weight) * (model.deviations?.[features[k]] ?? 1));
+    const order = Array.from(sizes.keys()).sort((a, b) => sizes[b] - sizes[a] || a - b);
+    return order.filter((k) => sizes[k] > LEAST_SIZE * sizes[order[0]]);
+  }
+
+  // The weighted sum of a gate with its largest terms.
+  function obliqueText(model, at, digits, isLeft) {
+    const [features, weights] = model.weights[at];
+    const withSign = (x) => (x < 0 ? "" : "+") + general(x, digits);
+    const order = largestTerms(model, at);
+    const terms = order.slice(0, MOST_TERMS).map((k) => `${withSign(weights[k])} ${model.featureNames[features[k]]}`);
+    if (order.length > MOST_TERMS) terms.push(`+ ${order.length - MOST_TERMS} more`);
+    return `${[...terms, withSign(model.bias[at])].join(" ")} ${isLeft ? ">" : "<="} 0`;
   }
 
   // The test that leads to the left or to the right child of a node, as in softwood.export_text.
@@ -82,7 +89,9 @@ const words = (() => {
     }
     const oblique = obliqueText(model, at, decimals, isLeft);
     if (gate !== BLEND) return oblique;
-    return `${(1 - model.blend[at]).toFixed(2)} [${test}] + ${model.blend[at].toFixed(2)} [${oblique}]`;
+    const [own, other] = [(1 - model.blend[at]).toFixed(2), model.blend[at].toFixed(2)];
+    if (own === "0.00" || other === "0.00") return own === "0.00" ? oblique : test;
+    return `${own} [${test}] + ${other} [${oblique}]`;
   }
 
   // The same in fewer characters, with signs of mathematics.
@@ -94,9 +103,7 @@ const words = (() => {
       return `${name} ${isLeft ? "≤" : ">"} ${number(model.threshold[at])}`;
     }
     const [features, weights] = model.weights[at];
-    const order = Array.from(weights.keys());
-    const size = (k) => Math.abs(weights[k]) * (model.scale === null ? 1 : model.scale[features[k]]);
-    order.sort((a, b) => size(b) - size(a));
+    const order = largestTerms(model, at);
     const names = order.slice(0, 2).map((k) => (weights[k] < 0 === isLeft ? "low " : "high ") + model.featureNames[features[k]]);
     return names.join(", ") + (order.length > 2 ? ", …" : "");
   }
@@ -116,12 +123,17 @@ const words = (() => {
     return features.map((feature) => model.features[feature][0]);
   }
 
-  function valueText(model, value) {
-    if (model.isMixture) {
+  // No minus before a zero.
+  const plainZero = (text) => text.replace(/^-(0\.?0*)$/, "$1");
+
+  // The value of a node of a tree: its class, the score of the class that the tree adds to, or numbers.
+  function valueText(model, value, tree) {
+    const labels = model.valueLabels?.slice(model.first[tree]) ?? (model.isMixture ? model.outputs : null);
+    if (labels !== null) {
       const best = value.indexOf(Math.max(...value));
-      return `${model.outputs[best]}: ${value[best].toFixed(3)}`;
+      return `${labels[best]}: ${plainZero(value[best].toFixed(3))}`;
     }
-    const shown = Array.from(value.slice(0, MOST_VALUES), (v) => v.toFixed(3)).join(", ");
+    const shown = Array.from(value.slice(0, MOST_VALUES), (v) => plainZero(v.toFixed(3))).join(", ");
     return `value ${shown}${value.length > MOST_VALUES ? ", ..." : ""}`;
   }
 
@@ -138,7 +150,7 @@ const words = (() => {
       const indent = depth === 0 ? "" : "|   ".repeat(depth - 1) + "|-- ";
       const side = depth === 0 ? "" : `${sideText(model, above, model.left[above] === node)}  `;
       const mass = model.hasMass ? `mass ${model.mass[at].toFixed(1)}, ` : "";
-      lines.push(`${indent}${side}[${mass}${valueText(model, computing.valueOf(model, at))}]`);
+      lines.push(`${indent}${side}[${mass}${valueText(model, computing.valueOf(model, at), tree)}]`);
       if (model.left[at] >= 0) todo.push(model.right[at], model.left[at]);
     }
     return lines;

@@ -272,7 +272,11 @@ def run_models(models: dict[str, Any], stream: Any, options: RunOptions) -> dict
     delay = check_count(_OWNER, "delay", options.delay, low=0)
     latency, memory = check_flag(_OWNER, "latency", options.latency), check_flag(_OWNER, "memory", options.memory)
     verbose = check_count(_OWNER, "verbose", options.verbose, low=0)
-    source = open_stream(stream, target=options.target, block_size=block_size, max_samples=max_samples)
+    classes = next((model.classes_ for model in models.values() if hasattr(model, "classes_")), options.classes)
+    has_text_labels = classes is not None and all(isinstance(label, str) for label in classes)
+    source = open_stream(
+        stream, target=options.target, block_size=block_size, max_samples=max_samples, has_text_labels=has_text_labels
+    )
     window = window or _usual_window(source.n_samples)
     records = {}
     for name, model in models.items():

@@ -17,6 +17,7 @@ from softwood.forest import SoftForest
 from softwood.loops.drift import DRIFT, NOTHING
 from softwood.loops.random import next_seed, to_unit
 from softwood.loops.stream_forest import (
+    LEAST_IN_VOTES,
     LOSS,
     N_LOSSES,
     N_SCORES,
@@ -33,6 +34,7 @@ from softwood.loops.stream_forest import (
     watch_row,
 )
 from softwood.loops.stream_layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
+from softwood.losses import softmax_gradient
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.threads import ThreadLock
@@ -367,6 +369,26 @@ class GrowingForest:
             outputs[t] = tree.predict(self._seen(points, self.columns[t]) if few is None else few[t])
         self._count_votes(outputs, np.repeat(self.losses, n).reshape(n_trees, n), out)
         return out
+
+    def input_gradient(self, points: np.ndarray) -> np.ndarray:
+        """Derivative of `predict` with respect to the points, (n, n_outputs, n_features)."""
+        sharpness, losses = self.rules.sharpness, self.losses
+        is_geometric = self.classifies and sharpness != 0.0
+        if self.classifies:
+            weights = np.exp(-sharpness * (losses - losses.min()))
+        else:
+            weights = (
+                np.divide(losses.min(), losses, out=np.ones(len(losses)), where=losses > losses.min()) ** sharpness
+            )
+        out = np.zeros((len(points), self.n_outputs, points.shape[1]))
+        for tree, columns, weight in zip(self.trees, self.columns, weights / weights.sum(), strict=True):
+            seen = self._seen(points, columns)
+            gradient = tree.input_gradient(seen) * columns
+            if is_geometric:  # the mean is that of the logarithms
+                p = tree.predict(seen)[:, :, None]
+                gradient = np.divide(gradient, p, out=np.zeros(gradient.shape), where=p > LEAST_IN_VOTES)
+            out += weight * gradient
+        return softmax_gradient(self.predict(points), out) if is_geometric else out
 
     # Looking at it
 

@@ -468,6 +468,10 @@ class GrowingTree:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
         raise NotImplementedError
 
+    def input_gradient(self, points: np.ndarray) -> np.ndarray:
+        """Derivative of `predict` with respect to the points, (n, n_outputs, n_features)."""
+        raise NotImplementedError
+
     def snapshot(self) -> SoftTree:
         """The tree as it is now."""
         raise NotImplementedError

@@ -8,16 +8,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softwood.gates import Gate
-from softwood.loops.hoeffding import learn_classes, learn_targets, predict_classes, predict_targets
-from softwood.loops.observers import BIN_MEAN, BIN_SQUARES, N_BIN_NUMBERS, N_NORMAL_NUMBERS
+from softwood.loops.hoeffding import FEW, LARGEST_ROOT, learn_classes, learn_targets, predict_classes, predict_targets
+from softwood.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.loops.stream_layout import (
+    CENTRE,
     FEATURE,
+    INVERSE,
+    LEAF_PREDICTION,
     LEFT,
     MEAN,
+    MODEL,
     MODEL_SCORE,
     N_NODES,
     N_SCALER_ROWS,
     OWNER,
+    PLAIN,
     PLAIN_SCORE,
     RIGHT,
     SLOT,
@@ -28,6 +33,7 @@ from softwood.loops.stream_layout import (
     RealNodes,
     Statistics,
 )
+from softwood.losses import softmax_gradient
 from softwood.stream.growth import GrowingTree
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.target_units import RealGrowingTree
@@ -79,6 +85,23 @@ class HoeffdingTree(GrowingTree):
             impurity=impurity,
         )
 
+    def input_gradient(self, points: np.ndarray) -> np.ndarray:
+        """Derivative of `predict` with respect to the points, (n, n_outputs, n_features): of the models in leaves."""
+        out = np.zeros((len(points), self.n_outputs, self.n_features))
+        if self.settings[LEAF_PREDICTION] != PLAIN:
+            leaves = self.snapshot().apply(points)
+            has_model = self._uses_model(leaves)
+            out[has_model] = np.nan_to_num(self._model_gradient(points[has_model], leaves[has_model]))
+        return out
+
+    def _uses_model(self, leaves: np.ndarray) -> np.ndarray:
+        """Whether these leaves predict with their models, (n,) bool."""
+        raise NotImplementedError
+
+    def _model_gradient(self, points: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Derivative of the models of these leaves, (n, n_outputs, n_features); nan where a value is missing."""
+        raise NotImplementedError
+
     def importances(self) -> np.ndarray:
         """Merits of the tests of the tree by feature, weighted by what has come to the node."""
         nodes, numbers, inner = self.structure()
@@ -115,6 +138,19 @@ class HoeffdingClassTree(HoeffdingTree):
         predict_classes(points, *self._arguments, out)
         return out
 
+    def _uses_model(self, leaves: np.ndarray) -> np.ndarray:
+        numbers = self.arrays["numbers"][leaves]
+        is_better = numbers[:, MODEL_SCORE] >= numbers[:, PLAIN_SCORE]
+        has_seen = self.arrays["counts"][leaves].any(axis=1) & (self.arrays["nodes"][leaves, SLOT] >= 0)
+        return has_seen & ((self.settings[LEAF_PREDICTION] == MODEL) | is_better)
+
+    def _model_gradient(self, points: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        slots, stats = self.arrays["nodes"][leaves, SLOT], self.arrays["stats"]
+        center, factor = (np.swapaxes(stats[slots, :, :, number], 1, 2) for number in (CENTER, FACTOR))
+        logs = 2.0 * factor * (points[:, None, :] - center)  # derivatives of the logarithms of normal densities
+        logs[:, :, self.arrays["is_category"] > 0] = 0.0
+        return softmax_gradient(self.predict(points), np.nan_to_num(logs))
+
     def _values(self) -> tuple[np.ndarray, np.ndarray]:
         counts = self.arrays["counts"][: self.n_nodes]
         total = counts.sum(axis=1, keepdims=True)
@@ -148,6 +184,18 @@ class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
         out = np.empty((len(points), 1))
         predict_targets(points, self._arguments[0], out)
         return out * self.unit
+
+    def _uses_model(self, leaves: np.ndarray) -> np.ndarray:
+        numbers = self.arrays["numbers"][leaves]
+        is_better = (numbers[:, WEIGHT] >= FEW) & (numbers[:, MODEL_SCORE] <= numbers[:, PLAIN_SCORE])
+        return (self.settings[LEAF_PREDICTION] == MODEL) | is_better
+
+    def _model_gradient(self, points: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        scaler = self.arrays["scaler"]
+        with np.errstate(over="ignore"):
+            is_near = np.abs((points - scaler[CENTRE]) * scaler[INVERSE]) <= LARGEST_ROOT  # others count as there
+        slopes = self.arrays["models"][leaves, 1:] * scaler[INVERSE] * self.unit
+        return np.where(is_near, slopes, 0.0)[:, None, :]
 
     @property
     def _knows_targets(self) -> bool:

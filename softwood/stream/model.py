@@ -12,10 +12,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
-from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights
-from softwood.columns import Columns, is_missing_value, read_growing_table
+from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
+from softwood.columns import Columns, read_growing_table, refuse_masked
 from softwood.parameters import is_real, parameter_error
 from softwood.stream.growth import GrowingTree, SplitEvent
+from softwood.targets import find_classes, read_labels
 from softwood.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
@@ -26,17 +27,22 @@ def _as_compiled(array: np.ndarray) -> np.ndarray:
     return array if array.flags.carray else np.array(array, order="C")
 
 
-def _first_row(matrix: np.ndarray, columns: Columns, at: int, is_late: bool) -> int:
+def _first_row(matrix: np.ndarray, columns: Columns, at: int, is_late: bool, counts: np.ndarray) -> int:
     """Row with which an encoded column comes: the first of its category, the first one for numbers.
 
     Parameters
     ----------
     is_late : whether numbers come with their first value, since nothing else tells that a column holds numbers
+    counts : which rows have a weight; no column comes with another one
     """
     values = matrix[:, at]
-    if columns.categories[columns.source[at]] is None:
-        return int(np.argmax(~np.isnan(values))) if is_late else 0
-    return int(np.argmax(values == 1.0))
+    if columns.categories[columns.source[at]] is not None:
+        found = np.argmax((values == 1.0) & counts)
+    elif is_late:
+        found = np.argmax(~np.isnan(values) & counts)
+    else:
+        return 0
+    return 0 if found <= np.argmax(counts) else int(found)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -79,10 +85,9 @@ class StreamModel(TreeEstimator):
         sample_weight : (n_rows,) weights, or None
         """
         with self._unchanged_by_errors():
+            X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
             self._start_anew(y)
             self._learn(X, y, sample_weight, None)
-            if self.growth_.n_rows == 0:
-                raise ValueError("All rows have a weight of zero; at least one must be above zero.")
         return self
 
     @contextmanager
@@ -117,7 +122,8 @@ class StreamModel(TreeEstimator):
         matrix, columns, codes, weights = self._read_rows(X, y, sample_weight)
         n_known = 0 if is_first else len(self.columns_.names)
         is_late = hasattr(X, "columns") and isinstance(self.categorical_features, str)
-        arrivals = [_first_row(matrix, columns, at, is_late) for at in range(n_known, len(columns.names))]
+        counts = weights > 0
+        arrivals = [_first_row(matrix, columns, at, is_late, counts) for at in range(n_known, len(columns.names))]
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
@@ -160,11 +166,15 @@ class StreamModel(TreeEstimator):
     def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Columns, np.ndarray, np.ndarray]:
         """Encoded rows and how they were encoded, targets as the loops take them, and weights; all checked."""
         self._refuse_none(y)
-        matrix, columns = self._read_part(X, learn=True)
+        learn: bool | np.ndarray = True
+        if sample_weight is not None:
+            check_consistent_length(X, y)
+            learn = read_weights(sample_weight, len(np.asarray(y))) > 0  # other rows have no effect
+        matrix, columns = self._read_part(X, learn)
         check_consistent_length(matrix, y)
         return matrix, columns, self._codes(y), read_weights(sample_weight, len(matrix))
 
-    def _read_part(self, X: Any, learn: bool) -> tuple[np.ndarray, Columns]:
+    def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns]:
         """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
         if hasattr(self, "growth_"):
             is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.carray and X.size > 0
@@ -240,6 +250,12 @@ class StreamModel(TreeEstimator):
             matrix = np.where(np.isnan(matrix), center, matrix)
         return matrix, widths
 
+    def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
+        check_is_fitted(self, "growth_")
+        growth = self.growth_
+        with growth.lock:
+            return growth.input_gradient(super()._read_points(X, **conditions)[0])
+
     def _outputs(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "growth_")
         growth = self.growth_
@@ -248,16 +264,6 @@ class StreamModel(TreeEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "growth_")
-
-
-def _labels(y: Any, name: str = "y") -> np.ndarray:
-    """Labels, (n,), none of them missing."""
-    labels = column_or_1d(np.asarray(y), warn=True)
-    if labels.dtype.kind == "O" and any(map(is_missing_value, labels)):
-        raise ValueError(f"Input {name} contains NaN or None; every row needs a class.")
-    if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-        raise ValueError(f"Input {name} contains NaN or infinity; every row needs a class.")
-    return labels
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -301,10 +307,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
                     "first rows may lack some."
                 )
             return
-        try:
-            found = np.unique(_labels(classes, "classes"))
-        except TypeError as error:
-            raise ValueError(f"classes must be labels of one type: {error}.") from error
+        found, _ = find_classes(read_labels(classes, "classes"), "classes")
         if len(found) == 0:
             raise ValueError("classes must hold at least one label.")
         if is_first:
@@ -315,9 +318,9 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
     def _start_anew(self, y: Any) -> None:
         super()._start_anew(y)
-        labels = _labels(y)
+        labels = read_labels(y)
+        self.classes_, _ = find_classes(labels)
         check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
         self._class_mass = np.zeros(len(self.classes_))
 
     def _codes(self, y: Any) -> np.ndarray:
@@ -325,7 +328,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             # Comparing with the known classes is check enough.
             labels = y
         else:
-            labels = _labels(y)
+            labels = read_labels(y)
         try:
             codes = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
             unknown = self.classes_[codes] != labels
@@ -396,6 +399,7 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         return predictions[:, 0]
 
     def _codes(self, y: Any) -> np.ndarray:
+        refuse_masked(y, "y")
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         return _as_compiled(column_or_1d(targets, warn=True))
 

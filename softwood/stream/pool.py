@@ -12,7 +12,7 @@ from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from softwood.base import read_weights
+from softwood.base import read_weights, rows_with_weight
 from softwood.parameters import check_count, check_number, parameter_error
 from softwood.stream.measures import LEAST_PROBABILITY
 from softwood.stream.model import StreamModel
@@ -138,10 +138,9 @@ class ModelPool(BaseEstimator):
         try:
             self._start()
             first = clone(self.models[0])
+            X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
             first._start_anew(y)
             self._learn(X, y, getattr(first, "classes_", None), sample_weight)
-            if all(model.growth_.n_rows == 0 for model in self.models_ if hasattr(model, "growth_")):
-                raise ValueError("All rows have a weight of zero; at least one must be above zero.")
         except Exception:
             self.__dict__ = before
             raise

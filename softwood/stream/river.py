@@ -215,9 +215,17 @@ class _RiverModel:
             growth.mark_category(column, sibling)
         self._growth, self._places, self._row = growth, places, np.empty((1, len(places)))
 
-    def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> None:
-        """Learn a row; nothing has changed if it cannot be learned."""
+    def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> bool:
+        """Learn a row, if it has a weight; nothing has changed if it cannot be learned.
+
+        Returns
+        -------
+        whether the row was learned
+        """
         weight = _read_weight(w)
+        if weight == 0.0:
+            self._places.check(x)
+            return False
         with self._lock:
             if self._growth is None or n_outputs != self._growth.n_outputs or not self._reads(x):
                 self._take_in(x, n_outputs)
@@ -226,6 +234,7 @@ class _RiverModel:
             self._target[0] = code
             self._weight[0] = weight
             self._growth.learn_row(self._row, self._target, self._weight)
+        return True
 
     def _reads(self, x: dict) -> bool:
         """Read a row; False if there is something new in it, or something that has to be told by name."""
@@ -353,8 +362,8 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
             raise ValueError(f"y must be a label, got {y!r}.")
         with self._lock:
             code = len(self._codes)
-            self._learn_row(x, code, w, code + 1)
-            self._codes[y] = code
+            if self._learn_row(x, code, w, code + 1):
+                self._codes[y] = code
 
     def predict_proba_one(self, x: dict) -> dict:
         """Probabilities of the labels seen so far; empty before the first."""

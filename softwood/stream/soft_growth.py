@@ -47,6 +47,7 @@ from softwood.loops.stream_layout import (
     SoftNodes,
     SoftStatistics,
 )
+from softwood.losses import softmax_gradient
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.stream.hoeffding_growth import N_BINS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
@@ -54,6 +55,9 @@ from softwood.stream.target_units import RealGrowingTree
 from softwood.tree import SoftTree
 
 __all__ = ["SoftClassTree", "SoftRealTree"]
+
+# Numbers that a gradient keeps at once, for shares and outputs of rows in all nodes.
+_BLOCK_NUMBERS = 2**21
 
 
 class SoftGrowingTree(GrowingTree):
@@ -148,6 +152,18 @@ class SoftGrowingTree(GrowingTree):
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or outputs in units of the running scale of targets, (n, n_outputs)."""
         return self._outputs(points, True if self.is_class else None)
+
+    def input_gradient(self, points: np.ndarray) -> np.ndarray:
+        """Derivative of `predict` with respect to the points, (n, n_outputs, n_features); 0 where a value is missing.
+
+        Not by the finished tree: here a missing value counts as the mean in the smooth step of a gate, and is divided
+        in its test.
+        """
+        tree = self.snapshot()
+        block = max(1, _BLOCK_NUMBERS // (tree.n_nodes * (self.n_outputs + 1)))
+        parts = [points[first : first + block] for first in range(0, len(points), block)]
+        out = np.concatenate([np.empty((0, self.n_outputs, self.n_features)), *(_gradient(tree, p) for p in parts)])
+        return softmax_gradient(self.predict(points), out) if self.is_class else out
 
     def raw(self, points: np.ndarray) -> np.ndarray:
         """Outputs before the softmax of classes and the scale of targets, (n, n_outputs)."""
@@ -260,6 +276,36 @@ class SoftGrowingTree(GrowingTree):
             if nodes[node, FEATURE] >= 0:
                 total[nodes[node, FEATURE]] += mass[node] * (1.0 - alpha[node])
         return total / total.sum() if total.sum() > 0 else total
+
+
+def _gradient(tree: SoftTree, points: np.ndarray) -> np.ndarray:
+    """Derivative of the outputs before the link, (n, n_outputs, n_features).
+
+    Changing the part that a gate sends to the left moves a row's share in the gate from one child's output to the
+    other's.
+    """
+    assert tree.weights is not None
+    assert tree.center is not None
+    missing = np.isnan(points)
+    left, right, inner = tree.children_left, tree.children_right, np.flatnonzero(tree.children_left >= 0)
+    width = np.where(tree.width > 0, tree.width, 1.0)  # leaves have none
+    steps = np.clip((np.where(missing, tree.center, points) @ tree.weights.T + tree.bias) / width, -0.5, 0.5)
+    slopes = tree.blend * (1.5 - 6.0 * steps**2) / width
+    steps = 0.5 + 1.5 * steps - 2.0 * steps**3
+    tested = points[:, tree.feature]
+    passed = np.where(np.isnan(tested), tree.missing_left, tested <= tree.threshold)
+    parts = tree.blend * steps + (1.0 - tree.blend) * passed
+    shares = np.ones((tree.n_nodes, len(points)))
+    for node in inner:  # children have higher numbers than their parents
+        shares[left[node]] = shares[node] * parts[:, node]
+        shares[right[node]] = shares[node] * (1.0 - parts[:, node])
+    outputs = np.repeat(tree.value[:, None, :], len(points), axis=1)
+    out = np.zeros((len(points), tree.n_outputs, tree.n_features))
+    for node in inner[::-1]:
+        change = outputs[left[node]] - outputs[right[node]]
+        outputs[node] = outputs[right[node]] + parts[:, node, None] * change
+        out += ((shares[node] * slopes[:, node])[:, None] * change)[:, :, None] * tree.weights[node]
+    return np.where(missing[:, None, :], 0.0, out)
 
 
 class SoftClassTree(SoftGrowingTree):

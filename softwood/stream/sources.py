@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ __all__ = ["Block", "RowReader", "Source", "open_stream"]
 
 _OWNER = "prequential"  # whose parameters the errors are about
 _SUFFIXES = (".csv", ".csv.gz", ".parquet")
+# Put before labels while they are read, so that none of them looks like a number or a missing value.
+_MARK = "label "
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,12 @@ class Source:
 
 
 def open_stream(
-    stream: Any, *, target: Hashable | None = None, block_size: int = 1000, max_samples: int | None = None
+    stream: Any,
+    *,
+    target: Hashable | None = None,
+    block_size: int = 1000,
+    max_samples: int | None = None,
+    has_text_labels: bool = False,
 ) -> Source:
     """Open a stream and read it in blocks of at most `block_size` rows.
 
@@ -86,6 +94,7 @@ def open_stream(
     target : name of the column to be predicted, of files and frames
     block_size : most rows of a block
     max_samples : most rows to read; None: all of them
+    has_text_labels : whether the targets of a CSV file are text, also where they look like numbers or missing values
 
     Examples
     --------
@@ -103,7 +112,7 @@ def open_stream(
     if target is not None and not (is_file or _is_frame(stream)):
         raise parameter_error(_OWNER, "target", "None for a stream that is neither a file nor a frame", target)
     if is_file:
-        source = _open_file(Path(stream).expanduser(), target, block_size, max_samples)
+        source = _open_file(Path(stream).expanduser(), target, block_size, max_samples, has_text_labels)
     elif _is_frame(stream):
         X, y = _split_frame(stream, target)
         source = _open_table(X, y, block_size, max_samples)
@@ -230,7 +239,9 @@ def _targets(y: Any) -> np.ndarray:
 # ---------------------------------------------------------------- files
 
 
-def _open_file(path: Path, target: Hashable | None, block_size: int, max_samples: int | None) -> Source:
+def _open_file(
+    path: Path, target: Hashable | None, block_size: int, max_samples: int | None, has_text_labels: bool
+) -> Source:
     name = path.name.lower()
     if str(path) != "-" and not path.exists():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
@@ -247,10 +258,22 @@ def _open_file(path: Path, target: Hashable | None, block_size: int, max_samples
         return Source(_file_blocks(frames, file, target, max_samples), n_samples)
     live = _LiveText(sys.stdin.fileno()) if name == "-" else None
     try:
-        reader = pandas.read_csv(path if live is None else live, chunksize=block_size)
+        # pandas reads even the results of converters as missing values, unless they look like nothing else
+        converters = {target: _MARK.__add__} if has_text_labels else None
+        reader = pandas.read_csv(path if live is None else live, chunksize=block_size, converters=converters)
     except pandas.errors.EmptyDataError:
         return Source(iter(()))
-    return Source(_file_blocks(reader if live is None else live.frames(reader), reader, target, max_samples))
+    parts: Iterable[Any] = reader if live is None else live.frames(reader)
+    if has_text_labels:
+        parts = map(partial(_without_mark, target=target), parts)
+    return Source(_file_blocks(parts, reader, target, max_samples))
+
+
+def _without_mark(frame: Any, target: Hashable) -> Any:
+    if target not in frame.columns:  # which is reported later
+        return frame
+    labels = frame[target].str.removeprefix(_MARK)
+    return frame.assign(**{str(target): labels.where(labels != "")})
 
 
 class _LiveText:

@@ -1,12 +1,14 @@
 """``softwood explain`` prints the Shapley values of Python."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import softwood
+import softwood.stream
 from softwood.cli.main import main
 from tests.inspect import shapley_models as models
 
@@ -24,6 +26,13 @@ def folder(tmp_path_factory):
     softwood.save(softwood.KernelTreeClassifier(bandwidth=0.2).fit(wide, labelled), folder / "wide.softwood")
     target = wide["c0"] + wide["c1"] * wide["c2"]
     softwood.save(softwood.SoftTreeRegressor(max_depth=2, random_state=0).fit(wide, target), folder / "soft.softwood")
+    X, y = wide.iloc[:, :3], np.where(target > 0, "high", "low")
+    boosting = softwood.KernelBoostingClassifier(max_iter=10, bandwidth=0.2, random_state=0).fit(X, y)
+    softwood.save(boosting, folder / "two_classes.softwood")
+    stream = softwood.stream.SoftHoeffdingTreeClassifier(grace_period=40, tau=1.0, random_state=0)
+    scaled = wide * np.array([1e4, *np.ones(24)])
+    scaled.to_csv(folder / "scaled.csv", index=False)
+    softwood.save(stream.fit(scaled, np.where(target > 0, "high", "low")), folder / "stream.softwood")
     return folder
 
 
@@ -82,6 +91,46 @@ def test_standard_errors_are_printed(run):
     text = run("soft.softwood", "wide.csv")
     assert "in the prediction, sampled, with standard errors" in text
     assert text.count(" ± ") >= 20
+
+
+@pytest.mark.parametrize("row", range(4))
+def test_a_single_score_of_two_classes(run, row):
+    """The table has both classes, the predicted one first, each with values of its own sign."""
+    text = run("two_classes.softwood", "wide.csv", "--row", str(row))
+    model, X = softwood.load("two_classes.softwood"), pd.read_csv("wide.csv").iloc[[row], :3]
+    label, score = model.predict(X)[0], model.decision_function(X)[0]
+    assert text.startswith(f"row {row}: prediction {label}, probability ")
+    assert "score of low " in text.split("how far")[0]  # the values of the tree are those of the second class
+    head, _, table = text.partition("Shapley values: part of each column in the raw score (log odds), not in the ")
+    assert head
+    lines = [line.split() for line in table.splitlines()]
+    assert lines[:2][0] == ["probability"]
+    assert lines[1] == ["column", label, {"low": "high", "high": "low"}[label]]
+    sums = dict(zip(lines[1][1:], map(float, lines[-1][1:]), strict=True))
+    assert sums == pytest.approx({"low": score, "high": -score}, rel=1e-3)
+    assert sums[label] > 0
+
+
+def test_leaves_name_classes_in_the_order_of_the_table(run):
+    text = run("tree.softwood", "table.csv", "--row", "3")
+    order = text.partition("Shapley values")[2].splitlines()[1].split()[1:]
+    leaves = [line for line in text.splitlines() if line.startswith("share ")]
+    for line in leaves:
+        assert [part.split()[0] for part in line.split(", ")[2:]] == order
+    found = json.loads(run("tree.softwood", "table.csv", "--row", "3", "--json"))
+    assert [list(path["value"]) for path in found["paths"]] == [order] * len(leaves)
+    assert sum(found["paths"][0]["value"].values()) == pytest.approx(1.0)
+
+
+def test_weights_of_gates_are_never_rounded_to_zero(run):
+    """The weight of a column of large numbers is small, and its term is not."""
+    for text in (run("stream.softwood", "scaled.csv"), str(softwood.explain(
+        softwood.load("stream.softwood"), pd.read_csv("scaled.csv").iloc[0]
+    ))):  # fmt: skip
+        weights = [float(w) for w, _ in re.findall(r"([+-]\S+) (c\d+)", text)]
+        assert len(weights) >= 3
+        assert all(weights)
+        assert not re.search(r"[+-]0\.?0* c\d", text)
 
 
 def test_python_that_does_the_same(folder, monkeypatch, capsys):

@@ -44,6 +44,8 @@ class Spec:
     wrong : for each parameter, values that are refused
     changes : for each parameter, a value or a `Change` that must change the model
     unseen : parameters that change no model, with the reason, or the test that sees what they do
+    further : for some parameters, values that are tried in pairs in addition to the one in `changes`
+    refused : pairs of parameters of which some values are refused together
     long : settings of a model that has to be good
     n_rows : rows of the tables by which changes are seen
     depth_factor : how much deeper than `max_depth` a finished tree may be
@@ -55,6 +57,8 @@ class Spec:
     wrong: dict[str, list[Any]]
     changes: dict[str, Any]
     unseen: dict[str, str]
+    further: dict[str, list[Any]] = field(default_factory=dict)
+    refused: tuple[tuple[str, str], ...] = ()
     checked: dict[str, Any] = field(default_factory=dict)
     long: dict[str, Any] = field(default_factory=dict)
     n_rows: int = 200
@@ -152,7 +156,14 @@ SHARED = {
         "handle_unknown": "test_inputs: rows with unknown categories are errors",
         "n_jobs": "test_results: the same bits for any number",
         "verbose": "test_callbacks: it prints",
-        "warm_start": "test_fitting: the next fit goes on with the last",
+        "warm_start": "test_warm_start: the next fit goes on with the last",
+    },
+    "further": {
+        "class_weight": ["balanced"],
+        "handle_unknown": ["error"],
+        "n_jobs": [2],
+        "verbose": [1],
+        "warm_start": [True],
     },
 }
 
@@ -171,7 +182,8 @@ def both(family: str, *, classifier: Any = None, regressor: Any = None, **of_bot
             | own.get(part, {})
             for part, shared in SHARED.items()
         }
-        found.append(Spec(model_class=model_class, **of_both | parts))
+        refused = of_both.get("refused", ()) + own.get("refused", ())
+        found.append(Spec(model_class=model_class, **of_both | parts | {"refused": refused}))
     return found
 
 
@@ -222,10 +234,31 @@ SEARCHED_CHANGES = KERNEL_CHANGES | {
     "ccp_alpha": 0.02,
     "cv": change([(np.arange(8), np.arange(8, 200))], bandwidth="cv"),
 }
+KERNEL_FURTHER = {
+    "bandwidth": ["auto", "silverman", "loo", {0: 0.2}, [0.1, 0.0, 0.2, 0.3]],
+    "prediction_kernel": ["triangle"],
+    "max_leaf_nodes": [None],
+    "max_features": ["sqrt", 0.5],
+    "measurement_error": [[0.1, 0.0, 0.2, 0.0]],
+}
+SEARCHED_FURTHER = KERNEL_FURTHER | {
+    "bandwidth": [*KERNEL_FURTHER["bandwidth"], "cv"],
+    "kernel": ["gaussian", {0: "triangle"}],
+    "splitter": ["exact"],
+    "cv": [2],
+}
+KERNEL_REFUSED = (("growth", "measurement_error"),)
+SEARCHED_REFUSED = (*KERNEL_REFUSED, ("growth", "splitter"), ("growth", "bandwidth"))
 
 SPECS = both(
     "KernelTree",
     small={"bandwidth": 0.3},
+    further=SEARCHED_FURTHER | {"max_leaf_nodes": ["auto", "small", None]},
+    refused=(
+        *SEARCHED_REFUSED,
+        ("growth", "max_leaf_nodes"),
+        *[("bandwidth_per_node", name) for name in ("bandwidth", "growth", "max_leaf_nodes", "measurement_error")],
+    ),
     wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG},
     changes=SEARCHED_CHANGES
     | {"bandwidth_per_node": change(True, bandwidth="silverman"), "random_state": change(1, max_features=2)},
@@ -252,6 +285,11 @@ FOREST_CHANGES = SEARCHED_CHANGES | {
     "max_samples": change(0.3, bootstrap=True),
     "oob_score": change(True, seen="oob_score_", bootstrap=True, n_estimators=20),
 }
+FOREST_FURTHER = SEARCHED_FURTHER | {
+    "bandwidth": [*SEARCHED_FURTHER["bandwidth"], "oob"],
+    "max_samples": [change(9, bootstrap=True)],
+}
+FOREST_REFUSED = (*SEARCHED_REFUSED, ("growth", "warm_start"), ("growth", "oob_score"))
 for family in ("KernelForest", "KernelExtraTrees"):
     SPECS += both(
         family,
@@ -260,7 +298,14 @@ for family in ("KernelForest", "KernelExtraTrees"):
         checked={"n_estimators": 5} | ({} if family == "KernelForest" else {"bandwidth": 0.3}),
         wrong=FOREST_WRONG,
         changes=FOREST_CHANGES | {"bootstrap": family == "KernelExtraTrees"},
-        classifier={"changes": {"criterion": "entropy"}},
+        further=FOREST_FURTHER,
+        refused=FOREST_REFUSED
+        + (() if family == "KernelExtraTrees" else (("bootstrap", "max_samples"), ("bootstrap", "oob_score"))),
+        classifier={
+            "changes": {"criterion": "entropy"},
+            "further": {"class_weight": ["balanced", "balanced_subsample"]},
+            "refused": (("growth", "class_weight"),),
+        },
         regressor={"unseen": {"criterion": "there is only one"}},
     )
 
@@ -311,8 +356,28 @@ SPECS += both(
         "tol": Change(0.5, STOPPING),
         "random_state": change(1, subsample=0.5),
     },
-    classifier={"unseen": {"loss": "there is only one"}},
+    further=KERNEL_FURTHER
+    | {
+        "max_iter": ["auto"],
+        "max_leaf_nodes": ["auto", None],
+        "min_mass": ["auto"],
+        "l2_regularization": [0.0],
+        "early_stopping": [False],
+        "scoring": ["neg_mean_squared_error"],
+    },
+    refused=(
+        *KERNEL_REFUSED,
+        *[("growth", name) for name in ("prediction_bandwidth", "prediction_kernel", "scoring")],
+        ("bandwidth_decay", "measurement_error"),
+    ),
+    classifier={
+        "unseen": {"loss": "there is only one"},
+        "further": {"scoring": ["neg_log_loss"]},
+        "refused": (("scoring", "class_weight"),),
+    },
     regressor={
+        "further": {"loss": ["poisson"], "quantile": [change([0.1, 0.5], loss="quantile")]},
+        "refused": (("growth", "loss"), ("loss", "quantile"), ("monotonic_cst", "quantile")),
         "wrong": {"quantile": [0.5, 0.0, 1.0, "x"]},
         "changes": {"loss": "absolute_error", "quantile": change(0.9, loss="quantile", quantile=0.5)},
     },
@@ -554,6 +619,7 @@ SPECS += both(
     },
     n_rows=1500,
     known_failures=IN_ORDER,
+    refused=(("bias", "gate_init"),),
     classifier={
         "changes": {"count_period": 0.0},
         "unseen": {"merit_range": "tests/stream/test_many_classes.py: the same for two classes"},

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.contract.specs import SPECS, answer, every, every_batch, every_kernel, over
+from tests.contract.specs import answer, every, every_batch, every_kernel
 
 
 def other_table(spec):
@@ -78,42 +78,3 @@ def test_a_given_bandwidth_replaces_a_chosen_one(spec):
     model.set_params(bandwidth=0.77).fit(X, y)
     assert not hasattr(model, "bandwidth_")
     assert model.bandwidths_ == pytest.approx(0.77 * X.std(axis=0))
-
-
-# ------------------------------------------------------------------ warm starts
-
-warm = over([spec for spec in SPECS if "warm_start" in spec.parameters])
-
-
-@warm
-def test_a_warm_start_goes_on_with_the_last_fit(spec):
-    X, y = spec.table()
-    model = spec.make(warm_start=True).fit(X, y)
-    if "n_estimators" in spec.parameters:
-        model.set_params(n_estimators=6).fit(X, y)
-        assert np.array_equal(answer(model, X), answer(spec.make(n_estimators=6).fit(X, y), X))
-    else:
-        n_lines = len(model.history_)
-        assert len(model.fit(X, y).history_) > n_lines
-        assert len(model.set_params(warm_start=False).fit(X, y).history_) == n_lines
-
-
-@warm
-def test_a_warm_start_with_other_targets_is_refused(spec):
-    X, words = spec.table()
-    y = np.unique(words, return_inverse=True)[1] if spec.is_classifier else words
-    model = spec.make(warm_start=True).fit(X, y)
-    before = model.predict(X)
-    if spec.is_classifier:
-        others = [(np.minimum(y, 1), r"\[0, 1\]"), (y + 1, r"\[1, 2, 3\]"), (words, r"\['ant'")]
-        message = r"With warm_start=True y must have the classes of the last fit, \[0, 1, 2\]. Got "
-    else:
-        others = [(X[:, :2], "2")]
-        message = "With warm_start=True y must have as many targets as in the last fit, 1. Got "
-    if "n_estimators" in spec.parameters:
-        model.set_params(n_estimators=5)
-    for targets, found in others:
-        with pytest.raises(ValueError, match=f"{message}{found}.* warm_start=False"):
-            model.fit(X, targets)
-        assert np.array_equal(model.predict(X), before)
-    model.fit(X, y)

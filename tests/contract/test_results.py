@@ -72,23 +72,6 @@ def test_the_finished_trees_say_what_the_model_says(spec):
 
 
 @every
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_gradients_are_slopes(spec, n_classes):
-    X, y = spec.table(n_classes=n_classes)
-    model = spec.make(**{"cutoff": 0.0} if "cutoff" in spec.parameters else {}).fit(X, y)
-    say = model.decision_function if hasattr(model, "decision_function") else lambda rows: answer(model, rows)
-    rows, step = spec.table(n=20, seed=1)[0], 1e-6
-    gradient = model.input_gradient(rows)
-    assert gradient.shape == (20, say(rows).reshape(20, -1).shape[1], 4)
-    for j in range(4):
-        move = step * np.eye(4)[j]
-        slope = (say(rows + move) - say(rows - move)).reshape(20, -1) / (2 * step)
-        np.testing.assert_allclose(gradient[:, :, j], slope, atol=1e-5)
-    is_crisp = all(tree.is_crisp for tree in trees_of(model))
-    assert (np.abs(gradient).max() > 0.01) != is_crisp
-
-
-@every
 def test_importances(spec):
     X, y = spec.table(n=200)
     model = spec.make().fit(X, y)

@@ -22,9 +22,15 @@ def client(cluster):
 
 
 def assert_nothing_left(client):
-    """Tasks are released with a little delay."""
+    """Tasks are released with a little delay, and their data on the workers later still."""
+
+    def left():
+        tasks = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
+        return tasks or [
+            key for keys in client.run(lambda dask_worker: list(dask_worker.data)).values() for key in keys
+        ]
+
     end = time.monotonic() + 5
-    while tasks := client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks)):
-        assert time.monotonic() < end, tasks[:5]
+    while found := left():
+        assert time.monotonic() < end, found[:5]
         time.sleep(0.05)
-    assert not any(client.run(lambda dask_worker: list(dask_worker.data)).values())

@@ -304,7 +304,7 @@ def test_categories_of_a_messy_frame(model_class):
     assert model.feature_importances_.shape == (4,)
     assert model.feature_importances_[[0, 1]].sum() > 0.5
     assert list(model.feature_names_in_) == list(frame.columns)
-    assert model.input_gradient(frame).shape == (150, 1, 4)
+    assert model.input_gradient(frame).shape == (150, 2 if model_class is KernelBoostingClassifier else 1, 4)
     assert not model.input_gradient(frame)[:, :, 1:].any()
     assert not model.bandwidths_[1:].any(), "categories have no kernel"
     np.testing.assert_array_equal(answer(model, frame.assign(city="Lagos")), answer(model, frame.assign(city=None)))

@@ -30,23 +30,6 @@ def test_limits_hold():
 # ------------------------------------------------------------------ the finished model
 
 
-@pytest.mark.parametrize("n_classes", [0, 2, 3])
-@pytest.mark.parametrize("parameters", [{}, {"prediction_kernel": "gaussian"}, {"bandwidth_decay": 0.8}])
-def test_gradient_is_the_slope_of_the_raw_score(n_classes, parameters):
-    model_class = KernelBoostingClassifier if n_classes else KernelBoostingRegressor
-    X, y = problem(model_class, n_classes=n_classes)
-    model = small(model_class, bandwidth=0.6, cutoff=0.0, **parameters).fit(X, y)
-    raw = model.decision_function if n_classes else model.predict
-    rows, step = np.random.default_rng(1).normal(size=(20, 4)), 1e-6
-    gradient = model.input_gradient(rows)
-    assert gradient.shape == (20, 3 if n_classes == 3 else 1, 4)
-    for j in range(4):
-        up, down = rows + step * np.eye(4)[j], rows - step * np.eye(4)[j]
-        slope = (raw(up) - raw(down)).reshape(20, -1) / (2 * step)
-        np.testing.assert_allclose(gradient[:, :, j], slope, atol=1e-5)
-    assert np.abs(gradient).max() > 0.1
-
-
 @pytest.mark.parametrize("model_class", BOTH)
 def test_importances(model_class):
     X, y = problem(model_class, n=300)

@@ -243,7 +243,7 @@ def test_what_cannot_be_added():
         ValueError, match=r"'n_estimators' parameter of .* must be at least 3, .* warm_start=True. Got 2"
     ):
         model.set_params(n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"X has 3 columns .* with warm_start=True the trees so far have 4"):
+    with pytest.raises(ValueError, match=r"X has 3 features, .* expecting 4 .*\n.*warm_start=False"):
         model.set_params(n_estimators=5).fit(X[:, :3], y)
     assert_same_forest(model.forest_, before)
     # without warm_start it begins anew

@@ -253,16 +253,34 @@ def test_histogram_search_is_the_exact_one_over_bins():
     X = rng.normal(size=(1000, 3))
     y = (X[:, 0] + X[:, 1] ** 2 + 0.3 * rng.normal(size=1000) > 1).astype(int)
     parameters = {"bandwidth": 0.5, "bandwidth_unit": "absolute", "min_mass": 3}
-    hist = KernelTreeClassifier(splitter="hist", max_bins=20, **parameters).fit(X, y)
     binned = np.empty_like(X)
     for j in range(3):  # 20 quantile bins of 50 points, each at its mean
         order = np.argsort(X[:, j]).reshape(20, 50)
         binned[order, j] = X[order, j].mean(axis=1, keepdims=True)
-    exact = KernelTreeClassifier(splitter="exact", **parameters).fit(binned, y)
+    hist = KernelTreeClassifier(splitter="hist", max_bins=20, max_depth=1, **parameters).fit(X, y)
+    exact = KernelTreeClassifier(splitter="exact", max_depth=1, **parameters).fit(binned, y)
     for name in ("children_left", "feature"):
         assert np.array_equal(getattr(hist.tree_, name), getattr(exact.tree_, name))
     assert hist.tree_.threshold == pytest.approx(exact.tree_.threshold, nan_ok=True)
-    assert hist.tree_.value == pytest.approx(exact.tree_.value)
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [None, 40])
+def test_masses_and_values_of_a_histogram_tree_are_those_of_the_rows(max_leaf_nodes):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.lognormal(0, 2, 3000), rng.normal(size=3000)])
+    y = np.log(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=3000)
+    weights = rng.choice([0.5, 1.0, 2.0], size=3000)
+    parameters = {"bandwidth": 0.1, "splitter": "hist", "max_bins": 50, "max_leaf_nodes": max_leaf_nodes}
+    model = KernelTreeRegressor(min_mass=5, cutoff=0.0, **parameters).fit(X, y, sample_weight=weights)
+    shares, tree = model.memberships(X), model.tree_
+    assert tree.n_leaves > 20
+    assert tree.mass == pytest.approx(shares.T @ weights)
+    assert tree.mass.min() >= 5 * (1 - 1e-5)
+    assert tree.value[:, 0] == pytest.approx(shares.T @ (weights * y) / tree.mass)
+    threads = KernelTreeRegressor(min_mass=5, cutoff=0.0, n_jobs=2, **parameters).fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(threads.tree_.value, tree.value)
+    # with a cutoff, too, no leaf is lighter than asked for
+    assert KernelTreeRegressor(min_mass=5, cutoff=0.05, **parameters).fit(X, y).tree_.mass.min() >= 5 * (1 - 1e-5)
 
 
 def test_histogram_search_comes_close_to_the_exact_one():
@@ -361,11 +379,12 @@ def test_columns_of_any_size(scale, kernel):
 
 
 @pytest.mark.tiny
-def test_a_split_whose_shares_are_all_cut_off_is_none():
+def test_a_split_whose_shares_would_all_be_cut_off_is_made_without_cutoff():
     X, y = [[0.0], [0.05]], [0, 1]
     parameters = {"bandwidth": 1.0, "bandwidth_unit": "absolute", "min_mass": 0.01, "max_depth": 1}
-    assert KernelTreeClassifier(cutoff=0.0, **parameters).fit(X, y).tree_.mass[1:].min() < 0.1
-    assert KernelTreeClassifier(cutoff=0.1, **parameters).fit(X, y).tree_.n_leaves == 1
+    whole, cut = (KernelTreeClassifier(cutoff=cutoff, **parameters).fit(X, y).tree_ for cutoff in (0.0, 0.1))
+    assert whole.mass[1:].min() < 0.1
+    np.testing.assert_array_equal(cut.mass, whole.mass)
 
 
 # Points drawn from the kernel density estimate

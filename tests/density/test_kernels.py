@@ -4,7 +4,7 @@ from scipy.stats import norm
 
 from softwood import Kernel, KernelTreeClassifier
 from softwood.columns import Columns
-from softwood.density.kernels import box, find_column, gaussian, resolve_kernels, triangle
+from softwood.density.kernels import box, gaussian, resolve_kernels, triangle
 from tests.reference.kernels import SHAPES, draw, table
 
 NAMED = [box(), triangle(), gaussian(), triangle(20), gaussian(31, reach=3.0)]
@@ -105,15 +105,6 @@ def test_kernels_by_column():
     _, numbers, shapes = resolve_kernels(None, "kernel", Kernel([-1, 1], [7.0]), COLUMNS)
     assert numbers.tolist() == [0] * 5  # that is the box
     assert len(shapes) == 1
-
-
-@pytest.mark.tiny
-def test_columns_by_name_or_number():
-    assert find_column(None, "kernel", "c", COLUMNS) == 2
-    assert find_column(None, "kernel", np.int64(1), COLUMNS) == 1
-    for wrong in ("d", 3, -1, True, 1.0, None):
-        with pytest.raises(ValueError, match="'kernel' parameter"):
-            find_column(None, "kernel", wrong, COLUMNS)
 
 
 @pytest.mark.parametrize("kernel", ["box", "triangle", "gaussian", *(Kernel(*shape) for shape in SHAPES)])

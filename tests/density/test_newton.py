@@ -219,7 +219,7 @@ def test_limits_hold(bandwidth):
 def test_directions_hold_between_all_leaves(bandwidth, direction):
     X, sums = problem(n=120)
     directions = np.array([direction, -direction, 0, 0])
-    tree = boosted_tree(grow(X, sums, bandwidth, NewtonLimits(min_mass=1.0, directions=directions)), 0.0)
+    tree = boosted_tree(grow(X, sums, bandwidth, NewtonLimits(min_mass=1.0, directions=directions)))
     assert {0, 1} & set(tree.feature)
     rng = np.random.default_rng(1)
     for j, d in ((0, direction), (1, -direction)):
@@ -241,7 +241,7 @@ def test_crisp_trees_add_what_they_predict(rows):
     tree = grow(X, sums, 0.0, rows=rows)
     raw = np.full((len(X), 2), 0.25)
     tree.add_to(raw, 1)
-    expected = 0.25 + boosted_tree(tree, 1e-4).predict(X)[:, 0]
+    expected = 0.25 + boosted_tree(tree).predict(X)[:, 0]
     at = slice(None) if rows is None else rows
     np.testing.assert_array_equal(raw[at, 1], expected[at])
     assert np.all(raw[:, 0] == 0.25)
@@ -250,14 +250,13 @@ def test_crisp_trees_add_what_they_predict(rows):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("cutoff", [0.0, 1e-2])
-def test_soft_trees_add_what_they_predict(cutoff):
+def test_soft_trees_add_what_they_predict():
     """Where every value has its own bin."""
     X, sums = problem(n=80)
-    tree = grow(X, sums, 0.3, NewtonLimits(max_leaves=9, min_mass=2.0, cutoff=cutoff))
+    tree = grow(X, sums, 0.3, NewtonLimits(max_leaves=9, min_mass=2.0, cutoff=0.0))
     raw = np.zeros((80, 1))
     tree.add_to(raw, 0)
-    finished = boosted_tree(tree, cutoff)
+    finished = boosted_tree(tree)
     np.testing.assert_allclose(raw, finished.predict(X), rtol=0, atol=1e-12)
     slow = [prediction(finished, [BOX], x) for x in X]
     np.testing.assert_allclose(raw, slow, rtol=0, atol=1e-12)
@@ -275,7 +274,7 @@ def test_soft_trees_of_few_bins_add_nearly_what_they_predict():
         tree = grower.grow(sums, None, np.arange(4), boxes(bins, 0.3))
         raw = np.zeros((300, 1))
         tree.add_to(raw, 0)
-        error = raw - boosted_tree(tree, 1e-6).predict(X)
+        error = raw - boosted_tree(tree).predict(X)
         errors.append(np.sqrt((error**2).mean()) / raw.std())
     assert errors[0] > 1.5 * errors[1] > 3 * errors[2]
     assert errors[2] < 0.05
@@ -288,10 +287,10 @@ def test_the_forest_is_the_sum_of_its_trees():
     trees = [grow(X, sums, b, each) for b, each in zip((0.0, 0.3, 0.3, 0.1), limits, strict=True)]
     trees.append(grow(X, sums, 0.3, NewtonLimits(min_mass=1000.0)))  # a lone root
     output, base = np.array([0, 1, 2, 1, 0]), np.array([0.5, -1.0, 2.0])
-    forest = boosted_forest(trees, output, base, 1e-3)
+    forest = boosted_forest(trees, output, base)
     expected = np.tile(base, (80, 1))
     for number, (tree, k) in enumerate(zip(trees, output, strict=True)):
-        alone = boosted_tree(tree, 1e-3)
+        alone = boosted_tree(tree)
         expected[:, k] += alone.predict(X)[:, 0]
         for field in fields(alone):
             if field.name != "shapes":
@@ -321,7 +320,7 @@ def test_importances_are_gains(bandwidth):
             gain = score[nodes["parent"] == line].sum() - score[line]
             assert gain > 0
             out[nodes["feature"][line]] += gain
-        np.testing.assert_allclose(boosted_tree(tree, 0.0).feature_importances(), out / out.sum(), rtol=1e-9)
-    forest = boosted_forest(trees, np.zeros(2), np.zeros(1), 0.0)
+        np.testing.assert_allclose(boosted_tree(tree).feature_importances(), out / out.sum(), rtol=1e-9)
+    forest = boosted_forest(trees, np.zeros(2), np.zeros(1))
     total = gains.sum(axis=0)
     np.testing.assert_allclose(forest.feature_importances(), total / total.sum(), rtol=1e-9)

@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
+from softwood.density import sizing
 from softwood.density.choosing import AUTO_GRID, content_folds
 from softwood.density.sizing import SizePath, _gains_between, smoothed
 
@@ -190,3 +191,19 @@ def test_gains_between_the_last_split_and_the_next():
     np.testing.assert_allclose(found, [8.0, np.sqrt(8 * 2), 2.0, np.sqrt(2 * 1), 0.5, 0.5])
     np.testing.assert_allclose(np.exp(_gains_between(gains, 3)), found[:3])
     assert np.isfinite(_gains_between(np.empty(0), 3)).all()
+
+
+@pytest.mark.parametrize(("n_classes", "n_parts"), [(20, 15), (400, 5)])
+def test_folds_are_drawn_once_if_many_outputs_make_them_costly(n_classes, n_parts):
+    X, y = np.random.default_rng(0).normal(size=(800, 4)), np.arange(800) % n_classes
+    model = KernelTreeClassifier(bandwidth=0.0, random_state=0)
+    drawn = []
+
+    def spy(data, seed, parts_of=sizing._parts_of):
+        drawn.append(parts_of(data, seed)[0])
+        return parts_of(data, seed)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sizing, "_parts_of", spy)
+        model.fit(X, y)
+    assert [len(parts) for parts in drawn] == [n_parts]

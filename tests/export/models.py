@@ -4,8 +4,11 @@ from collections import ChainMap
 from collections.abc import Mapping
 from functools import cache
 
+import lightgbm
 import numpy as np
 import pandas as pd
+import xgboost
+from sklearn import ensemble
 
 import softwood
 from softwood import Kernel, SoftForest, SoftTree, stream
@@ -53,7 +56,7 @@ def frame_targets(table):
     return city + np.nan_to_num(table["size (cm)"].to_numpy()) * (table["is_new"] == "yes") + 0.3 * table["open"]
 
 
-def mixed_tree(seed=0, link="identity", n_outputs=3, cutoff=0.01, depth=4):
+def mixed_tree(seed=0, link="identity", n_outputs=3, depth=4):
     """A complete tree whose gates are of all kinds, with several kernels and a width of its own at each node."""
     rng = np.random.default_rng(seed)
     n_inner = 2**depth - 1
@@ -84,7 +87,6 @@ def mixed_tree(seed=0, link="identity", n_outputs=3, cutoff=0.01, depth=4):
         blend=np.where(blends, rng.random(n), 0.0),
         value=rng.normal(size=(n, n_outputs)),
         n_features=N_FEATURES,
-        cutoff=cutoff,
         link=link,
         shapes=KernelShapes.of(shapes),
     )
@@ -94,7 +96,7 @@ def _bare():
     first = mixed_tree(0)
     return {
         "tree of all gates": lambda: first,
-        "tree of all gates, no cutoff": lambda: mixed_tree(1, cutoff=0.0),
+        "another tree of all gates": lambda: mixed_tree(1),
         "tree of all gates, softmax": lambda: mixed_tree(2, link="softmax"),
         "mean of trees, softmax": lambda: SoftForest.mean([mixed_tree(k, link="softmax") for k in range(3)]),
         "sum of trees": lambda: SoftForest.sum(
@@ -134,6 +136,53 @@ def _kernel():
             loss="poisson", max_iter=8, bandwidth=0.1, max_leaf_nodes=8
         ).fit(X, np.round(np.abs(y))),
         "boosting, crisp": lambda: softwood.KernelBoostingRegressor(max_iter=8, bandwidth=0.0).fit(X, y),
+        "boosting, median": lambda: softwood.KernelBoostingRegressor(
+            loss="absolute_error", max_iter=4, bandwidth=0.1, prediction_kernel="triangle", max_leaf_nodes=6
+        ).fit(X, y),
+        "boosting, quantile": lambda: softwood.KernelBoostingRegressor(
+            loss="quantile", quantile=0.8, max_iter=4, bandwidth=0.1, measurement_error={0: 0.2}, max_leaf_nodes=6
+        ).fit(X, y),
+        "boosting by levels": lambda: softwood.KernelBoostingClassifier(
+            max_iter=3, bandwidth=0.1, growth="level", max_leaf_nodes=6
+        ).fit(X, labels(X, 2)),
+        "kernel tree, read with another kernel": lambda: softwood.KernelTreeClassifier(
+            bandwidth=0.2,
+            prediction_kernel={0: own},
+            prediction_bandwidth=0.4,
+            measurement_error=[0.1, 0, 0, 0.2],
+            max_depth=5,
+        ).fit(X, labels(X, 2)),
+        "kernel tree, bandwidths of nodes": lambda: softwood.KernelTreeRegressor(
+            bandwidth=0.2, bandwidth_per_node=True, max_depth=5
+        ).fit(X, y),
+    }
+
+
+def _imported():
+    X = numbers()
+    y, small = targets(X), {"n_estimators": 3, "max_depth": 4, "random_state": 0}
+    counts = np.column_stack([np.abs(y), np.round(np.abs(y))])
+    of_lightgbm = {"n_estimators": 3, "num_leaves": 6, "verbose": -1, "n_jobs": 1}
+    return {
+        "forest of scikit-learn": lambda: SoftForest.from_sklearn(
+            ensemble.RandomForestClassifier(**small).fit(X, labels(X))
+        ),
+        "boosting of XGBoost": lambda: SoftForest.from_xgboost(xgboost.XGBRegressor(n_jobs=1, **small).fit(X, y)),
+        "boosting of LightGBM": lambda: SoftForest.from_lightgbm(
+            lightgbm.LGBMClassifier(use_missing=False, **of_lightgbm).fit(X, labels(X))
+        ),
+        "softened, log odds": lambda: softwood.soften(
+            lightgbm.LGBMClassifier(sigmoid=2.0, **of_lightgbm).fit(X, labels(X, 2)), X, bandwidth=0.2
+        ),
+        "softened, three classes": lambda: softwood.soften(
+            ensemble.HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=6).fit(X, labels(X)), X, bandwidth=0.1
+        ),
+        "softened, counts": lambda: softwood.soften(
+            xgboost.XGBRegressor(objective="count:poisson", n_jobs=1, **small).fit(X, counts), X, bandwidth=0.1
+        ),
+        "softened, targets": lambda: softwood.soften(
+            ensemble.ExtraTreesRegressor(**small).fit(X, np.column_stack([y, -y])), X, bandwidth=0.3
+        ),
     }
 
 
@@ -144,8 +193,12 @@ def _gradient():
     return {
         "soft tree": lambda: softwood.SoftTreeClassifier(**few).fit(X, labelled),
         "soft tree, targets": lambda: softwood.SoftTreeRegressor(**few).fit(X, y),
+        "soft tree, two classes": lambda: softwood.SoftTreeClassifier(**few).fit(X, labels(X, 2)),
+        "soft tree, several targets": lambda: softwood.SoftTreeRegressor(**few).fit(X, np.column_stack([y, -y])),
         "discriminant tree": lambda: softwood.LinearDiscriminantTreeClassifier().fit(X, labelled),
         "one-stage tree": lambda: softwood.OneStageTreeClassifier(**few).fit(X, labelled),
+        "one-stage tree, targets": lambda: softwood.OneStageTreeRegressor(**few).fit(X, y),
+        "one-stage forest, classes": lambda: softwood.OneStageForestClassifier(n_estimators=2, **few).fit(X, labelled),
         "one-stage forest": lambda: softwood.OneStageForestRegressor(n_estimators=3, **few).fit(X, y),
         "budding tree": lambda: softwood.BuddingTreeRegressor(random_state=0).fit(X, y),
         "end-to-end tree": lambda: softwood.EndToEndTreeClassifier(**few).fit(X, labelled),
@@ -161,9 +214,20 @@ def _streams():
         "soft Hoeffding tree": lambda: stream.SoftHoeffdingTreeClassifier(random_state=0, **few).fit(X, labelled),
         "soft Hoeffding tree, targets": lambda: stream.SoftHoeffdingTreeRegressor(random_state=0, **few).fit(X, y),
         "smooth-step tree": lambda: stream.SmoothStepTreeClassifier(random_state=0).fit(X, labelled),
+        "smooth-step tree, targets": lambda: stream.SmoothStepTreeRegressor(random_state=0).fit(X, y),
         "Hoeffding tree": lambda: stream.HoeffdingTreeClassifier(leaf_prediction="mc", **few).fit(X, labelled),
         "Hoeffding tree, targets": lambda: stream.HoeffdingTreeRegressor(leaf_prediction="mean", **few).fit(X, y),
         "pool": lambda: pool.fit(X, labelled),
+    }
+
+
+def _stream_forests():
+    X = numbers(3000)
+    few = {"n_estimators": 3, "soft_share": 1.0, "voting": "mean", "random_state": 0}
+    few["soft_parameters"] = {"grace_period": 50, "tau": 0.1}
+    return {
+        "stream forest": lambda: stream.StreamForestClassifier(**few).fit(X, labels(X)),
+        "stream forest, targets": lambda: stream.StreamForestRegressor(**few).fit(X, targets(X)),
     }
 
 
@@ -219,7 +283,13 @@ class Models(Mapping):
 @cache
 def fitted():
     """Models by name."""
-    return Models(_bare() | _kernel() | _gradient() | _streams())
+    return Models(_bare() | _kernel() | _gradient() | _streams() | _imported())
+
+
+@cache
+def stream_forests():
+    """Models by name whose exports differ slightly from them in rows with missing values."""
+    return Models(_stream_forests())
 
 
 @cache

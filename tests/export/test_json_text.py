@@ -83,7 +83,6 @@ def small():
         (["trees", 0, "nodes", 6, "value"], ["x"], "'value'"),
         (["trees", 0, "output"], -1, "'output'"),
         (["kernels", 0, "edges"], [1.0, -1.0], "Kernel 0"),
-        (["cutoff"], 2, "'cutoff'"),
         (["combine"], "product", "'combine'"),
         (["features", 0, "input"], 7, "'input'"),
         (["features", 0, "name"], "x[1]", "differ"),

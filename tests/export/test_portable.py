@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+import xgboost
 
 import softwood
 from softwood import Kernel, stream
-from softwood.export import PortableModel
+from softwood.export import PortableModel, from_json, to_json
 from softwood.stream import river
 from tests.export.models import (
     answers,
@@ -12,10 +13,13 @@ from tests.export.models import (
     labels,
     mixed_tree,
     numbers,
+    stream_forests,
     targets,
     trying_rows,
     trying_table,
 )
+from tests.export.test_c_source import Compiled
+from tests.export.test_python_source import module_of
 
 
 @pytest.mark.parametrize("name", fitted())
@@ -23,6 +27,29 @@ def test_predictions_are_those_of_the_model(name):
     model = fitted()[name]
     X = trying_rows(model)
     np.testing.assert_allclose(PortableModel.of(model).predict(X), answers(model, X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", stream_forests())
+def test_forests_on_streams(name, tmp_path):
+    """Exact without missing values; the trees put slightly different means in place of a missing value."""
+    model = stream_forests()[name]
+    known, compiled = PortableModel.of(model), Compiled(model, tmp_path)
+    whole, gaps = (trying_rows(model, 300, with_missing=with_missing) for with_missing in (False, True))
+    predict = module_of(model)["predict"]
+    for export in (known.predict, from_json(to_json(model)).predict, compiled.predict):
+        np.testing.assert_allclose(export(whole), answers(model, whole), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(export(gaps), [predict(row) for row in gaps.tolist()], rtol=0, atol=1e-12)
+    assert np.abs(known.predict(gaps) - answers(model, gaps)).max() < 0.05
+
+
+def test_softened_models_with_a_number_for_missing_values_are_refused():
+    X = np.nan_to_num(numbers(), nan=-9.0)
+    model = xgboost.XGBRegressor(n_estimators=2, missing=-9.0, n_jobs=1).fit(X, targets(X))
+    soft = softwood.soften(model, X, bandwidth=0.1)
+    with pytest.raises(ValueError, match="counts -9 as a missing value"):
+        PortableModel.of(soft)
+    again = softwood.soften(model.get_booster(), X, bandwidth=0.1)
+    assert PortableModel.of(again).n_outputs == 1
 
 
 @pytest.mark.parametrize("name", fitted_to_frames())

@@ -3,7 +3,8 @@
     python tests/files/golden.py
 
 writes those of the present version that are not there yet: one of each kind, compressed, and what its model says of the
-rows of `tests.files.models.answers`. Existing files are never written anew.
+rows of `tests.files.models.answers`. Existing files are never written again. (The answers of kernel models were, once:
+since 0.2, predictions have no cutoff.)
 """
 
 from __future__ import annotations

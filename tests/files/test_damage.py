@@ -101,7 +101,6 @@ WRONG = {
     "scale": ("SoftTreeClassifier", set_number("scale", 0, -1.0), "scale"),
     "many features": ("SoftTree", set_state(n_features=2**40), "n_features is no int"),
     "link": ("SoftTree", set_state(link="exp"), "link is none of"),
-    "cutoff": ("SoftTree", set_state(cutoff=2.0), "cutoff is not in"),
     "number of columns": (TREE, set_fitted(n_features_in_=5), "n_features_in_ is not the number of columns"),
     "unknown attribute": (TREE, set_fitted(fit=1), "the attribute 'fit' is not known"),
     "missing attribute": (TREE, lambda h, b: h["content"]["state"]["fitted"].pop("columns_"), "'columns_' is missing"),

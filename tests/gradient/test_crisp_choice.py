@@ -57,12 +57,12 @@ class Stages:
     def __exit__(self, *error):
         return None
 
-    def begin(self):
-        return self
+    def __iter__(self):
+        while len(self.lines) != self.stop_after:
+            yield self
 
     def end(self, **line):
         self.lines.append(line)
-        return len(self.lines) == self.stop_after
 
 
 # ------------------------------------------------------------------ training

@@ -56,8 +56,9 @@ def grow(link, *, progress=None, n=60, **rules):
 
 def refined(tree, link, **rules):
     """Validation losses before, and after each joint pass."""
-    steps = Steps()
-    refine(tree, rows(link), rows(link, seed=1), link, SoftRules(**rules), 0, steps)
+    rules = SoftRules(**rules)
+    steps = Steps("pass", rules.refine_max_iter)
+    refine(tree, rows(link), rows(link, seed=1), link, rules, 0, steps)
     return [line["validation_loss"] for line in steps.history]
 
 

@@ -14,7 +14,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from softwood import SoftTree, load, save, soften
+from softwood import SoftTree, explain, load, save, soften
 from softwood.export import PortableModel, from_json, to_json
 from tests.imported.data import labels, table
 
@@ -49,6 +49,26 @@ def test_scores_of_the_exponential_loss_are_halves_of_log_odds():
     model = GradientBoostingClassifier(loss="exponential", n_estimators=10).fit(X, z > 0)
     soft = soften(model, X, bandwidth=0.0)
     np.testing.assert_allclose(soft.predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("model", [*CLASSIFIERS, xgboost.XGBClassifier(n_estimators=10, n_jobs=1)], ids=repr)
+def test_explanations_are_those_of_the_class_that_they_name(model, n_classes):
+    X, _ = table()
+    names = np.array(["ant", "bee", "cow"])
+    y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.arange(1, n_classes) / n_classes))
+    soft = soften(clone(model).fit(X, y), X, bandwidth=0.1)
+    soft.set_params(classes=names[:n_classes]).fit(X)
+    rows = np.median(X, axis=0) + np.array([[-2.0], [2.0]]) * np.eye(X.shape[1])[0]
+    change = np.diff(soft.predict_proba(rows), axis=0)[0]
+    for k in (0, n_classes - 1):
+        assert abs(change[k]) > 0.2
+        low, high = (explain(soft, row, output=k) for row in rows)
+        assert np.sign(high.contributions[0] - low.contributions[0]) == np.sign(change[k])
+        what = "raw score" if soft.link != "identity" else "probability"
+        assert f"to the {what} of {names[k]}" in str(low)
+    for row in rows:
+        assert str(explain(soft, row)).startswith(f"SoftenedClassifier predicts {soft.predict(row[None])[0]} with")
 
 
 @pytest.mark.parametrize("model", REGRESSORS, ids=repr)
@@ -166,7 +186,7 @@ def test_what_is_wrong_is_named():
         soften(tree, X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="sample_weight is zero"):
         soften(tree, X, y, sample_weight=np.zeros(100))
-    with pytest.raises(ValueError, match="link of the objective"):
+    with pytest.raises(ValueError, match="raw scores of the objective 'cross_entropy'"):
         soften(lightgbm.LGBMRegressor(objective="cross_entropy", **QUIET).fit(X, y > 0), X, y > 0)
     with pytest.raises(TypeError, match="soften takes"):
         soften(LinearRegression().fit(X, y), X, y)

@@ -1,6 +1,5 @@
 """Small fitted models for tests of Shapley values, and what they are worth to sets of columns."""
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -147,12 +146,12 @@ def rows_for(name, n=2, seed=5):
 
 
 def outputs(model, X):
-    """Raw outputs without cutoff, by the model's own readers, (n_rows, n_outputs)."""
+    """Raw outputs, by the model's own readers, (n_rows, n_outputs)."""
     if hasattr(model, "growth_"):
         growth = model.growth_
         return (growth.raw if getattr(growth, "is_class", False) else growth.predict)(model._matrix(X))
     points, widths = model._read_points(X)
-    trees = replace(model._finished, cutoff=0.0)
+    trees = model._finished
     return trees.raw(points, widths=widths) if isinstance(trees, SoftTree) else trees.predict(points, widths=widths)
 
 
@@ -189,7 +188,7 @@ def mass_worth(model, X, i, shapes):
         left, right = tree.mass[tree.children_left], tree.mass[tree.children_right]
         one_sided = (tree.missing_left == 0) | (tree.missing_left == 1)
         shares = np.where(one_sided, left / (left + right), tree.missing_left)
-        functions.append(path_worth(replace(tree, cutoff=0.0), shapes, points[i], groups, shares))
+        functions.append(path_worth(tree, shapes, points[i], groups, shares))
 
     def worth(present):
         total = np.zeros(trees.n_outputs)

@@ -108,6 +108,10 @@ def test_one_row_keeps_its_types():
     assert table["size"].dtype.kind == "i"
     assert table["city"].tolist() == ["Rome"]
     assert as_table("test", [1, "Rome"], ("a", "b"), False).tolist() == [[1, "Rome"]]
+    # names that are not text
+    keys = ("x[2]", "x[1]"), False, (2, 1)
+    for row in ({1: 5.0, 2: 7.0}, pd.Series({1: 5.0, 2: 7.0}), [7.0, 5.0]):
+        assert as_table("test", row, *keys).tolist() == [[7.0, 5.0]]
 
 
 # Models

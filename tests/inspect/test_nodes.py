@@ -149,7 +149,16 @@ def test_missing_pandas_is_answered_with_the_command(tree, monkeypatch):
         node_table(tree, as_frame=True)
 
 
-@pytest.mark.parametrize("model", [DecisionTreeClassifier(), KernelForestClassifier(2, bandwidth=0.1), "tree"])
+def test_ensembles_are_answered_with_what_to_do():
+    forest = KernelForestClassifier(2, bandwidth=0.1).fit([[0.0], [1.0]], [0, 1])
+    for model, one in ((forest, r"model\.forest_\[0\]"), (forest.forest_, r"model\[0\]")):
+        with pytest.raises(
+            TypeError, match=rf"node_table takes one tree, .* has 2\. .* node_table\({one}\)\. softwood"
+        ):
+            node_table(model)
+
+
+@pytest.mark.parametrize("model", [DecisionTreeClassifier(), "tree"])
 def test_models_without_a_tree(model):
     if not isinstance(model, str):
         model.fit([[0.0], [1.0]], [0, 1])
@@ -168,7 +177,7 @@ def test_wrong_arguments(tree):
         node_table(tree, X[:, :1])
     with pytest.raises(ValueError, match=r"y must have as many rows as X. Got 3 rows, X has 4"):
         node_table(tree, X, [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match=r"y must have 1 columns, one for each output of the tree. Got 2"):
+    with pytest.raises(ValueError, match=r"y must have 1 columns, one for each output of the SoftTree. Got 2"):
         node_table(tree, X, X)
     with pytest.raises(ValueError, match="sample_weight"):
         node_table(tree, X, sample_weight=[1.0])

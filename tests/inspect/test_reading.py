@@ -11,7 +11,7 @@ X = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0], "city": ["Rome", "Oslo", "Bon
 
 def test_names_of_an_estimator():
     reading = read_model(KernelTreeClassifier(bandwidth=0.1).fit(X, [True, False, True, True]), "this")
-    assert (reading.name, reading.columns, reading.outputs) == (
+    assert (reading.name, reading.columns, reading.outputs.names) == (
         "KernelTreeClassifier",
         ("age", "city"),
         ("False", "True"),
@@ -23,7 +23,7 @@ def test_names_of_an_estimator():
 def test_names_of_a_bare_tree():
     model = KernelTreeRegressor(bandwidth=0.1).fit(X, np.eye(4)[:, :2])
     reading = read_model(model.tree_, "this")
-    assert (reading.name, reading.columns[-1], reading.outputs) == ("SoftTree", "x[1]", ("0", "1"))
+    assert (reading.name, reading.columns[-1], reading.outputs.names) == ("SoftTree", "x[1]", ("0", "1"))
     assert reading.is_class is None
     assert reading.memberships(model._matrix(X)).toarray() == pytest.approx(model.memberships(X).toarray())
 

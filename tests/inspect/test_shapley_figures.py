@@ -202,7 +202,11 @@ def test_wrong_parameters(of_frame):
         plot_shapley(of_frame, row=60)
     with pytest.raises(ValueError, match=r"'n' parameter of plot_shapley must be an int in the range \[1, inf\)"):
         plot_shapley(of_frame, n=0)
-    with pytest.raises(ValueError, match="'feature' parameter of plot_shapley_dependence must be one of 'size'"):
+    with pytest.raises(
+        ValueError, match=r"'feature' parameter of plot_shapley_dependence must be given for columns of X.* 'size'"
+    ):
         plot_shapley_dependence(of_frame, "height")
-    with pytest.raises(ValueError, match="'by' parameter of plot_shapley_dependence must be one of 'size'"):
+    with pytest.raises(
+        ValueError, match=r"'by' parameter of plot_shapley_dependence must be given for columns of X.* 'size'"
+    ):
         plot_shapley_dependence(of_frame, "size", by=4)

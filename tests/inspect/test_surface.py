@@ -90,8 +90,21 @@ def test_many_classes():
 @pytest.mark.parametrize("features", [(0, 0), (0, 2), ("a", "b"), (0,), "ab", (0, True)])
 def test_features_are_checked(features, moons):
     X, y = moons
-    with pytest.raises(ValueError, match=r"two different columns of X, by name or number \(2: 'x\[0\]', 'x\[1\]'\)"):
+    message = (
+        r"'features' parameter of plot_surface must be (two different columns of X, of which there are 2|given for)"
+    )
+    with pytest.raises(ValueError, match=message):
         plot_surface(KernelTreeClassifier(bandwidth=0.1).fit(X, y), X, features=features)
+
+
+def test_features_by_name(moons):
+    """Numbers are names of a frame whose names are numbers; by default the first two columns are drawn."""
+    X, y = moons
+    frame = pd.DataFrame(np.column_stack([X, X[:, 0]]), columns=[2, 1, 0])
+    model = KernelTreeClassifier(bandwidth=0.1).fit(frame, y)
+    for features, labels in ((None, ("x[2]", "x[1]")), ((1, 2), ("x[1]", "x[2]")), ((0, 1), ("x[0]", "x[1]"))):
+        ax = plot_surface(model, frame, features=features, resolution=5)
+        assert (ax.get_xlabel(), ax.get_ylabel()) == labels
 
 
 def test_rows_of_y_are_checked(moons):

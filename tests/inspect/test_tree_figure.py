@@ -160,7 +160,7 @@ def test_trees_of_ensembles():
     assert no_overlap(ax)
     boosting = KernelBoostingClassifier(max_iter=4, max_leaf_nodes=6).fit(X, Y)
     ax = plot_tree(boosting, tree=7)
-    assert ax.get_title() == "tree 7 of 12, scores of versicolor"
+    assert ax.get_title() == "tree 7 of 12, score of versicolor (before the softmax)"
     assert ax.get_legend() is None
     bare = plot_tree(SoftForest.mean([random_tree(0), random_tree(1)]), tree=1)
     assert bare.get_title() == "tree 1 of 2"

@@ -162,7 +162,7 @@ def run(given, rules, *, seed=0, room=64, spare=64, budget=1000, random=False):
     return NodeTable(pile.lines[: pile.state[0]], pile.sums[: pile.state[0]]), n_calls
 
 
-def tree_of(given, nodes, cutoff):
+def tree_of(given, nodes):
     """The nodes as a tree."""
     lines = nodes.lines
     left, right = children_of(lines["parent"], lines["side"])
@@ -173,6 +173,6 @@ def tree_of(given, nodes, cutoff):
         missing_left=np.where(left >= 0, lines["missing_left"], 0.5),
         width=np.where(left >= 0, given.widths[lines["feature"]], 0.0),
         kernel=np.where(left >= 0, np.array(kinds)[lines["feature"]], 0), value=nodes.sums / lines["mass"][:, None],
-        impurity=np.zeros(len(lines)), n_features=4, cutoff=cutoff,
+        impurity=np.zeros(len(lines)), n_features=4,
         shapes=KernelShapes.of([table(shape) for shape in (BOX, STAIRS, LATE)]),
     )  # fmt: skip

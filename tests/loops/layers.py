@@ -8,10 +8,10 @@ from softwood.nn.structure import Structure
 from tests.reference.trees import random_tree
 
 
-def random_layer(seed, *, n_leaves=(6, 1, 4), gates=(0,), cutoff=0.0, widths="any"):
+def random_layer(seed, *, n_leaves=(6, 1, 4), gates=(0,), widths="any"):
     """Trees of several sizes: `LayerTrees`, weights (or None), numbers, values."""
     forest = SoftForest.mean(
-        [random_tree(seed + k, n_leaves=n, gates=gates, cutoff=cutoff, widths=widths) for k, n in enumerate(n_leaves)]
+        [random_tree(seed + k, n_leaves=n, gates=gates, widths=widths) for k, n in enumerate(n_leaves)]
     )
     structure = Structure.of(forest)
     nodes = structure.gate_nodes
@@ -22,8 +22,6 @@ def random_layer(seed, *, n_leaves=(6, 1, 4), gates=(0,), cutoff=0.0, widths="an
         forest.blend[nodes],
     )
     numbers[:, THRESHOLD], numbers[:, MISSING_LEFT] = np.nan_to_num(forest.threshold[nodes]), forest.missing_left[nodes]
-    trees = LayerTrees(
-        structure.table, structure.gates, structure.leaves, forest.shapes.edges, forest.shapes.cdfs, float(cutoff)
-    )
+    trees = LayerTrees(structure.table, structure.gates, structure.leaves, forest.shapes.edges, forest.shapes.cdfs)
     weights = None if forest.weights is None else forest.weights[nodes]
     return trees, weights, numbers, forest.value[structure.leaf_nodes]

@@ -11,8 +11,6 @@ from softwood.loops.predict import GATE, KernelTrees
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
 
-CUTOFF = 1e-4
-
 
 def grown(width, n=150, n_categories=0, max_leaves=12, seed=0):
     """A tree with missing values, and other rows."""
@@ -24,7 +22,7 @@ def grown(width, n=150, n_categories=0, max_leaves=12, seed=0):
     X[rng.random(X.shape) < 0.05] = np.nan
     bins = bin_features(X[:n], None, 50, None, np.array([0, n_categories, 0]))
     widths = np.array([width, 0.0 if n_categories else width, 0.0])
-    grower = NewtonGrower(BinnedRows.of(bins), NewtonLimits(max_leaves=max_leaves, min_mass=3.0, cutoff=CUTOFF))
+    grower = NewtonGrower(BinnedRows.of(bins), NewtonLimits(max_leaves=max_leaves, min_mass=3.0, cutoff=0.0))
     sums = np.column_stack([np.ones(n), -y[:n], np.ones(n)])
     return grower.grow(sums, None, np.arange(3), Boxes.of(bins, widths)), bins, X[n:]
 
@@ -37,12 +35,10 @@ def test_rows_are_read_as_by_the_finished_tree(width, n_categories):
     n = len(tree.nodes)
     box = KernelShapes.box()
     subsets = np.zeros((1, 0), np.uint32) if tree.subsets is None else tree.subsets
-    trees = KernelTrees(
-        np.zeros(n, GATE), np.zeros(n), np.zeros(n), np.zeros(n), box.edges, box.cdfs, CUTOFF, True, subsets
-    )
+    trees = KernelTrees(np.zeros(n, GATE), np.zeros(n), np.zeros(n), np.zeros(n), box.edges, box.cdfs, True, subsets)
     value, raw = np.zeros((n, 1)), np.ones((len(points), 2))
     set_gates(tree.nodes, tree.widths, bins.n_categories, trees, value)
-    finished = boosted_tree(tree, CUTOFF)
+    finished = boosted_tree(tree)
     for name in ("low", "high", "kernel"):
         np.testing.assert_array_equal(trees.gates[name], finished._gates[name])
     is_inner = finished.children_left >= 0
@@ -56,15 +52,15 @@ def test_rows_are_read_as_by_the_finished_tree(width, n_categories):
 def test_held_out_rows_take_trees_of_any_size():
     small, large = grown(0.3, max_leaves=4), grown(0.3, n=600, max_leaves=None, seed=1)
     points = small[2]
-    rows, raw, expected = HeldOutRows(points, small[1].n_categories, CUTOFF), np.zeros((len(points), 1)), 0.0
+    rows, raw, expected = HeldOutRows(points, small[1].n_categories), np.zeros((len(points), 1)), 0.0
     for tree, _, _ in (small, large, small):
         rows.add(tree, raw, 0)
-        expected = expected + boosted_tree(tree, CUTOFF).predict(points)
+        expected = expected + boosted_tree(tree).predict(points)
     np.testing.assert_allclose(raw, expected, rtol=1e-12)
 
 
 def test_half_widths_that_overflow():
     tree, bins, points = grown(1e308)
     raw = np.zeros((len(points), 1))
-    HeldOutRows(points, bins.n_categories, CUTOFF).add(tree, raw, 0)
-    np.testing.assert_allclose(raw, boosted_tree(tree, CUTOFF).predict(points), rtol=1e-12)
+    HeldOutRows(points, bins.n_categories).add(tree, raw, 0)
+    np.testing.assert_allclose(raw, boosted_tree(tree).predict(points), rtol=1e-12)

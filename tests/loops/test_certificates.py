@@ -12,7 +12,6 @@ from softwood.loops.certificates import (
     ALL,
     NONE,
     bound_rows,
-    cut_parts,
     kernel_parts,
     leads,
     mix_bounds,
@@ -114,25 +113,6 @@ def test_missing_values_of_oblique_gates():
     assert oblique_sums(x, x, row, 1.0, np.array([5.0, 77.0, 77.0])) == (14.0, 14.0)
 
 
-def test_parts_with_a_cutoff():
-    """Any share and any part, cut by the rule of the walk, are within the bounds."""
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        cutoff = rng.choice([0.0, 0.05, 0.3])
-        shares = np.sort(rng.uniform(cutoff, 1.0, size=2))
-        parts = np.sort(rng.choice([0.0, 1.0, *rng.random(6)], size=2))
-        low, high, moved = cut_parts(*parts, *shares, cutoff)
-        for share, part in zip(rng.uniform(*shares, 30), rng.uniform(*parts, 30), strict=True):
-            left = share * part
-            kept = left if 0 < part < 1 and left >= cutoff and share - left >= cutoff else None
-            if kept is None:
-                kept = left if part in (0.0, 1.0) else 0.0 if left < cutoff else share
-            assert low * share - 1e-12 <= kept <= high * share + 1e-12
-            assert abs(kept - left) <= moved + 1e-12
-        if parts[0] == parts[1] and shares[0] == shares[1]:
-            assert low == high
-
-
 # Trees
 
 
@@ -156,11 +136,10 @@ def test_bounds_of_mixtures():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("cutoff", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("widths", ["any", 0.7])
-def test_walks_through_boxes(kind, seed, cutoff, widths):
+def test_walks_through_boxes(kind, seed, widths):
     shapes = SHAPES if widths == "any" else (BOX,)
-    tree = random_tree(seed, gates=KINDS[kind], cutoff=cutoff, widths=widths, shapes=shapes)
+    tree = random_tree(seed, gates=KINDS[kind], widths=widths, shapes=shapes)
     box = BoxModel.of(tree, "test")
     rng = np.random.default_rng(seed)
     is_box, fill = box.ensemble.is_box[0], box.ensemble.fill
@@ -168,11 +147,10 @@ def test_walks_through_boxes(kind, seed, cutoff, widths):
         for size in (0.0, 0.3, 3.0):
             room = box_around(x, size * rng.random(3) * (rng.random(3) < 0.7), box)
             low, high = room.box
-            moved = walk_box(low, high, 0, box.trees, box.weights, fill, is_box, cutoff, -1, room)
+            walk_box(low, high, 0, box.trees, box.weights, fill, is_box, -1, room)
             expected = box_bounds(tree, shapes, low, high, is_box)
             assert room.bounds[0, 0] == pytest.approx(expected[0], abs=1e-9)
             assert room.bounds[1, 0] == pytest.approx(expected[1], abs=1e-9)
-            assert moved == pytest.approx(expected[2], abs=1e-9)
             found = np.array([prediction(tree, shapes, z) for z in in_box(rng, low, high, 20)])
             assert np.all((found >= expected[0] - 1e-9) & (found <= expected[1] + 1e-9))
             shares = np.array([node_shares(tree, shapes, z) for z in in_box(rng, low, high, 20)])
@@ -181,8 +159,7 @@ def test_walks_through_boxes(kind, seed, cutoff, widths):
             if size == 0.0:
                 assert expected[0] == pytest.approx(prediction(tree, shapes, x), abs=1e-9)
                 assert expected[1] == pytest.approx(expected[0], abs=1e-9)
-            lead = walk_box(low, high, 0, box.trees, box.weights, fill, is_box, cutoff, 1, room)
-            assert lead == moved
+            walk_box(low, high, 0, box.trees, box.weights, fill, is_box, 1, room)
             margins = found[:, 1] - found[:, 0]
             assert np.all((margins >= room.bounds[0, 0, 0] - 1e-9) & (margins <= room.bounds[1, 0, 0] + 1e-9))
             assert room.bounds[:, 0, 1].tolist() == [0.0, 0.0]
@@ -218,21 +195,20 @@ def test_moved_mass_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("cutoff", [0.0, 0.02])
-def test_bounds_of_a_tree_are_the_better_of_two(seed, cutoff):
-    tree = random_tree(seed, cutoff=cutoff, widths=3.0, shapes=(BOX,), n_leaves=60, n_features=1)
+def test_bounds_of_a_tree_are_the_better_of_two(seed):
+    tree = random_tree(seed, widths=3.0, shapes=(BOX,), n_leaves=60, n_features=1)
     box = BoxModel.of(tree, "test")
     rng = np.random.default_rng(seed)
     for x in random_points(seed, 10, 1):
         delta = np.full(1, 0.1)
         room = box_around(x, delta, box)
         low, high = room.box.copy()
-        centre = prediction(replace(tree, cutoff=0.0), (BOX,), x)[None]
+        centre = prediction(tree, (BOX,), x)[None]
         tree_bounds(0, False, box.trees, box.ensemble, box.weights, -1, centre, room)
-        *walk, moved = box_bounds(tree, (BOX,), low, high, box.ensemble.is_box[0])
+        walk = box_bounds(tree, (BOX,), low, high, box.ensemble.is_box[0])
         room2 = box_around(x, delta, box)
-        walk_box(low, high, 0, box.trees, box.weights, box.ensemble.fill, box.ensemble.is_box[0], 0.0, -1, room2)
-        change = (moved + moved_mass(delta, box.ensemble.rates[0], False)) * (room2.found[3] - room2.found[2])
+        walk_box(low, high, 0, box.trees, box.weights, box.ensemble.fill, box.ensemble.is_box[0], -1, room2)
+        change = moved_mass(delta, box.ensemble.rates[0], False) * (room2.found[3] - room2.found[2])
         assert room.found[0] == pytest.approx(np.maximum(walk[0], centre[0] - change), abs=1e-9)
         assert room.found[1] == pytest.approx(np.minimum(walk[1], centre[0] + change), abs=1e-9)
         found = np.array([prediction(tree, (BOX,), z) for z in in_box(rng, low, high, 20)])
@@ -253,7 +229,7 @@ def test_a_shift_bounds_many_small_steps():
     x = np.array([1.0])
     room = box_around(x, [0.1], box)
     low, high = room.box.copy()
-    lowest, highest, _ = box_bounds(tree, (BOX,), low, high, box.ensemble.is_box[0])
+    lowest, highest = box_bounds(tree, (BOX,), low, high, box.ensemble.is_box[0])
     centre = prediction(tree, (BOX,), x)[None]
     tree_bounds(0, False, box.trees, box.ensemble, box.weights, -1, centre, room)
     assert room.found[:2, 0] == pytest.approx([centre[0, 0] - 0.1 / 6, centre[0, 0] + 0.1 / 6])
@@ -304,7 +280,7 @@ def test_set_box():
 
 def ensembles(seed, link="identity"):
     """A mean of trees, a sum of trees with an output each, and one of single scores."""
-    few = {"cutoff": 0.02, "widths": 0.7, "shapes": (BOX,), "n_leaves": 6}
+    few = {"widths": 0.7, "shapes": (BOX,), "n_leaves": 6}
     many = [replace(random_tree(seed + k, n_outputs=3, **few), link=link) for k in range(3)]
     single = [random_tree(seed + k, n_outputs=1, **few) for k in range(4)]
     out = [SoftForest.mean(many)]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from softwood.density.binning import bin_features
@@ -258,8 +258,8 @@ def test_points_are_divided_by_their_kernels(general, feature, cutoff):
         threshold = np.nanmedian(x) + 0.07 * rng.random()
         left_rows, left_shares = np.zeros(11, np.uint32), np.zeros(11)
         n_left, n_right = loop.divide(
-            given.bins, given.widths, given.kernels, rows, shares, 2, 11, (feature, threshold, 0.4), (lo, hi), cutoff,
-            left_rows, left_shares,
+            given.bins, given.widths, given.kernels, rows, shares, 2, 11, (feature, threshold, 0.4), (lo, hi),
+            (given.weights, 0.0, 0.0, cutoff), left_rows, left_shares,
         )  # fmt: skip
         known = ~np.isnan(x)
         part = np.full(11, 0.4)
@@ -283,14 +283,13 @@ def test_places_and_parts_of_points(feature):
     for seed in SEEDS:
         given, rng = problem(seed, "one target", True), np.random.default_rng(seed)
         rows = np.append([77, 77], rng.permutation(14)[:11]).astype(np.uint32)
-        x, offset = given.X[rows[2:], feature], given.bins.offsets[feature]
-        places, n_bins = np.full(12, 77.0), given.bins.offsets[feature + 1] - offset
-        loop.place_points(given.bins.codes, feature, given.bins.values, offset, n_bins, rows, 2, 11, places)
+        x, places = given.X[rows[2:], feature], np.full(12, 77.0)
+        loop.place_points(given.bins.points, feature, rows, 2, 11, places)
         np.testing.assert_array_equal(places, [*x, 77.0])
         threshold, parts = np.nanmedian(x) + 0.07, np.full(12, 77.0)
         loop.kernel_parts(
-            given.bins, given.widths[feature], given.kernels, rows, 2, 11, (feature, threshold, 0.4), (-np.inf, np.inf),
-            parts,
+            given.bins.points, given.widths[feature], given.kernels, rows, 2, 11, (feature, threshold, 0.4),
+            (-np.inf, np.inf), parts,
         )  # fmt: skip
         width, shape = given.cell_widths[rows[2:], feature], given.shapes[feature]
         expected = left_share(threshold, np.nan_to_num(x), width, -np.inf, np.inf, shape)
@@ -326,32 +325,38 @@ def test_shares_are_parted_and_rows_sorted_out(points, cutoff):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("missing_left", [0.4, 0.6])
-@pytest.mark.parametrize("feature", [0, 1, 2])
-def test_whole_points_go_to_the_side_with_more_than_half(feature, missing_left):
-    """By the loop itself, and by the division of a node whose points have no shares."""
-    for seed in SEEDS:
-        given, rng = problem(seed, "one target", False), np.random.default_rng(seed)
-        before = rng.permutation(14)[:11]
-        x, width = given.X[before, feature], given.widths[feature]
-        threshold = np.nanmedian(x) + 0.07 * rng.random()
-        part = np.where(np.isnan(x), missing_left, left_share(threshold, np.nan_to_num(x), width, -9.0, 9.0, BOX))
-        offset = given.bins.offsets[feature]
-        n_bins = given.bins.offsets[feature + 1] - offset
-        for by_node in (False, True):
-            rows, left_rows = np.append([77, 77], before).astype(np.uint32), np.zeros(11, np.uint32)
-            if by_node:
-                n_left, n_right = loop.divide(
-                    given.bins, given.widths, None, rows, None, 2, 11, (feature, threshold, missing_left), (-9.0, 9.0),
-                    0.0, left_rows, None,
-                )  # fmt: skip
-            else:
-                n_left, n_right = loop.sort_out_whole(
-                    given.bins.codes, feature, given.bins.values, offset, n_bins, rows, 2, 11,
-                    (threshold, missing_left, width, -9.0, 9.0), left_rows,
-                )  # fmt: skip
-            assert left_rows[:n_left].tolist() == before[part > 0.5].tolist()
-            assert rows[2 : 2 + n_right].tolist() == before[part <= 0.5].tolist()
+@given(
+    st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.001, 0.999), st.floats(0.1, 3)), min_size=1, max_size=12),
+    st.floats(0, 2),
+    st.sampled_from([0.0, 0.02, 0.3]),
+)
+def test_no_child_is_too_light(points, min_mass, cutoff):
+    """Small shares stay on their side where a child would be too light without them; else the node is not divided."""
+    u, parts, weights = np.array(points).T
+    m, total = len(points), float(weights @ u)
+
+    def left_of(cutoff):
+        left = np.where(u * parts < cutoff, 0.0, u * parts)
+        return np.where(u - left < cutoff, u, left)
+
+    def lightest(left):
+        return min(weights @ left, total - weights @ left)
+
+    expected = next((left for left in (left_of(cutoff), left_of(0.0)) if lightest(left) >= min_mass), None)
+    masses = [lightest(left_of(each)) for each in (cutoff, 0.0)]
+    assume(all(abs(mass - min_mass) > 1e-4 * min_mass for mass in masses))
+    rows, shares = np.arange(m, dtype=np.uint32), u.copy()
+    left_rows, left_shares = np.zeros(m, np.uint32), parts.copy()
+    found = loop.left_mass_of(rows, shares, 0, m, weights, cutoff, left_shares)
+    assert found == pytest.approx(weights @ left_of(cutoff), abs=1e-12)
+    n_left, n_right = loop.share_out(rows, shares, 0, m, (weights, total, min_mass, cutoff), left_rows, left_shares)
+    if expected is None:
+        assert (n_left, n_right) == (0, 0)
+        assert shares.tolist() == u.tolist(), "the node is what it was"
+    else:
+        assert left_rows[:n_left].tolist() == np.flatnonzero(expected > 0).tolist()
+        assert left_shares[:n_left] == pytest.approx(expected[expected > 0], rel=1e-9)
+        assert rows[:n_right].tolist() == np.flatnonzero(u - expected > 0).tolist()
 
 
 # ------------------------------------------------------------------ whole trees
@@ -367,7 +372,7 @@ def test_no_split_of_a_tree_is_better_than_the_one_found(kind, general):
         assert n_calls == 1
         criterion = {SQUARED: "gini" if given.labels is not None else "squared_error", ENTROPY: "entropy"}
         n_splits = check_splits(
-            tree_of(given, nodes, 0.0), given.X, given.stored, given.weights, given.cell_widths, given.shapes,
+            tree_of(given, nodes), given.X, given.stored, given.weights, given.cell_widths, given.shapes,
             criterion=criterion[given.criterion], min_mass=0.8, max_depth=3,
         )  # fmt: skip
         assert n_splits >= 2
@@ -403,7 +408,7 @@ def test_extra_trees_are_those_of_the_slow_twin(kind, general):
         is_class = given.labels is not None
         rules = Rules(max_depth=3, min_mass=0.8, min_gain=0.0, n_draw=2, cutoff=0.0, is_class=is_class)
         nodes, _ = run(given, rules, seed=seed, random=True)
-        tree = tree_of(given, nodes, 0.0)
+        tree = tree_of(given, nodes)
         table = [BOX, STAIRS, LATE]
         shares = np.array([node_shares(tree, table, *each) for each in zip(given.X, given.cell_widths, strict=True)])
         lo, hi = intervals(tree)

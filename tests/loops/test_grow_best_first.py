@@ -1,8 +1,11 @@
 """Best-first growth: the splits of the tree grown depth first, of which the best open one is always made next."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from softwood.density.binning import bin_features
 from softwood.loops import grow_best_first as loop
 from softwood.loops.groups import NODE, NodeTable, Rules
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
@@ -29,7 +32,7 @@ def run_best_first(
     """
     n, p = given.X.shape
     pile = loop.OpenPile(
-        state=np.array([1, 0, n, 0, 0, most_splits, 0]),
+        state=np.array([1, 0, n, 0, 0, most_splits, 0, -1]),
         stop=np.full(1, stop, np.uint8),
         lines=np.zeros(room, NODE),
         sums=np.full((room, given.q), np.nan),
@@ -174,20 +177,40 @@ def test_limits_and_stops():
 
 
 @pytest.mark.tiny
-def test_a_split_whose_shares_are_all_cut_off_is_none():
+def test_a_split_whose_shares_would_all_be_cut_off_is_made_without_cutoff():
     given = problem(0, "one target", general=False, missing=0.0)
     given.widths[:] = 50.0, 0.0, 0.0, 0.0
     given.bins.priority[:] = 0, 1, 2, 3
     rules = rules_for(given, n_draw=1, min_mass=0.1)
-    only_first = [run_best_first(given, rules._replace(cutoff=c), most_splits=1, seed=s) for c in (0.0, 0.6)
-                  for s in range(30)]  # fmt: skip
-    without, cut = only_first[:30], only_first[30:]
-    for (nodes, _, _), (none, order, _) in zip(without, cut, strict=True):
-        if nodes.lines["feature"][0] == 0:
-            assert len(none.lines) == 1
-            assert len(order) == 0
-            assert none.lines["mass"][0] == pytest.approx(given.weights.sum())
-    assert any(nodes.lines["feature"][0] == 0 for nodes, _, _ in without)
+    n_wide = 0
+    for seed in range(30):
+        whole, cut = (run_best_first(given, rules._replace(cutoff=c), most_splits=1, seed=seed)[0] for c in (0.0, 0.6))
+        if whole.lines["feature"][0] == 0:
+            n_wide += 1
+            assert_same_records(cut.lines, whole.lines)
+            assert cut.lines["mass"].min() >= 0.1
+    assert n_wide > 0
+
+
+@pytest.mark.tiny
+def test_masses_of_children_are_those_of_the_rows():
+    """The search adds up bins; a split that is too light for the rows themselves is replaced by a heavier one."""
+    rng = np.random.default_rng(0)
+    n = 400
+    X = np.column_stack([rng.lognormal(0, 2, n), rng.random((n, 3))])
+    given = problem(0, "one target", general=False)
+    given = replace(
+        given, X=X, bins=bin_features(X, None, 20), widths=np.array([0.3, 0.0, 0.0, 0.0]), weights=np.ones(n),
+        stored=np.log(X[:, :1]) + rng.normal(size=(n, 1)),
+    )  # fmt: skip
+    for min_mass in (2.0, 6.0):
+        rules = rules_for(given, cutoff=0.0, n_draw=4, min_mass=min_mass)
+        for nodes in (run_best_first(given, rules, most_splits=100, spare=4000, room=400)[0], run(given, rules)[0]):
+            tree = tree_of(given, nodes)
+            masses = tree.memberships(X).sum(axis=0)
+            assert nodes.lines["mass"] == pytest.approx(masses, rel=1e-9)
+            assert masses.min() >= min_mass * (1 - 1e-5)
+            assert tree.n_leaves > 8
 
 
 @pytest.mark.tiny
@@ -195,7 +218,7 @@ def test_a_split_whose_shares_are_all_cut_off_is_none():
 def test_ends_of_nodes(seed):
     given = problem(seed, "targets", general=True)
     nodes, _ = run(given, rules_for(given), room=400)
-    lo, hi = intervals(tree_of(given, nodes, 0.0))
+    lo, hi = intervals(tree_of(given, nodes))
     out = np.full((2, 4), 7.0)
     for node in range(len(nodes.lines)):
         loop.find_intervals(nodes.lines, node, out)

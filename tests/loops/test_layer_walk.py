@@ -45,9 +45,8 @@ def room(trees):
 
 
 @kinds
-@pytest.mark.parametrize("cutoff", [0.0, 0.05])
-def test_sums(gates, cutoff):
-    trees, weights, numbers, value = random_layer(3, gates=gates, cutoff=cutoff)
+def test_sums(gates):
+    trees, weights, numbers, value = random_layer(3, gates=gates)
     points = random_points(0, 12, 3, missing=0.15)
     out = np.zeros((12, 3, value.shape[1]))
     walk_rows(points, trees, weights, numbers, value, *room(trees), out)
@@ -71,8 +70,8 @@ def test_what_is_reached(gates):
     if gates == (Gate.OBLIQUE,):
         assert not moved.any()
     nodes, numbers_of_gates = room(trees)
-    table, begin, _, edges, cdfs, cutoff = trees
-    n = reach_gates(points, 0, begin[0], table, weights, numbers, edges, cdfs, cutoff, nodes, numbers_of_gates)
+    table, begin, _, edges, cdfs = trees
+    n = reach_gates(points, 0, begin[0], table, weights, numbers, edges, cdfs, nodes, numbers_of_gates)
     found = {int(node): numbers_of_gates[node, SHARE] for node in nodes[:n]}
     assert found == pytest.approx(expected[0][0][0], abs=1e-13)
 

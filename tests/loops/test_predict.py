@@ -44,10 +44,10 @@ def slow_leaf(tree, x):
     return node
 
 
-def several(shapes, widths, cutoff=0.0):
+def several(shapes, widths):
     """Trees of different sizes, a lone root among them, and all of them side by side."""
     sizes = (12, 1, 7, 20)
-    trees = [random_tree(seed, n_leaves=n, shapes=shapes, widths=widths, cutoff=cutoff) for seed, n in enumerate(sizes)]
+    trees = [random_tree(seed, n_leaves=n, shapes=shapes, widths=widths) for seed, n in enumerate(sizes)]
     return trees, SoftForest.mean(trees)
 
 
@@ -55,7 +55,7 @@ def kernel_trees(nodes):
     """As the loops take them."""
     return KernelTrees(
         nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
-        float(nodes.cutoff), nodes._only_boxes, nodes.set_words,
+        nodes._only_boxes, nodes.set_words,
     )  # fmt: skip
 
 
@@ -143,13 +143,12 @@ def test_mass_below_a_threshold(shapes):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("cutoff", [0.0, 0.2])
-def test_rows_are_divided_within_their_bounds(cutoff):
+def test_rows_are_divided_within_their_bounds():
     """A gate at 0 after one at -0.5, whose right branch this is, and one at 0.5, whose left branch it is."""
     tree = SoftTree.from_nodes(
         children_left=[1, -1, 3, 5, -1, -1, -1], children_right=[2, -1, 4, 6, -1, -1, -1],
         feature=[0, -1, 0, 0, -1, -1, -1], threshold=[-0.5, np.nan, 0.5, 0.0, np.nan, np.nan, np.nan], width=1.0,
-        missing_left=0.25, value=np.zeros((7, 1)), n_features=1, cutoff=cutoff,
+        missing_left=0.25, value=np.zeros((7, 1)), n_features=1,
     )  # fmt: skip
     X = np.array([[-0.8], [0.0], [0.9], [np.nan], [-0.4]])
     lists = lists_of(5, 3, 1)
@@ -167,7 +166,7 @@ def test_rows_are_divided_within_their_bounds(cutoff):
         below = [np.clip((t - x + 1) / 2, 0, 1) for t in (-0.5, 0.0, 0.5)]
         part = 0.25 if np.isnan(x) else (below[1] - below[0]) / (below[2] - below[0])
         left = 0.5 * part
-        parts.append([0.0, 0.5] if left < cutoff else [0.5, 0.0] if 0.5 - left < cutoff else [left, 0.5 - left])
+        parts.append([left, 0.5 - left])
     assert found == pytest.approx(np.array(parts), abs=1e-12)
 
 
@@ -202,10 +201,9 @@ def expected_sums(trees, numbers, output, shapes, X):
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
-@pytest.mark.parametrize("cutoff", [0.0, 0.02, 0.3])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_values_of_a_block_of_rows_are_added(shapes, cutoff, missing):
-    trees, forest = several(shapes, "any", cutoff)
+def test_values_of_a_block_of_rows_are_added(shapes, missing):
+    trees, forest = several(shapes, "any")
     X, lists = random_points(9, 11, 3, missing), lists_of(7, forest.max_depth)
     for number, root in enumerate(forest.offsets[:-1]):
         out = np.full((11, 5), 0.25)
@@ -248,10 +246,9 @@ def data(n=60, p=3, seed=0):
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("kernel", ["box", gaussian(5)])
-@pytest.mark.parametrize("cutoff", [0.0, 1e-2])
-def test_kernel_predictions_are_sums_over_memberships(kernel, cutoff):
+def test_kernel_predictions_are_sums_over_memberships(kernel):
     X, y, rows = data()
-    tree = KernelTreeClassifier(bandwidth=0.4, kernel=kernel, cutoff=cutoff).fit(X, y).tree_
+    tree = KernelTreeClassifier(bandwidth=0.4, kernel=kernel).fit(X, y).tree_
     np.testing.assert_allclose(tree.predict(rows), leaf_sums(tree, rows), rtol=0, atol=1e-12)
 
 

@@ -169,7 +169,8 @@ def test_cells_of_a_binned_feature():
     rows = np.array([99, 5, 4, 2, 0, 3], dtype=np.uint32)
     points = np.column_stack([np.ones(5), [0.0, 1.0, 0.0, 1.0, 1.0]])
     lo, hi = -0.8, 1.9
-    bins = Bins(codes, values, values, values, np.array([0, 3, 6]), np.arange(2))
+    places = np.append(values[3:], np.nan)[codes]
+    bins = Bins(codes, values, values, values, np.array([0, 3, 6]), np.arange(2), points=places)
     shapes = KernelShapes.of([table(BOX), table(LATE)])
     kernels = Kernels(np.array([0, 1]), shapes.edges, shapes.cdfs, cells, np.array([False, True]))
     node = NodePoints(rows, 1, 5, points, np.arange(2), 2)

@@ -56,13 +56,12 @@ def test_losses_of_all_sizes(target, general, counts_wrong, cutoff):
             rows,
             truth,
             weights,
-            cutoff,
             counts_wrong,
         )
         assert len(order) > 3
         assert len(found) == len(order) + 1
         for n_splits in range(len(found)):
-            tree = tree_of(given, smaller(nodes, order, n_splits), cutoff)
+            tree = tree_of(given, smaller(nodes, order, n_splits))
             widths = None
             if given.cells is not None:
                 widths = np.full_like(given.X, np.nan)

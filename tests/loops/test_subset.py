@@ -230,7 +230,8 @@ def test_division_of_rows(cutoff):
     subset_parts(bins, 1, subsets, 1, 0.25, rows, 1, 4, parts)
     assert parts.tolist() == [1.0, 0.25, 0.0, 1.0]
     left_rows, left_shares = np.zeros(4, np.uint32), np.empty(4)
-    n_left, n_right = divide_by_set(bins, 1, subsets, 1, 0.25, rows, shares, 1, 4, cutoff, left_rows, left_shares)
+    keep = np.ones(5), 3.5, 0.0, cutoff
+    n_left, n_right = divide_by_set(bins, 1, subsets, 1, 0.25, rows, shares, 1, 4, keep, left_rows, left_shares)
     if cutoff == 0.0:
         assert (left_rows[:n_left].tolist(), left_shares[:n_left].tolist()) == ([4, 3, 0], [1.0, 0.25, 1.0])
         assert (rows[1 : 1 + n_right].tolist(), shares[1 : 1 + n_right].tolist()) == ([3, 1], [0.75, 0.5])

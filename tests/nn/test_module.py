@@ -64,10 +64,9 @@ def test_fitted_models(model, dtype, within):
 
 @kinds
 @dtypes
-@pytest.mark.parametrize("cutoff", [0.0, 0.05])
 @pytest.mark.parametrize("link", ["identity", "softmax"])
-def test_random_trees(gates, dtype, within, cutoff, link):
-    tree = random_tree(0, gates=gates, cutoff=cutoff, n_outputs=3)
+def test_random_trees(gates, dtype, within, link):
+    tree = random_tree(0, gates=gates, n_outputs=3)
     tree = SoftTree(**(vars_of(tree) | {"link": link}))
     points = random_points(1, 60, 3, missing=0.1).astype(np.float32).astype(np.float64)
     module = TreeModule.from_tree(tree, dtype=dtype)
@@ -80,7 +79,7 @@ def test_random_trees(gates, dtype, within, cutoff, link):
 
 
 def vars_of(tree):
-    names = [*NODE_TYPES, "value", "weights", "n_features", "shapes", "cutoff", "link", "center", "scale"]
+    names = [*NODE_TYPES, "value", "weights", "n_features", "shapes", "link", "center", "scale"]
     return {name: getattr(tree, name) for name in names}
 
 

@@ -7,38 +7,31 @@ from tests.reference.kernels import cdf
 
 
 def box_bounds(tree, shapes, low, high, is_box):
-    """Bounds of the prediction over the box, (n_outputs,) each, and the most that the cutoff moves.
+    """Bounds of the prediction over the box, (n_outputs,) each.
 
     Parameters
     ----------
     low, high : (p,) ends of the box, nan where a value is missing
     is_box : (p,) whether all gates of a feature have the same box
     """
-    moved = 0.0
 
-    def descend(node, share, path):
-        """Bounds below a node with a share between two numbers, reached by the branches of `path`."""
-        nonlocal moved
+    def descend(node, path):
+        """Bounds below a node that is reached by the branches of `path`."""
         if tree.children_left[node] < 0:
             return tree.value[node], tree.value[node]
         least, most = _parts(tree, shapes, node, low, high, path, is_box)
-        least, most, away = _with_cutoff(least, most, share, tree.cutoff)
-        moved += away
         sides = []
         if most > 0:
-            inside = max(tree.cutoff, share[0] * least), share[1] * most
-            sides.append((tree.children_left[node], inside, [*path, (node, True)]))
+            sides.append((tree.children_left[node], [*path, (node, True)]))
         if least < 1:
-            inside = max(tree.cutoff, share[0] * (1 - most)), share[1] * (1 - least)
-            sides.append((tree.children_right[node], inside, [*path, (node, False)]))
+            sides.append((tree.children_right[node], [*path, (node, False)]))
         found = [descend(*side) for side in sides]
         if len(found) == 1:
             return found[0]
         mixtures = [[part * a + (1 - part) * b for a, b in zip(*found, strict=True)] for part in (least, most)]
         return np.minimum(mixtures[0][0], mixtures[1][0]), np.maximum(mixtures[0][1], mixtures[1][1])
 
-    lowest, highest = descend(0, (1.0, 1.0), [])
-    return lowest, highest, moved
+    return descend(0, [])
 
 
 def _parts(tree, shapes, node, low, high, path, is_box):
@@ -80,16 +73,3 @@ def _parts(tree, shapes, node, low, high, path, is_box):
 
 def _mass(tree, shapes, node, x):
     return float(cdf(tree.threshold[node], x, tree.width[node], shapes[tree.kernel[node]]))
-
-
-def _with_cutoff(least, most, share, cutoff):
-    """Parts after the cutoff, for any share and part in the two intervals; and the most that it moves."""
-    if cutoff == 0 or most == 0 or least == 1:
-        return least, most, 0.0
-    left, right = (share[0] * least, share[1] * most), (share[0] * (1 - most), share[1] * (1 - least))
-    if left[1] < cutoff:
-        return 0.0, 0.0, left[1]
-    if left[0] >= cutoff and right[1] < cutoff:
-        return 1.0, 1.0, right[1]
-    moved = [min(cutoff, side[1]) for side in (left, right) if side[0] < cutoff]
-    return 0.0 if left[0] < cutoff else least, 1.0 if right[0] < cutoff else most, max([0.0, *moved])

@@ -62,10 +62,6 @@ def shares(x, t, trees, weights, numbers):
             return
         gates[code] = share
         part, mass = part_of(x, code, bounds, trees, weights, numbers)
-        if 0 < part < 1 and share * part < trees.cutoff:
-            part = 0.0
-        elif 0 < part < 1 and share - share * part < trees.cutoff:
-            part = 1.0
         feature = trees.table[code, FEATURE]
         low, high = bounds.get(feature, (0.0, 1.0))
         if part > 0:

@@ -30,10 +30,6 @@ def node_shares(tree, shapes, x, cells=None):
             part = other_share(tree, node, x)
         left = share * part
         right = share - left
-        if left < tree.cutoff:
-            left, right = 0.0, share
-        elif right < tree.cutoff:
-            left, right = share, 0.0
         for child, child_share, ends, pick in (
             (tree.children_left[node], left, upper, min),
             (tree.children_right[node], right, lower, max),

@@ -11,9 +11,7 @@ from tests.reference.kernels import SHAPES, table
 ALL_GATES = (Gate.KERNEL, Gate.SIGMOID, Gate.OBLIQUE, Gate.BLEND)
 
 
-def random_tree(
-    seed, *, n_leaves=12, n_features=3, n_outputs=2, gates=(Gate.KERNEL,), shapes=SHAPES, widths="any", cutoff=0.0
-):
+def random_tree(seed, *, n_leaves=12, n_features=3, n_outputs=2, gates=(Gate.KERNEL,), shapes=SHAPES, widths="any"):
     """A tree of random form with random tests.
 
     Parameters
@@ -60,7 +58,6 @@ def random_tree(
         impurity=rng.random(n),
         n_features=n_features,
         shapes=KernelShapes.of([table(shape) for shape in shapes]),
-        cutoff=cutoff,
     )
 
 

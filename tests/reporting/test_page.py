@@ -272,7 +272,11 @@ def test_text_is_that_of_python(wine, wine_page):
     assert wine_page.text("pre") == tree_text(model.tree_, feature_names=list(X.columns), class_names=names)
 
 
-@pytest.mark.parametrize("name", ["tree of all gates", "soft tree", "soft Hoeffding tree", "kernel tree of a frame"])
+@pytest.mark.parametrize(
+    "name",
+    ["tree of all gates", "soft tree", "soft Hoeffding tree", "kernel tree of a frame", "boosting, two classes",
+     "boosting, three classes"],
+)  # fmt: skip
 def test_text_of_all_gates(name, page, tmp_path):
     model = all_fitted()[name]
     known = PortableModel.of(model).one_hot()
@@ -281,9 +285,9 @@ def test_text_of_all_gates(name, page, tmp_path):
     page.driver.execute_script("document.querySelector('details').open = true")
     page.finish()
     expected = tree_text(
-        known.trees,
+        known.forest[0],
         feature_names=known.columns.names,
-        class_names=None if known.classes is None else list(map(str, known.classes)),
+        class_names=known.named.node_labels(known.trees, 0),
         is_category=known.columns.is_category,
     )
     assert page.text("pre").splitlines() == expected.splitlines()
@@ -396,3 +400,31 @@ def test_a_notebook_runs_the_page_in_its_sandbox(wine, driver, tmp_path):
     assert driver.execute_script("return document.documentElement.hasAttribute('data-ready')")
     driver.switch_to.default_content()
     assert driver.get_log("browser") == []
+
+
+def test_the_class_of_a_single_score_is_named(page, tmp_path):
+    """Two classes share one score: what is said of the first class has the opposite sign."""
+    model = all_fitted()["boosting, two classes"]
+    report(model, tmp_path / "page.html")
+    page.open(tmp_path / "page.html")
+    first, second = map(str, model.classes_)
+    row = page.run("return Array.from(softwoodReport.page.now.point)")
+    found = shapley_values(model, np.array([row], dtype=float))
+    probabilities = model.predict_proba(np.array([row], dtype=float))[0]
+    for k, sign in ((0, -1.0), (1, 1.0)):
+        page.set("#output", str(k), "change")
+        name = (first, second)[k]
+        assert page.text("#shapley-title") == f"Shapley values of {name}"
+        shown = [text.replace("−", "-") for text in page.run(
+            "return Array.from(document.querySelectorAll('#shapley .number'), (e) => e.textContent)"
+        )]  # fmt: skip
+        sizes = sorted(found.values[0, :, 0], key=lambda value: -abs(value))
+        assert np.array(shown, dtype=float) == pytest.approx(sign * np.array(sizes), abs=0.006)
+        note = page.text("#shapley-note").replace("−", "-")
+        total = float(re.search(r", to (\S+), a raw score \(log odds\)", note)[1])
+        assert total == pytest.approx(sign * found.prediction[0, 0], rel=1e-3)
+        assert f"the probability of {name} is " in note
+        assert np.sign(total) == np.sign(probabilities[k] - 0.5)
+    assert page.text("#legend").startswith(f"score of {second}: ")
+    assert f"score of {second}: " in page.text("#path-note")
+    assert "Slopes are those of the raw score (log odds)" in page.text("#certificate-note")

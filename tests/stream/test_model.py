@@ -333,7 +333,7 @@ def test_rows_without_weight(model_class):
         {n: v for n, v in state(model).items() if n != "classes_"},
         {n: v for n, v in state(learn(small(model_class), X, y)).items() if n != "classes_"},
     )
-    with pytest.raises(ValueError, match="All rows have a weight of zero"):
+    with pytest.raises(ValueError, match="sample_weight is zero for all rows"):
         model.fit(X, y, sample_weight=np.zeros(len(X)))
     assert model.n_samples_seen_ == len(X)
 

@@ -292,6 +292,6 @@ def test_errors_change_nothing(sea):
         assert_same_state(before, pool_state(pool))
     with pytest.raises(ValueError, match="infinity"):
         pool.fit(infinite, y)
-    with pytest.raises(ValueError, match="weight of zero"):
+    with pytest.raises(ValueError, match="sample_weight is zero for all rows"):
         pool.fit(X, y, sample_weight=np.zeros(len(y)))
     assert_same_state(before, pool_state(pool))

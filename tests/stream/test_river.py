@@ -385,3 +385,29 @@ def test_detectors_in_rivers_ensembles(kind):
         found.append((wrong, [model.n_drifts_detected(k) for k in range(3)]))
     assert found[0] == found[1]
     assert sum(found[0][1]) > 0
+
+
+@every
+def test_rows_of_weight_zero_have_no_effect(model_class):
+    """Not even if their features, categories or labels are new."""
+    is_class = model_class in CLASSIFIERS
+    rng = np.random.default_rng(0)
+    model, expected = small(model_class), small(model_class)
+    new = {"size": 1.0, "city": "Bergen", "other": 3.0}
+    rows = [{"size": x, "city": "Oslo" if x > 0.3 else "Rome"} for x in rng.normal(size=150)]
+    targets = [x["city"] == "Oslo" if is_class else x["size"] for x in rows]
+    model.learn_one(new, "new" if is_class else 1e9, w=0.0)
+    for x, y in zip(rows, targets, strict=True):
+        model.learn_one(x, y)
+        expected.learn_one(x, y)
+        model.learn_one(new, "new" if is_class else 1e9, w=0.0)
+    block = pd.DataFrame([new] * 5)
+    model.learn_many(block, pd.Series(["new"] * 5 if is_class else [1e9] * 5), w=np.zeros(5))
+    assert model.feature_names == expected.feature_names
+    for x in rows:
+        if is_class:
+            assert model.predict_proba_one(x) == expected.predict_proba_one(x)
+        else:
+            assert model.predict_one(x) == expected.predict_one(x)
+    with pytest.raises(ValueError, match="infinite"):
+        model.learn_one({"size": np.inf}, targets[0], w=0.0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import is_missing_value
+from softwood.columns import column_titles, find_column, is_missing_value
 from softwood.parameters import check_count, check_number, parameter_error
 from softwood.stream.generators.base import Stream, numbered_names
 
@@ -137,13 +137,10 @@ class OversampledClasses(Stream):
             if mask.shape != (self.n_features,):
                 raise parameter_error(self, "categorical_features", f"a mask of shape ({self.n_features},)", mask.shape)
             return mask
-        place: dict[Any, int] = {name: j for j, name in enumerate(self.feature_names)}
-        place |= {j: j for j in range(self.n_features)}
+        keys = column_titles(self.X)[1] if hasattr(self.X, "columns") else None
         mask = np.zeros(self.n_features, dtype=bool)
         for column in wanted:
-            if column not in place:
-                raise parameter_error(self, "categorical_features", expected, column)
-            mask[place[column]] = True
+            mask[find_column(self, "categorical_features", column, self.feature_names, keys)] = True
         return mask
 
     def _rewind(self) -> None:
