@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from threading import Event
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -81,14 +82,26 @@ class _OneStageForest(GradientModel):
         def results() -> dict[str, Any]:
             return {"history_": list(stages.history), "forest_": SoftForest.mean(trees)}
 
-        work = (delayed(_train_one)(rows, targets, scaling, rules, recipe, seed, number) for number in range(n_trees))
-        found = self._in_parallel(work)
+        stopped = Event()
+
+        def work() -> Iterator[Any]:
+            for number in range(n_trees):
+                if stopped.is_set():
+                    return
+                yield delayed(_train_one)(rows, targets, scaling, rules, recipe, seed, number)
+
+        found = self._in_parallel(work())
         try:
             with stages.stage("fit", "tree", n_trees) as steps:
                 for step in steps:
                     tree, line = next(found)
                     trees.append(tree)
                     step.end(results, **line)
+            # A callback may stop the training early. The workers then finish the trees that they have begun:
+            # joblib can end its processes by force, but sometimes fails while doing so.
+            stopped.set()
+            for _ in found:
+                pass
         finally:
             if trees:
                 self.__dict__.update(results())
