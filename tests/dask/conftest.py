@@ -26,11 +26,15 @@ def assert_nothing_left(client):
 
     def left():
         tasks = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.tasks))
-        return tasks or [
-            key for keys in client.run(lambda dask_worker: list(dask_worker.data)).values() for key in keys
-        ]
+        if tasks:
+            return tasks
+        try:
+            data = client.run(lambda dask_worker: list(dask_worker.data))
+        except OSError as error:  # a worker that the test has killed is still on the scheduler's list
+            return [error]
+        return [key for keys in data.values() for key in keys]
 
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while found := left():
         assert time.monotonic() < end, found[:5]
         time.sleep(0.05)
