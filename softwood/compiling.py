@@ -115,7 +115,7 @@ class Progress:
 
 def cache_folder() -> str | None:
     """Folder where numba keeps the compiled loops; None if there is none, or if compiling is turned off."""
-    from softwood.loops.random import next_seed
+    from softwood.compiled.trees import next_seed
 
     return next_seed.stats.cache_path if hasattr(next_seed, "stats") else None
 

@@ -18,7 +18,7 @@ If a value that the gate needs is missing, the share `missing_left` of the node 
 
 from enum import IntEnum
 
-from softwood.loops.gates import BLEND, KERNEL, LEAF, OBLIQUE, SIGMOID, SUBSET
+from softwood.trees.loops.gates import BLEND, KERNEL, LEAF, OBLIQUE, SIGMOID, SUBSET
 
 __all__ = ["Gate"]
 

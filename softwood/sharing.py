@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from softwood.loops.predict import Lists
+    from softwood.trees.loops.predict import Lists
     from softwood.tree import NodeArrays, SoftTree
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
@@ -30,7 +30,7 @@ Way = Callable[[np.ndarray, np.ndarray], None]
 
 def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> sparse.csr_array:
     """Share of each row in each node, sparse (n_rows, n_nodes)."""
-    from softwood.loops.walk import member_rows
+    from softwood.compiled.trees import member_rows
 
     indptr = np.zeros(len(X) + 1, dtype=np.int64)
     arguments = walk_arguments(tree, slice(None), X, widths)
@@ -47,7 +47,7 @@ def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> spa
 
 def gradients(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None, width_slopes: np.ndarray | None) -> np.ndarray:
     """Derivative of the raw prediction with respect to the row, (n_rows, n_outputs, n_features)."""
-    from softwood.loops.walk import gradient_rows
+    from softwood.compiled.trees import gradient_rows
 
     out = np.zeros((len(X), tree.n_outputs, tree.n_features))
     gradient_rows(*walk_arguments(tree, slice(None), X, widths), tree.value, tree.parent, width_slopes, out)
@@ -99,7 +99,7 @@ def _add_walks(
     out: np.ndarray,
 ) -> None:
     """The general loop, for all kinds of gates, missing values, and half-widths of single cells."""
-    from softwood.loops.walk import predict_rows
+    from softwood.compiled.trees import predict_rows
 
     for tree in trees:
         own = slice(int(offsets[tree]), int(offsets[tree + 1]))
@@ -112,7 +112,7 @@ def _add_crisp(
     nodes: NodeArrays, offsets: np.ndarray, output: np.ndarray, trees: np.ndarray, X: np.ndarray, out: np.ndarray
 ) -> None:
     """Trees of crisp axis-aligned tests, rows without missing values."""
-    from softwood.loops.predict import add_crisp_trees
+    from softwood.compiled.trees import add_crisp_trees
 
     add_crisp_trees(X, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.subsets, nodes.value, out)
 
@@ -121,7 +121,8 @@ def _add_kernel(
     nodes: NodeArrays, offsets: np.ndarray, output: np.ndarray, trees: np.ndarray, X: np.ndarray, out: np.ndarray
 ) -> None:
     """Trees of kernel gates."""
-    from softwood.loops.predict import KernelTrees, add_kernel_trees
+    from softwood.compiled.trees import add_kernel_trees
+    from softwood.trees.loops.predict import KernelTrees
 
     arrays = KernelTrees(
         nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
@@ -147,7 +148,7 @@ def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
 
 def crisp_leaves(tree: SoftTree, X: np.ndarray) -> np.ndarray | None:
     """The one leaf of each row, (n_rows,), in a tree of crisp axis-aligned tests; None if a value is missing."""
-    from softwood.loops.predict import crisp_leaves_fast
+    from softwood.compiled.trees import crisp_leaves_fast
 
     if _has_missing(X):
         return None
@@ -181,8 +182,8 @@ def _each_its_way(X: np.ndarray, out: np.ndarray, fast: Way, slow: Way) -> None:
 
 
 def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.ndarray | None) -> tuple:
-    """Arguments of the loops of `softwood.loops.walk` for the tree whose nodes are this part of `nodes`."""
-    from softwood.loops.walk import Nodes, Scratch
+    """Arguments of the loops of `softwood.trees.loops.walk` for the tree whose nodes are this part of `nodes`."""
+    from softwood.trees.loops.walk import Nodes, Scratch
 
     if widths is not None:
         widths = np.ascontiguousarray(widths, dtype=np.float64)
@@ -203,8 +204,8 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
 
 
 def kernel_lists(block: int, height: int, n_features: int) -> Lists:
-    """Scratch space of `softwood.loops.predict.add_kernel_trees`."""
-    from softwood.loops.predict import ITEM, Lists
+    """Scratch space of `softwood.trees.loops.predict.add_kernel_trees`."""
+    from softwood.trees.loops.predict import ITEM, Lists
 
     return Lists(
         np.empty(block * (height + 2), ITEM), np.empty(2 * block + 1, ITEM), np.empty((height + 1, 5), np.int64),

@@ -237,8 +237,8 @@ class NodeArrays:
 
     @cached_property
     def _gates(self) -> np.ndarray:
-        """The nodes of a tree or forest of kernel gates as records `softwood.loops.predict.GATE`, (n_nodes,)."""
-        from softwood.loops.predict import BY_SET, GATE
+        """The nodes of a tree or forest of kernel gates as records `softwood.trees.loops.predict.GATE`, (n_nodes,)."""
+        from softwood.trees.loops.predict import BY_SET, GATE
 
         is_leaf = self.children_left < 0
         gates = np.empty(self.n_nodes, GATE)

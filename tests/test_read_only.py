@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
-from softwood.loops import binning, predict, walk
+from softwood.loops import binning
 from tests.contract.specs import BY_NAME, answer
 
-LOOPS = [binning.encode_column, predict.add_kernel_trees, predict.add_crisp_trees, walk.predict_rows, walk.member_rows]
+LOOPS = [binning.encode_column]
 
 
 def _signatures():

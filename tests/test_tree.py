@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from softwood import Gate, SoftTree, sharing
-from softwood.loops.walk import predict_rows
+from softwood.compiled.trees import predict_rows
 from softwood.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import node_shares

@@ -6,7 +6,8 @@ import numpy as np
 
 from softwood.density.newton import NewtonTree
 from softwood.loops.boost_read import read_rows, set_gates
-from softwood.loops.predict import GATE, KernelTrees, Lists
+from softwood.loops.predict import ITEM
+from softwood.trees.loops.predict import GATE, KernelTrees, Lists
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
 
@@ -56,4 +57,5 @@ class HeldOutRows:
             np.zeros((1, 0), np.uint32),
         )  # fmt: skip
         self._value = np.zeros((n_nodes, 1))
-        self._lists: Lists = kernel_lists(self._block, height, self._matrix.shape[1])
+        lists = kernel_lists(self._block, height, self._matrix.shape[1])
+        self._lists: Lists = lists._replace(items=lists.items.astype(ITEM), spare=lists.spare.astype(ITEM))

@@ -11,7 +11,7 @@ from softwood.interrupts import new_stop
 from softwood.loops.groups import NODE, NodeTable, Rules, Search
 from softwood.loops.grow import draw_features, merit_and_impurity
 from softwood.loops.level_choose import choose_random, choose_searched
-from softwood.loops.random import next_seed
+from softwood.compiled.trees import next_seed
 from softwood.loops.scan import SLACK, SQUARED
 from softwood.loops.scan_random import PATIENCE
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softwood.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
+from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
 from softwood.loops.layer_layout import (
     BIAS,
     BLEND_AT,

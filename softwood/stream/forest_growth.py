@@ -15,7 +15,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.forest import SoftForest
 from softwood.loops.drift import DRIFT, NOTHING
-from softwood.loops.random import next_seed, to_unit
+from softwood.compiled.trees import next_seed, to_unit
 from softwood.loops.stream_forest import (
     LEAST_IN_VOTES,
     LOSS,

@@ -3,12 +3,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops.kernel import box_share, box_shares, kernel_cdf, kernel_density, kernel_share
-from tests.reference.kernels import SHAPES, cdf, density, interval_mass, left_share, table
+from softwood.compiled.trees import box_share, box_shares, kernel_cdf, kernel_density, kernel_share
+from tests.reference.kernels import SHAPES, cdf, density, interval_mass, left_share
+from tests.reference.kernels import table as shape_table
 
 places = st.integers(-24, 24).map(lambda k: k / 8) | st.floats(-3, 3)
 widths = st.sampled_from([0.0, 1e-3, 0.25, 1.0, 7.0])
 shapes = st.sampled_from(SHAPES)
+
+
+def table(shape):
+    """A table of one shape, as the loops take it: the number of the shape, edges, distribution values."""
+    edges, values = shape_table(shape)
+    return 0, edges[None], values[None]
 
 
 @pytest.mark.tiny
@@ -20,33 +27,33 @@ def test_distribution_function(t, x, width, shape):
 @pytest.mark.tiny
 @pytest.mark.parametrize("shape", SHAPES)
 def test_distribution_function_rises_from_0_to_1(shape):
-    edges, values = table(shape)
+    kernel = table(shape)
     at = np.linspace(-10, 10, 401)
-    found = [kernel_cdf(t, 0.5, 2.0, edges, values) for t in at]
+    found = [kernel_cdf(t, 0.5, 2.0, *kernel) for t in at]
     assert found[0] == 0.0
     assert found[-1] == 1.0
     assert np.all(np.diff(found) >= 0)
-    assert kernel_cdf(-np.inf, 0.5, 2.0, edges, values) == 0.0
-    assert kernel_cdf(np.inf, 0.5, 2.0, edges, values) == 1.0
+    assert kernel_cdf(-np.inf, 0.5, 2.0, *kernel) == 0.0
+    assert kernel_cdf(np.inf, 0.5, 2.0, *kernel) == 1.0
 
 
 @pytest.mark.tiny
 def test_a_crisp_point_is_left_of_its_own_place():
-    edges, values = table(SHAPES[0])
-    assert kernel_cdf(1.0, 1.0, 0.0, edges, values) == 1.0
-    assert kernel_cdf(np.nextafter(1.0, 0), 1.0, 0.0, edges, values) == 0.0
+    kernel = table(SHAPES[0])
+    assert kernel_cdf(1.0, 1.0, 0.0, *kernel) == 1.0
+    assert kernel_cdf(np.nextafter(1.0, 0), 1.0, 0.0, *kernel) == 0.0
 
 
 @pytest.mark.tiny
 @given(t=places, x=places, width=widths, shape=shapes)
 def test_density_is_the_slope_of_the_distribution_function(t, x, width, shape):
-    edges, values = table(shape)
-    found = kernel_density(t, x, width, edges, values)
-    near_edge = np.any(np.abs(x + width * edges - t) < 1e-6)
+    kernel = table(shape)
+    found = kernel_density(t, x, width, *kernel)
+    near_edge = np.any(np.abs(x + width * kernel[1] - t) < 1e-6)
     if not near_edge:
         assert found == pytest.approx(density(t, x, width, shape), rel=1e-9)
         step = 1e-7
-        rise = kernel_cdf(t + step, x, width, edges, values) - kernel_cdf(t - step, x, width, edges, values)
+        rise = kernel_cdf(t + step, x, width, *kernel) - kernel_cdf(t - step, x, width, *kernel)
         assert rise / (2 * step) == pytest.approx(found, abs=1e-5)
 
 
@@ -54,10 +61,10 @@ def test_density_is_the_slope_of_the_distribution_function(t, x, width, shape):
 @given(ends=st.lists(places, min_size=3, max_size=3, unique=True), x=places, width=widths, shape=shapes)
 def test_share_within_an_interval(ends, x, width, shape):
     lo, t, hi = sorted(ends)
-    edges, values = table(shape)
-    lower, upper = (kernel_cdf(end, x, width, edges, values) for end in (lo, hi))
+    kernel = table(shape)
+    lower, upper = (kernel_cdf(end, x, width, *kernel) for end in (lo, hi))
     if upper - lower > 1e-9:
-        share = kernel_share(t, x, width, edges, values, lower, upper)
+        share = kernel_share(t, x, width, *kernel, lower, upper)
         assert 0.0 <= share <= 1.0
         assert share == pytest.approx(left_share(t, x, width, lo, hi, shape), abs=1e-6)
 

@@ -5,26 +5,8 @@ import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftForest, SoftTree
 from softwood.density.kernels import gaussian
-from softwood.loops.predict import (
-    BEFORE,
-    BEGIN,
-    BOUND,
-    END,
-    ITEM,
-    LOWER,
-    NEITHER,
-    NODE,
-    UPPER,
-    KernelTrees,
-    add_block,
-    add_crisp_trees,
-    add_kernel_trees,
-    crisp_leaves_fast,
-    divide,
-    mass_below,
-    next_list,
-    partition,
-)
+from softwood.compiled.trees import add_block, add_crisp_trees, add_kernel_trees, crisp_leaves_fast, divide, mass_below, next_list, partition
+from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
 from softwood.sharing import kernel_lists
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import prediction
@@ -95,7 +77,7 @@ def test_leaves_of_crisp_paths(seed, n_rows):
 @pytest.mark.parametrize("n_rows", [0, 1, 8, 19])
 def test_values_of_crisp_trees_are_added(n_rows):
     trees, forest = several(SHAPES, 0.0)
-    X, out, output = random_points(5, n_rows, 3), np.full((n_rows, 5), 0.25), np.array([1, 0, 3, 2])
+    X, out, output = random_points(5, n_rows, 3), np.full((n_rows, 5), 0.25), np.array([1, 0, 3, 2], np.int32)
     numbers = np.array([3, 0, 1])
     add_crisp_trees(
         X, numbers, forest.offsets, output, forest._tests, forest._crisp_thresholds, None, forest.value, out
@@ -222,7 +204,7 @@ def test_values_of_a_block_of_rows_are_added(shapes, missing):
 def test_values_of_kernel_trees_are_added(shapes, widths, missing, block):
     """The lists have just the size that is needed if all rows reach all leaves."""
     trees, forest = several(shapes, widths)
-    X, out, output = random_points(9, 21, 3, missing), np.full((21, 5), 0.25), np.array([1, 0, 3, 2])
+    X, out, output = random_points(9, 21, 3, missing), np.full((21, 5), 0.25), np.array([1, 0, 3, 2], np.int32)
     numbers = np.array([3, 0, 1])
     lists = lists_of(min(block, 21), forest.max_depth)
     add_kernel_trees(X, numbers, forest.offsets, output, block, kernel_trees(forest), lists, forest.value, out)

@@ -20,7 +20,8 @@ from softwood.loops.boost_search import (
 )
 from softwood.loops.groups import Bins, Goal, SubsetSpace
 from softwood.loops.grow import divide_by_set, keep_set
-from softwood.loops.predict import ITEM, partition_by_set
+from softwood.compiled.trees import partition_by_set
+from softwood.trees.loops.predict import ITEM
 from softwood.loops.scan_random import draw_set, keep_drawn
 from softwood.loops.subset import (
     ABSENT,

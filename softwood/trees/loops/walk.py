@@ -15,10 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.gates import BLEND, KERNEL, SUBSET, oblique_share, oblique_slope
-from softwood.loops.kernel import kernel_cdf, kernel_density
-from softwood.loops.subset import has_member
+from softwood.trees.loops.gates import BLEND, KERNEL, SUBSET, oblique_share, oblique_slope
+from softwood.trees.loops.kernel import kernel_cdf, kernel_density
+from softwood.trees.loops.sets import has_member
 
 # What is to be done with a fork when the branch below it is finished.
 GO_RIGHT, RESTORE_LOWER, NOTHING = 0, 1, 2
@@ -64,7 +63,6 @@ class Scratch(NamedTuple):
     shares: np.ndarray
 
 
-@compiled(inline=True)
 def oblique_input(points, i, node, weights, bias):
     """``weights @ x + bias`` of an oblique gate for row `i`; nan if a value with a weight is missing."""
     z = bias[node]
@@ -74,87 +72,83 @@ def oblique_input(points, i, node, weights, bias):
     return z
 
 
-@compiled
 def visit(points, i, tree, weights, cells, scratch):
     """List the nodes that row `i` reaches, parents before children, with its share in each, and return their number."""
-    left, right, gate, feature, threshold, missing_left, width, blend, bias, kernel, edges, cdfs, sets = tree
-    bounds, frames, frame_nodes, nodes, shares = scratch
     n = height = 0
-    node = np.int64(0)
+    node = 0
     share = 1.0
     while True:
-        nodes[n] = node
-        shares[n] = share
+        scratch.nodes[n] = node
+        scratch.shares[n] = share
         n += 1
-        if left[node] >= 0:
-            j = feature[node]
-            part = missing_left[node]  # the share that goes left
+        if tree.left[node] >= 0:
+            j = tree.feature[node]
+            part = tree.missing_left[node]  # the share that goes left
             mass = np.nan  # at or below the threshold of a kernel gate
-            if gate[node] == KERNEL:
+            if tree.gate[node] == KERNEL:
                 x = points[i, j]
                 if not np.isnan(x):
-                    h = width[node]
+                    h = tree.width[node]
                     if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
                         if not np.isnan(cells[i, j]):
                             h = cells[i, j]
-                    mass = kernel_cdf(threshold[node], x, h, edges[kernel[node]], cdfs[kernel[node]])
-                    lower, upper = bounds[0, j], bounds[1, j]
+                    mass = kernel_cdf(tree.threshold[node], x, h, tree.kernel[node], tree.edges, tree.cdfs)
+                    lower, upper = scratch.bounds[0, j], scratch.bounds[1, j]
                     part = 1.0 if mass >= upper else 0.0 if mass <= lower else (mass - lower) / (upper - lower)
-            elif gate[node] == SUBSET:
+            elif tree.gate[node] == SUBSET:
                 if not np.isnan(points[i, j]):
-                    part = 1.0 if has_member(sets, node, np.int64(points[i, j])) else 0.0
+                    part = 1.0 if has_member(tree.subsets, node, int(points[i, j])) else 0.0
             elif weights is not None:
-                z = oblique_input(points, i, node, weights, bias)
+                z = oblique_input(points, i, node, weights, tree.bias)
                 passes = False
-                if gate[node] == BLEND:
+                if tree.gate[node] == BLEND:
                     z = np.nan if np.isnan(points[i, j]) else z
-                    passes = points[i, j] <= threshold[node]
+                    passes = points[i, j] <= tree.threshold[node]
                 if not np.isnan(z):
-                    part = oblique_share(gate[node], z, width[node], blend[node], passes)
+                    part = oblique_share(tree.gate[node], z, tree.width[node], tree.blend[node], passes)
             if part >= 1.0:
-                node = left[node]
+                node = tree.left[node]
                 continue
             if part <= 0.0:
-                node = right[node]
+                node = tree.right[node]
                 continue
             share_left = share * part
-            frame_nodes[height] = node
-            frames[height, 0] = GO_RIGHT
-            frames[height, 2] = share - share_left
-            frames[height, 3] = mass
+            scratch.frame_nodes[height] = node
+            scratch.frames[height, 0] = GO_RIGHT
+            scratch.frames[height, 2] = share - share_left
+            scratch.frames[height, 3] = mass
             if not np.isnan(mass):  # bounds change on kernel gates only, which have a mass
-                frames[height, 1] = bounds[1, j]
-                bounds[1, j] = mass
+                scratch.frames[height, 1] = scratch.bounds[1, j]
+                scratch.bounds[1, j] = mass
             height += 1
             share = share_left
-            node = left[node]
+            node = tree.left[node]
             continue
         again = False  # after a leaf, back to the last fork whose right branch is still to do
         while height > 0 and not again:
             top = height - 1
-            j = feature[frame_nodes[top]]
-            todo = frames[top, 0]
+            j = tree.feature[scratch.frame_nodes[top]]
+            todo = scratch.frames[top, 0]
             if todo == GO_RIGHT:
-                mass = frames[top, 3]
+                mass = scratch.frames[top, 3]
                 if np.isnan(mass):
-                    frames[top, 0] = NOTHING
+                    scratch.frames[top, 0] = NOTHING
                 else:
-                    bounds[1, j] = frames[top, 1]
-                    frames[top, 1] = bounds[0, j]
-                    bounds[0, j] = mass
-                    frames[top, 0] = RESTORE_LOWER
-                share = frames[top, 2]
-                node = right[frame_nodes[top]]
+                    scratch.bounds[1, j] = scratch.frames[top, 1]
+                    scratch.frames[top, 1] = scratch.bounds[0, j]
+                    scratch.bounds[0, j] = mass
+                    scratch.frames[top, 0] = RESTORE_LOWER
+                share = scratch.frames[top, 2]
+                node = tree.right[scratch.frame_nodes[top]]
                 again = True
             else:
                 if todo == RESTORE_LOWER:
-                    bounds[0, j] = frames[top, 1]
+                    scratch.bounds[0, j] = scratch.frames[top, 1]
                 height -= 1
         if not again:
             return n
 
 
-@compiled
 def predict_rows(points, tree, weights, cells, scratch, value, out):
     """Add up shares of leaves times their values; `out` (n, n_outputs) is zeros."""
     left, nodes, shares = tree.left, scratch.nodes, scratch.shares
@@ -168,7 +162,6 @@ def predict_rows(points, tree, weights, cells, scratch, value, out):
                     out[i, o] += shares[k] * value[node, o]
 
 
-@compiled
 def member_rows(points, tree, weights, cells, scratch, indptr, indices, data):
     """Count the nodes that each row reaches (`indices` empty) or fill the sparse matrix of memberships."""
     nodes, shares = scratch.nodes, scratch.shares
@@ -182,7 +175,6 @@ def member_rows(points, tree, weights, cells, scratch, indptr, indices, data):
                 data[indptr[i] + k] = shares[k]
 
 
-@compiled
 def gradient_rows(points, tree, weights, cells, scratch, value, parent, cell_slopes, out):
     """Derivative of the prediction with respect to the point, (n, n_outputs, p).
 
@@ -190,7 +182,6 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, cell_slo
     derivatives: one factor per feature of kernel gates, ``F(upper) - F(lower)``, and one per oblique gate. With
     ``F = G((t - x) / h)``, the derivative of F is the density times ``-(1 + (t - x) / h * dh/dx)``.
     """
-    left, right, gate, feature, threshold, _, width, blend, bias, kernel, edges, cdfs, _ = tree
     nodes, shares = scratch.nodes, scratch.shares
     p = points.shape[1]
     q = value.shape[1]
@@ -203,7 +194,7 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, cell_slo
         n = visit(points, i, tree, weights, cells, scratch)
         for k in range(n):
             leaf = nodes[k]
-            if left[leaf] >= 0:
+            if tree.left[leaf] >= 0:
                 continue
             n_touched = 0
             for j in range(p):
@@ -211,8 +202,8 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, cell_slo
             child = leaf
             node = parent[leaf]
             while node >= 0:
-                j = feature[node]
-                if gate[node] == KERNEL:
+                j = tree.feature[node]
+                if tree.gate[node] == KERNEL:
                     x = points[i, j]
                     if not np.isnan(x):
                         if not is_touched[j]:
@@ -223,30 +214,30 @@ def gradient_rows(points, tree, weights, cells, scratch, value, parent, cell_slo
                             ends[1, j] = 1.0
                             slopes[0, j] = 0.0
                             slopes[1, j] = 0.0
-                        h = width[node]
+                        h = tree.width[node]
                         if cells is not None:  # noqa: SIM102
                             if not np.isnan(cells[i, j]):
                                 h = cells[i, j]
-                        shape = kernel[node]
-                        mass = kernel_cdf(threshold[node], x, h, edges[shape], cdfs[shape])
-                        slope = -kernel_density(threshold[node], x, h, edges[shape], cdfs[shape])
+                        shape = tree.kernel[node]
+                        mass = kernel_cdf(tree.threshold[node], x, h, shape, tree.edges, tree.cdfs)
+                        slope = -kernel_density(tree.threshold[node], x, h, shape, tree.edges, tree.cdfs)
                         if cell_slopes is not None:  # noqa: SIM102
                             if slope != 0.0:
-                                slope *= 1.0 + (threshold[node] - x) / h * cell_slopes[i, j]
-                        if child == left[node] and mass < ends[1, j]:
+                                slope *= 1.0 + (tree.threshold[node] - x) / h * cell_slopes[i, j]
+                        if child == tree.left[node] and mass < ends[1, j]:
                             ends[1, j] = mass
                             slopes[1, j] = slope
-                        elif child == right[node] and mass > ends[0, j]:
+                        elif child == tree.right[node] and mass > ends[0, j]:
                             ends[0, j] = mass
                             slopes[0, j] = slope
-                elif weights is not None and gate[node] != SUBSET:
-                    z = oblique_input(points, i, node, weights, bias)
-                    passes = gate[node] == BLEND and points[i, j] <= threshold[node]
-                    if not np.isnan(z) and not (gate[node] == BLEND and np.isnan(points[i, j])):
-                        slope = oblique_slope(gate[node], z, width[node], blend[node])
+                elif weights is not None and tree.gate[node] != SUBSET:
+                    z = oblique_input(points, i, node, weights, tree.bias)
+                    passes = tree.gate[node] == BLEND and points[i, j] <= tree.threshold[node]
+                    if not np.isnan(z) and not (tree.gate[node] == BLEND and np.isnan(points[i, j])):
+                        slope = oblique_slope(tree.gate[node], z, tree.width[node], tree.blend[node])
                         if slope != 0.0:
-                            part = oblique_share(gate[node], z, width[node], blend[node], passes)
-                            factor = slope / part if child == left[node] else -slope / (1.0 - part)
+                            part = oblique_share(tree.gate[node], z, tree.width[node], tree.blend[node], passes)
+                            factor = slope / part if child == tree.left[node] else -slope / (1.0 - part)
                             for f in range(p):
                                 total[f] += factor * weights[node, f]
                 child = node
