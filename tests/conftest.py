@@ -1,6 +1,5 @@
 import os
 import sys
-from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -16,22 +15,20 @@ import softwood.compiled
 LOOPS = os.environ.get("SOFTWOOD_LOOPS", "")
 
 
-def use_loops():
-    """Put the loops that are asked for in the place of the installed ones, before anything imports their functions."""
-    for name in softwood.compiled.UNITS if LOOPS else ():
-        module = f"softwood.compiled.{name}"
-        if LOOPS == "uncompiled":
-            unit = import_module(module)
-            for attribute, source in unit.SOURCES.items():
-                setattr(unit, attribute, getattr(import_module(source), attribute))
-        else:
-            (file,) = (file for suffix in EXTENSION_SUFFIXES for file in Path(LOOPS).glob(f"{name}{suffix}"))
-            spec = spec_from_file_location(module, file)
-            sys.modules[module] = module_from_spec(spec)
-            spec.loader.exec_module(sys.modules[module])
+def use_build(folder):
+    """Put the units of another build in the place of the installed ones."""
+    for name in softwood.compiled.UNITS:
+        (file,) = (file for suffix in EXTENSION_SUFFIXES for file in Path(folder).glob(f"{name}{suffix}"))
+        spec = spec_from_file_location(f"softwood.compiled.{name}", file)
+        sys.modules[spec.name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[spec.name])
 
 
-use_loops()
+# before anything imports functions of the units
+if LOOPS == "uncompiled":
+    softwood.compiled.use_sources()
+elif LOOPS:
+    use_build(LOOPS)
 
 # The same examples in every run. To look further: pytest --hypothesis-profile=explore
 _common = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
