@@ -1,7 +1,8 @@
 """The files that common calls go through: python scripts/walks.py
 
-For each call: the number of files of softwood that it runs through, how many of these are sources of compiled loops, from how
-many files to how many others it goes, and how many pairs of files call each other both ways. Loops run uncompiled.
+For each call: the number of files of softwood that it runs through, and how many of these are sources of compiled
+loops; the number of edges, from the file of a caller to that of what it calls; and the pairs of files that call each
+other both ways. Loops run uncompiled. ``--files`` lists the files.
 """
 
 from __future__ import annotations

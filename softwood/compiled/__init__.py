@@ -1,4 +1,4 @@
-"""The compiled loops, in one module a unit. Their sources are in the folders ``loops`` of the families; see meson.build."""
+"""The compiled loops: one module a unit, see meson.build. Their sources are in the folders ``loops`` of the families."""
 
 from importlib import import_module
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from softwood.compiled.trees import next_seed
 from softwood.density.finishing import depth_first
 from softwood.density.level_growing import LevelTree, OpenNode
 from softwood.density.problem import GrowthProblem, Limits
@@ -11,7 +12,6 @@ from softwood.interrupts import new_stop
 from softwood.loops.groups import NODE, NodeTable, Rules, Search
 from softwood.loops.grow import draw_features, merit_and_impurity
 from softwood.loops.level_choose import choose_random, choose_searched
-from softwood.compiled.trees import next_seed
 from softwood.loops.scan import SLACK, SQUARED
 from softwood.loops.scan_random import PATIENCE
 

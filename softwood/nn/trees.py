@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
 from softwood.loops.layer_layout import (
     BIAS,
     BLEND_AT,
@@ -24,6 +23,7 @@ from softwood.loops.layer_layout import (
 )
 from softwood.nn.operators import reached_part, route, walk
 from softwood.nn.structure import Structure
+from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
 
 __all__ = ["Trees"]
 

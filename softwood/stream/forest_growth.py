@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from softwood.compiled.trees import next_seed, to_unit
 from softwood.forest import SoftForest
 from softwood.loops.drift import DRIFT, NOTHING
-from softwood.compiled.trees import next_seed, to_unit
 from softwood.loops.stream_forest import (
     LEAST_IN_VOTES,
     LOSS,

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-
 LEAF, KERNEL, SIGMOID, OBLIQUE, BLEND, SUBSET = -1, 0, 1, 2, 3, 4
 
 
