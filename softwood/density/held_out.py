@@ -7,9 +7,9 @@ import numpy as np
 from softwood.density.newton import NewtonTree
 from softwood.loops.boost_read import read_rows, set_gates
 from softwood.loops.predict import ITEM
-from softwood.trees.loops.predict import GATE, KernelTrees, Lists
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
+from softwood.trees.loops.predict import GATE, KernelTrees, Lists
 
 __all__ = ["HeldOutRows"]
 
