@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-UNITS = ("trees",)
+UNITS = ("trees", "growing")
 
 
 def use_sources() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.density.level_growing import LevelTree, OpenNode
+from softwood.density.loops.groups import Bins
 from softwood.density.newton import Boxes, NewtonLimits, NewtonTree, loop_rules
 from softwood.loops.boost import NODE, limit_children, write_line
 from softwood.loops.boost_search import LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD, is_splittable
-from softwood.loops.groups import Bins
 from softwood.loops.level_choose import BoostSpace, choose_boosted
 
 __all__ = ["NewtonLevels"]

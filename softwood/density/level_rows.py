@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from softwood.density.level_numbers import Largest, draw_counts, exact_sum, is_drawn, whole
-from softwood.loops.groups import Bins, Kernels
+from softwood.density.loops.groups import Bins, Kernels
 from softwood.loops.level_divide import add_slot_values, divide_slots
 from softwood.loops.level_sums import BLOCK, add_node, add_totals, weigh_rows
 from softwood.losses import Loss

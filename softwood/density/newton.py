@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.density.loops.groups import Bins
 from softwood.density.threads import Threads
 from softwood.forest import SoftForest
 from softwood.gates import Gate
@@ -23,7 +24,6 @@ from softwood.loops.boost_search import (
     count_blocks,
     search_part,
 )
-from softwood.loops.groups import Bins
 from softwood.tree import SoftTree, children_of
 
 __all__ = [

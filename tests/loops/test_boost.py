@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.density.binning import bin_features
+from softwood.density.loops.groups import Bins
 from softwood.density.newton import Boxes
 from softwood.loops import boost as loop
 from softwood.loops.boost_histograms import BLOCK
@@ -22,7 +23,6 @@ from softwood.loops.boost_search import (
     search_part,
 )
 from softwood.loops.boost_search import Rules as LoopRules
-from softwood.loops.groups import Bins
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records
 

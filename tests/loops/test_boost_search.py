@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from softwood.density.loops.groups import Bins
 from softwood.density.newton import Boxes
 from softwood.loops import boost_search as loop
 from softwood.loops.boost import NODE, Pile
 from softwood.loops.boost_histograms import BLOCK
-from softwood.loops.groups import Bins
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 
 # ------------------------------------------------------------------ leaf values and scores

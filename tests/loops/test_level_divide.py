@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.loops.groups import Bins, Kernels
+from softwood.density.loops.groups import Bins, Kernels
 from softwood.loops.level_divide import (
     SLOT,
     add_slot_values,

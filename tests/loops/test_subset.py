@@ -4,8 +4,26 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from softwood.compiled.growing import (
+    divide_by_set,
+    draw_set,
+    has_member,
+    is_category,
+    keep_drawn,
+    keep_set,
+    merge_rare,
+    order_keys,
+    rare_below,
+    scan_category,
+    scan_subset,
+    set_members,
+    sort_by_key,
+    subset_parts,
+)
 from softwood.compiled.trees import partition_by_set
 
+from softwood.density.loops.groups import Bins, Goal, SubsetSpace
+from softwood.density.loops.subset import ABSENT
 from softwood.loops.boost import set_category_parts
 from softwood.loops.boost_search import (
     GAIN,
@@ -18,22 +36,6 @@ from softwood.loops.boost_search import (
     search_category,
     set_subset,
     stricter,
-)
-from softwood.loops.groups import Bins, Goal, SubsetSpace
-from softwood.loops.grow import divide_by_set, keep_set
-from softwood.loops.scan_random import draw_set, keep_drawn
-from softwood.loops.subset import (
-    ABSENT,
-    has_member,
-    is_category,
-    merge_rare,
-    order_keys,
-    rare_below,
-    scan_category,
-    scan_subset,
-    set_members,
-    sort_by_key,
-    subset_parts,
 )
 from softwood.trees.loops.predict import ITEM
 
