@@ -136,7 +136,7 @@ def _add_kernel(
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
     """Predictions of a tree of sigmoid gates, (n_rows, n_outputs); nan for rows with missing values."""
-    from softwood.loops.soft_joint import predict_sigmoid
+    from softwood.compiled.trees import predict_sigmoid
 
     scratch, out = np.empty((2, tree.n_nodes)), np.empty((len(X), tree.n_outputs))
     predict_sigmoid(

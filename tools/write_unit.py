@@ -86,6 +86,7 @@ class Function:
     result: str
     arguments: list[tuple[str, str]]  # type and name
     locals: dict[str, str]
+    is_inline: bool  # callers contain it, which saves the time of handing it many arrays
 
 
 @dataclass
@@ -151,14 +152,15 @@ def read_sheet(text: str, path: Path) -> Sheet:
             lines = [line.strip().removeprefix("cdef ") for line in block.splitlines()[1:] if line.strip()]
             (sheet.classes if match[1] == "class" else sheet.structs)[match[2]] = [typed(line) for line in lines]
         elif match := re.match(
-            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<head>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
+            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<result>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
         ):
             pairs = (part.partition("=") for part in split_arguments(match["locals"] or ""))
             sheet.functions[match["name"]] = Function(
                 match["name"],
-                match["head"].removeprefix("inline ").strip(),
+                match["result"].strip(),
                 [typed(part) for part in split_arguments(match["arguments"])],
                 {name: kind.strip('"') for name, _, kind in pairs},
+                match["inline"] is not None,
             )
         else:
             raise SystemExit(f"{path}: not understood:\n{block}")
@@ -353,7 +355,8 @@ def c_function(source: Source, node: ast.FunctionDef, arrays: set[str], classes:
     translation = Translation(source, function, arrays, classes)
     body = [ast.fix_missing_locations(translation.visit(statement)) for statement in body]
     head = ", ".join(f"{kind} {name}" for kind, name in function.arguments)
-    text = f"\ncdef {function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
+    inline = "inline " if function.is_inline else ""
+    text = f"\ncdef {inline}{function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
     text += "".join(f"    cdef {kind} {name}\n" for name, kind in function.locals.items())
     lines = (re.sub(r" # in :$", ":", line) for line in ast.unparse(body).splitlines())
     return text + "".join(f"    {line}\n" for line in lines)

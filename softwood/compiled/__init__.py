@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-UNITS = ("trees", "growing")
+UNITS = ("trees", "growing", "gradient")
 
 
 def use_sources() -> None:

@@ -14,8 +14,8 @@ from softwood.gradient import one_stage
 from softwood.gradient.budding import _Buds
 from softwood.gradient.data import LearningSet
 from softwood.gradient.one_stage_training import StagedTree, prune, row_losses
-from softwood.loops import budding as budding_loop
-from softwood.loops.soft_split import IDENTITY
+from softwood.compiled import gradient as budding_loop
+from softwood.gradient.loops.soft_split import IDENTITY
 from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
     ALL,

@@ -5,7 +5,8 @@ import pytest
 
 from softwood.gradient import end_to_end
 from softwood.gradient.data import LearningSet
-from softwood.loops import end_to_end as loop
+from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows
+from softwood.compiled import gradient as loop
 from tests.reference.one_stage import leaf_shares, log_likelihood
 from tests.reference.soft import adam, slope
 
@@ -32,7 +33,7 @@ def gradient(rows, order, gates, n_gates, first_gate, steepness):
     """That of the rows of `order` but the first, which is not in the batch."""
     found = np.zeros_like(gates)
     loop.add_posterior_gradient(
-        loop.Rows(*rows), order, 1, len(order), gates, n_gates, first_gate, steepness, nodes(gates), nodes(gates), found
+        EndToEndRows(*rows), order, 1, len(order), gates, n_gates, first_gate, steepness, nodes(gates), nodes(gates), found
     )
     return found
 
@@ -117,9 +118,9 @@ def test_the_upper_gates_of_a_deeper_tree(seed):
 def test_one_batch_is_one_step_of_adam(seed, first_gate):
     points, gates, likelihoods, weights = case(seed)
     expected = -slope(lambda g: log_likelihood(g, points, likelihoods, weights, 2.0), gates) / 6
-    rows, found, descent = loop.Rows(points, likelihoods, weights), gates.copy(), loop.Descent(*np.zeros((3, 3, 3)))
+    rows, found, descent = EndToEndRows(points, likelihoods, weights), gates.copy(), EndToEndDescent(*np.zeros((3, 3, 3)))
     work = nodes(gates), nodes(gates), descent
-    n_steps = loop.maximise_pass(rows, np.arange(6), 6, found, 3, first_gate, 2.0, 0.1, np.int64(0), *work)
+    n_steps = loop.maximise_pass(rows, np.arange(6), 6, found, 3, first_gate, 2.0, 0.1, 0, *work)
     assert n_steps == 1
     assert found[first_gate:] == pytest.approx(adam(gates, [expected], 0.1)[first_gate:], abs=1e-4)
     assert np.array_equal(found[:first_gate], gates[:first_gate])

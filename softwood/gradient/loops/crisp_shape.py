@@ -1,7 +1,7 @@
 """The shape of a complete crisp tree: values of its nodes, their losses as leaves, and pruning with return.
 
-Nodes lie in arrays without pointers, as in `softwood.loops.one_stage`. All losses follow from sums of the rows that
-pass a node, so that no row is visited again.
+Nodes lie in arrays without pointers, as in `softwood.gradient.loops.one_stage`. All losses follow from sums of the rows
+that pass a node, so that no row is visited again.
 
 Arguments that recur
 --------------------
@@ -13,8 +13,7 @@ is_split : (n_inner,)
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.one_stage import LEAST_MASS
+from softwood.gradient.loops.one_stage import LEAST_MASS
 
 # Smaller probabilities count as this in losses.
 LEAST_PROBABILITY = 1e-9
@@ -22,7 +21,6 @@ LEAST_PROBABILITY = 1e-9
 ROUNDING = 1e-12
 
 
-@compiled
 def fill_values(mass, sums, prior, values):
     """Means of the rows of each node and of `prior` rows with the value of its parent."""
     q = sums.shape[1]
@@ -36,16 +34,14 @@ def fill_values(mass, sums, prior, values):
                 values[node, o] = (sums[node, o] + prior * values[parent, o]) / (mass[node] + prior)
 
 
-@compiled
 def add_squares(rows, bottom, squares):
     """Add up the squared targets of the rows on their paths; `bottom` (n,) is the node of the last level of each."""
-    _, targets, weights = rows
     for node in range(squares.shape[0]):
         squares[node] = 0.0
-    for i in range(targets.shape[0]):
+    for i in range(rows.targets.shape[0]):
         amount = 0.0
-        for o in range(targets.shape[1]):
-            amount += weights[i] * targets[i, o] ** 2
+        for o in range(rows.targets.shape[1]):
+            amount += rows.weights[i] * rows.targets[i, o] ** 2
         node = bottom[i]
         while True:
             squares[node] += amount
@@ -54,7 +50,6 @@ def add_squares(rows, bottom, squares):
             node = (node - 1) >> 1
 
 
-@compiled
 def fill_losses(mass, sums, squares, values, is_class, losses):
     """Cross-entropy or squared error of the rows that `mass`, `sums` and `squares` count, at each node."""
     q = sums.shape[1]
@@ -71,8 +66,7 @@ def fill_losses(mass, sums, squares, values, is_class, losses):
         losses[node] = max(loss, 0.0)
 
 
-@compiled
-def fill_errors(mass, sums, values, errors):
+def fill_node_errors(mass, sums, values, errors):
     """Weight of the rows of each node that are not of its largest class."""
     for node in range(mass.shape[0]):
         largest = 0
@@ -82,7 +76,6 @@ def fill_errors(mass, sums, values, errors):
         errors[node] = mass[node] - sums[node, largest]
 
 
-@compiled
 def prune(losses, cost, below, is_split):
     """Choose the splits of the complete tree with the smallest loss, where each split costs `cost`; from the bottom up.
 
@@ -103,7 +96,6 @@ def prune(losses, cost, below, is_split):
         is_split[node] = is_split[node] and is_split[(node - 1) >> 1]
 
 
-@compiled
 def add_leaves(judged, is_split):
     """Number of splits, and the sum of `judged` (n_nodes,) over the leaves of a pruned tree."""
     n_inner = is_split.shape[0]
@@ -119,7 +111,6 @@ def add_leaves(judged, is_split):
     return n_splits, total
 
 
-@compiled
 def order_splits(is_split, splits, place):
     """Number of splits; fills `splits` with them, children before their parents and left before right, and `place`.
 

@@ -1,12 +1,12 @@
 """End-to-end trees: expectation and maximisation of a probabilistic tree whose gates get steeper.
 
-The complete tree lies in arrays without pointers, as in `softwood.loops.one_stage`; the nodes from `n_gates` on are
-leaves. A row reaches a leaf with the product of its gates ``sigmoid(steepness z)``; given its target, it belongs to the
-leaf in proportion to that and to the probability of the target there.
+The complete tree lies in arrays without pointers, as in `softwood.gradient.loops.one_stage`; the nodes from `n_gates`
+on are leaves. A row reaches a leaf with the product of its gates ``sigmoid(steepness z)``; given its target, it belongs
+to the leaf in proportion to that and to the probability of the target there.
 
 Arguments that recur
 --------------------
-points, likelihoods : fields of `Rows`
+points, likelihoods : fields of `EndToEndRows`
 gates : (>= n_gates, d + 1);  n_gates : gates in use, ``2 ** depth - 1``
 shares, belongs : (2 n_gates + 1,) scratch space: share of a row in each node, before and after its target is known
 """
@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.adam import adam_line
-from softwood.loops.gates import sigmoid
-from softwood.loops.one_stage import gate_input
+from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.one_stage import gate_input
+from softwood.trees.loops.gates import sigmoid
 
 
-class Rows(NamedTuple):
+class EndToEndRows(NamedTuple):
     """Training rows.
 
     Attributes
@@ -36,7 +35,7 @@ class Rows(NamedTuple):
     weights: np.ndarray
 
 
-class Descent(NamedTuple):
+class EndToEndDescent(NamedTuple):
     """Gradient and moments of Adam, of the shape of the gates; all of it begins with 0."""
 
     by_gates: np.ndarray
@@ -44,7 +43,6 @@ class Descent(NamedTuple):
     second: np.ndarray
 
 
-@compiled
 def leaf_shares(points, i, gates, n_gates, steepness, shares):
     """Fill the probability that row `i` reaches each node."""
     shares[0] = 1.0
@@ -54,7 +52,6 @@ def leaf_shares(points, i, gates, n_gates, steepness, shares):
         shares[2 * node + 2] = shares[node] * (1.0 - side)
 
 
-@compiled
 def posteriors(points, likelihoods, gates, n_gates, steepness, shares, out):
     """The expectation: to what part each row belongs to each leaf, given its target, (n, n_leaves) in `out`.
 
@@ -77,7 +74,6 @@ def posteriors(points, likelihoods, gates, n_gates, steepness, shares, out):
     return total / points.shape[0]
 
 
-@compiled
 def add_posterior_gradient(
     rows, order, begin, end, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
 ):  # fmt: skip
@@ -85,15 +81,15 @@ def add_posterior_gradient(
 
     The batch is ``order[begin:end]``.
     """
-    points, likelihoods, weights = rows
+    points = rows.points
     d = points.shape[1]
     for k in range(begin, end):
         i = order[k]
-        weight = weights[i] / (end - begin)
+        weight = rows.weights[i] / (end - begin)
         leaf_shares(points, i, gates, n_gates, steepness, shares)
         norm = 0.0
         for leaf in range(n_gates + 1):
-            belongs[n_gates + leaf] = shares[n_gates + leaf] * likelihoods[i, leaf]
+            belongs[n_gates + leaf] = shares[n_gates + leaf] * rows.likelihoods[i, leaf]
             norm += belongs[n_gates + leaf]
         norm = max(norm, 1e-300)
         for node in range(n_gates - 1, -1, -1):
@@ -106,13 +102,11 @@ def add_posterior_gradient(
             by_gates[node, d] += amount
 
 
-@compiled
 def maximise_pass(
     rows, order, batch, gates, n_gates, first_gate, steepness, rate, n_steps, shares, belongs, descent
 ):  # fmt: skip
     """One pass of Adam over the gates from `first_gate` on, in batches; returns the number of steps done so far."""
-    by_gates, first, second = descent
-    none = np.int64(0)  # a plain 0 would be a type of its own, and compile `adam_line` again
+    by_gates = descent.by_gates
     n = order.shape[0]
     for begin in range(0, n, batch):
         end = min(begin + batch, n)
@@ -121,5 +115,5 @@ def maximise_pass(
         )  # fmt: skip
         n_steps += 1
         for node in range(first_gate, n_gates):
-            adam_line(gates[node], by_gates[node], first[node], second[node], n_steps, rate, none, 0.0, 0.0)
+            adam_line(gates, by_gates, descent.first, descent.second, node, n_steps, rate, 0, 0.0, 0.0)
     return n_steps

@@ -6,31 +6,29 @@ sibling, so a batch costs about the square of the depth, not its power of two.
 
 Arguments that recur
 --------------------
-rows : `softwood.loops.soft_split.Rows`
-tree : `Nodes`;  gates, alive, mass, sums, prior : its fields
+rows : `softwood.gradient.loops.soft_split.Rows`
+tree : `OneStageNodes`;  gates, mass, sums, prior : its fields
 bottom : (n,) node of the last level at which each training row arrives by the signs of the gates, -1 if not yet known
-scratch : `Scratch`
+scratch : `OneStageScratch`
 seed : of a sampled path; if it is 0, the path follows the signs of the gates
-
-What is called for a batch or more takes tuples, and takes them apart at its top; what is called for a row plain arrays:
-for each row, taking apart would cost a third of the time.
+values, line : a value is line `line` of the table `values`
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.adam import adam_line
-from softwood.loops.gates import sigmoid
-from softwood.loops.random import next_seed, to_unit
+from softwood.gradient.loops.adam import adam_line
+from softwood.trees.loops.gates import sigmoid
+from softwood.trees.loops.products import dot_rows
+from softwood.trees.loops.random import next_seed, to_unit
 
 PROXIMAL, JOINT, GUMBEL = 0, 1, 2
 # A node with less mass is empty: it is what rounding leaves of rows that came and went.
 LEAST_MASS = 1e-9
 
 
-class Nodes(NamedTuple):
+class OneStageNodes(NamedTuple):
     """A complete tree of which some nodes are split.
 
     Attributes
@@ -48,14 +46,14 @@ class Nodes(NamedTuple):
     prior: float
 
 
-class Scratch(NamedTuple):
+class OneStageScratch(NamedTuple):
     """Room for the path of one row.
 
     Attributes
     ----------
     path, inputs : (depth,) its nodes, and the inputs of their gates
     values : (depth + 1, q) values of its nodes
-    spare : (q,)
+    spare : (1, q)
     """
 
     path: np.ndarray
@@ -64,7 +62,7 @@ class Scratch(NamedTuple):
     spare: np.ndarray
 
 
-class Descent(NamedTuple):
+class OneStageDescent(NamedTuple):
     """Moments of Adam and gradients, kept from pass to pass; all of it begins with 0.
 
     Attributes
@@ -102,33 +100,26 @@ class Pace(NamedTuple):
     split_cost: float
 
 
-@compiled(reassociate=True)
 def gate_input(points, i, gates, node):
     """``weights @ x + bias`` of row `i` at a node."""
     d = points.shape[1]
-    z = 0.0
-    for j in range(d):
-        z += gates[node, j] * points[i, j]
-    return z + gates[node, d]
+    return dot_rows(points, i, gates, node, d) + gates[node, d]
 
 
-@compiled
 def _logistic_noise(seed):
     u = to_unit(seed)
     u = min(max(u, 1e-12), 1.0 - 1e-12)
     return np.log(u / (1.0 - u))
 
 
-@compiled
 def find_bottom(points, i, gates):
     """Node of the last level that row `i` reaches by the signs of the gates."""
-    node = np.int64(0)
+    node = 0
     while node < gates.shape[0]:
         node = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
     return node
 
 
-@compiled
 def _add_path(i, node, amount, targets, mass, sums):
     """Add the row, `amount` times, to a node of the last level and to all above it."""
     while True:
@@ -140,58 +131,50 @@ def _add_path(i, node, amount, targets, mass, sums):
         node = (node - 1) >> 1
 
 
-@compiled
 def refresh(rows, gates, bottom, mass, sums):
     """Find the paths of all training rows anew, and add them up."""
-    points, targets, weights = rows
     for node in range(mass.shape[0]):
         mass[node] = 0.0
         for o in range(sums.shape[1]):
             sums[node, o] = 0.0
-    for i in range(points.shape[0]):
-        bottom[i] = find_bottom(points, i, gates)
-        _add_path(i, bottom[i], weights[i], targets, mass, sums)
+    for i in range(rows.points.shape[0]):
+        bottom[i] = find_bottom(rows.points, i, gates)
+        _add_path(i, bottom[i], rows.weights[i], rows.targets, mass, sums)
 
 
-@compiled
-def step_value(node, mass, sums, prior, value):
-    """Replace the value of a node's parent, in `value`, by that of the node; an empty node has its parent's."""
+def step_value(node, mass, sums, prior, values, line):
+    """Replace the value of a node's parent by that of the node; an empty node has its parent's."""
     if mass[node] < LEAST_MASS:
         return
-    for o in range(value.shape[0]):
-        value[o] = (sums[node, o] + prior * value[o]) / (mass[node] + prior)
+    for o in range(values.shape[1]):
+        values[line, o] = (sums[node, o] + prior * values[line, o]) / (mass[node] + prior)
 
 
-@compiled
-def root_value(mass, sums, value):
+def root_value(mass, sums, values, line):
     """Fill in the mean of all training rows."""
-    for o in range(value.shape[0]):
-        value[o] = sums[0, o] / mass[0]
+    for o in range(values.shape[1]):
+        values[line, o] = sums[0, o] / mass[0]
 
 
-@compiled
-def follow(points, i, node, gates, alive, mass, sums, prior, seed, value):
-    """Go down from `node`, whose value is in `value`, to a leaf, whose value is then there."""
-    while node < gates.shape[0] and alive[node]:
-        z = gate_input(points, i, gates, node)
+def follow(points, i, node, tree, seed, values, line):
+    """Go down from `node`, whose value is in `values`, to a leaf, whose value is then there."""
+    while node < tree.gates.shape[0] and tree.alive[node]:
+        z = gate_input(points, i, tree.gates, node)
         if seed != 0:
             seed = next_seed(seed, node)
             z += _logistic_noise(seed)
         node = 2 * node + 1 if z > 0.0 else 2 * node + 2
-        step_value(node, mass, sums, prior, value)
+        step_value(node, tree.mass, tree.sums, tree.prior, values, line)
     return node
 
 
-@compiled
 def leaves_and_values(points, tree, leaves, out):
     """Fill in the leaf of each row, (n,), and its value, (n, q), along the path of the signs."""
-    gates, alive, mass, sums, prior = tree
     for i in range(points.shape[0]):
-        root_value(mass, sums, out[i])
-        leaves[i] = follow(points, i, np.int64(0), gates, alive, mass, sums, prior, np.uint64(0), out[i])
+        root_value(tree.mass, tree.sums, out, i)
+        leaves[i] = follow(points, i, 0, tree, np.uint64(0), out, i)
 
 
-@compiled
 def add_gate_gradient(rows, order, begin, end, tree, seed, scratch, by_gates, touched):
     """Add the straight-through gradient of a batch's mean squared error by the gates on the rows' paths.
 
@@ -204,9 +187,7 @@ def add_gate_gradient(rows, order, begin, end, tree, seed, scratch, by_gates, to
     -------
     weighted sum of the rows' squared errors, halved
     """
-    points, targets, weights = rows
-    gates, alive, mass, sums, prior = tree
-    path, inputs, values, spare = scratch
+    points, targets, gates, values, spare = rows.points, rows.targets, tree.gates, scratch.values, scratch.spare
     n_inner = gates.shape[0]
     d = points.shape[1]
     q = targets.shape[1]
@@ -216,41 +197,41 @@ def add_gate_gradient(rows, order, begin, end, tree, seed, scratch, by_gates, to
         i = order[k]
         if seed != 0:
             row_seed = next_seed(seed, k + 2)
-        node = np.int64(0)
+        node = 0
         length = 0
-        root_value(mass, sums, values[0])
-        while node < n_inner and alive[node]:
+        root_value(tree.mass, tree.sums, values, 0)
+        while node < n_inner and tree.alive[node]:
             z = gate_input(points, i, gates, node)
             if seed != 0:
                 z += _logistic_noise(next_seed(row_seed, node))
-            path[length] = node
-            inputs[length] = z
+            scratch.path[length] = node
+            scratch.inputs[length] = z
             node = 2 * node + 1 if z > 0.0 else 2 * node + 2
             length += 1
             for o in range(q):
                 values[length, o] = values[length - 1, o]
-            step_value(node, mass, sums, prior, values[length])
+            step_value(node, tree.mass, tree.sums, tree.prior, values, length)
         loss = 0.0
         for o in range(q):
             loss += 0.5 * (values[length, o] - targets[i, o]) ** 2
-        total += weights[i] * loss
-        weight = weights[i] / (end - begin)
+        total += rows.weights[i] * loss
+        weight = rows.weights[i] / (end - begin)
         for step in range(length):
-            here = path[step]
-            went_left = inputs[step] > 0.0
+            here = scratch.path[step]
+            went_left = scratch.inputs[step] > 0.0
             sibling = 2 * here + 2 if went_left else 2 * here + 1
             for o in range(q):
-                spare[o] = values[step, o]
-            step_value(sibling, mass, sums, prior, spare)
+                spare[0, o] = values[step, o]
+            step_value(sibling, tree.mass, tree.sums, tree.prior, spare, 0)
             if seed != 0:
                 other_seed = next_seed(row_seed, sibling + 7919)
-            follow(points, i, sibling, gates, alive, mass, sums, prior, other_seed, spare)
+            follow(points, i, sibling, tree, other_seed, spare, 0)
             slope = 0.0
             for o in range(q):
-                slope += (values[length, o] - targets[i, o]) * (values[length, o] - spare[o])
+                slope += (values[length, o] - targets[i, o]) * (values[length, o] - spare[0, o])
             if not went_left:
                 slope = -slope
-            s = sigmoid(inputs[step])
+            s = sigmoid(scratch.inputs[step])
             amount = weight * slope * s * (1.0 - s)
             for j in range(d):
                 by_gates[here, j] += amount * points[i, j]
@@ -259,49 +240,45 @@ def add_gate_gradient(rows, order, begin, end, tree, seed, scratch, by_gates, to
     return total
 
 
-@compiled
 def add_architecture_gradient(rows, order, begin, end, tree, scratch, by_architecture):
     """Add the derivative of a batch's mean squared error by "split here" at the nodes on the rows' paths of signs.
 
     Also at the pruned node where a path ends: it may bud again. The batch is ``order[begin:end]``; the rows go round
     if they are fewer.
     """
-    points, targets, weights = rows
-    gates, alive, mass, sums, prior = tree
-    path, _, values, spare = scratch
+    points, targets, gates, values, spare = rows.points, rows.targets, tree.gates, scratch.values, scratch.spare
     n_inner = gates.shape[0]
     q = targets.shape[1]
     for k in range(begin, end):
         i = order[k % order.shape[0]]
-        weight = weights[i] / (end - begin)
-        node = np.int64(0)
+        weight = rows.weights[i] / (end - begin)
+        node = 0
         length = 0
-        root_value(mass, sums, values[0])
-        while node < n_inner and alive[node]:
-            path[length] = node
+        root_value(tree.mass, tree.sums, values, 0)
+        while node < n_inner and tree.alive[node]:
+            scratch.path[length] = node
             node = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
             length += 1
             for o in range(q):
                 values[length, o] = values[length - 1, o]
-            step_value(node, mass, sums, prior, values[length])
+            step_value(node, tree.mass, tree.sums, tree.prior, values, length)
         for step in range(length):
             part = 0.0
             for o in range(q):
                 part += (values[length, o] - targets[i, o]) * (values[length, o] - values[step, o])
-            by_architecture[path[step]] += weight * part
+            by_architecture[scratch.path[step]] += weight * part
         if node < n_inner:
             for o in range(q):
-                spare[o] = values[length, o]
+                spare[0, o] = values[length, o]
             child = 2 * node + 1 if gate_input(points, i, gates, node) > 0.0 else 2 * node + 2
-            step_value(child, mass, sums, prior, spare)
-            follow(points, i, child, gates, alive, mass, sums, prior, np.uint64(0), spare)
+            step_value(child, tree.mass, tree.sums, tree.prior, spare, 0)
+            follow(points, i, child, tree, np.uint64(0), spare, 0)
             part = 0.0
             for o in range(q):
-                part += (values[length, o] - targets[i, o]) * (spare[o] - values[length, o])
+                part += (values[length, o] - targets[i, o]) * (spare[0, o] - values[length, o])
             by_architecture[node] += weight * part
 
 
-@compiled
 def discretise(mode, gamma, seed, alive):
     """Which nodes are split: those with `gamma` of at least one half, or sampled (GUMBEL); the root always is."""
     for node in range(gamma.shape[0]):
@@ -313,7 +290,6 @@ def discretise(mode, gamma, seed, alive):
     alive[0] = True
 
 
-@compiled
 def train_pass(
     rows, order, validation, validation_order, mode, tree, gamma, bottom, pace, seed, scratch, descent
 ):  # fmt: skip
@@ -327,48 +303,47 @@ def train_pass(
     order, validation_order : rows in the order of visits; the validation rows go round if they are fewer
     mode : PROXIMAL, JOINT or GUMBEL
     gamma : (n_inner,) in [0, 1]
-    pace : `Pace`;  descent : `Descent`
+    pace : `Pace`;  descent : `OneStageDescent`
 
     Returns
     -------
     mean squared error of the sampled paths, halved
     """
-    points, targets, weights = rows
-    gates, alive, mass, sums, _ = tree
-    batch, rate, l1, l2, gamma_rate, split_cost = pace
-    first, second, steps, by_gates, touched, by_architecture = descent
+    gates, by_architecture = tree.gates, descent.by_architecture
     n_inner = gates.shape[0]
     n = order.shape[0]
+    d = rows.points.shape[1]
     total = 0.0
-    for begin in range(0, n, batch):
-        end = min(begin + batch, n)
-        seed = next_seed(seed, np.int64(1))  # a plain 1 would be a type of its own
-        discretise(mode, gamma, seed, alive)
+    for begin in range(0, n, pace.batch):
+        end = min(begin + pace.batch, n)
+        seed = next_seed(seed, 1)
+        discretise(mode, gamma, seed, tree.alive)
         for k in range(begin, end):
             i = order[k]
-            new = find_bottom(points, i, gates)
+            new = find_bottom(rows.points, i, gates)
             if new != bottom[i]:
                 if bottom[i] >= 0:
-                    _add_path(i, bottom[i], -weights[i], targets, mass, sums)
-                _add_path(i, new, weights[i], targets, mass, sums)
+                    _add_path(i, bottom[i], -rows.weights[i], rows.targets, tree.mass, tree.sums)
+                _add_path(i, new, rows.weights[i], rows.targets, tree.mass, tree.sums)
                 bottom[i] = new
-        total += add_gate_gradient(rows, order, begin, end, tree, seed, scratch, by_gates, touched)
+        total += add_gate_gradient(rows, order, begin, end, tree, seed, scratch, descent.by_gates, descent.touched)
         for node in range(n_inner):
-            if touched[node]:
-                touched[node] = False
-                steps[node] += 1
+            if descent.touched[node]:
+                descent.touched[node] = False
+                descent.steps[node] += 1
                 adam_line(
-                    gates[node], by_gates[node], first[node], second[node], steps[node], rate, points.shape[1], l1, l2
-                )
-        if gamma_rate > 0.0:
+                    gates, descent.by_gates, descent.first, descent.second, node, descent.steps[node], pace.rate, d,
+                    pace.l1, pace.l2,
+                )  # fmt: skip
+        if pace.gamma_rate > 0.0:
             if mode == JOINT:
                 add_architecture_gradient(rows, order, begin, end, tree, scratch, by_architecture)
             else:
                 add_architecture_gradient(validation, validation_order, begin, end, tree, scratch, by_architecture)
             for node in range(1, n_inner):
-                if by_architecture[node] != 0.0 or alive[node]:
-                    cost = split_cost if alive[node] else 0.0
-                    moved = gamma[node] - gamma_rate * (by_architecture[node] + cost)
+                if by_architecture[node] != 0.0 or tree.alive[node]:
+                    cost = pace.split_cost if tree.alive[node] else 0.0
+                    moved = gamma[node] - pace.gamma_rate * (by_architecture[node] + cost)
                     gamma[node] = min(max(moved, 0.0), 1.0)
                     by_architecture[node] = 0.0
     return total / n

@@ -5,35 +5,36 @@ largest over the leaves of the leaf's own logit less the cost of its path. The p
 tree takes, so that the tree is discrete in training as it is in prediction, while the cross-entropy of the logits has
 bounded gradients that do not depend on sampling.
 
-The complete tree of some depth lies in arrays without pointers, as in `softwood.loops.one_stage`. Rows are taken in
-batches that lie side by side, so that the processor computes several of them at once.
+The complete tree of some depth lies in arrays without pointers, as in `softwood.gradient.loops.one_stage`. Rows are
+taken in batches, as in `softwood.gradient.loops.batches`.
 
 Arguments that recur
 --------------------
 gates : (n_inner, d + 1) weights and bias;  logits : (n_nodes, q) of the leaves
 splits : (n_splits,) nodes that are split: those below a node come before it, and those to its left before the others
 place : (n_nodes,) place of a node in `splits`, -1 if it is not split
-batch : (d + 1, b) inputs of the rows of the batch, column by column; the last line is 1;  n : number of its rows
+n : number of rows of the batch
 inputs : (n_splits, b) input of the gate of each split for each row
 sides : (n_splits, q, b) whether the best path of a class goes left
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.adam import adam_line
+from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.batches import fill_batch, fill_gate_gradient, fill_gate_inputs
 
 # Logit of the classes that are not the leaf's own, if its logits are pure.
-OTHER = np.log(0.02)
+OTHER = math.log(0.02)
 # Shares below this count as this in logits.
 LEAST_SHARE = 1e-3
 # A class whose part of the gradient is smaller is left out.
 NO_GRADIENT = 1e-7
 
 
-class Scratch(NamedTuple):
+class MaxPathScratch(NamedTuple):
     """Room for a batch of `b` rows.
 
     Attributes
@@ -51,22 +52,21 @@ class Scratch(NamedTuple):
     shares: np.ndarray
 
 
-class Descent(NamedTuple):
+class MaxPathDescent(NamedTuple):
     """Moments of Adam, kept from pass to pass.
 
     Attributes
     ----------
     first, second : (n_inner, d + 1), 0 at the beginning;  steps : (n_inner,) number of steps of each gate
-    by_gate : (d + 1,) gradient of one gate, 0 between two steps
+    by_gates : (n_inner, d + 1) gradients, 0 between two steps
     """
 
     first: np.ndarray
     second: np.ndarray
     steps: np.ndarray
-    by_gate: np.ndarray
+    by_gates: np.ndarray
 
 
-@compiled
 def fill_logits(values, splits, place, is_pure, logits):
     """Logits of all nodes as leaves, from their class shares `values` (n_nodes, q).
 
@@ -74,7 +74,7 @@ def fill_logits(values, splits, place, is_pure, logits):
     smaller share of it takes the class that it has most more of than the node: a gate between equal leaves would have
     no gradient.
     """
-    n_nodes, q = values.shape
+    n_nodes, q = values.shape[0], values.shape[1]
     for node in range(n_nodes):
         largest = 0
         for k in range(q):
@@ -106,32 +106,6 @@ def fill_logits(values, splits, place, is_pure, logits):
             logits[weaker, other] = 0.0
 
 
-@compiled
-def fill_batch(points, order, begin, n, batch):
-    """Gather the rows ``order[begin : begin + n]``."""
-    d = points.shape[1]
-    for i in range(n):
-        row = order[begin + i]
-        for j in range(d):
-            batch[j, i] = points[row, j]
-        batch[d, i] = 1.0
-
-
-@compiled
-def fill_inputs(batch, n, gates, splits, inputs):
-    """Inputs of all gates that are in use."""
-    for s in range(splits.shape[0]):
-        gate, out = gates[splits[s]], inputs[s]
-        bias = gate[batch.shape[0] - 1]
-        for i in range(n):
-            out[i] = bias
-        for j in range(batch.shape[0] - 1):
-            weight, column = gate[j], batch[j]
-            for i in range(n):
-                out[i] += weight * column[i]
-
-
-@compiled
 def fill_best(inputs, n, splits, place, logits, best, sides):
     """Logits of the classes at the root, in ``best[0, 0]`` (q, b), and the sides of their best paths."""
     q = logits.shape[1]
@@ -147,52 +121,48 @@ def fill_best(inputs, n, splits, place, logits, best, sides):
         while above > 0:
             above = (above - 1) >> 1
             level += 1
-        out = best[level, 0 if (node & 1) == 1 or node == 0 else 1]
         for child in range(2 * node + 1, 2 * node + 3):
             if place[child] < 0:
-                leaf = best[level + 1, child - 2 * node - 1]
                 for k in range(q):
                     for i in range(n):
-                        leaf[k, i] = logits[child, k]
-        left, right, z = best[level + 1, 0], best[level + 1, 1], inputs[s]
+                        best[level + 1, child - 2 * node - 1, k, i] = logits[child, k]
+        side = 0 if (node & 1) == 1 or node == 0 else 1
         for k in range(q):
             for i in range(n):
-                u = left[k, i] + min(z[i], 0.0)
-                v = right[k, i] - max(z[i], 0.0)
+                u = best[level + 1, 0, k, i] + min(inputs[s, i], 0.0)
+                v = best[level + 1, 1, k, i] - max(inputs[s, i], 0.0)
                 sides[s, k, i] = u >= v
-                out[k, i] = max(u, v)
+                best[level, side, k, i] = max(u, v)
 
 
-@compiled
-def fill_input_gradient(rows, order, begin, n, unit, splits, place, scratch):
+def fill_path_gradient(rows, order, begin, n, unit, splits, place, scratch):
     """Gradient of the batch's cross-entropy by the inputs of the gates, in ``by_inputs``; returns the loss.
 
     Parameters
     ----------
     unit : the loss is added up over the rows and multiplied by this
     """
-    _, targets, weights = rows
-    _, inputs, by_inputs, sides, best, shares = scratch
+    targets, best, by_inputs, shares = rows.targets, scratch.best, scratch.by_inputs, scratch.shares
     q = targets.shape[1]
-    root = best[0, 0]
     for s in range(splits.shape[0]):
         for i in range(n):
             by_inputs[s, i] = 0.0
     loss = 0.0
     for i in range(n):
         row = order[begin + i]
-        largest = root[0, i]
+        largest = best[0, 0, 0, i]
         for k in range(q):
-            largest = max(largest, root[k, i])
+            largest = max(largest, best[0, 0, k, i])
         total = 0.0
         for k in range(q):
-            shares[k] = np.exp(root[k, i] - largest)
+            shares[k] = np.exp(best[0, 0, k, i] - largest)
             total += shares[k]
-        weight = weights[row] * unit
+        weight = rows.weights[row] * unit
+        logarithm = np.log(total)
         mass = 0.0
         for k in range(q):
             mass += targets[row, k]
-            loss += weight * targets[row, k] * (np.log(total) - root[k, i] + largest)
+            loss += weight * targets[row, k] * (logarithm - best[0, 0, k, i] + largest)
         for k in range(q):
             slope = mass * shares[k] / total - targets[row, k]
             if abs(slope) < NO_GRADIENT:
@@ -201,8 +171,8 @@ def fill_input_gradient(rows, order, begin, n, unit, splits, place, scratch):
             node = 0
             while place[node] >= 0:
                 s = place[node]
-                z = inputs[s, i]
-                if sides[s, k, i]:
+                z = scratch.inputs[s, i]
+                if scratch.sides[s, k, i]:
                     if z < 0.0:
                         by_inputs[s, i] += slope
                     node = 2 * node + 1
@@ -213,45 +183,34 @@ def fill_input_gradient(rows, order, begin, n, unit, splits, place, scratch):
     return loss
 
 
-@compiled(reassociate=True)
-def fill_gate_gradient(batch, n, by_input, by_gate):
-    """Gradient by one gate from that by its inputs."""
-    for j in range(batch.shape[0]):
-        column = batch[j]
-        g = 0.0
-        for i in range(n):
-            g += by_input[i] * column[i]
-        by_gate[j] = g
-
-
-@compiled
 def max_path_pass(rows, order, size, gates, splits, place, logits, rate, l2, scratch, descent):
     """One pass of Adam over the rows in batches of `size`; returns the mean loss.
 
     Parameters
     ----------
-    rows : `softwood.loops.soft_split.Rows`, weights with mean 1;  order : in which they are visited
+    rows : `softwood.gradient.loops.soft_split.Rows`, weights with mean 1;  order : in which they are visited
     rate, l2 : learning rate, and penalty on the weights
-    scratch : `Scratch`;  descent : `Descent`
+    scratch : `MaxPathScratch`;  descent : `MaxPathDescent`
     """
-    points = rows.points
-    batch, inputs, by_inputs, sides, best, _ = scratch
-    first, second, steps, by_gate = descent
-    d = points.shape[1]
+    batch, by_gates = scratch.batch, descent.by_gates
+    d = rows.points.shape[1]
     total = 0.0
     for begin in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - begin)
-        fill_batch(points, order, begin, n, batch)
-        fill_inputs(batch, n, gates, splits, inputs)
-        fill_best(inputs, n, splits, place, logits, best, sides)
-        total += n * fill_input_gradient(rows, order, begin, n, 1.0 / n, splits, place, scratch)
+        fill_batch(rows.points, order, begin, n, batch)
+        for s in range(splits.shape[0]):
+            fill_gate_inputs(batch, n, gates, splits[s], scratch.inputs, s)
+        fill_best(scratch.inputs, n, splits, place, logits, scratch.best, scratch.sides)
+        total += n * fill_path_gradient(rows, order, begin, n, 1.0 / n, splits, place, scratch)
         for s in range(splits.shape[0]):
             node = splits[s]
-            fill_gate_gradient(batch, n, by_inputs[s], by_gate)
+            fill_gate_gradient(batch, n, scratch.by_inputs, s, by_gates, node)
             # A part of the gradient, not a pull after the step: Adam divides a step by the gradients so far, and with
             # none so far the pull would be complete.
             for j in range(d):
-                by_gate[j] += l2 * gates[node, j]
-            steps[node] += 1
-            adam_line(gates[node], by_gate, first[node], second[node], steps[node], rate, d, 0.0, 0.0)
+                by_gates[node, j] += l2 * gates[node, j]
+            descent.steps[node] += 1
+            adam_line(
+                gates, by_gates, descent.first, descent.second, node, descent.steps[node], rate, d, 0.0, 0.0
+            )  # fmt: skip
     return total / order.shape[0]

@@ -5,17 +5,15 @@ Arguments that recur
 points, targets, weights, rest, path : the fields of `Rows` and of `Near`
 gate : (d + 1,) weights and, last, the bias;  values : (2, q) of the left and of the right leaf
 link : IDENTITY, LOGISTIC (two classes, one output) or SOFTMAX: what the root's output passes
-
-What is called for a pass takes tuples, and takes them apart at its top; what is called for a row plain arrays.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.gates import sigmoid
-from softwood.loops.scan import middle_of
+from softwood.trees.loops.gates import sigmoid
+from softwood.trees.loops.products import dot
+from softwood.trees.loops.thresholds import middle_of
 
 IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
 
@@ -56,17 +54,12 @@ class Near(NamedTuple):
     path: np.ndarray
 
 
-@compiled(reassociate=True)
-def gate_input(points, i, gate):
+def split_input(points, i, gate):
     """``weights @ x + bias`` of row `i`."""
     d = points.shape[1]
-    z = 0.0
-    for j in range(d):
-        z += gate[j] * points[i, j]
-    return z + gate[d]
+    return dot(points, i, gate, d) + gate[d]
 
 
-@compiled(reassociate=True)
 def _move_gate(points, i, gate, amount):
     d = points.shape[1]
     for j in range(d):
@@ -74,7 +67,6 @@ def _move_gate(points, i, gate, amount):
     gate[d] -= amount
 
 
-@compiled
 def fill_errors(targets, i, link, output):
     """Turn the output of row `i` into the derivative of its loss: prediction less target; in place."""
     q = output.shape[0]
@@ -95,7 +87,6 @@ def fill_errors(targets, i, link, output):
             output[o] -= targets[i, o]
 
 
-@compiled
 def row_loss(targets, i, link, output):
     """Loss of row `i` with this output: half the squared error, or cross-entropy."""
     q = output.shape[0]
@@ -117,28 +108,28 @@ def row_loss(targets, i, link, output):
     return loss
 
 
-@compiled
 def mean_loss(targets, weights, link, outputs):
     """Weighted mean of the loss of outputs (n, q)."""
     loss = 0.0
     total = 0.0
+    output = np.empty(outputs.shape[1])
     for i in range(targets.shape[0]):
-        loss += weights[i] * row_loss(targets, i, link, outputs[i])
+        for o in range(outputs.shape[1]):
+            output[o] = outputs[i, o]
+        loss += weights[i] * row_loss(targets, i, link, output)
         total += weights[i]
     return loss / total
 
 
-@compiled
 def split_outputs(points, rest, path, gate, values, shares, outputs):
     """Fill the share of each row that the gate sends left, (n,), and the output of the tree with this split, (n, q)."""
     for i in range(points.shape[0]):
-        share = sigmoid(gate_input(points, i, gate))
+        share = sigmoid(split_input(points, i, gate))
         shares[i] = share
         for o in range(values.shape[1]):
             outputs[i, o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
 
 
-@compiled
 def split_gradient(points, targets, rest, path, i, link, gate, values, output):
     """Derivatives of the loss of row `i`: by the gate's input, and by the outputs of the node (in `output`).
 
@@ -147,7 +138,7 @@ def split_gradient(points, targets, rest, path, i, link, gate, values, output):
     derivative by ``weights @ x + bias``, and the share that goes left
     """
     q = values.shape[1]
-    share = sigmoid(gate_input(points, i, gate))
+    share = sigmoid(split_input(points, i, gate))
     for o in range(q):
         output[o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
     fill_errors(targets, i, link, output)
@@ -158,20 +149,16 @@ def split_gradient(points, targets, rest, path, i, link, gate, values, output):
     return slope * share * (1.0 - share), share
 
 
-@compiled(reassociate=True)
 def _descend_single(near, visits, link, step, decay, l1, l2, gate, values):
     """`descend` for one output, all in one loop: half the time."""
-    points, targets, _, rest, path = near
+    points, targets, rest, path = near.points, near.targets, near.rest, near.path
     d = points.shape[1]
     bias = gate[d]
     left = values[0, 0]
     right = values[1, 0]
     for k in range(visits.shape[0]):
         i = visits[k]
-        z = 0.0
-        for j in range(d):
-            z += gate[j] * points[i, j]
-        share = 1.0 / (1.0 + np.exp(-(z + bias)))
+        share = 1.0 / (1.0 + np.exp(-(dot(points, i, gate, d) + bias)))
         output = rest[i, 0] + path[i] * (share * left + (1.0 - share) * right)
         if link == LOGISTIC:
             output = 1.0 / (1.0 + np.exp(-output))
@@ -191,7 +178,6 @@ def _descend_single(near, visits, link, step, decay, l1, l2, gate, values):
     return step
 
 
-@compiled
 def _shrink(gate, d, step, l1, l2):
     """Draw the weights of a gate to 0, by both penalties."""
     for j in range(d):
@@ -199,7 +185,6 @@ def _shrink(gate, d, step, l1, l2):
         gate[j] = max(w - step * l1, 0.0) + min(w + step * l1, 0.0)
 
 
-@compiled
 def descend(near, visits, link, step, decay, l1, l2, gate, values, output):
     """One pass of online gradient descent over the rows of `visits`, in that order; changes `gate` and `values`.
 
@@ -213,7 +198,7 @@ def descend(near, visits, link, step, decay, l1, l2, gate, values, output):
     -------
     length of the next step
     """
-    points, targets, _, rest, path = near
+    points, targets, rest, path = near.points, near.targets, near.rest, near.path
     d = points.shape[1]
     q = values.shape[1]
     if q == 1 and link != SOFTMAX:
@@ -231,39 +216,40 @@ def descend(near, visits, link, step, decay, l1, l2, gate, values, output):
     return step
 
 
-@compiled
-def best_test(points, targets, weights, orders):
+def best_test(points, targets, weights, orders, begin, end, sums):
     """Best axis-aligned test of the rows by squared error (Gini of classes), as a conventional tree finds it.
 
     Parameters
     ----------
     weights : (n,) rows with weight 0 do not count
-    orders : (d, n) rows in rising order of each input; those that are not in it do not count
+    orders : (d, n) rows in rising order of each input; those from `begin` to `end` count
+    sums : (2, q) scratch space
 
     Returns
     -------
     feature (-1: there is none), threshold
     """
-    n, q = orders.shape[1], targets.shape[1]
-    totals = np.zeros(q)
+    q = targets.shape[1]
+    for o in range(q):
+        sums[0, o] = 0.0
     total = 0.0
-    for k in range(n):
+    for k in range(begin, end):
         i = orders[0, k]
         total += weights[i]
         for o in range(q):
-            totals[o] += weights[i] * targets[i, o]
+            sums[0, o] += weights[i] * targets[i, o]
     base = 0.0
     for o in range(q):
-        base += totals[o] ** 2 / total
+        base += sums[0, o] ** 2 / total
     best = base + 1e-12 * total
     best_feature = -1
     best_threshold = np.nan
-    left = np.empty(q)
     for j in range(points.shape[1]):
         mass = 0.0
-        left[:] = 0.0
+        for o in range(q):
+            sums[1, o] = 0.0
         last = np.nan
-        for k in range(n):
+        for k in range(begin, end):
             i = orders[j, k]
             if weights[i] <= 0.0:
                 continue
@@ -271,7 +257,7 @@ def best_test(points, targets, weights, orders):
             if x > last and mass > 0.0 and mass < total:
                 merit = 0.0
                 for o in range(q):
-                    merit += left[o] ** 2 / mass + (totals[o] - left[o]) ** 2 / (total - mass)
+                    merit += sums[1, o] ** 2 / mass + (sums[0, o] - sums[1, o]) ** 2 / (total - mass)
                 if merit > best:
                     best = merit
                     best_feature = j
@@ -279,22 +265,18 @@ def best_test(points, targets, weights, orders):
             last = x
             mass += weights[i]
             for o in range(q):
-                left[o] += weights[i] * targets[i, o]
+                sums[1, o] += weights[i] * targets[i, o]
     return best_feature, best_threshold
 
 
-@compiled(reassociate=True)
 def split_loss(near, link, gate, values, output):
     """Weighted sum of the loss of the tree with this split; `output` is (q,) scratch space."""
-    points, targets, weights, rest, path = near
+    points, rest, path = near.points, near.rest, near.path
     d = points.shape[1]
     loss = 0.0
     for i in range(points.shape[0]):
-        z = 0.0
-        for j in range(d):
-            z += gate[j] * points[i, j]
-        share = 1.0 / (1.0 + np.exp(-(z + gate[d])))
+        share = 1.0 / (1.0 + np.exp(-(dot(points, i, gate, d) + gate[d])))
         for o in range(values.shape[1]):
             output[o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
-        loss += weights[i] * row_loss(targets, i, link, output)
+        loss += near.weights[i] * row_loss(near.targets, i, link, output)
     return loss

@@ -6,8 +6,8 @@ gets the gate of its parent, so that rows that come there later have a way.
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.soft_split import best_test
+from softwood.gradient.loops.one_stage import gate_input
+from softwood.gradient.loops.soft_split import best_test, split_input
 
 # Standard deviation of the inputs of a gate with one column, over the rows of its node.
 SPREAD = 2.0
@@ -17,30 +17,32 @@ LEAST_SPREAD = 1e-12
 NEWTON_STEPS, DIRECTIONS, LONGEST_STEP = 10, 12, 4.0
 
 
-@compiled(reassociate=True)
 def _multiply(points, w, out):
     """``points @ w[:-1] + w[-1]``."""
-    n, d = points.shape
-    for i in range(n):
-        z = 0.0
-        for j in range(d):
-            z += points[i, j] * w[j]
-        out[i] = z + w[d]
+    for i in range(points.shape[0]):
+        out[i] = split_input(points, i, w)
 
 
-@compiled
 def _multiply_back(points, v, out):
-    """``v @ points``, and the sum of `v` as last."""
-    n, d = points.shape
+    """``v @ points``, and the sum of `v` as last.
+
+    Four rows are added in one go over the columns, one after the other.
+    """
+    n, d = points.shape[0], points.shape[1]
+    whole = n - n % 4
     for j in range(d + 1):
         out[j] = 0.0
-    for i in range(n):
+    for i in range(0, whole, 4):
+        p, q, r, s = v[i], v[i + 1], v[i + 2], v[i + 3]
+        for j in range(d):
+            out[j] = out[j] + p * points[i, j] + q * points[i + 1, j] + r * points[i + 2, j] + s * points[i + 3, j]
+        out[d] = out[d] + p + q + r + s
+    for i in range(whole, n):
         for j in range(d):
             out[j] += v[i] * points[i, j]
         out[d] += v[i]
 
 
-@compiled
 def logistic_gate(points, sides, weights, penalty, gate):
     """Fill in the gate of a logistic regression with ``penalty / 2`` times the squared weights.
 
@@ -49,7 +51,7 @@ def logistic_gate(points, sides, weights, penalty, gate):
     points : (n, d);  sides : (n,) targets in [0, 1];  weights : (n,)
     gate : (d + 1,)
     """
-    n, d = points.shape
+    n, d = points.shape[0], points.shape[1]
     mass, right = 0.0, 0.0
     for i in range(n):
         mass += weights[i]
@@ -57,10 +59,14 @@ def logistic_gate(points, sides, weights, penalty, gate):
     for j in range(d):
         gate[j] = 0.0
     gate[d] = np.log(right / (mass - right))
-    z, curvature, v = np.empty(n), np.empty(n), np.empty(n)
-    gradient, step, residual, direction, product = (
-        np.empty(d + 1), np.empty(d + 1), np.empty(d + 1), np.empty(d + 1), np.empty(d + 1),
-    )  # fmt: skip
+    z = np.empty(n)
+    curvature = np.empty(n)
+    v = np.empty(n)
+    gradient = np.empty(d + 1)
+    step = np.empty(d + 1)
+    residual = np.empty(d + 1)
+    direction = np.empty(d + 1)
+    product = np.empty(d + 1)
     for _ in range(NEWTON_STEPS):
         _multiply(points, gate, z)
         for i in range(n):
@@ -108,7 +114,6 @@ def logistic_gate(points, sides, weights, penalty, gate):
             break
 
 
-@compiled
 def column_gates(rows, orders, gates):
     """Fill in gates (n_inner, d + 1) that test one column each, as a conventional tree grows them.
 
@@ -116,17 +121,20 @@ def column_gates(rows, orders, gates):
     ----------
     orders : (d, n) rows in rising order of each column; is divided with the nodes
     """
-    points, targets, weights = rows
-    n, d = points.shape
+    points, weights = rows.points, rows.weights
+    n, d = points.shape[0], points.shape[1]
     n_inner = gates.shape[0]
-    spare, is_left = np.empty(n, np.int64), np.empty(n, np.bool_)
-    begins, ends = np.zeros(2 * n_inner + 1, np.int64), np.zeros(2 * n_inner + 1, np.int64)
+    spare = np.empty(n, np.int64)
+    is_left = np.empty(n, np.bool_)
+    begins = np.zeros(2 * n_inner + 1, np.int64)
+    ends = np.zeros(2 * n_inner + 1, np.int64)
+    sums = np.empty((2, rows.targets.shape[1]))
     ends[0] = n
     for node in range(n_inner):
         begin, end = begins[node], ends[node]
         feature, threshold = -1, np.nan
         if end - begin >= 2:
-            feature, threshold = best_test(points, targets, weights, orders[:, begin:end])
+            feature, threshold = best_test(points, rows.targets, weights, orders, begin, end, sums)
         spread = 0.0
         if feature >= 0:
             mass = mean = 0.0
@@ -148,10 +156,7 @@ def column_gates(rows, orders, gates):
         n_left = 0
         for k in range(begin, end):
             i = orders[0, k]
-            z = gates[node, d]
-            for j in range(d):
-                z += gates[node, j] * points[i, j]
-            is_left[i] = z > 0.0
+            is_left[i] = gate_input(points, i, gates, node) > 0.0
             n_left += is_left[i]
         for j in range(d):
             a = b = 0
