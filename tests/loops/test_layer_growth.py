@@ -3,23 +3,8 @@
 import numpy as np
 import pytest
 
-from softwood.loops.layer_growth import observe_rows, split_leaves
-from softwood.loops.stream_layout import (
-    ALPHA,
-    BATCH,
-    DELTA,
-    GAMMA,
-    GRACE,
-    LEAF_INIT,
-    MAX_DEPTH,
-    MAX_SHARE,
-    MEMORY,
-    RATE,
-    RECHECK,
-    STATISTICS_SHARE,
-    TAU,
-    TOUCHED,
-)
+from softwood.compiled.stream import observe_rows, split_leaves
+from softwood.stream.loops.layout import ALPHA, BATCH, DELTA, GAMMA, GRACE, LEAF_INIT, MAX_DEPTH, MAX_SHARE, MEMORY, RATE, RECHECK, STATISTICS_SHARE, TAU, TOUCHED
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 

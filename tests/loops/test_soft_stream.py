@@ -8,21 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import soft_stream as loop
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import find_leaf
-from softwood.loops.stream_layout import (
-    FADE_1,
-    FADE_2,
-    FEATURE,
-    LEFT,
-    LEFT_WEIGHT,
-    RIGHT,
-    THRESHOLD,
-    WEIGHT,
-    Path,
-    SoftNodes,
-)
+from softwood.compiled import stream as loop
+from softwood.compiled import stream as layout
+from softwood.compiled.stream import find_leaf
+from softwood.stream.loops.layout import FADE_1, FADE_2, FEATURE, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT, Path, SoftNodes
 from softwood.stream import SmoothStepTreeClassifier
 from tests.reference.soft_stream import (
     GAMMA_WIDE,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import softwood
-from softwood.loops.stream_layout import LEFT
+from softwood.stream.loops.layout import LEFT
 from softwood.stream import (
     AS_PUBLISHED,
     HoeffdingTreeClassifier,

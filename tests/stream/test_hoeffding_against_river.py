@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from softwood.loops.stream_layout import FEATURE, LEFT, RIGHT, THRESHOLD
+from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
 from softwood.stream import HoeffdingTreeClassifier
 
 river_tree = pytest.importorskip("river.tree")

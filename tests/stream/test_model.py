@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 
 from softwood import export_text
-from softwood.loops.stream_layout import N_ROWS
+from softwood.stream.loops.layout import N_ROWS
 from softwood.stream import (
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from softwood.loops.stream_layout import FEATURE, LEFT, RIGHT, THRESHOLD
+from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
 from softwood.stream import (
     AS_PUBLISHED,
     SEA,
