@@ -177,13 +177,7 @@ class StreamModel(TreeEstimator):
     def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns]:
         """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
         if hasattr(self, "growth_"):
-            is_plain = (
-                type(X) is np.ndarray
-                and X.dtype == np.float64
-                and X.flags.c_contiguous
-                and X.flags.aligned
-                and X.size > 0
-            )
+            is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
                 has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any()
                 with np.errstate(over="ignore", invalid="ignore"):

@@ -51,6 +51,5 @@ class OneRow:
     def empty(cls, n_features: int, n_outputs: int, *, is_class: bool) -> OneRow:
         """Room for a row; without predictions if `n_outputs` is 0."""
         targets = np.zeros(1, dtype=np.int64 if is_class else np.float64)
-        return cls(
-            np.empty((1, n_features)), targets, np.ones(1), np.empty((1, n_outputs)) if n_outputs else NO_PREDICTIONS
-        )
+        out = np.empty((1, n_outputs)) if n_outputs else NO_PREDICTIONS
+        return cls(np.empty((1, n_features)), targets, np.ones(1), out)

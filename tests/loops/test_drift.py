@@ -1,8 +1,43 @@
 import numpy as np
 import pytest
+from softwood.compiled.stream import (
+    add_to_window,
+    bucket_place,
+    clear_adwin,
+    clear_ddm,
+    clear_page_hinkley,
+    drop_buckets,
+    forget_oldest,
+    has_cut,
+    scan_adwin,
+    scan_ddm,
+    scan_page_hinkley,
+    update_adwin,
+    update_ddm,
+    update_page_hinkley,
+)
 
-from softwood.compiled.stream import add_to_window, bucket_place, clear_adwin, clear_ddm, clear_page_hinkley, drop_buckets, forget_oldest, has_cut, scan_adwin, scan_ddm, scan_page_hinkley, update_adwin, update_ddm, update_page_hinkley
-from softwood.stream.loops.drift import A_BUCKETS, A_COUNTS, A_DELTA, A_FIRST_BUCKET, A_SQUARES, A_TOTAL, A_WIDTH, BOTH, D_DRIFT, D_LEAST, D_WARNING, DOWN, DRIFT, LAST, N_DDM, N_LEVELS, N_PAGE_HINKLEY, P_DELTA, UP
+from softwood.stream.loops.drift import (
+    A_BUCKETS,
+    A_COUNTS,
+    A_DELTA,
+    A_FIRST_BUCKET,
+    A_SQUARES,
+    A_TOTAL,
+    A_WIDTH,
+    BOTH,
+    D_DRIFT,
+    D_LEAST,
+    D_WARNING,
+    DOWN,
+    DRIFT,
+    LAST,
+    N_DDM,
+    N_LEVELS,
+    N_PAGE_HINKLEY,
+    P_DELTA,
+    UP,
+)
 from tests.reference.drift import PlainADWIN, plain_ddm, plain_page_hinkley
 
 pytestmark = pytest.mark.tiny

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from softwood.compiled.stream import (
+    bounced,
+    draw_application,
+    fill_applications,
+    loan_class,
+    perturb_application,
+    scatter_around_centroids,
+    turn_hyperplane,
+)
 
-from softwood.compiled.stream import bounced, draw_application, fill_applications, loan_class, perturb_application, scatter_around_centroids, turn_hyperplane
 from tests.reference import streams as slow
 
 # numbers that floats add without rounding, so that both ways are exact

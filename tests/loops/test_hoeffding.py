@@ -9,9 +9,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
-from softwood.stream.loops.layout import ADAPTIVE, CENTRE, CRITERION, DELTA, DEPTH, EVENT, FADING, FEATURE, GINI, GRACE, INVERSE, LEAF_PREDICTION, LEFT, MAX_DEPTH, MAX_INNER, MAX_SHARE, MEAN, MIN_FRACTION, MODEL, MODEL_SCORE, N_EVENTS, N_INNER, N_KEYS, N_NODES, N_ROWS, N_SCALER_ROWS, OWNER, PARENT, PLAIN, PLAIN_SCORE, RATE, RIGHT, SLOT, SLOTS_ARE_ALL, SPREAD, TAU, THRESHOLD, WEIGHT, ClassNodes, FoundTest, RealNodes, Statistics
 from softwood.stream.growth import Limits, SplitEvent, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
+    ADAPTIVE,
+    CENTRE,
+    CRITERION,
+    DELTA,
+    DEPTH,
+    EVENT,
+    FADING,
+    FEATURE,
+    GINI,
+    GRACE,
+    INVERSE,
+    LEAF_PREDICTION,
+    LEFT,
+    MAX_DEPTH,
+    MAX_INNER,
+    MAX_SHARE,
+    MEAN,
+    MIN_FRACTION,
+    MODEL,
+    MODEL_SCORE,
+    N_EVENTS,
+    N_INNER,
+    N_KEYS,
+    N_NODES,
+    N_ROWS,
+    N_SCALER_ROWS,
+    OWNER,
+    PARENT,
+    PLAIN,
+    PLAIN_SCORE,
+    RATE,
+    RIGHT,
+    SLOT,
+    SLOTS_ARE_ALL,
+    SPREAD,
+    TAU,
+    THRESHOLD,
+    WEIGHT,
+    ClassNodes,
+    FoundTest,
+    RealNodes,
+    Statistics,
+)
 from tests.reference import hoeffding as slow
 from tests.reference.soft_stream import Scaler
 

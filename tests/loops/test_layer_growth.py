@@ -2,10 +2,25 @@
 
 import numpy as np
 import pytest
-
 from softwood.compiled.stream import observe_rows, split_leaves
-from softwood.stream.loops.layout import ALPHA, BATCH, DELTA, GAMMA, GRACE, LEAF_INIT, MAX_DEPTH, MAX_SHARE, MEMORY, RATE, RECHECK, STATISTICS_SHARE, TAU, TOUCHED
+
 from softwood.stream.growth import Limits, new_settings
+from softwood.stream.loops.layout import (
+    ALPHA,
+    BATCH,
+    DELTA,
+    GAMMA,
+    GRACE,
+    LEAF_INIT,
+    MAX_DEPTH,
+    MAX_SHARE,
+    MEMORY,
+    RATE,
+    RECHECK,
+    STATISTICS_SHARE,
+    TAU,
+    TOUCHED,
+)
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 
 pytestmark = pytest.mark.tiny

@@ -7,12 +7,23 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from softwood.compiled import stream as loop
-from softwood.compiled import stream as layout
 from softwood.compiled.stream import find_leaf
-from softwood.stream.loops.layout import FADE_1, FADE_2, FEATURE, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT, Path, SoftNodes
+
+from softwood.compiled import stream as layout
+from softwood.compiled import stream as loop
 from softwood.stream import SmoothStepTreeClassifier
+from softwood.stream.loops.layout import (
+    FADE_1,
+    FADE_2,
+    FEATURE,
+    LEFT,
+    LEFT_WEIGHT,
+    RIGHT,
+    THRESHOLD,
+    WEIGHT,
+    Path,
+    SoftNodes,
+)
 from tests.reference.soft_stream import (
     GAMMA_WIDE,
     SoftStream,

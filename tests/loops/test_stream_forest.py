@@ -2,12 +2,25 @@ import math
 
 import numpy as np
 import pytest
+from softwood.compiled.stream import (
+    bound_targets,
+    class_error,
+    draw_row,
+    draw_weights,
+    keep_columns,
+    keep_columns_of_all,
+    real_error,
+    score_spare,
+    vote_classes,
+    vote_reals,
+    watch,
+    watch_row,
+)
 
+from softwood.stream.drift import ADWIN
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
-from softwood.compiled.stream import bound_targets, class_error, draw_row, draw_weights, keep_columns, keep_columns_of_all, real_error, score_spare, vote_classes, vote_reals, watch, watch_row
 from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
 from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
-from softwood.stream.drift import ADWIN
 
 pytestmark = pytest.mark.tiny
 

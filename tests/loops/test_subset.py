@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from softwood.compiled.trees import partition_by_set
 
 from softwood.loops.boost import set_category_parts
 from softwood.loops.boost_search import (
@@ -20,8 +21,6 @@ from softwood.loops.boost_search import (
 )
 from softwood.loops.groups import Bins, Goal, SubsetSpace
 from softwood.loops.grow import divide_by_set, keep_set
-from softwood.compiled.trees import partition_by_set
-from softwood.trees.loops.predict import ITEM
 from softwood.loops.scan_random import draw_set, keep_drawn
 from softwood.loops.subset import (
     ABSENT,
@@ -36,6 +35,7 @@ from softwood.loops.subset import (
     sort_by_key,
     subset_parts,
 )
+from softwood.trees.loops.predict import ITEM
 
 pytestmark = pytest.mark.tiny
 

@@ -7,10 +7,25 @@ import warnings
 import numpy as np
 import pytest
 
-from softwood.stream.loops.layout import ADAPTIVE, DELTA, FADING, GRACE, LEAF_PREDICTION, MAX_DEPTH, MAX_INNER, MAX_SHARE, N_NODES, OWNER, RATE, SLOT, SLOTS_ARE_ALL, TAU
 from softwood.stream import growth
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
+    ADAPTIVE,
+    DELTA,
+    FADING,
+    GRACE,
+    LEAF_PREDICTION,
+    MAX_DEPTH,
+    MAX_INNER,
+    MAX_SHARE,
+    N_NODES,
+    OWNER,
+    RATE,
+    SLOT,
+    SLOTS_ARE_ALL,
+    TAU,
+)
 from softwood.stream.soft_growth import SoftClassTree
 from tests.reference.soft_stream import SoftStream, assert_same_arrays, growing, stream
 

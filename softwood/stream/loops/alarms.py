@@ -1,6 +1,6 @@
 """Alarms of growing trees: a detector takes in the error of each row that a tree predicts before it learns the row.
 
-tree : `softwood.stream.loops.layout.TreeNodes`; its detector (N_DETECTOR,) is the state of an ADWIN, then what is added:
+tree : `softwood.stream.loops.layout.TreeNodes`; its detector (N_DETECTOR,) is the state of an ADWIN and then:
 
 - the mean size of the errors of a regressor, and rows in it
 - ALARM, 1 from an alarm on until Python has heeded it
