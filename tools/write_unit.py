@@ -72,7 +72,7 @@ TYPES = {
     "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "bool_": "u8",
 }  # fmt: skip
-FUNCTIONS = set("ceil copysign erf exp floor isfinite isnan log log1p log2 nextafter rint sqrt".split())
+FUNCTIONS = set("ceil copysign erf exp floor isfinite isnan log log1p log2 nextafter pow rint sqrt".split())
 VALUES = {"inf": "INFINITY", "nan": "NAN"}
 NUMPY_TYPES = {"i8": "int8", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
                "u64": "uint64", "f32": "float32", "f64": "float64"}  # fmt: skip

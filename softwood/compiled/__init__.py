@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-UNITS = ("trees", "growing", "gradient")
+UNITS = ("trees", "growing", "gradient", "stream")
 
 
 def use_sources() -> None:

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import hoeffding as loop
-from softwood.loops.stream_layout import (
+from softwood.compiled import stream as loop
+from softwood.stream.growth import Limits, SplitEvent, new_settings
+from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
     CRITERION,
@@ -53,8 +55,6 @@ from softwood.loops.stream_layout import (
     RealNodes,
     Statistics,
 )
-from softwood.stream.growth import Limits, SplitEvent, new_settings
-from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from tests.reference import hoeffding as slow
 from tests.reference.soft_stream import Scaler
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.stream import observe_rows, split_leaves
 
-from softwood.loops.layer_growth import observe_rows, split_leaves
-from softwood.loops.stream_layout import (
+from softwood.stream.growth import Limits, new_settings
+from softwood.stream.loops.layout import (
     ALPHA,
     BATCH,
     DELTA,
@@ -20,7 +21,6 @@ from softwood.loops.stream_layout import (
     TAU,
     TOUCHED,
 )
-from softwood.stream.growth import Limits, new_settings
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 
 pytestmark = pytest.mark.tiny

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from softwood.loops import observers as loop
-from softwood.loops.stream_layout import FIRST_KEY, GINI, INFO_GAIN, N_SLOT_KEYS, OWNER
+from softwood.compiled import stream as loop
+from softwood.stream.loops.layout import FIRST_KEY, GINI, INFO_GAIN, N_SLOT_KEYS, OWNER
 from tests.reference import observers as slow
 
 criteria = pytest.mark.parametrize("criterion", [INFO_GAIN, GINI])

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from softwood.compiled.stream import find_leaf
 
-from softwood.loops import soft_stream as loop
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import find_leaf
-from softwood.loops.stream_layout import (
+from softwood.compiled import stream as layout
+from softwood.compiled import stream as loop
+from softwood.stream import SmoothStepTreeClassifier
+from softwood.stream.loops.layout import (
     FADE_1,
     FADE_2,
     FEATURE,
@@ -23,7 +24,6 @@ from softwood.loops.stream_layout import (
     Path,
     SoftNodes,
 )
-from softwood.stream import SmoothStepTreeClassifier
 from tests.reference.soft_stream import (
     GAMMA_WIDE,
     SoftStream,

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from softwood.compiled.stream import put_test
 
-from softwood.loops import observers as observers_loop
-from softwood.loops import soft_stream
-from softwood.loops import soft_stream_growth as loop
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import put_test
-from softwood.loops.stream_layout import ALPHA, FADE_1, FADE_2, FEATURE, Path, SoftNodes, SoftStatistics
+from softwood.compiled import stream as layout
+from softwood.compiled import stream as loop
+from softwood.compiled import stream as observers_loop
+from softwood.compiled import stream as soft_stream
 from softwood.stream.growth import new_settings
+from softwood.stream.loops.layout import ALPHA, FADE_1, FADE_2, FEATURE, Path, SoftNodes, SoftStatistics
 from softwood.stream.soft_growth import SoftRealTree
 from tests.reference import observers
 from tests.reference.soft_stream import SoftStream, assert_same_tree, growing, stream, visited

@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.stream import note_class, note_error, note_target
 
-from softwood.loops.stream_alarms import (
-    ALARM,
-    BEFORE,
-    MEMORY,
-    N_SIZES,
-    RECENT,
-    SIZE,
-    note_class,
-    note_error,
-    note_target,
-)
-from softwood.loops.stream_layout import DRIFT_DELTA
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import new_detector, new_settings
+from softwood.stream.loops.alarms import ALARM, BEFORE, MEMORY, N_SIZES, RECENT, SIZE
+from softwood.stream.loops.layout import DRIFT_DELTA
 
 pytestmark = pytest.mark.tiny
 DELTA = 0.01

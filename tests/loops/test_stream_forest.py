@@ -2,14 +2,7 @@ import math
 
 import numpy as np
 import pytest
-
-from softwood.loops.drift import DRIFT, NOTHING, WARNING
-from softwood.loops.stream_forest import (
-    LOSS,
-    N_LOSSES,
-    N_SCORES,
-    N_SIZES,
-    SIZE,
+from softwood.compiled.stream import (
     bound_targets,
     class_error,
     draw_row,
@@ -23,8 +16,11 @@ from softwood.loops.stream_forest import (
     watch,
     watch_row,
 )
-from softwood.loops.stream_layout import CENTRE, N_SCALER_ROWS, VARIANCE
+
 from softwood.stream.drift import ADWIN
+from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
+from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
+from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
 
 pytestmark = pytest.mark.tiny
 

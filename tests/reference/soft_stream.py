@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from softwood.compiled.stream import put_test, visit
 
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import put_test
-from softwood.loops.soft_stream import visit
-from softwood.loops.stream_layout import ALPHA_AT, FoundTest, Path
+from softwood.compiled import stream as layout
 from softwood.stream.growth import Limits, new_settings
+from softwood.stream.loops.layout import ALPHA_AT, FoundTest, Path
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from tests.reference import observers
 from tests.reference.observers import Seen, hoeffding_bound

@@ -7,7 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from softwood.loops.stream_layout import (
+from softwood.stream import growth
+from softwood.stream.growth import Limits, new_settings
+from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
     ADAPTIVE,
     DELTA,
     FADING,
@@ -23,9 +26,6 @@ from softwood.loops.stream_layout import (
     SLOTS_ARE_ALL,
     TAU,
 )
-from softwood.stream import growth
-from softwood.stream.growth import Limits, new_settings
-from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.soft_growth import SoftClassTree
 from tests.reference.soft_stream import SoftStream, assert_same_arrays, growing, stream
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.loops.generate import scatter_around_centroids
+from softwood.compiled.stream import scatter_around_centroids
 from softwood.parameters import check_count, check_integer, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 

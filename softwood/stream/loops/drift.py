@@ -13,8 +13,6 @@ import math
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-
 NOTHING, WARNING, DRIFT = 0, 1, 2
 # which changes of the mean give an alarm
 UP, DOWN, BOTH = 0, 1, 2
@@ -41,13 +39,11 @@ D_N, D_MEAN, D_LOWEST_MEAN, D_LOWEST_DEVIATION, D_LOWEST = range(5, 10)
 N_DDM = 10
 
 
-@compiled
 def bucket_place(state, level, k):
     """Place of the total of a bucket; its squares are next to it."""
     return A_FIRST_BUCKET + 2 * (level * (int(state[A_BUCKETS]) + 1) + k)
 
 
-@compiled
 def drop_buckets(state, level, n):
     """Remove the `n` oldest buckets of a level."""
     count = int(state[A_COUNTS + level])
@@ -58,7 +54,6 @@ def drop_buckets(state, level, n):
     state[A_COUNTS + level] = count - n
 
 
-@compiled
 def add_to_window(state, x):
     """Add a value to ADWIN's window as a bucket of its own, and unite buckets of levels that are too full."""
     at = bucket_place(state, 0, int(state[A_COUNTS]))
@@ -88,11 +83,10 @@ def add_to_window(state, x):
         size *= 2.0
 
 
-@compiled
 def forget_oldest(state):
     """Take the oldest bucket out of ADWIN's window."""
     level = int(state[A_LEVELS]) - 1
-    size = 2.0**level
+    size = math.pow(2.0, level)
     at = bucket_place(state, level, 0)
     total, squares = state[at], state[at + 1]
     state[A_WIDTH] -= size
@@ -104,15 +98,15 @@ def forget_oldest(state):
         state[A_LEVELS] -= 1.0
 
 
-@compiled
 def has_cut(state):
     """Whether ADWIN's window has an old part whose mean differs from that of the newer rest."""
     least = state[A_LEAST]
     variance = max(0.0, state[A_SQUARES] / state[A_WIDTH])
     log_term = math.log(2.0 * math.log(state[A_WIDTH]) / state[A_DELTA])
     n_old, n_new, old, new = 0.0, state[A_WIDTH], 0.0, state[A_TOTAL]
+    size = math.pow(2.0, state[A_LEVELS])
     for level in range(int(state[A_LEVELS]) - 1, -1, -1):
-        size = 2.0**level
+        size *= 0.5
         for k in range(int(state[A_COUNTS + level])):
             total = state[bucket_place(state, level, k)]
             n_old += size
@@ -128,7 +122,6 @@ def has_cut(state):
     return False
 
 
-@compiled
 def clear_adwin(state):
     """Forget the window; settings and the number of alarms stay."""
     for k in range(A_TOTAL, A_FIRST_BUCKET):
@@ -136,14 +129,13 @@ def clear_adwin(state):
     state[LAST] = NOTHING
 
 
-@compiled
 def update_adwin(state, x):
     """Adaptive windowing (Bifet and Gavaldà 2007): a window loses its old part when the mean of that differs."""
     if state[LAST] == DRIFT:
         clear_adwin(state)
     add_to_window(state, x)
     state[A_TICK] += 1.0
-    if state[A_TICK] % state[A_CLOCK] != 0.0 or state[A_WIDTH] <= state[A_GRACE]:
+    if math.floor(state[A_TICK] / state[A_CLOCK]) * state[A_CLOCK] != state[A_TICK] or state[A_WIDTH] <= state[A_GRACE]:
         return NOTHING
     before = state[A_TOTAL] / state[A_WIDTH]
     is_cut = False
@@ -160,7 +152,6 @@ def update_adwin(state, x):
     return DRIFT
 
 
-@compiled
 def clear_page_hinkley(state):
     """Forget the values; settings and the number of alarms stay."""
     for k in range(P_N, P_LOWEST):
@@ -170,7 +161,6 @@ def clear_page_hinkley(state):
     state[LAST] = NOTHING
 
 
-@compiled
 def update_page_hinkley(state, x):
     """Page's test (1954): sums of differences from the mean so far, less what is tolerated, leave their range."""
     if state[LAST] == DRIFT:
@@ -193,7 +183,6 @@ def update_page_hinkley(state, x):
     return NOTHING
 
 
-@compiled
 def clear_ddm(state):
     """Forget the errors; settings and the number of alarms stay."""
     for k in range(D_N, D_LOWEST):
@@ -202,7 +191,6 @@ def clear_ddm(state):
     state[LAST] = NOTHING
 
 
-@compiled
 def update_ddm(state, x):
     """Gama et al. (2004): the rate of errors rises by several standard deviations above the lowest so far."""
     if state[LAST] == DRIFT:
@@ -227,21 +215,18 @@ def update_ddm(state, x):
     return found
 
 
-@compiled
 def scan_adwin(state, values, out):
     """Update with values (n,) one after the other; `out` (n,) int64 gets what each update returned."""
     for i in range(values.shape[0]):
         out[i] = update_adwin(state, values[i])
 
 
-@compiled
 def scan_page_hinkley(state, values, out):
     """As `scan_adwin`."""
     for i in range(values.shape[0]):
         out[i] = update_page_hinkley(state, values[i])
 
 
-@compiled
 def scan_ddm(state, values, out):
     """As `scan_adwin`."""
     for i in range(values.shape[0]):

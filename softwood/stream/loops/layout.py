@@ -1,7 +1,7 @@
 """Arrays in which growing trees are held, and their columns.
 
 A tree that grows on a stream is a handful of arrays with room to spare, so that the whole state can be saved as it is.
-Loops get them in the named tuples below, and take these apart at their top: reading a field within a loop costs time.
+Loops get them in the named tuples below.
 
 nodes : (capacity, N_NODE_INTS) int64
 numbers : (capacity, N_NODE_NUMBERS) float64
@@ -9,7 +9,7 @@ counters : (N_COUNTERS,) int64
 settings : (N_SETTINGS,) float64
 slots : (n_slots, 2 + n_outputs) int64; a slot is room for the statistics of one node: the node (-1 if the slot is
     free), the number of classes seen, and these classes in the order in which they came
-stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.loops.observers`
+stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.stream.loops.observers`
 is_category : (n_features,) int64, 0 for numbers; columns of zeros and ones for the categories of the same source have
     its number, from 1 on
 events : (room,) records of type EVENT, the log of splits, which the caller empties
@@ -66,6 +66,9 @@ INFO_GAIN, GINI = 0, 1
 # predictions of leaves
 PLAIN, MODEL, ADAPTIVE = 0, 1, 2
 
+# outputs of soft trees: as they are, or behind the softmax, or in the units of the running scale of targets
+RAW, PROBABILITIES, TARGETS = 0, 1, 2
+
 # events, with the fields of `softwood.stream.growth.SplitEvent`
 SPLIT, REPLACE = 0, 1
 EVENT = np.dtype(
@@ -74,44 +77,66 @@ EVENT = np.dtype(
 )
 
 
+class Rows(NamedTuple):
+    """Rows to learn, or to predict: then only points and out are used.
+
+    Attributes
+    ----------
+    points : (n, n_features) values, nan where missing
+    labels, targets : (n,) int64 numbers of the classes of the rows; their real targets. One of the two is None
+    weights : (n,) rows of weight 0 are predicted but not learned
+    out : (n, n_outputs) gets the prediction for each row before it was learned; without rows if nobody wants these
+    """
+
+    points: np.ndarray
+    labels: np.ndarray | None
+    targets: np.ndarray | None
+    weights: np.ndarray | None
+    out: np.ndarray
+
+
+class TreeNodes(NamedTuple):
+    """What all trees have; `detector` is that of `softwood.stream.loops.alarms`."""
+
+    nodes: np.ndarray
+    numbers: np.ndarray
+    counters: np.ndarray
+    settings: np.ndarray
+    detector: np.ndarray
+
+
 class ClassNodes(NamedTuple):
-    """A Hoeffding tree for classes.
+    """What a Hoeffding tree for classes has besides.
 
     Attributes
     ----------
     counts : (capacity, n_classes) class weights of each node
     keys : (capacity, n_classes) int64, classes of each node in the order in which they came
+    prediction : (1, n_classes) room for the prediction of a row that is learned
     """
 
-    nodes: np.ndarray
-    numbers: np.ndarray
     counts: np.ndarray
     keys: np.ndarray
-    counters: np.ndarray
-    settings: np.ndarray
+    prediction: np.ndarray
 
 
 class RealNodes(NamedTuple):
-    """A Hoeffding tree for real targets.
+    """What a Hoeffding tree for real targets has besides.
 
     Attributes
     ----------
     models : (capacity, 1 + n_features) the linear model of each node: constant and weights of standardised features
     scaler : (N_SCALER_ROWS, n_features) of each feature the running weight, mean, inverse standard deviation and
-        variance, the weight of values in a row that contradict these (see `softwood.loops.hoeffding.past_weight`), and
-        the last value
+        variance, the weight of values in a row that contradict these (see `past_weight` of
+        `softwood.stream.loops.hoeffding`), and the last value
     """
 
-    nodes: np.ndarray
-    numbers: np.ndarray
     models: np.ndarray
     scaler: np.ndarray
-    counters: np.ndarray
-    settings: np.ndarray
 
 
 class SoftNodes(NamedTuple):
-    """A soft tree.
+    """What a soft tree has besides.
 
     Attributes
     ----------
@@ -124,16 +149,12 @@ class SoftNodes(NamedTuple):
     seed : of the first weights of gates
     """
 
-    nodes: np.ndarray
-    numbers: np.ndarray
     gates: np.ndarray
     values: np.ndarray
     gate_slopes: np.ndarray
     value_slopes: np.ndarray
     scaler: np.ndarray
     target_scaler: np.ndarray
-    counters: np.ndarray
-    settings: np.ndarray
     seed: np.uint64
 
 
@@ -145,29 +166,48 @@ class Path(NamedTuple):
     places : (capacity, 3) int64, nodes that the row reaches, parents first, and the places of both children (-1: none)
     shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
         subtree's output, and the smooth step less the test
+    x : (1 + n_features,) 1 or 0 and the standardised row
+    within : (1, n_features) the row, without outliers
+    slope : (1, n_outputs) outputs of the tree, then the derivative of the loss by these, times the weight of the row
     """
 
     places: np.ndarray
     shares: np.ndarray
+    x: np.ndarray
+    within: np.ndarray
+    slope: np.ndarray
 
 
 class Statistics(NamedTuple):
-    """What leaves have seen, and the log of what was made of it."""
+    """What leaves have seen, and the log of what was made of it.
+
+    Attributes
+    ----------
+    seen : (n_slots, n_outputs) of soft trees the class weights of each slot, of soft regressors the weight; else None
+    sides : (2, at least n_outputs and 3) room for both sides of a test
+    """
 
     slots: np.ndarray
     stats: np.ndarray
+    seen: np.ndarray | None
     is_category: np.ndarray
     events: np.ndarray
+    sides: np.ndarray
 
 
-class SoftStatistics(NamedTuple):
-    """The same of soft trees; `seen` (n_slots, n_outputs) are class weights of each slot, of regressors the weight."""
+class Learned(NamedTuple):
+    """What a loop has done.
 
-    slots: np.ndarray
-    stats: np.ndarray
-    seen: np.ndarray
-    is_category: np.ndarray
-    events: np.ndarray
+    Attributes
+    ----------
+    n_rows : number of the first row of which something is not learned: there was no room, or an alarm
+    is_alarm : whether there is an alarm that Python has not heeded yet
+    n_events : entries in the log
+    """
+
+    n_rows: int
+    is_alarm: bool
+    n_events: int
 
 
 class FoundTest(NamedTuple):

@@ -2,33 +2,19 @@
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.random import next_seed, to_unit
+from softwood.trees.loops.random import next_seed, to_unit
 
-# Agrawal et al.: what is asked of the young (under 40), the middle-aged and the old (60 and above). Salaries are asked
-# to lie in a range of this length from these lower ends on.
+# Agrawal et al. ask other things of the young (under 40), the middle-aged and the old (60 and above). Salaries are
+# asked to lie in a range of this length.
 SALARY_RANGE = 50000.0
-SALARY_LOW = (50000.0, 75000.0, 25000.0)
-SALARY_LOW_EDUCATED = (25000.0, 50000.0, 50000.0)
-LEVEL_LOW = (0.0, 1.0, 2.0)
-LEVEL_HIGH = (1.0, 3.0, 4.0)
+YOUNG, MIDDLE_AGED, OLD = range(3)
 
 SALARY, COMMISSION, AGE, LEVEL, CAR, ZIP, HOUSE, YEARS, LOAN = range(9)
-# Numbers that may be moved once the class is known: column, both ends and length of its range. Houses have other ends.
-MOVED = (
-    (SALARY, 20000.0, 150000.0, 130000.0),
-    (COMMISSION, 10000.0, 75000.0, 65000.0),
-    (AGE, 20.0, 80.0, 60.0),
-    (HOUSE, 0.0, 0.0, 135000.0),
-    (YEARS, 1.0, 30.0, 29.0),
-    (LOAN, 0.0, 500000.0, 500000.0),
-)
 
 
 # ------------------------------------------------------------------ hyperplane
 
 
-@compiled
 def turn_hyperplane(X, y, is_flipped, is_turned, weights, magnitude, steps, directions):
     """Classes of the points on both sides of a hyperplane that changes with every point.
 
@@ -42,7 +28,7 @@ def turn_hyperplane(X, y, is_flipped, is_turned, weights, magnitude, steps, dire
     is_turned : (n_rows, n_drift_features) whether a weight changes its direction after this point
     steps, directions : (n_drift_features,) of the weights that change; left as they are after the last point
     """
-    n_rows, n_features = X.shape
+    n_rows, n_features = X.shape[0], X.shape[1]
     n_drift_features = steps.shape[0]
     for i in range(n_rows):
         value = 0.0
@@ -64,7 +50,6 @@ def turn_hyperplane(X, y, is_flipped, is_turned, weights, magnitude, steps, dire
 # ------------------------------------------------------------------ moving centroids
 
 
-@compiled
 def bounced(start, speed, first, swing, moves):
     """Coordinate of a centroid after so many moves between the walls 0 and 1.
 
@@ -84,7 +69,6 @@ def bounced(start, speed, first, swing, moves):
     return min((since - swing) * speed, 1.0)
 
 
-@compiled
 def scatter_around_centroids(X, y, chosen, lengths, position, centres, velocities, first, swing, spreads, classes):
     """Points around centroids that move before every point.
 
@@ -96,7 +80,7 @@ def scatter_around_centroids(X, y, chosen, lengths, position, centres, velocitie
     position : number of points that were made before
     first, swing : (n_centroids, n_features) of `bounced`
     """
-    n_rows, n_features = X.shape
+    n_rows, n_features = X.shape[0], X.shape[1]
     for i in range(n_rows):
         c = chosen[i]
         squares = 0.0
@@ -115,7 +99,6 @@ def scatter_around_centroids(X, y, chosen, lengths, position, centres, velocitie
 # ------------------------------------------------------------------ loan applications
 
 
-@compiled
 def loan_class(function, X, i):
     """Class of row `i` of `X` by one of the ten functions of Agrawal et al., 0 or 1.
 
@@ -126,23 +109,27 @@ def loan_class(function, X, i):
     age = X[i, AGE]
     level = X[i, LEVEL]
     loan = X[i, LOAN]
-    band = 0 if age < 40 else (1 if age < 60 else 2)
-    low = SALARY_LOW[band]
-    has_level = LEVEL_LOW[band] <= level <= LEVEL_HIGH[band]
+    band = YOUNG if age < 40 else (MIDDLE_AGED if age < 60 else OLD)
+    if band == YOUNG:
+        low, low_educated, has_level = 50000.0, 25000.0, 0.0 <= level <= 1.0
+    elif band == MIDDLE_AGED:
+        low, low_educated, has_level = 75000.0, 50000.0, 1.0 <= level <= 3.0
+    else:
+        low, low_educated, has_level = 25000.0, 50000.0, 2.0 <= level <= 4.0
     if function == 0:
-        holds = band != 1
+        holds = band != MIDDLE_AGED
     elif function == 1:
         holds = low <= salary <= low + SALARY_RANGE
     elif function == 2:
         holds = has_level
     elif function == 3:
-        low = SALARY_LOW_EDUCATED[band] if has_level else low
+        low = low_educated if has_level else low
         holds = low <= salary <= low + SALARY_RANGE
     elif function == 4:
         if low <= salary <= low + SALARY_RANGE:
-            holds = (band == 0 and 100000 <= loan <= 300000) or (band == 2 and loan >= 300000)
+            holds = (band == YOUNG and 100000 <= loan <= 300000) or (band == OLD and loan >= 300000)
         else:
-            holds = band == 2 and 75000 <= loan <= 300000
+            holds = band == OLD and 75000 <= loan <= 300000
     elif function == 5:
         holds = low <= income <= low + SALARY_RANGE
     elif function == 6:
@@ -157,11 +144,10 @@ def loan_class(function, X, i):
     return 1 if holds else 0
 
 
-@compiled
 def draw_application(X, i, seed):
     """Fill row `i` with a random application."""
     for j in range(9):
-        X[i, j] = to_unit(next_seed(seed, np.int64(j)))
+        X[i, j] = to_unit(next_seed(seed, j))
     X[i, SALARY] = 20000 + 130000 * X[i, SALARY]
     X[i, COMMISSION] = 0.0 if X[i, SALARY] >= 75000 else 10000 + 75000 * X[i, COMMISSION]
     X[i, AGE] = 20 + np.floor(61 * X[i, AGE])
@@ -173,25 +159,28 @@ def draw_application(X, i, seed):
     X[i, LOAN] = 500000 * X[i, LOAN]
 
 
-@compiled
-def perturb_application(X, i, perturbation, seed):
-    """Move the numbers of row `i` by up to this share of their ranges; its class stays.
+def move_number(X, i, j, low, high, span, seed):
+    """Move a number of row `i` by up to `span`; what then is below its range is raised to its lower end first.
 
-    What then is below its range is raised to its lower end first: the lower end of house values is above the upper one,
-    0, to which all falls that is not raised.
+    The lower end of house values is above the upper one, 0, to which all falls that is not raised.
     """
-    for k in range(6):
-        j, low, high, span = MOVED[k]
-        if j == COMMISSION and X[i, j] <= 0:
-            continue
-        if j == HOUSE:
-            low = (9 - X[i, ZIP]) * 100000
-        value = X[i, j] + span * perturbation * (2 * to_unit(next_seed(seed, np.int64(9 + k))) - 1)
-        value = low if value < low else min(value, high)
-        X[i, j] = np.rint(value) if j in (AGE, YEARS) else value
+    value = X[i, j] + span * (2 * to_unit(seed) - 1)
+    value = low if value < low else min(value, high)
+    X[i, j] = np.rint(value) if j in (AGE, YEARS) else value
 
 
-@compiled
+def perturb_application(X, i, perturbation, seed):
+    """Move the numbers of row `i` by up to this share of their ranges; its class stays."""
+    move_number(X, i, SALARY, 20000.0, 150000.0, 130000.0 * perturbation, next_seed(seed, 9))
+    if X[i, COMMISSION] > 0:
+        move_number(X, i, COMMISSION, 10000.0, 75000.0, 65000.0 * perturbation, next_seed(seed, 10))
+    move_number(X, i, AGE, 20.0, 80.0, 60.0 * perturbation, next_seed(seed, 11))
+    low = (9 - X[i, ZIP]) * 100000
+    move_number(X, i, HOUSE, low, 0.0, 135000.0 * perturbation, next_seed(seed, 12))
+    move_number(X, i, YEARS, 1.0, 30.0, 29.0 * perturbation, next_seed(seed, 13))
+    move_number(X, i, LOAN, 0.0, 500000.0, 500000.0 * perturbation, next_seed(seed, 14))
+
+
 def fill_applications(X, y, functions, perturbation, is_balanced, seed, position):
     """Applications and their classes. A row depends on the seed and on its number in the stream alone.
 
@@ -206,7 +195,7 @@ def fill_applications(X, y, functions, perturbation, is_balanced, seed, position
         row = position + i
         row_seed = next_seed(seed, row)
         wanted = (row + 1) % 2
-        attempt = np.int64(0)
+        attempt = 0
         while True:
             application_seed = next_seed(row_seed, attempt)
             draw_application(X, i, application_seed)
