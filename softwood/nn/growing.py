@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from softwood.gates import Gate
-from softwood.loops.layer_layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
+from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.loops.stream_layout import (
     ALPHA,
     ALPHA_AT,

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.loops.layer_layout import FEATURE
+from softwood.nn.loops.layout import FEATURE
 from softwood.nn.checks import read_points
 from softwood.nn.structure import Structure, bound_kernels
 from softwood.nn.trees import Trees

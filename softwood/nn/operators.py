@@ -12,9 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softwood.loops.layer_layout import LayerTrees
-from softwood.loops.layer_route import BLOCK, route_rows, route_slopes
-from softwood.loops.layer_walk import N_ROOM, Slopes, count_reached, mark_reached, walk_rows, walk_slopes
+from softwood.nn.loops.layout import LayerTrees
+from softwood.compiled.layers import route_rows, route_slopes
+from softwood.nn.loops.route import BLOCK
+from softwood.compiled.layers import count_reached, mark_reached, walk_rows, walk_slopes
+from softwood.nn.loops.walk import N_ROOM, Slopes
 
 __all__ = ["reached_nodes", "reached_part", "route", "walk"]
 
@@ -63,7 +65,7 @@ def walk(
     points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor,
     edges: Tensor, cdfs: Tensor,
 ) -> Tensor:  # fmt: skip
-    """Sums of leaf values by row and tree; see `softwood.loops.layer_walk`. `weights` may be empty."""
+    """Sums of leaf values by row and tree; see `softwood.nn.loops.walk`. `weights` may be empty."""
     rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     out = np.zeros((len(rows), len(trees.gates) - 1, values.shape[1]), values.dtype)
@@ -136,7 +138,7 @@ def _route_trees(table: Tensor, gates: Tensor, leaves: Tensor) -> LayerTrees:
 
 @torch.library.custom_op("softwood::route", mutates_args=(), device_types="cpu")
 def route(z: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor, gamma: float) -> Tensor:
-    """Sums of leaf values by row and tree; see `softwood.loops.layer_route`."""
+    """Sums of leaf values by row and tree; see `softwood.nn.loops.route`."""
     trees, inputs, values = _route_trees(table, gates, leaves), _array(z), _array(value)
     out = np.zeros((len(trees.gates) - 1, values.shape[1], inputs.shape[1]), inputs.dtype)
     room = _route_room(trees.gates, trees.leaves, inputs.dtype)

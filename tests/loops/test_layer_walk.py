@@ -4,32 +4,9 @@ import numpy as np
 import pytest
 
 from softwood.gates import Gate
-from softwood.loops.layer_layout import SHAPE, THRESHOLD, WIDTH
-from softwood.loops.layer_walk import (
-    ALONG,
-    BY_HIGH,
-    BY_MASS,
-    HIGH,
-    LOW,
-    MASS,
-    N_ROOM,
-    PART,
-    SHARE,
-    Slopes,
-    add_kernel_slopes,
-    add_multiple,
-    count_reached,
-    kernel_part,
-    leaf_along,
-    mark_reached,
-    oblique_part,
-    pass_on,
-    project,
-    project_known,
-    reach_gates,
-    walk_rows,
-    walk_slopes,
-)
+from softwood.nn.loops.layout import SHAPE, THRESHOLD, WIDTH
+from softwood.compiled.layers import add_kernel_slopes, add_multiple, count_reached, kernel_part, leaf_along, mark_reached, oblique_part, pass_on, project, project_known, reach_gates, walk_rows, walk_slopes
+from softwood.nn.loops.walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE, Slopes
 from tests.loops.layers import random_layer
 from tests.reference.layers import kernel_mass, numeric_slopes, shares, smooth_step, sums
 from tests.reference.trees import ALL_GATES, random_points
