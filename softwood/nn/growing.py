@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from softwood.gates import Gate
-from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.loops.stream_layout import (
     ALPHA,
     ALPHA_AT,
@@ -39,6 +38,7 @@ from softwood.loops.stream_layout import LEFT as NODE_LEFT
 from softwood.loops.stream_layout import RIGHT as NODE_RIGHT
 from softwood.nn.checks import read_points
 from softwood.nn.enlarging import add_parameter, group_of
+from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.nn.operators import reached_nodes
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from softwood.columns import Columns
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.checks import read_points
+from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.one_hot import one_hot_trees

@@ -12,11 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from softwood.compiled.layers import count_reached, mark_reached, route_rows, route_slopes, walk_rows, walk_slopes
 from softwood.nn.loops.layout import LayerTrees
-from softwood.compiled.layers import route_rows, route_slopes
 from softwood.nn.loops.route import BLOCK
-from softwood.compiled.layers import count_reached, mark_reached, walk_rows, walk_slopes
-from softwood.nn.loops.walk import N_ROOM, Slopes
+from softwood.nn.loops.walk import N_ROOM
 
 __all__ = ["reached_nodes", "reached_part", "route", "walk"]
 
@@ -26,7 +25,7 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 def _layer_trees(table: Tensor, gates: Tensor, leaves: Tensor, edges: Tensor, cdfs: Tensor) -> LayerTrees:
-    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges), _array(cdfs))
+    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges.double()), _array(cdfs.double()))
 
 
 def _walk_room(trees: LayerTrees, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -87,13 +86,11 @@ def walk_backward(
     rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     wanted = (with_points, with_gates, with_gates, True)
-    slopes = Slopes(
-        *(
-            np.zeros((len(tensor) if want else 0, tensor.shape[1]), values.dtype)
-            for tensor, want in zip((points, weights, numbers, value), wanted, strict=True)
-        )
-    )
-    walk_slopes(rows, trees, lines, columns, values, *_walk_room(trees, rows), _array(slope), slopes)
+    slopes = [
+        np.zeros((len(tensor) if want else 0, tensor.shape[1]), values.dtype)
+        for tensor, want in zip((points, weights, numbers, value), wanted, strict=True)
+    ]
+    walk_slopes(rows, trees, lines, columns, values, *_walk_room(trees, rows), _array(slope), *slopes)
     by_points, by_weights, by_numbers, by_value = map(torch.from_numpy, slopes)
     return by_points, by_weights, by_numbers, by_value
 

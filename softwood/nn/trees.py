@@ -7,10 +7,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
-from softwood.nn.loops.layout import BIAS, BLEND_AT, FEATURE, KIND, LEFT, LOWER, MISSING_LEFT, RIGHT, SHAPE, THRESHOLD, UPPER, WIDTH
+from softwood.nn.loops.layout import (
+    BIAS,
+    BLEND_AT,
+    FEATURE,
+    KIND,
+    LEFT,
+    LOWER,
+    MISSING_LEFT,
+    RIGHT,
+    SHAPE,
+    THRESHOLD,
+    UPPER,
+    WIDTH,
+)
 from softwood.nn.operators import reached_part, route, walk
 from softwood.nn.structure import Structure
+from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
 
 __all__ = ["Trees"]
 

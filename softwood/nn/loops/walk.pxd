@@ -1,45 +1,37 @@
-cdef class Slopes:
-    cdef f64[:, ::1] points
-    cdef f64[:, ::1] weights
-    cdef f64[:, ::1] numbers
-    cdef f64[:, ::1] value
+@cython.locals(first=real, fourth=real, j=i64, p=i64, second=real, third=real)
+cdef real project(const real[:, ::1] weights, i64 node, const real[:, ::1] points, i64 i) noexcept nogil
 
-
-@cython.locals(j=i64)
-cdef f64 project(const f64[:, ::1] weights, i64 node, const f64[:, ::1] points, i64 i) noexcept nogil
-
-@cython.locals(j=i64)
-cdef f64 project_known(const f64[:, ::1] weights, i64 node, const f64[:, ::1] points, i64 i) noexcept nogil
+@cython.locals(j=i64, total=real)
+cdef real project_known(const real[:, ::1] weights, i64 node, const real[:, ::1] points, i64 i) noexcept nogil
 
 @cython.locals(k=i64, lower=i64, shape=i64, upper=i64)
-cdef f64 kernel_part(f64 x, i64 node, i64 first, const i64[:, ::1] table, const f64[:, ::1] numbers, const f64[:, ::1] edges, const f64[:, ::1] cdfs, f64[:, ::1] room) noexcept nogil
+cdef f64 kernel_part(f64 x, i64 node, i64 first, LayerTrees trees, const real[:, ::1] numbers, real[:, ::1] room) noexcept nogil
 
-cdef (f64, f64) oblique_part(other/scalar kind, f64 z, f64 width) noexcept nogil
+cdef (f64, f64) oblique_part(i64 kind, f64 z, f64 width) noexcept nogil
 
 @cython.locals(a=i64, at=i64, b=i64, k=i64, kind=i64, n=i64, node=i64)
-cdef i64 reach_gates(const f64[:, ::1] points, i64 i, i64 first, const i64[:, ::1] table, const f64[:, ::1] weights, const f64[:, ::1] numbers, const f64[:, ::1] edges, const f64[:, ::1] cdfs, i64[::1] nodes, f64[:, ::1] room) noexcept nogil
+cdef i64 reach_gates(const real[:, ::1] points, i64 i, i64 first, LayerTrees trees, const real[:, ::1] weights, const real[:, ::1] numbers, i64[::1] nodes, real[:, ::1] room) noexcept nogil
 
 @cython.locals(i=i64, t=i64, total=i64)
-cdef i64 count_reached(const f64[:, ::1] points, LayerTrees trees, const f64[:, ::1] weights, const f64[:, ::1] numbers, i64[::1] nodes, f64[:, ::1] room) noexcept nogil
+cdef i64 count_reached(const real[:, ::1] points, LayerTrees trees, const real[:, ::1] weights, const real[:, ::1] numbers, i64[::1] nodes, real[:, ::1] room) noexcept nogil
 
 @cython.locals(at=i64, first=i64, i=i64, n=i64, node=i64, t=i64)
-cdef void mark_reached(const f64[:, ::1] points, LayerTrees trees, const f64[:, ::1] weights, const f64[:, ::1] numbers, i64[::1] nodes, f64[:, ::1] room, u8[::1] moved_gates, u8[::1] reached_leaves) noexcept nogil
+cdef void mark_reached(const real[:, ::1] points, LayerTrees trees, const real[:, ::1] weights, const real[:, ::1] numbers, i64[::1] nodes, real[:, ::1] room, u8[::1] moved_gates, u8[::1] reached_leaves) noexcept nogil
 
 @cython.locals(a=i64, at=i64, b=i64, first=i64, i=i64, n=i64, node=i64, o=i64, q=i64, t=i64)
-cdef void walk_rows(const f64[:, ::1] points, LayerTrees trees, const f64[:, ::1] weights, const f64[:, ::1] numbers, const f64[:, ::1] value, i64[::1] nodes, f64[:, ::1] room, f64[:, :, ::1] out) noexcept nogil
+cdef void walk_rows(const real[:, ::1] points, LayerTrees trees, const real[:, ::1] weights, const real[:, ::1] numbers, const real[:, ::1] value, i64[::1] nodes, real[:, ::1] room, real[:, :, ::1] out) noexcept nogil
 
 @cython.locals(o=i64)
-cdef f64 leaf_along(i64 i, i64 t, f64 share, i64 leaf, const f64[:, ::1] value, const f64[:, :, ::1] slope, f64[:, ::1] by_value) noexcept nogil
+cdef f64 leaf_along(i64 i, i64 t, f64 share, i64 leaf, const real[:, ::1] value, const real[:, :, ::1] slope, real[:, ::1] by_value) noexcept nogil
 
 @cython.locals(k=i64, lower=i64, upper=i64)
-cdef f64 pass_on(f64 by_part, i64 node, i64 first, const i64[:, ::1] table, f64[:, ::1] room) noexcept nogil
+cdef f64 pass_on(f64 by_part, i64 node, i64 first, const i64[:, ::1] table, real[:, ::1] room) noexcept nogil
 
 @cython.locals(j=i64, shape=i64)
-cdef void add_kernel_slopes(f64 by_mass, const f64[:, ::1] points, i64 i, i64 node, const i64[:, ::1] table, const f64[:, ::1] numbers, const f64[:, ::1] edges, const f64[:, ::1] cdfs, f64[:, ::1] by_points, f64[:, ::1] by_numbers) noexcept nogil
+cdef void add_kernel_slopes(f64 by_mass, const real[:, ::1] points, i64 i, i64 node, LayerTrees trees, const real[:, ::1] numbers, real[:, ::1] by_points, real[:, ::1] by_numbers) noexcept nogil
 
-@cython.locals(j=i64)
-cdef void add_multiple(f64 factor, const f64[:, ::1] source, i64 k, f64[:, ::1] target, i64 i) noexcept nogil
+@cython.locals(j=i64, scale=real, zero=real)
+cdef void add_multiple(f64 factor, const real[:, ::1] source, i64 k, real[:, ::1] target, i64 i) noexcept nogil
 
 @cython.locals(a=i64, at=i64, b=i64, first=i64, i=i64, k=i64, n=i64, node=i64, t=i64, with_gates=bint, with_points=bint)
-cdef void walk_slopes(const f64[:, ::1] points, LayerTrees trees, const f64[:, ::1] weights, const f64[:, ::1] numbers, const f64[:, ::1] value, i64[::1] nodes, f64[:, ::1] room, const f64[:, :, ::1] slope, Slopes slopes) noexcept nogil
-
+cdef void walk_slopes(const real[:, ::1] points, LayerTrees trees, const real[:, ::1] weights, const real[:, ::1] numbers, const real[:, ::1] value, i64[::1] nodes, real[:, ::1] room, const real[:, :, ::1] slope, real[:, ::1] by_points, real[:, ::1] by_weights, real[:, ::1] by_numbers, real[:, ::1] by_value) noexcept nogil
