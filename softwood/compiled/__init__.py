@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-UNITS = ("trees", "growing", "gradient", "stream")
+UNITS = ("trees", "growing", "gradient", "stream", "explain", "layers")
 
 
 def use_sources() -> None:

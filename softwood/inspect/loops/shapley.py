@@ -19,9 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.kernel import kernel_cdf
-from softwood.loops.subset import has_member
+from softwood.trees.loops.kernel import kernel_cdf
+from softwood.trees.loops.sets import has_member
 
 # A node: where its branch ends and the node above, then its gate. `feature` is -1 at leaves; `last_feature` and
 # `last_player` are the last nodes on the way from the root to this one, itself included, whose gate above tests the
@@ -77,6 +76,7 @@ class Scratch(NamedTuple):
     sums : (n, q * m) product times value, added up over the leaves of a branch
     factors : (m,) of the sums of one branch in the value of its player
     visited : (n,) nodes that are not cut off
+    lowest : (2, n) players of the way to a leaf, and the node below the lowest gate of each
     """
 
     present: np.ndarray
@@ -87,10 +87,10 @@ class Scratch(NamedTuple):
     sums: np.ndarray
     factors: np.ndarray
     visited: np.ndarray
+    lowest: np.ndarray
 
 
-@compiled
-def order_steps(left, right, feature, player, offsets, order, steps):
+def order_steps(left, right, feature, player, offsets, order, steps, most):
     """Bring the nodes into the order of a walk, and fill the numbers of other nodes in `steps`.
 
     Parameters
@@ -98,16 +98,13 @@ def order_steps(left, right, feature, player, offsets, order, steps):
     left, right, feature : (n_nodes,) children within their tree, and tests
     player : (n_features,) player that each feature belongs to
     order : (n_nodes,) int64, filled: for each step the node that it is
-
-    Returns
-    -------
-    (n_trees,) largest number of different players on a path
+    most : (n_trees,) int64, filled: largest number of different players on a path
     """
-    most = np.zeros(offsets.shape[0] - 1, np.int64)
     pending = np.empty((left.shape[0] + 1, 2), np.int64)  # node, and the step above it
     n_players = np.zeros(left.shape[0], np.int64)
     for tree in range(offsets.shape[0] - 1):
         begin = offsets[tree]
+        most[tree] = 0
         pending[0, 0] = 0
         pending[0, 1] = -1
         height = 1
@@ -116,41 +113,41 @@ def order_steps(left, right, feature, player, offsets, order, steps):
             height -= 1
             node = begin + pending[height, 0]
             parent = pending[height, 1]
-            step = steps[begin + at]
             order[begin + at] = node
-            step["parent"] = parent
-            step["stop"] = at + 1
+            steps[begin + at]["parent"] = parent
+            steps[begin + at]["stop"] = at + 1
             n_players[begin + at] = 0
             if parent >= 0:
                 is_new = steps[begin + parent]["last_player"] < 0
                 n_players[begin + at] = n_players[begin + parent] + (1 if is_new else 0)
                 most[tree] = max(most[tree], n_players[begin + at])
-            step["last_feature"] = step["last_player"] = step["feature"] = step["player"] = -1
+            test = owner = last_feature = last_player = -1
             if left[node] >= 0:
-                step["feature"] = feature[node]
-                step["player"] = player[feature[node]]
+                test = feature[node]
+                owner = player[test]
                 below = at
-                while below > 0:
+                while below > 0 and last_feature < 0:
                     above = steps[begin + below]["parent"]
-                    if step["last_player"] < 0 and steps[begin + above]["player"] == step["player"]:
-                        step["last_player"] = below
-                    if steps[begin + above]["feature"] == step["feature"]:
-                        step["last_feature"] = below
-                        break
+                    if last_player < 0 and steps[begin + above]["player"] == owner:
+                        last_player = below
+                    if steps[begin + above]["feature"] == test:
+                        last_feature = below
                     below = above
                 pending[height, 0] = right[node]
                 pending[height, 1] = at
                 pending[height + 1, 0] = left[node]
                 pending[height + 1, 1] = at
                 height += 2
+            steps[begin + at]["feature"] = test
+            steps[begin + at]["player"] = owner
+            steps[begin + at]["last_feature"] = last_feature
+            steps[begin + at]["last_player"] = last_player
             at += 1
         for last in range(at - 1, 0, -1):
             parent = steps[begin + last]["parent"]
             steps[begin + parent]["stop"] = max(steps[begin + parent]["stop"], steps[begin + last]["stop"])
-    return most
 
 
-@compiled
 def fill_absent(steps, left_shares, begin, end, absent):
     """Factor of each gate's player if it is absent: a product of shares, at both children of each gate.
 
@@ -172,7 +169,6 @@ def fill_absent(steps, left_shares, begin, end, absent):
             absent[right] = before * (1.0 - left_shares[begin + at])
 
 
-@compiled
 def fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds, present):
     """Factor of each gate's player for row `i`, at both children of each gate.
 
@@ -203,14 +199,12 @@ def fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds
         x = rows[i, j]
         if gate["kernel"] == BY_SET:
             if not np.isnan(x):
-                part = 1.0 if has_member(subsets, begin + at, np.int64(x)) else 0.0
+                part = 1.0 if has_member(subsets, begin + at, int(x)) else 0.0
         elif not np.isnan(x):
             h = gate["width"]
-            if cells is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
-                if not np.isnan(cells[i, j]):
-                    h = cells[i, j]
-            kernel = gate["kernel"]
-            mass = kernel_cdf(gate["threshold"], x, h, edges[kernel], cdfs[kernel])
+            if cells is not None and not np.isnan(cells[i, j]):
+                h = cells[i, j]
+            mass = kernel_cdf(gate["threshold"], x, h, gate["kernel"], edges, cdfs)
             part = 1.0 if mass >= upper else 0.0 if mass <= lower else (mass - lower) / (upper - lower)
             below = max(lower, mass)
             mass = min(upper, mass)
@@ -222,49 +216,47 @@ def fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds
         present[right] = before * (1.0 - part)
 
 
-@compiled
-def go_down(steps, begin, end, present, absent, points, product, inverse, visited):
+def go_down(steps, begin, end, points, scratch, b):
     """Products of the factors on the way to each node, without the branches where a factor is always 0.
 
     Parameters
     ----------
-    present, absent : (>= n_nodes,) factors;  points : (m,) of the integral
+    points : (m,) of the integral
+    b : number of the line of ``scratch.absent``
 
     Returns
     -------
-    number of nodes in `visited`
+    number of nodes in ``scratch.visited``
     """
+    present, absent, product, inverse = scratch.present, scratch.absent, scratch.product, scratch.inverse
     m = points.shape[0]
     for k in range(m):
         product[0, k] = 1.0
     n = 0
     at = 1
     while at < end - begin:
-        a = present[at]
-        b = absent[at]
-        step = steps[begin + at]
-        if a < NOTHING and b < NOTHING:
-            at = step["stop"]
+        own, other = present[at], absent[b, at]
+        if own < NOTHING and other < NOTHING:
+            at = steps[begin + at]["stop"]
             continue
-        parent = step["parent"]
+        parent = steps[begin + at]["parent"]
         before = steps[begin + parent]["last_player"]
         if before < 0:
             for k in range(m):
-                f = points[k] * a + (1.0 - points[k]) * b
+                f = points[k] * own + (1.0 - points[k]) * other
                 product[at, k] = product[parent, k] * f
                 inverse[at, k] = 1.0 / f
         else:
             for k in range(m):
-                f = points[k] * a + (1.0 - points[k]) * b
+                f = points[k] * own + (1.0 - points[k]) * other
                 product[at, k] = product[parent, k] * (f * inverse[before, k])
                 inverse[at, k] = 1.0 / f
-        visited[n] = at
+        scratch.visited[n] = at
         n += 1
         at += 1
     return n
 
 
-@compiled
 def go_up(steps, begin, n, value, first, weights, scratch, b, row, out):
     """Add the values of the players for one row, one background row and one tree.
 
@@ -274,7 +266,8 @@ def go_up(steps, begin, n, value, first, weights, scratch, b, row, out):
     b : number of the line of ``scratch.absent``
     row : line of `out`, (n_rows, n_players, n_outputs)
     """
-    present, absent, _, product, inverse, sums, factors, visited = scratch
+    present, absent, product, inverse = scratch.present, scratch.absent, scratch.product, scratch.inverse
+    sums, factors, visited = scratch.sums, scratch.factors, scratch.visited
     m = weights.shape[0]
     q = value.shape[1]
     for s in range(m * q):
@@ -285,11 +278,8 @@ def go_up(steps, begin, n, value, first, weights, scratch, b, row, out):
                 sums[visited[v], s] = 0.0
     for v in range(n - 1, -1, -1):
         at = visited[v]
-        step = steps[begin + at]
-        parent = step["parent"]
-        gate = steps[begin + parent]
-        before = gate["last_player"]
-        player = gate["player"]
+        parent = steps[begin + at]["parent"]
+        before, player = steps[begin + parent]["last_player"], steps[begin + parent]["player"]
         change = present[at] - absent[b, at]
         if before >= 0:
             earlier = present[before] - absent[b, before]
@@ -298,15 +288,15 @@ def go_up(steps, begin, n, value, first, weights, scratch, b, row, out):
         else:
             for k in range(m):
                 factors[k] = weights[k] * change * inverse[at, k]
-        if step["feature"] < 0:
+        if steps[begin + at]["feature"] < 0:
             total = 0.0
             for k in range(m):
                 total += factors[k] * product[at, k]
             for o in range(q):
-                v = value[begin + at, o]
-                out[row, player, first + o] += total * v
+                leaf_value = value[begin + at, o]
+                out[row, player, first + o] += total * leaf_value
                 for k in range(m):
-                    sums[parent, o * m + k] += product[at, k] * v
+                    sums[parent, o * m + k] += product[at, k] * leaf_value
         else:
             for o in range(q):
                 total = 0.0
@@ -316,7 +306,6 @@ def go_up(steps, begin, n, value, first, weights, scratch, b, row, out):
                 out[row, player, first + o] += total
 
 
-@compiled
 def add_pairs(steps, begin, n, value, first, weights, scratch, b, row, pairs):
     """Add the interactions of pairs of players, half of each in both orders; arguments as in `go_up`.
 
@@ -324,12 +313,11 @@ def add_pairs(steps, begin, n, value, first, weights, scratch, b, row, pairs):
     ----------
     pairs : (n_rows, n_players, n_players, n_outputs)
     """
-    present, absent, _, product, inverse, _, _, visited = scratch
+    present, absent, product, inverse = scratch.present, scratch.absent, scratch.product, scratch.inverse
+    lowest = scratch.lowest
     m = weights.shape[0]
-    players = np.empty(pairs.shape[1], np.int64)
-    places = np.empty(pairs.shape[1], np.int64)
     for v in range(n):
-        leaf = visited[v]
+        leaf = scratch.visited[v]
         if steps[begin + leaf]["feature"] >= 0:
             continue
         n_players = 0
@@ -339,28 +327,27 @@ def add_pairs(steps, begin, n, value, first, weights, scratch, b, row, pairs):
             player = steps[begin + parent]["player"]
             is_new = True
             for k in range(n_players):
-                is_new = is_new and players[k] != player
+                is_new = is_new and lowest[0, k] != player
             if is_new:
-                players[n_players] = player
-                places[n_players] = at
+                lowest[0, n_players] = player
+                lowest[1, n_players] = at
                 n_players += 1
             at = parent
         for one in range(n_players):
-            at = places[one]
+            at = lowest[1, one]
             change = present[at] - absent[b, at]
             for other in range(one):
-                beside = places[other]
+                beside = lowest[1, other]
                 total = 0.0
                 for k in range(m):
                     total += weights[k] * product[leaf, k] * inverse[at, k] * inverse[beside, k]
                 total *= 0.5 * change * (present[beside] - absent[b, beside])
                 for o in range(value.shape[1]):
                     amount = total * value[begin + leaf, o]
-                    pairs[row, players[one], players[other], first + o] += amount
-                    pairs[row, players[other], players[one], first + o] += amount
+                    pairs[row, lowest[0, one], lowest[0, other], first + o] += amount
+                    pairs[row, lowest[0, other], lowest[0, one], first + o] += amount
 
 
-@compiled
 def add_shapley(rows, cells, others, other_cells, plan, scratch, out, pairs):
     """Add the Shapley values of all trees, summed over the background rows.
 
@@ -371,24 +358,23 @@ def add_shapley(rows, cells, others, other_cells, plan, scratch, out, pairs):
     plan : `Plan`;  scratch : `Scratch`
     out : (n, n_players, n_outputs);  pairs : (n, n_players, n_players, n_outputs) interactions, or None
     """
-    steps, value, offsets, output, path, n_points, all_points, all_weights, edges, cdfs, subsets = plan
-    present, absent, bounds, product, inverse, _, _, visited = scratch
+    steps, edges, cdfs, subsets, bounds = plan.steps, plan.edges, plan.cdfs, plan.subsets, scratch.bounds
+    absent = scratch.absent
     n_others = absent.shape[0]
-    for tree in range(offsets.shape[0] - 1):
-        begin = offsets[tree]
-        end = offsets[tree + 1]
-        points = all_points[n_points[tree] - 1, : n_points[tree]]
-        weights = all_weights[n_points[tree] - 1, : n_points[tree]]
+    for tree in range(plan.offsets.shape[0] - 1):
+        begin, end, first = plan.offsets[tree], plan.offsets[tree + 1], plan.output[tree]
+        m = plan.n_points[tree]
+        points, weights = plan.points[m - 1, :m], plan.weights[m - 1, :m]
         if others is not None:
             for b in range(n_others):
                 fill_present(others, b, other_cells, steps, begin, end, edges, cdfs, subsets, bounds, absent[b])
         else:
             for at in range(end - begin):
-                absent[0, at] = path[begin + at]
+                absent[0, at] = plan.absent[begin + at]
         for i in range(rows.shape[0]):
-            fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds, present)
+            fill_present(rows, i, cells, steps, begin, end, edges, cdfs, subsets, bounds, scratch.present)
             for b in range(n_others):
-                n = go_down(steps, begin, end, present, absent[b], points, product, inverse, visited)
-                go_up(steps, begin, n, value, output[tree], weights, scratch, b, i, out)
+                n = go_down(steps, begin, end, points, scratch, b)
+                go_up(steps, begin, n, plan.value, first, weights, scratch, b, i, out)
                 if pairs is not None:
-                    add_pairs(steps, begin, n, value, output[tree], weights, scratch, b, i, pairs)
+                    add_pairs(steps, begin, n, plan.value, first, weights, scratch, b, i, pairs)

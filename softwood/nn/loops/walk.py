@@ -4,24 +4,17 @@ Arguments that recur
 --------------------
 points : (n, p) rows, nan where missing;  i : number of a row
 trees : `LayerTrees`
-weights : (n_gates, p) of oblique gates; None if there are none: the code for them is then not even compiled
+weights : (n_gates, p) of oblique gates; None if there are none
 numbers : (n_gates, N_GATE_NUMBERS) bias, threshold, width, blend, and share that goes left if a value is missing
 value : (n_leaves, n_outputs)
 first : first gate of a tree
 nodes : (at least the gates of any tree,) int64, room for the gates that a row reaches
 room : (as many, N_ROOM) room for numbers of these gates, numbered within their tree
-
-Functions that are called for each row or gate take plain arrays, for taking a tuple apart costs time.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.gates import BLEND, KERNEL, OBLIQUE, SIGMOID, sigmoid
-from softwood.loops.kernel import kernel_cdf, kernel_density
-from softwood.loops.layer_layout import (
+from softwood.nn.loops.layout import (
     BIAS,
     BLEND_AT,
     FEATURE,
@@ -35,6 +28,8 @@ from softwood.loops.layer_layout import (
     UPPER,
     WIDTH,
 )
+from softwood.trees.loops.gates import BLEND, KERNEL, OBLIQUE, SIGMOID, sigmoid
+from softwood.trees.loops.kernel import kernel_cdf, kernel_density
 
 # Numbers of a gate for one row: its share, the part that goes left, the derivative of that part, what an oblique gate
 # computes, the kernel's mass at or below the threshold and the bounds of the mass that is in play; then derivatives:
@@ -43,40 +38,34 @@ SHARE, PART, SLOPE, INPUT, MASS, HIGH, LOW, ALONG, BY_MASS, BY_HIGH, BY_LOW = ra
 N_ROOM = 11
 
 
-class Slopes(NamedTuple):
-    """Derivatives that are added to, each with the shape of what it is the derivative by."""
-
-    points: np.ndarray
-    weights: np.ndarray
-    numbers: np.ndarray
-    value: np.ndarray
-
-
-@compiled(reassociate=True)
 def project(weights, node, points, i):
     """Weights of a gate times a row."""
-    total = weights.dtype.type(0.0)
-    for j in range(points.shape[1]):
-        total += weights[node, j] * points[i, j]
-    return total
+    p = points.shape[1]
+    first = second = third = fourth = 0.0  # four sums, which the processor adds up at once
+    for j in range(0, p - 3, 4):
+        first += weights[node, j] * points[i, j]
+        second += weights[node, j + 1] * points[i, j + 1]
+        third += weights[node, j + 2] * points[i, j + 2]
+        fourth += weights[node, j + 3] * points[i, j + 3]
+    for j in range(p - p % 4, p):
+        first += weights[node, j] * points[i, j]
+    return (first + second) + (third + fourth)
 
 
-@compiled
 def project_known(weights, node, points, i):
     """Weights of a gate times a row, without values whose weight is 0: they may be missing or infinite."""
-    total = weights.dtype.type(0.0)
+    total = 0.0
     for j in range(points.shape[1]):
         if weights[node, j] != 0.0:
             total += weights[node, j] * points[i, j]
     return total
 
 
-@compiled
-def kernel_part(x, node, first, table, numbers, edges, cdfs, room):
+def kernel_part(x, node, first, trees, numbers, room):
     """Part of a row with value `x` that goes left at a kernel gate; notes what `add_kernel_slopes` needs."""
-    k = node - first
+    table, k = trees.table, node - first
     shape, upper, lower = table[node, SHAPE], table[node, UPPER] - first, table[node, LOWER] - first
-    mass = kernel_cdf(numbers[node, THRESHOLD], x, numbers[node, WIDTH], edges[shape], cdfs[shape])
+    mass = kernel_cdf(numbers[node, THRESHOLD], x, numbers[node, WIDTH], shape, trees.edges, trees.cdfs)
     high, low = 1.0, 0.0
     if upper >= 0:
         high = min(room[upper, MASS], room[upper, HIGH])
@@ -87,7 +76,6 @@ def kernel_part(x, node, first, table, numbers, edges, cdfs, room):
     return 1.0 if mass >= high else 0.0 if mass <= low else (mass - low) / (high - low)
 
 
-@compiled
 def oblique_part(kind, z, width):
     """Part that goes left at a gate without a test, and its derivative."""
     if kind == SIGMOID:
@@ -99,9 +87,9 @@ def oblique_part(kind, z, width):
     return 0.5 + u * (1.5 - 2.0 * u * u), (1.5 - 6.0 * u * u) / width
 
 
-@compiled
-def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room):
+def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
     """List the gates of a tree that a row reaches, parents first, and return their number."""
+    table = trees.table
     nodes[0] = first
     room[0, SHARE] = 1.0
     n = 1
@@ -115,7 +103,7 @@ def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, r
         if kind == KERNEL:
             x = points[i, table[node, FEATURE]]
             if not np.isnan(x):
-                part = kernel_part(x, node, first, table, numbers, edges, cdfs, room)
+                part = kernel_part(x, node, first, trees, numbers, room)
                 slope = 1.0
         elif weights is not None:
             z = project(weights, node, points, i) + numbers[node, BIAS]
@@ -145,21 +133,17 @@ def reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, r
     return n
 
 
-@compiled
 def count_reached(points, trees, weights, numbers, nodes, room):
     """Number of gates that the rows reach, added up over rows and trees."""
-    table, gates, _, edges, cdfs = trees
+    gates = trees.gates
     total = 0
     for t in range(gates.shape[0] - 1):
         if gates[t + 1] > gates[t]:
             for i in range(points.shape[0]):
-                total += reach_gates(
-                    points, i, gates[t], table, weights, numbers, edges, cdfs, nodes, room
-                )  # fmt: skip
+                total += reach_gates(points, i, gates[t], trees, weights, numbers, nodes, room)
     return total
 
 
-@compiled
 def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reached_leaves):
     """Mark the gates that a gradient of the rows moves, and the leaves that they reach.
 
@@ -167,14 +151,14 @@ def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reac
     ----------
     moved_gates, reached_leaves : (n_gates,) and (n_leaves,) bool, False
     """
-    table, gates, leaves, edges, cdfs = trees
+    table, gates, leaves = trees.table, trees.gates, trees.leaves
     for t in range(gates.shape[0] - 1):
         first = gates[t]
         if gates[t + 1] == first:
             reached_leaves[leaves[t]] = points.shape[0] > 0
             continue
         for i in range(points.shape[0]):
-            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room)
+            n = reach_gates(points, i, first, trees, weights, numbers, nodes, room)
             for at in range(n):
                 node = nodes[at]
                 part = room[node - first, PART]
@@ -186,10 +170,9 @@ def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reac
                     reached_leaves[-1 - table[node, RIGHT]] = True
 
 
-@compiled
 def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
     """Sums of leaf values weighted by shares, (n, n_trees, n_outputs); `out` is zeros."""
-    table, gates, leaves, edges, cdfs = trees
+    table, gates, leaves = trees.table, trees.gates, trees.leaves
     q = value.shape[1]
     for t in range(gates.shape[0] - 1):
         first = gates[t]
@@ -198,7 +181,7 @@ def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
                 for o in range(q):
                     out[i, t, o] = value[leaves[t], o]
                 continue
-            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room)
+            n = reach_gates(points, i, first, trees, weights, numbers, nodes, room)
             for at in range(n):
                 node = nodes[at]
                 a, b = table[node, LEFT], table[node, RIGHT]
@@ -214,7 +197,6 @@ def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
                         out[i, t, o] += (share - to_left) * value[-1 - b, o]
 
 
-@compiled
 def leaf_along(i, t, share, leaf, value, slope, by_value):
     """Derivative along the output of a leaf; adds to the derivative by its values."""
     along = 0.0
@@ -224,7 +206,6 @@ def leaf_along(i, t, share, leaf, value, slope, by_value):
     return along
 
 
-@compiled
 def pass_on(by_part, node, first, table, room):
     """Pass the derivative by a kernel gate's part on to the gates that bound it; returns that by its mass."""
     k = node - first
@@ -243,12 +224,11 @@ def pass_on(by_part, node, first, table, room):
     return by_mass
 
 
-@compiled
-def add_kernel_slopes(by_mass, points, i, node, table, numbers, edges, cdfs, by_points, by_numbers):
+def add_kernel_slopes(by_mass, points, i, node, trees, numbers, by_points, by_numbers):
     """Pass the derivative by a kernel gate's mass on to its threshold, its width and the row."""
-    j, shape = table[node, FEATURE], table[node, SHAPE]
+    j, shape = trees.table[node, FEATURE], trees.table[node, SHAPE]
     x, threshold, width = points[i, j], numbers[node, THRESHOLD], numbers[node, WIDTH]
-    change = by_mass * kernel_density(threshold, x, width, edges[shape], cdfs[shape])
+    change = by_mass * kernel_density(threshold, x, width, shape, trees.edges, trees.cdfs)
     if change == 0.0:
         return
     if by_points.shape[0] > 0:
@@ -258,24 +238,24 @@ def add_kernel_slopes(by_mass, points, i, node, table, numbers, edges, cdfs, by_
         by_numbers[node, WIDTH] -= change * (threshold - x) / width
 
 
-@compiled
 def add_multiple(factor, source, k, target, i):
     """Add a multiple of line `k` of one matrix to line `i` of another, where it is not missing."""
-    factor = source.dtype.type(factor)
-    zero = source.dtype.type(0.0)
-    line, out = source[k], target[i]
-    for j in range(line.shape[0]):
-        out[j] += zero if np.isnan(line[j]) else factor * line[j]
+    scale, zero = factor, 0.0  # of the type of the matrices
+    for j in range(source.shape[1]):
+        target[i, j] += zero if np.isnan(source[k, j]) else scale * source[k, j]
 
 
-@compiled
-def walk_slopes(points, trees, weights, numbers, value, nodes, room, slope, slopes):
+def walk_slopes(
+    points, trees, weights, numbers, value, nodes, room, slope, by_points, by_weights, by_numbers, by_value
+):
     """Derivatives of a loss whose derivative by the sums is `slope` (n, n_trees, n_outputs).
 
-    `slopes` are `Slopes` of zeros; those by rows or by the gates have no lines if they are not wanted.
+    Parameters
+    ----------
+    by_points, by_weights, by_numbers, by_value : zeros, each with the shape of what it is the derivative by; those by
+        rows or by the gates have no lines if they are not wanted
     """
-    table, gates, leaves, edges, cdfs = trees
-    by_points, by_weights, by_numbers, by_value = slopes
+    table, gates, leaves = trees.table, trees.gates, trees.leaves
     with_points, with_gates = by_points.shape[0] > 0, by_numbers.shape[0] > 0
     for t in range(gates.shape[0] - 1):
         first = gates[t]
@@ -283,7 +263,7 @@ def walk_slopes(points, trees, weights, numbers, value, nodes, room, slope, slop
             if gates[t + 1] == first:
                 leaf_along(i, t, 1.0, leaves[t], value, slope, by_value)
                 continue
-            n = reach_gates(points, i, first, table, weights, numbers, edges, cdfs, nodes, room)
+            n = reach_gates(points, i, first, trees, weights, numbers, nodes, room)
             for at in range(n - 1, -1, -1):
                 node = nodes[at]
                 k = node - first
@@ -309,9 +289,7 @@ def walk_slopes(points, trees, weights, numbers, value, nodes, room, slope, slop
                     if room[k, SLOPE] != 0.0:
                         by_mass = pass_on(by_part, node, first, table, room)
                         if by_mass != 0.0:
-                            add_kernel_slopes(
-                                by_mass, points, i, node, table, numbers, edges, cdfs, by_points, by_numbers
-                            )  # fmt: skip
+                            add_kernel_slopes(by_mass, points, i, node, trees, numbers, by_points, by_numbers)
                 elif weights is not None:
                     if by_part == 0.0:
                         continue

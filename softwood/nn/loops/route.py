@@ -13,45 +13,41 @@ shares, alongs : (at least the gates and leaves of any tree, BLOCK) room for one
     those of the gates, in order, followed by those of the leaves
 """
 
-from softwood.loops._compile import compiled
-from softwood.loops.layer_layout import LEFT, RIGHT
+from softwood.nn.loops.layout import LEFT, RIGHT
 
 # Rows that pass a tree at once: their shares in all gates of a tree of depth 8 stay in the processor's nearer memory.
 BLOCK = 64
 
 
-@compiled
 def share_block(z, gamma, begin, end, first, trees, t, shares):
     """Fill `shares` for the rows from `begin` to `end` and tree `t`; `first` is its first gate."""
     table, gates, leaves = trees.table, trees.gates, trees.leaves
-    one, half, linear, cubic = z.dtype.type(1.0), z.dtype.type(0.5), z.dtype.type(1.5), z.dtype.type(2.0)
+    one, half, linear, cubic = 1.0, 0.5, 1.5, 2.0  # of the type of `z`
     n_gates = gates[t + 1] - first
     after = n_gates - leaves[t] - 1  # the line of leaf k is n_gates + k - leaves[t], and its code is -1 - k
     m = end - begin
-    inverse = one / gamma
+    inverse = one / gamma if gamma > 0.0 else one
     for r in range(m):
         shares[0, r] = one
     for k in range(n_gates):
         node = first + k
-        line = z[node, begin:end]
         a = table[node, LEFT] - first if table[node, LEFT] >= 0 else after - table[node, LEFT]
         b = table[node, RIGHT] - first if table[node, RIGHT] >= 0 else after - table[node, RIGHT]
         if gamma == 0.0:
             for r in range(m):
                 s = shares[k, r]
-                to_left = s * line[r]
+                to_left = s * z[node, begin + r]
                 shares[a, r] = to_left
                 shares[b, r] = s - to_left
         else:
             for r in range(m):
                 s = shares[k, r]
-                u = min(max(line[r] * inverse, -half), half)
+                u = min(max(z[node, begin + r] * inverse, -half), half)
                 to_left = s * (half + u * (linear - cubic * u * u))
                 shares[a, r] = to_left
                 shares[b, r] = s - to_left
 
 
-@compiled
 def route_rows(z, gamma, value, trees, shares, out):
     """Sums of leaf values weighted by shares, (n_trees, n_outputs, n); `out` is zeros."""
     gates, leaves = trees.gates, trees.leaves
@@ -66,12 +62,10 @@ def route_rows(z, gamma, value, trees, shares, out):
                 k = n_gates + leaf - leaves[t]
                 for o in range(value.shape[1]):
                     v = value[leaf, o]
-                    line = out[t, o, begin:end]
                     for r in range(m):
-                        line[r] += shares[k, r] * v
+                        out[t, o, begin + r] += shares[k, r] * v
 
 
-@compiled(reassociate=True)
 def leaf_slopes(t, begin, end, value, trees, shares, slope, alongs, value_slope):
     """Derivative along the output of each leaf of a tree, for a block of rows; and by its values, which is added."""
     gates, leaves = trees.gates, trees.leaves
@@ -81,51 +75,53 @@ def leaf_slopes(t, begin, end, value, trees, shares, slope, alongs, value_slope)
         k = n_gates + leaf - leaves[t]
         for o in range(value.shape[1]):
             v = value[leaf, o]
-            line = slope[t, o, begin:end]
-            total = value.dtype.type(0.0)
             if o == 0:
                 for r in range(m):
-                    alongs[k, r] = line[r] * v
+                    alongs[k, r] = slope[t, o, begin + r] * v
             else:
                 for r in range(m):
-                    alongs[k, r] += line[r] * v
-            for r in range(m):
-                total += line[r] * shares[k, r]
-            value_slope[leaf, o] += total
+                    alongs[k, r] += slope[t, o, begin + r] * v
+            # Four sums, which the processor adds up at once.
+            first = second = third = fourth = 0.0
+            for r in range(0, m - 3, 4):
+                first += slope[t, o, begin + r] * shares[k, r]
+                second += slope[t, o, begin + r + 1] * shares[k, r + 1]
+                third += slope[t, o, begin + r + 2] * shares[k, r + 2]
+                fourth += slope[t, o, begin + r + 3] * shares[k, r + 3]
+            for r in range(m - m % 4, m):
+                first += slope[t, o, begin + r] * shares[k, r]
+            value_slope[leaf, o] += (first + second) + (third + fourth)
 
 
-@compiled
 def gate_slopes(z, gamma, begin, end, first, trees, t, shares, alongs, z_slope):
     """Derivative by what each gate of a tree computes, for a block of rows, from the leaves up."""
     table, gates, leaves = trees.table, trees.gates, trees.leaves
-    half, linear, cubic, square = z.dtype.type(0.5), z.dtype.type(1.5), z.dtype.type(2.0), z.dtype.type(6.0)
+    one, half, linear, cubic, square = 1.0, 0.5, 1.5, 2.0, 6.0
     n_gates = gates[t + 1] - first
     after = n_gates - leaves[t] - 1
     m = end - begin
-    inverse = z.dtype.type(1.0) / gamma
+    inverse = one / gamma if gamma > 0.0 else one
     for k in range(n_gates - 1, -1, -1):
         node = first + k
-        line, line_slope = z[node, begin:end], z_slope[node, begin:end]
         a = table[node, LEFT] - first if table[node, LEFT] >= 0 else after - table[node, LEFT]
         b = table[node, RIGHT] - first if table[node, RIGHT] >= 0 else after - table[node, RIGHT]
         if gamma == 0.0:
             for r in range(m):
-                line_slope[r] = shares[k, r] * (alongs[a, r] - alongs[b, r])
+                z_slope[node, begin + r] = shares[k, r] * (alongs[a, r] - alongs[b, r])
             for r in range(m):
-                alongs[k, r] = alongs[b, r] + line[r] * (alongs[a, r] - alongs[b, r])
+                alongs[k, r] = alongs[b, r] + z[node, begin + r] * (alongs[a, r] - alongs[b, r])
         else:
             # Two loops: the compiler does several rows at once only if few arrays might overlap.
             for r in range(m):
-                u = min(max(line[r] * inverse, -half), half)
+                u = min(max(z[node, begin + r] * inverse, -half), half)
                 difference = alongs[a, r] - alongs[b, r]
-                line_slope[r] = shares[k, r] * difference * ((linear - square * u * u) * inverse)
+                z_slope[node, begin + r] = shares[k, r] * difference * ((linear - square * u * u) * inverse)
             for r in range(m):
-                u = min(max(line[r] * inverse, -half), half)
+                u = min(max(z[node, begin + r] * inverse, -half), half)
                 difference = alongs[a, r] - alongs[b, r]
                 alongs[k, r] = alongs[b, r] + (half + u * (linear - cubic * u * u)) * difference
 
 
-@compiled
 def route_slopes(z, gamma, value, trees, shares, alongs, slope, z_slope, value_slope):
     """Derivatives by `z` and `value`, of a loss whose derivative by the sums is `slope` (n_trees, n_outputs, n).
 

@@ -10,7 +10,7 @@ kernel and its moved copy do not have in common.
 
 Arguments that recur
 --------------------
-low, high : (p,) ends of the box, equal where a reading does not move, nan where it is missing
+box : (2, p) lower and upper ends, equal where a reading does not move, nan where it is missing
 trees : `Trees`;  model : `Ensemble`;  room : `Room`
 weights : (n_nodes, p) of oblique gates; None if there are none
 label : number of a class, whose lead over each other output is bounded; below 0: the outputs themselves are
@@ -20,10 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.gates import BLEND, KERNEL, OBLIQUE, SUBSET, sigmoid, smooth_step
-from softwood.loops.kernel import kernel_cdf
-from softwood.loops.subset import has_member
+from softwood.trees.loops.gates import BLEND, KERNEL, OBLIQUE, SUBSET, sigmoid, smooth_step
+from softwood.trees.loops.kernel import kernel_cdf
+from softwood.trees.loops.sets import has_member
 
 # Slack for rounding: of ends of a box, of weighted sums.
 END_SLACK, SUM_SLACK = 1e-15, 1e-13
@@ -108,30 +107,30 @@ class Room(NamedTuple):
 # Gates
 
 
-@compiled
-def kernel_parts(node, begin, parent, left, gate, feature, masses, is_box):
+def kernel_parts(node, begin, trees, masses, is_box):
     """Smallest and largest part that goes left at a kernel gate, of what earlier gates on the feature have left.
 
     Parameters
     ----------
     begin : index of the tree's first node
     masses : (n_nodes, 2) of this node and of those above it
+    is_box : see `Ensemble`
     """
-    j = feature[begin + node]
+    j = trees.feature[begin + node]
     lower_low = lower_high = 0.0  # left of the node's interval, around the lower and around the upper end
     upper_low = upper_high = 1.0
     child = node
-    above = parent[begin + node]
+    above = trees.parent[begin + node]
     while above >= 0:
-        if gate[begin + above] == KERNEL and feature[begin + above] == j:
-            if left[begin + above] == child:
+        if trees.gate[begin + above] == KERNEL and trees.feature[begin + above] == j:
+            if trees.left[begin + above] == child:
                 upper_low = min(upper_low, masses[above, 0])
                 upper_high = min(upper_high, masses[above, 1])
             else:
                 lower_low = max(lower_low, masses[above, 0])
                 lower_high = max(lower_high, masses[above, 1])
         child = above
-        above = parent[begin + above]
+        above = trees.parent[begin + above]
     at_low, at_high = masses[node, 0], masses[node, 1]
     if is_box:
         # The larger the reading, the smaller the part: a cut box that moves up has more of its mass above.
@@ -156,18 +155,18 @@ def kernel_parts(node, begin, parent, left, gate, feature, masses, is_box):
     return smallest, largest
 
 
-@compiled
-def oblique_sums(low, high, row, bias, fill):
-    """Smallest and largest weighted sum of an oblique gate, with weights `row` (p,); nan if a value is missing."""
+def oblique_sums(box, weights, node, bias, fill):
+    """Smallest and largest weighted sum of an oblique gate; nan if a value is missing."""
     smallest = largest = bias
     size = abs(bias)
     is_moved = False
-    for j in range(row.shape[0]):
-        if row[j] != 0.0:
-            start = fill[j] if np.isnan(low[j]) else low[j]
-            stop = fill[j] if np.isnan(high[j]) else high[j]
+    for j in range(weights.shape[1]):
+        weight = weights[node, j]
+        if weight != 0.0:
+            start = fill[j] if np.isnan(box[0, j]) else box[0, j]
+            stop = fill[j] if np.isnan(box[1, j]) else box[1, j]
             is_moved |= start < stop
-            one, other = row[j] * start, row[j] * stop
+            one, other = weight * start, weight * stop
             smallest += min(one, other)
             largest += max(one, other)
             size += max(abs(one), abs(other))
@@ -177,7 +176,6 @@ def oblique_sums(low, high, row, bias, fill):
     return smallest, largest
 
 
-@compiled
 def oblique_parts(kind, smallest, largest, width, blend, test_low, test_high):
     """Smallest and largest part that goes left at an oblique gate with sums in this interval.
 
@@ -197,11 +195,16 @@ def oblique_parts(kind, smallest, largest, width, blend, test_low, test_high):
 # Trees
 
 
-@compiled
-def mix_bounds(nodes, n, begin, left, right, parts, bounds):
-    """Bounds of gates from those of their children, for the `n` nodes that a box reaches, parents first."""
+def mix_bounds(n, begin, trees, room):
+    """Bounds of gates from those of their children, for the `n` nodes that a box reaches, parents first.
+
+    Parameters
+    ----------
+    begin : index of the tree's first node
+    """
+    left, right, parts, bounds = trees.left, trees.right, room.parts, room.bounds
     for t in range(n - 1, -1, -1):
-        node = nodes[t]
+        node = room.nodes[t]
         at = begin + node
         if left[at] >= 0:
             smallest, largest = parts[node, 0], parts[node, 1]
@@ -214,92 +217,91 @@ def mix_bounds(nodes, n, begin, left, right, parts, bounds):
                 bounds[1, node, k] = b + (largest if a > b else smallest) * (a - b)
 
 
-@compiled
-def walk_box(low, high, number, trees, weights, fill, is_box, label, room):
-    """Bounds of the nodes of one tree over a box, in ``room.bounds``, and the range of its leaves, in ``room.found``.
+def walk_box(number, trees, model, weights, label, room):
+    """Bounds of the nodes of one tree over ``room.box``, and the range of its leaves.
+
+    The bounds are in ``room.bounds``, the range is in ``room.found``.
 
     Parameters
     ----------
     number : of the tree
-    is_box : (p,) see `Ensemble`
     """
-    left, right, parent, gate, feature, threshold, missing_left, width, blend, bias = trees[:10]
-    kernel, edges, cdfs, value, offsets, subsets = trees[10:]
-    nodes, stack, parts, masses, bounds, found = room[:6]
-    begin = offsets[number]
-    q = value.shape[1]
+    begin = trees.offsets[number]
+    q = trees.value.shape[1]
     for k in range(q):
-        found[2, k] = np.inf
-        found[3, k] = -np.inf
+        room.found[2, k] = np.inf
+        room.found[3, k] = -np.inf
     n = 0
-    stack[0] = 0
+    room.stack[0] = 0
     height = 1
     while height > 0:
         height -= 1
-        node = stack[height]
-        nodes[n] = node
+        node = room.stack[height]
+        room.nodes[n] = node
         n += 1
         at = begin + node
-        if left[at] < 0:
+        if trees.left[at] < 0:
             for k in range(q):
-                v = value[at, k] if label < 0 else value[at, label] - value[at, k]
-                bounds[0, node, k] = bounds[1, node, k] = v
-                found[2, k] = min(found[2, k], v)
-                found[3, k] = max(found[3, k], v)
+                v = trees.value[at, k] if label < 0 else trees.value[at, label] - trees.value[at, k]
+                room.bounds[0, node, k] = room.bounds[1, node, k] = v
+                room.found[2, k] = min(room.found[2, k], v)
+                room.found[3, k] = max(room.found[3, k], v)
             continue
-        j = feature[at]
-        smallest = largest = missing_left[at]
-        if gate[at] == KERNEL:
-            if not np.isnan(low[j]):
-                shape = kernel[at]
-                masses[node, 0] = kernel_cdf(threshold[at], low[j], width[at], edges[shape], cdfs[shape])
-                masses[node, 1] = masses[node, 0]
-                if low[j] < high[j]:
-                    masses[node, 1] = kernel_cdf(threshold[at], high[j], width[at], edges[shape], cdfs[shape])
-                smallest, largest = kernel_parts(node, begin, parent, left, gate, feature, masses, is_box[j])
-        elif gate[at] == SUBSET:  # categories do not change
-            if not np.isnan(low[j]):
-                smallest = largest = 1.0 if has_member(subsets, at, np.int64(low[j])) else 0.0
+        j, kind, threshold, width = trees.feature[at], trees.gate[at], trees.threshold[at], trees.width[at]
+        smallest = largest = trees.missing_left[at]
+        if kind == KERNEL:
+            low, high = room.box[0, j], room.box[1, j]
+            if not np.isnan(low):
+                shape = trees.kernel[at]
+                room.masses[node, 0] = kernel_cdf(threshold, low, width, shape, trees.edges, trees.cdfs)
+                room.masses[node, 1] = room.masses[node, 0]
+                if low < high:
+                    room.masses[node, 1] = kernel_cdf(threshold, high, width, shape, trees.edges, trees.cdfs)
+                smallest, largest = kernel_parts(node, begin, trees, room.masses, model.is_box[number, j])
+        elif kind == SUBSET:  # categories do not change
+            low = room.box[0, j]
+            if not np.isnan(low):
+                smallest = largest = 1.0 if has_member(trees.subsets, at, int(low)) else 0.0
         elif weights is not None:
-            least, most = oblique_sums(low, high, weights[at], bias[at], fill)
-            test_low = test_high = missing_left[at]
-            if gate[at] == BLEND:
-                if np.isnan(low[j]):
-                    least = np.nan if np.isnan(fill[j]) else least
+            least, most = oblique_sums(room.box, weights, at, trees.bias[at], model.fill)
+            test_low = test_high = trees.missing_left[at]
+            if kind == BLEND:
+                low, high = room.box[0, j], room.box[1, j]
+                if np.isnan(low):
+                    least = np.nan if np.isnan(model.fill[j]) else least
                 else:
-                    test_low = 1.0 if high[j] <= threshold[at] else 0.0
-                    test_high = 1.0 if low[j] <= threshold[at] else 0.0
+                    test_low = 1.0 if high <= threshold else 0.0
+                    test_high = 1.0 if low <= threshold else 0.0
             if not np.isnan(least):
-                smallest, largest = oblique_parts(gate[at], least, most, width[at], blend[at], test_low, test_high)
-        parts[node, 0], parts[node, 1] = smallest, largest
+                smallest, largest = oblique_parts(kind, least, most, width, trees.blend[at], test_low, test_high)
+        room.parts[node, 0], room.parts[node, 1] = smallest, largest
         if largest > 0.0:
-            stack[height] = left[at]
+            room.stack[height] = trees.left[at]
             height += 1
         if smallest < 1.0:
-            stack[height] = right[at]
+            room.stack[height] = trees.right[at]
             height += 1
-    mix_bounds(nodes, n, begin, left, right, parts, bounds)
+    mix_bounds(n, begin, trees, room)
 
 
-@compiled
-def moved_mass(delta, rates, is_ball):
-    """Largest share that moves to other leaves if readings move by up to `delta` (p,).
+def moved_mass(number, delta, rates, is_ball):
+    """Largest share that moves to other leaves of a tree if readings move by up to `delta` (p,).
 
     Parameters
     ----------
+    number : of the tree;  rates : see `Ensemble`
     is_ball : only ``sum(abs(move) / delta)`` is at most 1, not each move
     """
     stays = 1.0
     most = 0.0
     for j in range(delta.shape[0]):
-        if delta[j] > 0.0 and rates[j] > 0.0:
-            part = min(1.0, delta[j] * rates[j])
+        if delta[j] > 0.0 and rates[number, j] > 0.0:
+            part = min(1.0, delta[j] * rates[number, j])
             stays *= 1.0 - part
             most = max(most, part)
     return most if is_ball else 1.0 - stays
 
 
-@compiled
 def tree_bounds(number, is_ball, trees, model, weights, label, centre, room):
     """Bounds of one tree over ``room.box``, the better of walk and shift, in the first two rows of ``room.found``.
 
@@ -307,9 +309,9 @@ def tree_bounds(number, is_ball, trees, model, weights, label, centre, room):
     ----------
     centre : (n_trees, n_values) predictions of the trees for the row itself
     """
-    bounds, found, box, delta = room.bounds, room.found, room.box, room.delta
-    mass = moved_mass(delta, model.rates[number], is_ball)
-    walk_box(box[0], box[1], number, trees, weights, model.fill, model.is_box[number], label, room)
+    bounds, found = room.bounds, room.found
+    mass = moved_mass(number, room.delta, model.rates, is_ball)
+    walk_box(number, trees, model, weights, label, room)
     for k in range(found.shape[1]):
         found[0, k] = bounds[0, 0, k]
         found[1, k] = bounds[1, 0, k]
@@ -320,32 +322,33 @@ def tree_bounds(number, is_ball, trees, model, weights, label, centre, room):
             found[1, k] = min(found[1, k], centre[number, k] + change)
 
 
-@compiled
 def softmax_bounds(found, label):
     """Replace bounds of a tree's values by bounds of their softmax, or of the lead of a class in it.
 
     Parameters
     ----------
-    found : (>= 2, n_outputs) bounds of the values, or of the lead of the class in them
+    found : (4, n_outputs) bounds of the values, or of the lead of the class in them; then room for a copy of these
     """
     q = found.shape[1]
-    low, high = found[0].copy(), found[1].copy()
+    for k in range(q):
+        found[2, k] = found[0, k]
+        found[3, k] = found[1, k]
     for k in range(q):
         if label < 0:
             rest_low = rest_high = 0.0
             for o in range(q):
                 if o != k:
-                    rest_low += np.exp(min(low[o] - high[k], 700.0))
-                    rest_high += np.exp(min(high[o] - low[k], 700.0))
+                    rest_low += np.exp(min(found[2, o] - found[3, k], 700.0))
+                    rest_high += np.exp(min(found[3, o] - found[2, k], 700.0))
             found[0, k] = 1.0 / (1.0 + rest_high)
             found[1, k] = 1.0 / (1.0 + rest_low)
         elif k != label:
             rest_low = rest_high = 1.0  # the class itself
             for o in range(q):
                 if o != k and o != label:
-                    rest_low += np.exp(min(-high[o], 700.0))
-                    rest_high += np.exp(min(-low[o], 700.0))
-            one, other = np.exp(min(-low[k], 700.0)), np.exp(min(-high[k], 700.0))
+                    rest_low += np.exp(min(-found[3, o], 700.0))
+                    rest_high += np.exp(min(-found[2, o], 700.0))
+            one, other = np.exp(min(-found[2, k], 700.0)), np.exp(min(-found[3, k], 700.0))
             found[0, k] = (1.0 - one) / ((rest_high if one < 1.0 else rest_low) + one)
             found[1, k] = (1.0 - other) / ((rest_low if other < 1.0 else rest_high) + other)
 
@@ -353,7 +356,6 @@ def softmax_bounds(found, label):
 # Ensembles
 
 
-@compiled
 def set_box(x, delta, scale, only, room):
     """The box of half-lengths ``scale * delta`` around a row, a little larger for rounding.
 
@@ -372,7 +374,6 @@ def set_box(x, delta, scale, only, room):
             box[1, j] += wide
 
 
-@compiled
 def total_bounds(is_ball, trees, model, weights, label, centre, only, room):
     """Bounds of the ensemble over ``room.box``, in ``room.total``: of its outputs, or of the lead of a class.
 
@@ -386,14 +387,13 @@ def total_bounds(is_ball, trees, model, weights, label, centre, only, room):
     With a class, only the lower bounds are right, and the lead of the class over itself has no meaning. The lead of a
     single score is the score itself, with its sign turned for class 0.
     """
-    found, total, kept = room.found, room.total, room.kept
-    base, factor, output = model.base, model.factor, model.output
+    found, total, kept, base, factor = room.found, room.total, room.kept, model.base, model.factor
     K, q = base.shape[0], trees.value.shape[1]
     is_lead = label >= 0 and K > 1
     own = label if is_lead and q == K else -1
     for k in range(K):
         total[0, k] = total[1, k] = base[label] - base[k] if is_lead else base[k]
-    for number in range(output.shape[0]):
+    for number in range(model.output.shape[0]):
         if only >= 0 and model.rates[number, only] == 0.0:
             for k in range(q):
                 found[0, k], found[1, k] = kept[number, 0, k], kept[number, 1, k]
@@ -405,7 +405,7 @@ def total_bounds(is_ball, trees, model, weights, label, centre, only, room):
         if model.is_softmax:
             softmax_bounds(found, own)
         for k in range(q):
-            o = output[number] + k
+            o = model.output[number] + k
             if own >= 0 or not is_lead:
                 total[0, o] += factor * found[0, k]
                 total[1, o] += factor * found[1, k]
@@ -418,7 +418,6 @@ def total_bounds(is_ball, trees, model, weights, label, centre, only, room):
         total[0, 0] = -total[1, 0]
 
 
-@compiled
 def leads(total, label, slack):
     """Whether a class is ahead of all others; `total` are bounds of its lead, as `total_bounds` gives them."""
     n = total.shape[1]
@@ -428,7 +427,6 @@ def leads(total, label, slack):
     return is_ahead
 
 
-@compiled
 def next_scale(scale, low, high, is_certain):
     """The next trial of the search for the largest box, and the ends between which it is.
 
@@ -457,7 +455,6 @@ def next_scale(scale, low, high, is_certain):
 # Rows
 
 
-@compiled
 def bound_rows(points, deltas, is_ball, labels, centres, trees, model, weights, room, out):
     """Bounds in a box around each row.
 
@@ -476,7 +473,6 @@ def bound_rows(points, deltas, is_ball, labels, centres, trees, model, weights, 
             out[i, 1, k] = room.total[1, k]
 
 
-@compiled
 def search_rows(points, deltas, is_ball, labels, centres, trees, model, weights, room, out):
     """Largest factor on the half-lengths of a box in which the class of each row is certain.
 
@@ -487,18 +483,19 @@ def search_rows(points, deltas, is_ball, labels, centres, trees, model, weights,
     out : (n, 1), or (n, p) if readings move alone; entries of readings that stay are not changed
     """
     for i in range(points.shape[0]):
+        x, delta, centre = points[i], deltas[i], centres[i]
         is_sure = is_tried = False  # of the row itself
         for k in range(out.shape[1]):
-            if not is_ball and not deltas[i, k] > 0.0:
+            if not is_ball and not delta[k] > 0.0:
                 continue
             only = ALL if is_ball else k
             scale, low, high = 0.0, 0.0, np.inf
             while scale >= 0.0:
                 is_certain = is_sure
                 if scale > 0.0 or not is_tried:
-                    set_box(points[i], deltas[i], scale, only, room)
+                    set_box(x, delta, scale, only, room)
                     moving = only if scale > 0.0 else NONE
-                    total_bounds(is_ball, trees, model, weights, labels[i], centres[i], moving, room)
+                    total_bounds(is_ball, trees, model, weights, labels[i], centre, moving, room)
                     is_certain = leads(room.total, labels[i], model.slack)
                 if scale == 0.0:
                     is_sure, is_tried = is_certain, True
