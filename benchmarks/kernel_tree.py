@@ -11,7 +11,6 @@ thread unless a row says otherwise. Accuracy is on held-out rows. Data are synth
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -193,26 +192,10 @@ def default_row(name: str, data: Data, target: float, times: int) -> dict:
 
 
 def row_start(times: int) -> list[dict]:
-    """Importing, and the first fit of a process with cold and with warm compilation cache."""
+    """Importing; benchmarks/first_use.py measures first fits."""
     base = min(float(run_python(TIME_IT.format("import sklearn"))) for _ in range(5))
     both = min(float(run_python(TIME_IT.format("import sklearn, softwood"))) for _ in range(5))
-    rows = [{"work": "`import softwood` beside `import sklearn`", "ours": both - base, "limit": 0.1}]
-    for name, model in (
-        (
-            "bandwidth given, 2 classes",
-            "softwood.KernelTreeClassifier(bandwidth=0.1, max_leaf_nodes=None).fit(X[:100], y[:100])",
-        ),
-        ("default bandwidth, 3 classes", "softwood.KernelTreeClassifier().fit(X, y)"),
-    ):
-        code = (
-            "from sklearn.datasets import load_iris; import sklearn.tree, softwood\nX, y = load_iris(return_X_y=True)"
-        )
-        with tempfile.TemporaryDirectory() as cache:
-            cold, *warms = (float(run_python(TIME_IT.format(model), code, NUMBA_CACHE_DIR=cache)) for _ in range(4))
-        warm = float(np.median(warms))
-        rows.append({"work": f"first fit of a process, cold cache ({name})", "ours": cold, "limit": 6.0})
-        rows.append({"work": f"first fit of a process, warm cache ({name})", "ours": warm, "limit": 0.7})
-    return rows
+    return [{"work": "`import softwood` beside `import sklearn`", "ours": both - base, "limit": 0.1}]
 
 
 def growth(times: int) -> list[dict]:

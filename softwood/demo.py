@@ -14,7 +14,6 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from softwood.compiling import Progress
 from softwood.density.boosting import KernelBoostingClassifier
 from softwood.density.forest import KernelForestClassifier
 from softwood.density.tree import KernelTreeClassifier
@@ -52,12 +51,9 @@ def run_demo(output: Path, seed: int = 0) -> None:
     parts = train_test_split(data.data, data.target, test_size=0.4, stratify=data.target, random_state=seed)
     n_train, n_test, n_columns = len(parts[0]), len(parts[1]), parts[0].shape[1]
     print(
-        f"Breast cancer data of scikit-learn: {n_columns} columns, {n_train} rows to learn from, {n_test} held out.",
+        f"Breast cancer data of scikit-learn: {n_columns} columns, {n_train} rows to learn from, {n_test} held out.\n",
         flush=True,
     )
-    print("The first run compiles the inner loops for some seconds and keeps them for the next.", flush=True)
-    print(f"Ready in {_compile(*parts):.1f} s.\n", flush=True)
-
     lines: list[tuple[str, ...]] = [("model", "accuracy", "log loss", "leaves", "fit", "predict")]
     for name, model in demo_models(seed).items():
         lines.append((name, *_measure(model, *parts)))
@@ -72,22 +68,6 @@ def run_demo(output: Path, seed: int = 0) -> None:
         print(f"No figure: {error}")
     else:
         print(f"Decision surfaces of the same models, fitted to two of the columns: {output}")
-
-
-def _compile(X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> float:
-    """Compile the loops by a first fit and prediction, so that the table does not include this; returns seconds."""
-    models = {
-        "kernel tree": KernelTreeClassifier(),
-        "kernel forest": KernelForestClassifier(2),
-        "kernel boosting": KernelBoostingClassifier(max_iter=2),
-    }
-    progress = Progress(len(models))
-    for name, model in models.items():
-        progress.show(name)
-        model.fit(X, y).predict_proba(X_test)
-        progress.step(name)
-    progress.close()
-    return progress.seconds
 
 
 def _measure(model: Any, X: np.ndarray, X_test: np.ndarray, y: np.ndarray, y_test: np.ndarray) -> tuple[str, ...]:

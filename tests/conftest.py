@@ -1,5 +1,8 @@
 import os
+import sys
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numba
@@ -9,19 +12,33 @@ from hypothesis import HealthCheck, settings
 
 import softwood.compiled
 
-UNCOMPILED = bool(os.environ.get("SOFTWOOD_UNCOMPILED"))
-if UNCOMPILED:  # the sources of the loops take the place of the compiled functions, before anything imports these
-    for name in softwood.compiled.UNITS:
-        unit = import_module(f"softwood.compiled.{name}")
-        for attribute, module in unit.SOURCES.items():
-            setattr(unit, attribute, getattr(import_module(module), attribute))
+# The loops that are tested: the installed ones; "uncompiled", their sources; or a folder, those of another build.
+LOOPS = os.environ.get("SOFTWOOD_LOOPS", "")
+
+
+def use_loops():
+    """Put the loops that are asked for in the place of the installed ones, before anything imports their functions."""
+    for name in softwood.compiled.UNITS if LOOPS else ():
+        module = f"softwood.compiled.{name}"
+        if LOOPS == "uncompiled":
+            unit = import_module(module)
+            for attribute, source in unit.SOURCES.items():
+                setattr(unit, attribute, getattr(import_module(source), attribute))
+        else:
+            (file,) = (file for suffix in EXTENSION_SUFFIXES for file in Path(LOOPS).glob(f"{name}{suffix}"))
+            spec = spec_from_file_location(module, file)
+            sys.modules[module] = module_from_spec(spec)
+            spec.loader.exec_module(sys.modules[module])
+
+
+use_loops()
 
 # The same examples in every run. To look further: pytest --hypothesis-profile=explore
 _common = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("same", derandomize=True, max_examples=60, **_common)
 settings.register_profile("few", derandomize=True, max_examples=15, **_common)
 settings.register_profile("explore", max_examples=2000, **_common)
-settings.load_profile("few" if UNCOMPILED or numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else "same")
+settings.load_profile("few" if LOOPS or numba.config.DISABLE_JIT or numba.config.BOUNDSCHECK else "same")
 
 
 def pytest_configure():
@@ -42,5 +59,5 @@ def pytest_configure():
 @pytest.fixture(autouse=True)
 def _as_silent_as_compiled():
     """Compiled code wraps integers around and multiplies infinity by 0 in silence; without the JIT numpy would warn."""
-    with np.errstate(all="ignore" if UNCOMPILED or numba.config.DISABLE_JIT else None):
+    with np.errstate(all="ignore" if LOOPS == "uncompiled" or numba.config.DISABLE_JIT else None):
         yield

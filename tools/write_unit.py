@@ -13,6 +13,9 @@ A class of a sheet is a named tuple of the source as C sees it, with typed field
 many calls, an object of this class, ``Class(*tuple)``. A struct is a named tuple of numbers, which loops can make; a packed
 struct is a line of a record array, with the fields of its numpy type. ``SOURCES`` says which module each function and class is from.
 
+A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a statement
+that uses it, to hand it to a function, is written once for each type.
+
 What is translated, all else is left to Cython:
 
 - constants (names in capitals) become numbers;
@@ -64,6 +67,7 @@ ctypedef fused number:
     f64
 """
 
+FUSED = {"code": ("u8", "u32"), "real": ("f32", "f64"), "number": ("i64", "f64")}
 TYPES = {
     "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "bool_": "u8",
@@ -220,9 +224,26 @@ def read_sources(paths: list[tuple[Path, bool]]) -> list[Source]:
 class Translation(ast.NodeTransformer):
     """From the Python of a source to that of Cython."""
 
-    def __init__(self, source: Source, function: Function, arrays: set[str]) -> None:
+    def __init__(self, source: Source, function: Function, arrays: set[str], classes: dict) -> None:
         self.source, self.function, self.arrays = source, function, arrays
         self.names = {name: kind for kind, name in function.arguments} | function.locals
+        # fields of arguments that are arrays of a fused type
+        self.fused = {
+            f"{name}.{field}": kind
+            for name, group in self.names.items()
+            for field, kind in fused_fields(classes.get(group, [])).items()
+        }
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        if not isinstance(node, (ast.Assign, ast.Expr, ast.Return)):
+            return super().visit(node)
+        used = {ast.unparse(part) for part in ast.walk(node) if isinstance(part, ast.Attribute)} & set(self.fused)
+        if not used:
+            return super().visit(node)
+        first, second = FUSED[self.fused[min(used)]]
+        text = ast.unparse(super().visit(node))
+        own = [re.sub(rf"\b({'|'.join(map(re.escape, used))})\b", rf"\1_{kind}", text) for kind in (first, second)]
+        return ast.parse(f"if {min(used)}_{first} is not None:\n    {own[0]}\nelse:\n    {own[1]}").body[0]
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if node.id in self.source.constants:
@@ -294,6 +315,12 @@ class Translation(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+def fused_fields(fields: list[tuple[str, str]]) -> dict[str, str]:
+    """The fused types of the elements of those fields that have one."""
+    elements = {name: kind.removeprefix("const ").partition("[")[0] for kind, name in fields}
+    return {name: element for name, element in elements.items() if element in FUSED}
+
+
 def array_name(kind: str) -> str:
     """Part of a name that says the type of an array."""
     element, _, rest = kind.partition("[")
@@ -316,14 +343,14 @@ def array_makers(kinds: set[str]) -> str:
     return text
 
 
-def c_function(source: Source, node: ast.FunctionDef, arrays: set[str]) -> str:
+def c_function(source: Source, node: ast.FunctionDef, arrays: set[str], classes: dict) -> str:
     """Text of a C function."""
     function = source.sheet.functions[node.name]
     names = [argument.arg for argument in node.args.args]
     if names != [name for _, name in function.arguments]:
         raise SystemExit(f"{source.name}.{node.name}: arguments {names}; the sheet has {[n for _, n in function.arguments]}")
     body = node.body[1:] if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant) else node.body
-    translation = Translation(source, function, arrays)
+    translation = Translation(source, function, arrays, classes)
     body = [ast.fix_missing_locations(translation.visit(statement)) for statement in body]
     head = ", ".join(f"{kind} {name}" for kind, name in function.arguments)
     text = f"\ncdef {function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
@@ -359,13 +386,24 @@ def struct_text(name: str, fields: list[tuple[str, str]]) -> str:
     return f"\ncdef struct {name}:\n" + "".join(f"    {kind} {name}\n" for kind, name in fields)
 
 
-def class_text(name: str, fields: list[tuple[str, str]]) -> str:
+def class_text(name: str, fields: list[tuple[str, str]], classes: set[str]) -> str:
     """Text of a class of typed fields."""
-    names = [name for _, name in fields]
-    text = f"\n@cython.final\ncdef class {name}:\n"
-    text += "".join(f"    cdef {kind} {name}\n" for kind, name in fields)
-    text += f"\n    def __init__(self, {', '.join(names)}):\n"
-    return text + "".join(f"        self.{name} = {name}\n" for name in names)
+    fused = fused_fields(fields)
+    declared, values = "", ""
+    for kind, field_name in fields:
+        if field_name in fused:
+            for own in FUSED[fused[field_name]]:
+                declared += f"    cdef {kind.replace(fused[field_name], own)} {field_name}_{own}\n"
+                condition = f"{field_name}.dtype == np.{NUMPY_TYPES[own]}"
+                values += f"        self.{field_name}_{own} = {field_name} if {condition} else None\n"
+            continue
+        value = field_name
+        if kind in classes:
+            value = f"{field_name} if {field_name} is None or isinstance({field_name}, {kind}) else {kind}(*{field_name})"
+        declared += f"    cdef {kind} {field_name}\n"
+        values += f"        self.{field_name} = {value}\n"
+    text = f"\n@cython.final\ncdef class {name}:\n{declared}"
+    return text + f"\n    def __init__(self, {', '.join(name for _, name in fields)}):\n{values}"
 
 
 def unit(sources: list[Source]) -> str:
@@ -379,7 +417,7 @@ def unit(sources: list[Source]) -> str:
         defined = {node.name: node for node in source.tree.body if isinstance(node, ast.FunctionDef)}
         for name in defined:
             if name in source.sheet.functions:
-                functions += "\n" + c_function(source, defined[name], arrays)
+                functions += "\n" + c_function(source, defined[name], arrays, classes)
             elif not source.is_inline:
                 raise SystemExit(f"{source.name}: the sheet has no function {name}.")
         if missing := set(source.sheet.functions) - set(defined):
@@ -395,7 +433,7 @@ def unit(sources: list[Source]) -> str:
     functions += f"\n\nSOURCES = {exported!r}\n"
     text = HEADER + "\n" + "\n\n".join(records) + "\n"
     text += "".join("\n" + struct_text(name, fields) for name, fields in structs.items())
-    text += "".join("\n" + class_text(name, fields) for name, fields in classes.items())
+    text += "".join("\n" + class_text(name, fields, set(classes)) for name, fields in classes.items())
     return text + "\n" + array_makers(arrays) + functions
 
 

@@ -18,7 +18,7 @@ def add(commands: Any) -> None:
         "bench",
         help="rows per second and latency of a saved model",
         description="Rows per second and latency of a saved model, for several numbers of rows in a call. The first "
-        "call, which may compile, is not counted.",
+        "call is not counted.",
     )
     add_model(parser)
     add_data(parser)

@@ -13,7 +13,6 @@ from softwood import __version__
 from softwood.cli import (
     bench,
     compare,
-    compiling,
     demo,
     describe,
     evaluate,
@@ -31,7 +30,7 @@ __all__ = ["main"]
 
 # In the order of a first session.
 VERBS: tuple[ModuleType, ...] = (
-    describe, fit, compare, predict, evaluate, show, explain, report, export, stream, bench, demo, compiling,
+    describe, fit, compare, predict, evaluate, show, explain, report, export, stream, bench, demo,
 )  # fmt: skip
 
 

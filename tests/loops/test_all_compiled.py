@@ -1,122 +1,64 @@
-"""Every compiled function has a test beside it, and few arguments."""
+"""Every compiled function has a test, few arguments, and is what the package uses."""
 
 import ast
+import inspect
 from importlib import import_module
 from pathlib import Path
 
-import numba
-import pytest
+from softwood.compiled import UNITS
 
-import softwood.loops
-
-SOURCES = [
-    path for path in Path(softwood.loops.__file__).parent.glob("*.py") if path.stem not in ("__init__", "_compile")
-]
-TESTS = [path for path in Path(__file__).parent.glob("*.py") if path.name != Path(__file__).name]
+ROOT = Path(__file__).parents[2]
 MOST_ARGUMENTS = 12
 
 
-def is_decorator(node):
-    """``compiled``, or ``compiled(...)`` with options."""
-    if isinstance(node, ast.Call):
-        return is_decorator(node.func)
-    return isinstance(node, ast.Name) and node.id == "compiled"
+def compiled_functions():
+    """Names of the functions of a unit, and the functions of the sources."""
+    for name in UNITS:
+        unit = import_module(f"softwood.compiled.{name}")
+        for attribute, module in unit.SOURCES.items():
+            source = getattr(import_module(module), attribute)
+            if inspect.isfunction(source):
+                yield name, attribute, source
 
 
-def compiled_functions(source):
-    """Name in the module, and definition, of all functions under the decorator: above them, or called with them."""
-    tree = ast.parse(source)
-    definitions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and any(map(is_decorator, node.decorator_list)):
-            yield node.name, node
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and is_decorator(node.value.func):
-            (argument,) = node.value.args
-            yield node.targets[0].id, definitions[argument.id]
-
-
-def named_functions(source):
-    """Modules of loops with the functions of theirs that a test uses, imported by name or with the module.
-
-    A word in a text or a comment is no use, nor is a name that means something else.
-    """
-    nodes = list(ast.walk(ast.parse(source)))
+def names_used(path):
+    """Units and names that a file takes from `softwood.compiled`, imported by name or with the unit, and uses."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     used = {node.id for node in nodes if isinstance(node, ast.Name)}
-    modules = {}
+    units = {}
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and node.module == "softwood.loops":
-            modules |= {alias.asname or alias.name: alias.name for alias in node.names}
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("softwood.loops."):
+        if isinstance(node, ast.ImportFrom) and node.module == "softwood.compiled":
+            units |= {alias.asname or alias.name: alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("softwood.compiled."):
             for alias in node.names:
                 if (alias.asname or alias.name) in used:
-                    yield node.module.rsplit(".", 1)[1], alias.name
+                    yield node.module.rpartition(".")[2], alias.name
     for node in nodes:
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-            yield modules[node.value.id], node.attr
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in units:
+            yield units[node.value.id], node.attr
 
 
-FUNCTIONS = [
-    (path.stem, name, definition)
-    for path in sorted(SOURCES)
-    for name, definition in compiled_functions(path.read_text())
-]
-NAMES = [f"{module}.{name}" for module, name, _ in FUNCTIONS]
+def test_every_function_is_tested():
+    tested = {each for path in (ROOT / "tests").rglob("*.py") for each in names_used(path)}
+    assert sorted({(unit, name) for unit, name, _ in compiled_functions()} - tested) == []
 
 
-@pytest.fixture(scope="module")
-def named():
-    """(module, function) of all that the tests of loops use."""
-    return {each for path in TESTS for each in named_functions(path.read_text())}
+def test_no_function_has_many_arguments():
+    long = [(unit, name) for unit, name, source in compiled_functions()
+            if len(inspect.signature(source).parameters) > MOST_ARGUMENTS]  # fmt: skip
+    assert long == []
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=[path.stem for path in SOURCES])
-def test_the_list_is_that_of_the_modules(path):
-    """By importing them: nothing is compiled in another way."""
-    module = import_module(f"softwood.loops.{path.stem}")
-    listed = {name for where, name, _ in FUNCTIONS if where == path.stem}
-    if numba.config.DISABLE_JIT:  # the decorator hands the plain function back
-        assert listed <= set(vars(module))
-        return
-    dispatchers = {
-        name: value
-        for name, value in vars(module).items()
-        if isinstance(value, numba.core.dispatcher.Dispatcher) and value.py_func.__module__ == module.__name__
-    }
-    assert set(dispatchers) == listed
-
-
-@pytest.mark.parametrize(("module", "name"), [each[:2] for each in FUNCTIONS], ids=NAMES)
-def test_every_compiled_function_is_named_in_a_test_of_loops(module, name, named):
-    assert (module, name) in named, f"no test in tests/loops uses {name} of softwood/loops/{module}.py"
-
-
-@pytest.mark.parametrize("definition", [each[2] for each in FUNCTIONS], ids=NAMES)
-def test_no_compiled_function_takes_many_arguments(definition):
-    arguments = definition.args
-    assert len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs) <= MOST_ARGUMENTS
-    assert arguments.vararg is None
-    assert arguments.kwarg is None
-
-
-def test_what_would_be_found():
-    source = """
-@compiled
-def one(a): ...
-@compiled(reassociate=True)
-def two(a, b): ...
-def _three(a): ...
-three = compiled(_three, parallel=True)
-def four(): ...
-"""
-    found = {name: len(definition.args.args) for name, definition in compiled_functions(source)}
-    assert found == {"one": 1, "two": 2, "three": 1}
-    test = '''
-"""seven"""
-from softwood.loops import scan as loop, walk
-from softwood.loops.grow import one, two, three as other, four as unused
-x = one + two(other)  # eight
-loop.five("nine") + walk.six
-grow.ten()
-'''
-    expected = {("grow", "one"), ("grow", "two"), ("grow", "three"), ("scan", "five"), ("walk", "six")}
-    assert set(named_functions(test)) == expected
+def test_the_package_calls_compiled_functions_only():
+    """Sources of loops are imported for their constants and named tuples, never for their functions."""
+    sources = {source.__module__: set() for _, _, source in compiled_functions()}
+    for _, name, source in compiled_functions():
+        sources[source.__module__].add(name)
+    slow = []
+    for path in (ROOT / "softwood").rglob("*.py"):
+        if path.parent.name == "loops":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                slow += [(path.name, alias.name) for alias in node.names if alias.name in sources.get(node.module, ())]
+    assert slow == []

@@ -5,7 +5,16 @@ import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftForest, SoftTree
 from softwood.density.kernels import gaussian
-from softwood.compiled.trees import add_block, add_crisp_trees, add_kernel_trees, crisp_leaves_fast, divide, mass_below, next_list, partition
+from softwood.compiled.trees import (
+    add_block,
+    add_crisp_trees,
+    add_kernel_trees,
+    crisp_leaves_fast,
+    divide,
+    mass_below,
+    next_list,
+    partition,
+)
 from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
 from softwood.sharing import kernel_lists
 from tests.reference.kernels import BOX, SHAPES, cdf

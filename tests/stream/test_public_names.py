@@ -18,11 +18,11 @@ def test_all_is_sorted_and_importable():
 
 def test_importing_streams_imports_nothing_heavy():
     # in a process of its own: here other tests have long imported them
-    heavy = {"river", "torch", "matplotlib", "pandas", "polars", "numba"}
+    heavy = {"river", "torch", "matplotlib", "pandas", "polars"}
     code = f"import sys, softwood.stream; print(*sorted({heavy!r} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
-    heavy -= {"pandas", "numba"}  # scikit-learn imports pandas where it is there
+    heavy -= {"pandas"}  # scikit-learn imports pandas where it is there
     names = "HoeffdingTreeClassifier, ModelPool, SoftHoeffdingTreeRegressor, prequential"
     code = f"import sys; from softwood.stream import {names}; print(*sorted({heavy!r} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

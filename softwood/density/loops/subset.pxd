@@ -4,21 +4,20 @@ cdef void sort_by_key(f64[::1] keys, i64[::1] order, i64 n) noexcept nogil
 @cython.locals(at=i64, category=i64, n_bins=i64, offset=i64, rank=i64, w=i64)
 cdef void set_members(const i64[::1] ranks, Bins bins, i64 j, i64 last, bint absent_left, u32[:, ::1] subsets, i64 line) noexcept nogil
 
-@cython.locals(k=i64, largest="f64[::1]", place=i64)
+@cython.locals(k=i64)
 cdef f64 rare_below(const f64[:, ::1] masses, i64 column, i64 n, f64 least) noexcept nogil
 
-@cython.locals(a=i64, c=i64, kept=i64, merged="f64[::1]", n_rare=i64, o=i64)
-cdef (i64, i64) merge_rare(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 least, i64 offset, i64[::1] ranks) noexcept nogil
+@cython.locals(a=i64, c=i64, kept=i64, n_rare=i64, o=i64)
+cdef (i64, i64) merge_rare(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 least, i64 offset, i64[::1] ranks, f64[:, ::1] work) noexcept nogil
 
-@cython.locals(a=i64, direction="f64[::1]", following="f64[::1]", means="f64[:, ::1]", o=i64, step=i64)
-cdef void order_keys(const f64[:, :] atoms, i64 n, i64 n_outputs, const f64[::1] totals, f64 total, f64[::1] keys) noexcept nogil
+@cython.locals(a=i64, o=i64, step=i64)
+cdef void order_keys(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 total, f64[:, ::1] work, f64[:, ::1] means, f64[::1] keys) noexcept nogil
 
 @cython.locals(a=i64, best_last=i64, nearer_halves=bint, o=i64, r=i64)
-cdef (f64, i64, f64) scan_subset(const f64[:, ::1] atoms, i64 n, i64 n_outputs, const f64[::1] totals, f64[::1] left, const i64[::1] order, Goal goal, i64 criterion) noexcept nogil
+cdef (f64, i64, f64) scan_subset(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, const i64[::1] order, Goal goal, i64 criterion) noexcept nogil
 
 @cython.locals(a=i64, c=i64, last=i64, n_bins=i64, offset=i64, r=i64, rare=i64)
-cdef (f64, i64, f64, i64) scan_category(f64[:, ::1] atoms, i64 n, i64 n_outputs, const f64[::1] totals, f64[::1] left, Bins bins, i64 j, Goal goal, i64 criterion, f64 least, SubsetSpace space) noexcept nogil
+cdef (f64, i64, f64, i64) scan_category(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, Bins bins, i64 j, Goal goal, i64 criterion, SubsetSpace space) noexcept nogil
 
 @cython.locals(c=i64, k=i64, n_bins=i64, offset=i64)
-cdef void subset_parts(Bins bins, i64 feature, const u32[:, ::1] subsets, i64 line, f64 missing_left, const u32[::1] rows, i64 begin, i64 m, f64[::1] parts) noexcept nogil
-
+cdef void subset_parts(const code[:, ::1] codes, Bins bins, i64 feature, const u32[:, ::1] subsets, i64 line, f64 missing_left, const u32[::1] rows, i64 begin, i64 m, f64[::1] parts) noexcept nogil

@@ -81,26 +81,31 @@ def rare_below(masses, column, n, least):
 
     masses : (>= n, >= column) mass of each category in this column
     """
-    largest = np.zeros(FEW)
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0  # the `FEW` largest masses
     for k in range(n):
-        mass = masses[k, column]
-        for place in range(FEW):
-            if mass > largest[place]:
-                largest[place], mass = mass, largest[place]
-    return SLACK * min(least, largest[FEW - 1])
+        if masses[k, column] > fourth:
+            fourth = masses[k, column]
+            if fourth > third:
+                third, fourth = fourth, third
+            if third > second:
+                second, third = third, second
+            if second > first:
+                first, second = second, first
+    return SLACK * min(least, fourth)
 
 
 # Kernel trees: an atom is a category of the node
 
 
-def merge_rare(atoms, n, n_outputs, least, offset, ranks):
+def merge_rare(atoms, n, n_outputs, least, offset, ranks, work):
     """Merge the atoms of rare categories into one, the last. `ranks` tells the new atom of each bin.
 
     Parameters
     ----------
-    atoms : (>= n, 3 + q) place, bin, mass, sums, as `softwood.loops.atoms.take_atoms` leaves them
+    atoms : (>= n, 3 + q) place, bin, mass, sums, as `softwood.density.loops.atoms.take_atoms` leaves them
     least : a category with less mass is rare, unless it is one of the `FEW` largest
     ranks : (>= n_bins,) `ABSENT` everywhere
+    work : (> 1, >= n_outputs) scratch space in its second row
 
     Returns
     -------
@@ -113,92 +118,98 @@ def merge_rare(atoms, n, n_outputs, least, offset, ranks):
         n_rare += 1 if atoms[a, 2] < least else 0
     if n_rare == 0:
         for a in range(n):
-            ranks[np.int64(atoms[a, 1]) - offset] = a
+            ranks[int(atoms[a, 1]) - offset] = a
         return n, -1
-    merged = np.zeros(1 + n_outputs)
+    mass = 0.0
+    for o in range(n_outputs):
+        work[1, o] = 0.0
     for a in range(n):
-        c = np.int64(atoms[a, 1]) - offset
+        c = int(atoms[a, 1]) - offset
         if atoms[a, 2] < least:
             ranks[c] = n - n_rare
-            for o in range(1 + n_outputs):
-                merged[o] += atoms[a, 2 + o]
+            mass += atoms[a, 2]
+            for o in range(n_outputs):
+                work[1, o] += atoms[a, 3 + o]
         else:
             ranks[c] = kept
             for o in range(1 + n_outputs):
                 atoms[kept, 2 + o] = atoms[a, 2 + o]
             kept += 1
-    for o in range(1 + n_outputs):
-        atoms[kept, 2 + o] = merged[o]
+    atoms[kept, 2] = mass
+    for o in range(n_outputs):
+        atoms[kept, 3 + o] = work[1, o]
     return kept + 1, kept
 
 
-def order_keys(atoms, n, n_outputs, totals, total, keys):
+def order_keys(atoms, n, n_outputs, total, work, means, keys):
     """Keys to order atoms by: the mean of the only output, or the place along the first principal component.
 
-    totals : (>= n_outputs,) sums of the node;  total : its mass
+    Parameters
+    ----------
+    total : mass of the node;  work : (> 2, >= n_outputs) sums of the node in the first row, then scratch space
+    means : (>= n, >= n_outputs) scratch space if there are several outputs
     """
     if n_outputs == 1:
         for a in range(n):
             keys[a] = atoms[a, 3] / atoms[a, 2]
         return
-    means = np.empty((n, n_outputs))
-    direction = np.zeros(n_outputs)
+    for o in range(n_outputs):
+        work[1, o] = 0.0
     farthest = 0.0
     for a in range(n):
         distance = 0.0
         for o in range(n_outputs):
-            mean, middle = atoms[a, 3 + o] / atoms[a, 2], totals[o] / total
+            mean, middle = atoms[a, 3 + o] / atoms[a, 2], work[0, o] / total
             means[a, o] = mean - middle if abs(mean - middle) > TRIFLE * (abs(mean) + abs(middle)) else 0.0
             distance += means[a, o] * means[a, o] * atoms[a, 2]
         if distance > farthest * (1.0 + TRIFLE):  # a direction to begin with
             farthest = distance
             for o in range(n_outputs):
-                direction[o] = means[a, o]
-    following = np.empty(n_outputs)
+                work[1, o] = means[a, o]
     for step in range(N_POWERS + 1):
         for o in range(n_outputs):
-            following[o] = 0.0
+            work[2, o] = 0.0
         for a in range(n):
             keys[a] = 0.0
             for o in range(n_outputs):
-                keys[a] += means[a, o] * direction[o]
+                keys[a] += means[a, o] * work[1, o]
             for o in range(n_outputs):
-                following[o] += atoms[a, 2] * keys[a] * means[a, o]
+                work[2, o] += atoms[a, 2] * keys[a] * means[a, o]
         length = 0.0
         for o in range(n_outputs):
-            length += following[o] * following[o]
+            length += work[2, o] * work[2, o]
         if length <= 0.0 or step == N_POWERS:
             break
         for o in range(n_outputs):
-            direction[o] = following[o] / np.sqrt(length)
+            work[1, o] = work[2, o] / np.sqrt(length)
 
 
-def scan_subset(atoms, n, n_outputs, totals, left, order, goal, criterion):
+def scan_subset(atoms, n, n_outputs, work, order, goal, criterion):
     """Best beginning of an order of atoms.
 
     Parameters
     ----------
-    totals, left : (n_outputs,) sums of the node, and scratch space
+    work : (> 1, >= n_outputs) sums of the node in the first row, then scratch space
 
     Returns
     -------
     merit, the last atom of the beginning by its place in the order, left mass; merit is -inf if none is admissible
     """
-    total, min_mass, tie = goal.total, goal.min_mass, goal.tie
-    least = min_mass * SLACK
+    total, tie = goal.total, goal.tie
+    least = goal.min_mass * SLACK
     best = -np.inf
     best_last = -1
     best_mass = 0.0
     left_mass = 0.0
     for o in range(n_outputs):
-        left[o] = 0.0
+        work[1, o] = 0.0
     for r in range(n - 1):
         a = order[r]
         left_mass += atoms[a, 2]
         for o in range(n_outputs):
-            left[o] += atoms[a, 3 + o]
+            work[1, o] += atoms[a, 3 + o]
         if left_mass >= least and total - left_mass >= least:
-            merit = merit_of(left_mass, left, total, totals, criterion)
+            merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
@@ -207,13 +218,15 @@ def scan_subset(atoms, n, n_outputs, totals, left, order, goal, criterion):
     return best, best_last, best_mass
 
 
-def scan_category(atoms, n, n_outputs, totals, left, bins, j, goal, criterion, least, space):
+def scan_category(atoms, n, n_outputs, work, bins, j, goal, criterion, space):
     """Best set of the categories of a node; atoms are merged and `space.ranks` holds the order afterwards.
+
+    Categories with less mass than `goal.rare_mass` are merged, see `merge_rare`.
 
     Parameters
     ----------
-    least : a category with less mass is merged with others, see `merge_rare`
-    space : see `softwood.loops.groups.SubsetSpace`
+    work : (> 2, >= n_outputs) sums of the node in the first row, then scratch space
+    space : see `softwood.density.loops.groups.SubsetSpace`
 
     Returns
     -------
@@ -224,29 +237,34 @@ def scan_category(atoms, n, n_outputs, totals, left, bins, j, goal, criterion, l
     n_bins = bins.offsets[j + 1] - offset
     for c in range(n_bins):
         ranks[c] = ABSENT
-    n, rare = merge_rare(atoms, n, n_outputs, least, offset, ranks)
+    n, rare = merge_rare(atoms, n, n_outputs, goal.rare_mass, offset, ranks, work)
     if n < 2:
         return -np.inf, -1, 0.0, -1
-    order_keys(atoms, n, n_outputs, totals, goal.total, keys)
+    order_keys(atoms, n, n_outputs, goal.total, work, space.means, keys)
     for a in range(n):
         order[a] = a
     sort_by_key(keys, order, n)
-    merit, last, left_mass = scan_subset(atoms, n, n_outputs, totals, left, order, goal, criterion)
+    merit, last, left_mass = scan_subset(atoms, n, n_outputs, work, order, goal, criterion)
     for r in range(n):
         keys[order[r]] = r  # from here on the rank of each atom
     for c in range(n_bins):
         if ranks[c] != ABSENT:
-            ranks[c] = np.int64(keys[ranks[c]])
-    return merit, last, left_mass, (-1 if rare < 0 else np.int64(keys[rare]))
+            ranks[c] = int(keys[ranks[c]])
+    if rare >= 0:
+        rare = int(keys[rare])
+    return merit, last, left_mass, rare
 
 
-def subset_parts(bins, feature, subsets, line, missing_left, rows, begin, m, parts):
-    """Part of each of a node's points on the left of a split of categories, (m,) in `parts`: 1 or 0 if it is known."""
-    codes, values = bins.codes, bins.values
+def subset_parts(codes, bins, feature, subsets, line, missing_left, rows, begin, m, parts):
+    """Part of each of a node's points on the left of a split of categories, (m,) in `parts`: 1 or 0 if it is known.
+
+    codes : those of `bins`
+    """
+    values = bins.values
     offset = bins.offsets[feature]
     n_bins = bins.offsets[feature + 1] - offset
     for k in range(m):
-        c = np.int64(codes[rows[begin + k], feature])
+        c = int(codes[rows[begin + k], feature])
         parts[k] = missing_left
         if c < n_bins:
-            parts[k] = 1.0 if has_member(subsets, line, np.int64(values[offset + c])) else 0.0
+            parts[k] = 1.0 if has_member(subsets, line, int(values[offset + c])) else 0.0

@@ -1,0 +1,67 @@
+cdef packed struct Node:
+    i32 parent
+    i32 side
+    i32 depth
+    i32 feature
+    f64 threshold
+    f64 missing_left
+    f64 mass
+    f64 square
+
+
+cdef class Targets:
+    cdef const f64[::1] weights
+    cdef const f64[:, ::1] matrix
+    cdef const f64[::1] squares
+
+
+cdef struct Rules:
+    i64 max_depth
+    f64 min_mass
+    f64 min_gain
+    i64 n_draw
+    f64 cutoff
+    bint is_class
+    f64 rare_mass
+
+
+cdef class Pile:
+    cdef i64[::1] state
+    cdef const u8[::1] stop
+    cdef Node[::1] lines
+    cdef f64[:, ::1] sums
+    cdef i64[:, ::1] stack
+    cdef u64[::1] seeds
+    cdef f64[:, :, ::1] intervals
+    cdef u32[::1] rows
+    cdef f64[::1] shares
+    cdef u32[:, ::1] subsets
+
+
+cdef class Desk:
+    cdef f64[:, ::1] points
+    cdef i32[::1] labels
+    cdef u32[::1] left_rows
+    cdef f64[::1] left_shares
+    cdef i64[::1] order
+    cdef i32[::1] numbers
+    cdef f64[::1] totals
+
+
+cdef class Search:
+    cdef f64[:, :, ::1] tables
+    cdef u64[::1] words
+    cdef u64[::1] groups
+    cdef f64[:, ::1] atoms
+    cdef f64[:, ::1] lines
+    cdef f64[:, ::1] work
+    cdef const u8[::1] stop
+    cdef SubsetSpace subset
+
+
+cdef class RandomSearch:
+    cdef code[::1] codes
+    cdef f64[::1] bin_shares
+    cdef f64[::1] shares
+    cdef f64[::1] work
+    cdef u32[:, ::1] subset
