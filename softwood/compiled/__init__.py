@@ -1,3 +1,3 @@
 """The compiled loops, in one module a unit. Their sources are in the folders ``loops`` of the families; see meson.build."""
 
-UNITS = ("growing", "trees")
+UNITS = ("boosting", "growing", "trees")

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from softwood.loops._compile import compiled
-from softwood.loops.add_four import GROUP, add_four, add_rows, are_neighbours
+from softwood.compiled.boosting import add_four, add_rows, are_neighbours
+from softwood.density.loops.add_four import GROUP
 
 
 @pytest.mark.tiny

@@ -9,19 +9,11 @@ from hypothesis import strategies as st
 
 from softwood.density.binning import bin_features
 from softwood.density.newton import Boxes
-from softwood.loops import boost as loop
-from softwood.loops.boost_histograms import BLOCK
-from softwood.loops.boost_search import (
-    LEAF,
-    N_FREE,
-    N_LEAVES,
-    N_NODES,
-    SEARCHED,
-    SIBLING,
-    SearchSpace,
-    search_part,
-)
-from softwood.loops.boost_search import Rules as LoopRules
+from softwood.compiled import boosting as loop
+from softwood.density.loops.boost_histograms import BLOCK
+from softwood.compiled.boosting import search_part
+from softwood.density.loops.boost_search import LEAF, N_FREE, N_LEAVES, N_NODES, SEARCHED, SIBLING, SearchSpace
+from softwood.density.loops.boost_search import Rules as LoopRules
 from softwood.loops.groups import Bins
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.loops import boost_histograms as loop
+from softwood.compiled import boosting as loop
 from tests.reference.boosting import direct_sums
 
 # ------------------------------------------------------------------ histograms

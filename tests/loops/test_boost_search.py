@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from softwood.density.newton import Boxes
-from softwood.loops import boost_search as loop
-from softwood.loops.boost import NODE, Pile
-from softwood.loops.boost_histograms import BLOCK
+from softwood.compiled import boosting as loop
+from softwood.density.loops.boost import NODE, Pile
+from softwood.density.loops.boost_histograms import BLOCK
 from softwood.loops.groups import Bins
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 

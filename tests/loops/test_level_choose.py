@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.density.newton import Boxes, NewtonLimits, loop_rules
-from softwood.loops.boost_search import GAIN, LEAF, THRESHOLD
+from softwood.density.loops.boost_search import GAIN, LEAF, THRESHOLD
 from softwood.loops.groups import NODE, Bins, Kernels, Rules, Search
 from softwood.loops.grow import merit_and_impurity
 from softwood.loops.level_choose import (

@@ -5,19 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from softwood.loops.boost import set_category_parts
-from softwood.loops.boost_search import (
-    GAIN,
-    LEFT_W,
-    MISSING_LEFT,
-    THRESHOLD,
-    Rules,
-    order_categories,
-    scan_categories,
-    search_category,
-    set_subset,
-    stricter,
-)
+from softwood.compiled.boosting import set_category_parts
+from softwood.compiled.boosting import order_categories, scan_categories, search_category, set_subset, stricter
+from softwood.density.loops.boost_search import GAIN, LEFT_W, MISSING_LEFT, THRESHOLD, Rules
 from softwood.loops.groups import Bins, Goal, SubsetSpace
 from softwood.loops.grow import divide_by_set, keep_set
 from softwood.compiled.trees import partition_by_set

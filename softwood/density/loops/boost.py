@@ -36,7 +36,13 @@ from softwood.trees.loops.sets import has_member, is_category
 NODE = np.dtype([*SPLIT, *((name, np.float64) for name in ("h", "g", "w", "value"))])
 
 
-class BoostPile(NamedTuple):
+class Columns(NamedTuple):
+    """The codes of the bins, (p, n): dividing the rows reads one feature only."""
+
+    codes: np.ndarray
+
+
+class Pile(NamedTuple):
     """The state of growing.
 
     Attributes
@@ -105,10 +111,10 @@ def set_category_parts(bins, j, subsets, leaf, missing_left, parts):
     parts[n_bins] = missing_left
 
 
-def divide_by_bin(columns, j, parts, rows, shares, begin, m, cutoff, left_rows, left_shares):
+def divide_by_bin(codes, j, parts, rows, shares, begin, m, cutoff, left_rows, left_shares):
     """Share the rows of a node between its children, as `softwood.density.loops.grow.divide`, by the parts of their bins.
 
-    columns : (p, n) bins of all rows, by feature
+    codes : (p, n) see `Columns`
 
     Returns
     -------
@@ -121,7 +127,7 @@ def divide_by_bin(columns, j, parts, rows, shares, begin, m, cutoff, left_rows, 
     if shares is None:
         for k in range(m):
             i = rows[begin + k]
-            is_left = parts[columns[j, i]] > 0.5
+            is_left = parts[codes[j, i]] > 0.5
             left_rows[n_left] = i
             rows[begin + n_right] = i
             n_left += is_left
@@ -132,7 +138,7 @@ def divide_by_bin(columns, j, parts, rows, shares, begin, m, cutoff, left_rows, 
         left_rows[n_left] = i
         rows[begin + n_right] = i
         u = shares[begin + k]
-        left = u * parts[columns[j, i]]
+        left = u * parts[codes[j, i]]
         left *= float(left >= cutoff)
         right = u - left
         right *= float(right >= cutoff)
@@ -238,7 +244,7 @@ def free_slot(leaves, leaf, free, state):
     state[N_FREE] += 1
 
 
-def split_leaf(leaf, columns, bins, edges, rows_sums, pile, directions, rules):
+def split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules):
     """Split an open leaf: it becomes the left child, the right child is a new leaf.
 
     Without shares, the sums of the children are those that the search has found. With shares, which the cutoff may
@@ -259,7 +265,7 @@ def split_leaf(leaf, columns, bins, edges, rows_sums, pile, directions, rules):
         interval = bounds[leaf, 0, j], bounds[leaf, 1, j]
         set_parts(bins, j, edges.widths[j], (threshold, missing_left), interval, pile.parts)
     n_left, n_right = divide_by_bin(
-        columns, j, pile.parts, pile.rows, pile.shares, begin, leaves[leaf]["size"], rules.cutoff, pile.left_rows,
+        columns.codes, j, pile.parts, pile.rows, pile.shares, begin, leaves[leaf]["size"], rules.cutoff, pile.left_rows,
         pile.left_shares,
     )  # fmt: skip
     leaves[leaf]["feature"] = -1
@@ -324,7 +330,7 @@ def settle_leaves(leaves, n_leaves, nodes, rows, shares, rows_sums, l2):
         write_line(nodes, leaves, leaf, nodes[line]["parent"], nodes[line]["side"], l2)
 
 
-def next_search(columns, bins, edges, rows_sums, directions, rules, pile):
+def next_search(bins, columns, edges, rows_sums, directions, rules, pile):
     """Split leaves until there is one to search, or an array is too short, or the tree is finished.
 
     The leaf to search and its sibling are entered in the state.
@@ -344,7 +350,7 @@ def next_search(columns, bins, edges, rows_sums, directions, rules, pile):
             too_short = state[N_LEAVES] == leaves.shape[0] or state[N_NODES] + 2 > nodes.shape[0] or state[N_FREE] == 0
             if too_short or state[LENGTH] + leaves[leaf]["size"] > pile.rows.shape[0]:
                 return
-            small, large = split_leaf(leaf, columns, bins, edges, rows_sums, pile, directions, rules)
+            small, large = split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules)
             if small < 0:
                 free_slot(leaves, leaf, free, state)
                 continue
@@ -387,16 +393,15 @@ def search_cost(size, n_bins, is_soft):
     return size + 2 * n_bins * (10 if is_soft else 3)
 
 
-def grow_boosted(codes, columns, bins, edges, rows_sums, features, directions, rules, pile, space, most):
+def grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, pile, space, most):
     """Go on growing until there is no split left, or the caller has something to do.
 
-    The caller makes arrays longer that are too short; and if a leaf is to be searched (see `BoostPile`), it adds up its
+    The caller makes arrays longer that are too short; and if a leaf is to be searched (see `Pile`), it adds up its
     blocks, if there are several, and searches all parts of the features. If an array is too short or the tree is
     finished, there is no leaf to search.
 
     Parameters
     ----------
-    columns : (p, n) the codes, by feature
     features : list of the features to look at;  directions : (p,) monotonic constraints, or None
     most : a search that costs more than this, see `search_cost`, is left to the caller
     """
@@ -405,7 +410,7 @@ def grow_boosted(codes, columns, bins, edges, rows_sums, features, directions, r
     while True:
         if state[SEARCHED] >= 0:
             end_search(bins, features, rules, pile, space)
-        next_search(columns, bins, edges, rows_sums, directions, rules, pile)
+        next_search(bins, columns, edges, rows_sums, directions, rules, pile)
         if state[SEARCHED] < 0:
             return
         size = pile.leaves[state[SEARCHED]]["size"]
@@ -413,8 +418,8 @@ def grow_boosted(codes, columns, bins, edges, rows_sums, features, directions, r
             return
         n_blocks = count_blocks(size)
         for b in range(n_blocks if n_blocks > 1 else 0):
-            add_block((b, n_blocks, 0), codes, bins, rows_sums, pile, features, space)
-        search_part((0, 1), codes, bins, edges, rows_sums, pile, features, directions, rules, space)
+            add_block((b, n_blocks, 0), bins, rows_sums, pile, features, space)
+        search_part((0, 1), bins, edges, rows_sums, pile, features, directions, rules, space)
 
 
 def add_leaf_values(leaves, n_leaves, rows, shares, nodes, scores):

@@ -6,14 +6,14 @@ of all. `softwood.density.loops.boost` grows trees by this search.
 
 Arguments that recur
 --------------------
-bins, codes : the binned features, see `softwood.density.loops.groups`, and the bins of all rows (n, p)
+bins : the binned features, see `softwood.density.loops.groups`
 rows_sums : (n, 3) hessian, gradient and weight of each row
 rows, shares : the pile: rows of the nodes, one after the other, and their memberships; shares is None if no kernel has
     a width
 table : (p, most + 1, 4) sums of the rows of a node by feature and bin, the line after the last bin for missing values;
     the fourth column is 0 and makes a line four numbers, which are added at once
 leaves : (n_leaves,) the open leaves, of type `LEAF`;  bounds : (n_leaves, 2, p) their intervals
-rules : see `BoostRules`;  edges : see `Edges`
+rules : see `Rules`;  edges : see `Edges`
 total, start : sums (h, g, w) of a node, and those to begin with on the left: of the missing values if they go left,
     else 0
 lines : (7, 2 * most) scratch space, columns below
@@ -30,7 +30,7 @@ from softwood.density.loops.scan import LARGEST, SLACK, THIN, middle_of
 from softwood.density.loops.subset import ABSENT, FEW, rare_below, set_members, sort_by_key
 from softwood.trees.loops.sets import is_category
 
-# Entries of the state of a pile, see `softwood.density.loops.boost.BoostPile`.
+# Entries of the state of a pile, see `softwood.density.loops.boost.Pile`.
 N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING = range(6)
 # Columns of `found`.
 GAIN, THRESHOLD, LEFT_H, LEFT_G, LEFT_W, MISSING_LEFT = range(6)
@@ -63,7 +63,7 @@ EMPTY = 1e-10
 TIE = 1e-12
 
 
-class BoostRules(NamedTuple):
+class Rules(NamedTuple):
     """When to stop, and how to regularise; see `softwood.density.newton.NewtonLimits`."""
 
     max_leaves: int
@@ -424,7 +424,7 @@ def order_categories(table, j, n_bins, total_w, rules, keys, order):
 
 def stricter(rules):
     """Rules of comparing many sets of categories: the best of many is too good by chance."""
-    return BoostRules(
+    return Rules(
         rules.max_leaves, rules.max_depth, rules.min_mass, rules.min_hessian, rules.min_gain,
         rules.l2 + rules.category_l2, rules.cutoff, rules.best_first, rules.rare_mass, rules.category_smooth,
         rules.category_l2,
@@ -547,7 +547,7 @@ def count_blocks(size):
     return min(MOST_BLOCKS, max(1, size // BLOCK_ROWS))
 
 
-def add_block(place, codes, bins, rows_sums, pile, features, space):
+def add_block(place, bins, rows_sums, pile, features, space):
     """Histograms of a block of the leaf that `pile.state` names: of the first one in the leaf's table.
 
     place : number of the block, that of all blocks, and that of the thread
@@ -563,12 +563,12 @@ def add_block(place, codes, bins, rows_sums, pile, features, space):
         j = features[f]
         clear_histogram(table, j, bins.offsets[j + 1] - bins.offsets[j] + 1)
     add_histograms(
-        codes, pile.rows, begin + first, last - first, pile.shares, rows_sums, features, 0, n_features, table,
+        bins.codes, pile.rows, begin + first, last - first, pile.shares, rows_sums, features, 0, n_features, table,
         space.block[thread],
     )  # fmt: skip
 
 
-def search_part(part, codes, bins, edges, rows_sums, pile, features, directions, rules, space):
+def search_part(part, bins, edges, rows_sums, pile, features, directions, rules, space):
     """Histograms and best splits on a part of the features, for the leaves that `pile.state` names.
 
     The first leaf is added up row by row, or by its blocks, if there are several, which `add_block` has filled; the
@@ -594,8 +594,8 @@ def search_part(part, codes, bins, edges, rows_sums, pile, features, directions,
             add_histogram(table, space.blocks[block], j, n_lines)
     if n_blocks == 1:
         add_histograms(
-            codes, pile.rows, leaves[small]["begin"], leaves[small]["size"], pile.shares, rows_sums, features, f0, f1,
-            table, space.block[b],
+            bins.codes, pile.rows, leaves[small]["begin"], leaves[small]["size"], pile.shares, rows_sums, features, f0,
+            f1, table, space.block[b],
         )  # fmt: skip
     for side in range(2):
         leaf = small if side == 0 else large
