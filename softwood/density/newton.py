@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -179,10 +178,6 @@ class NewtonGrower:
         )
         self.rules = loop_rules(limits)
         self.directions = None if limits.directions is None else np.asarray(limits.directions, dtype=np.int64)
-        # As compiled loops take them; made anew where an array is replaced.
-        self._bins, self._columns = loop.Bins(*data.bins), loop.Columns(*data.columns)
-        self._pile, self._space = loop.Pile(*self.pile), loop.SearchSpace(*self.space)
-        self._edges: tuple[Edges, Any] | None = None
 
     def grow(self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes) -> NewtonTree:
         """Grow a tree; the result's arrays are views that the next call overwrites, but for its nodes.
@@ -216,17 +211,12 @@ class NewtonGrower:
     def _set_shares(self, m: int, is_soft: bool) -> None:
         """Memberships of `m` rows at the root, or none."""
         pile = self.pile
-        if is_soft and pile.shares is None:
-            self._replace(shares=np.zeros(len(pile.rows)), left_shares=np.zeros(len(pile.left_rows)))
-        elif not is_soft and pile.shares is not None:  # later rounds may have kernels without width
-            self._replace(shares=None, left_shares=None)
-        if self.pile.shares is not None:
-            self.pile.shares[:m] = 1.0
-
-    def _replace(self, **arrays: np.ndarray | None) -> None:
-        """Other arrays for the pile."""
-        self.pile = self.pile._replace(**arrays)
-        self._pile = loop.Pile(*self.pile)
+        if not is_soft:
+            self.pile = pile._replace(shares=None, left_shares=None)
+            return
+        if pile.shares is None:
+            pile = self.pile = pile._replace(shares=np.zeros(len(pile.rows)), left_shares=np.zeros(len(pile.left_rows)))
+        pile.shares[:m] = 1.0
 
     def _sets(self, n_nodes: int) -> np.ndarray | None:
         """Sets of categories of the nodes of the tree, (n_nodes, n_words)."""
@@ -239,10 +229,9 @@ class NewtonGrower:
 
     def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes) -> None:
         """Grow until there is no split left, or an array is too short."""
-        if self._edges is None or self._edges[0] is not kernels.edges:
-            self._edges = kernels.edges, loop.Edges(*kernels.edges)
-        edges = self._edges[1]
-        bins, pile, space, rules, directions = self._bins, self._pile, self._space, self.rules, self.directions
+        # Groups as the compiled loops take them, made once for all calls.
+        bins, columns, edges = loop.Bins(*self.data.bins), loop.Columns(*self.data.columns), loop.Edges(*kernels.edges)
+        pile, space, rules, directions = loop.Pile(*self.pile), loop.SearchSpace(*self.space), self.rules, self.directions
         n_parts = min(self.n_parts, len(features))
         most = WORTH_THREADS // len(features) if n_parts > 1 else _NO_LIMIT
 
@@ -253,9 +242,7 @@ class NewtonGrower:
             loop.add_block((block, n_blocks, thread), bins, rows_sums, pile, features, space)
 
         while True:
-            loop.grow_boosted(
-                bins, self._columns, edges, rows_sums, features, directions, rules, pile, space, most
-            )  # fmt: skip
+            loop.grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, pile, space, most)
             if self.pile.state[SEARCHED] < 0:
                 return
             assert self.threads is not None
@@ -285,12 +272,11 @@ class NewtonGrower:
         if n_free == 0:
             n_before = len(self.space.tables)
             self.space = self.space._replace(tables=_longer(self.space.tables))
-            self._space = loop.SearchSpace(*self.space)
             n_after = len(self.space.tables)
             longer["free"] = np.zeros(n_after, np.int64)
             longer["free"][: n_after - n_before] = np.arange(n_after - 1, n_before - 1, -1)
             pile.state[N_FREE] = n_after - n_before
-        self._replace(**longer)
+        self.pile = pile._replace(**longer)
         return True
 
 
