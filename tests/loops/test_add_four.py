@@ -14,7 +14,7 @@ def test_four_numbers_are_added_at_once(kind):
     table, block = rng.normal(scale=100, size=(2, 3, 4)).astype(kind), rng.normal(scale=100, size=(5, 4)).astype(kind)
     expected = table.copy()
     expected[1, 2] += block[3]
-    add_four(table, 1, 2, block, 3)
+    add_four(table, 1, 2, *block[3])
     np.testing.assert_array_equal(table, expected)
 
 

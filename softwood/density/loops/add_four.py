@@ -4,12 +4,12 @@
 GROUP = 32
 
 
-def add_four(tables, j, c, block, k):
-    """Add line `k` of `block` to line `c` of table `j`: all are read before one is written, so that it is one vector."""
-    first = tables[j, c, 0] + block[k, 0]
-    second = tables[j, c, 1] + block[k, 1]
-    third = tables[j, c, 2] + block[k, 2]
-    fourth = tables[j, c, 3] + block[k, 3]
+def add_four(tables, j, c, first, second, third, fourth):
+    """Add four numbers to line `c` of table `j`: all are added before one is written, so that they are one vector."""
+    first += tables[j, c, 0]
+    second += tables[j, c, 1]
+    third += tables[j, c, 2]
+    fourth += tables[j, c, 3]
     tables[j, c, 0] = first
     tables[j, c, 1] = second
     tables[j, c, 2] = third
@@ -34,8 +34,18 @@ def add_rows(codes, rows, first, last, j0, j1, tables, block):
         end = min(group + GROUP, j1)
         for k in range(first, last):
             i = rows[k]
-            for j in range(group, end):
-                add_four(tables, j, codes[i, j], block, k - first)
+            line = k - first
+            h, g, w, z = block[line, 0], block[line, 1], block[line, 2], block[line, 3]
+            j = group
+            while j + 4 <= end:
+                add_four(tables, j, codes[i, j], h, g, w, z)
+                add_four(tables, j + 1, codes[i, j + 1], h, g, w, z)
+                add_four(tables, j + 2, codes[i, j + 2], h, g, w, z)
+                add_four(tables, j + 3, codes[i, j + 3], h, g, w, z)
+                j += 4
+            while j < end:
+                add_four(tables, j, codes[i, j], h, g, w, z)
+                j += 1
 
 
 def are_neighbours(features, f0, f1):

@@ -123,7 +123,7 @@ def divide_by_bin(codes, j, parts, rows, shares, begin, m, cutoff, left_rows, le
     n_left = 0
     n_right = 0
     # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
-    # predicted.
+    # predicted. By its sign, a share below the cutoff is multiplied by 0: a comparison would become a branch.
     if shares is None:
         for k in range(m):
             i = rows[begin + k]
@@ -139,9 +139,9 @@ def divide_by_bin(codes, j, parts, rows, shares, begin, m, cutoff, left_rows, le
         rows[begin + n_right] = i
         u = shares[begin + k]
         left = u * parts[codes[j, i]]
-        left *= float(left >= cutoff)
+        left *= 0.5 + np.copysign(0.5, left - cutoff)
         right = u - left
-        right *= float(right >= cutoff)
+        right *= 0.5 + np.copysign(0.5, right - cutoff)
         left = u - right
         left_shares[n_left] = left
         shares[begin + n_right] = right

@@ -41,24 +41,27 @@ def add_histograms(codes, rows, begin, m, shares, rows_sums, features, f0, f1, t
         f = f0
         while f + 4 <= f1:
             j0, j1, j2, j3 = features[f], features[f + 1], features[f + 2], features[f + 3]
-            for k in range(first, last):
-                i = rows[begin + k]
-                add_four(table, j0, codes[i, j0], block, k - first)
-                add_four(table, j1, codes[i, j1], block, k - first)
-                add_four(table, j2, codes[i, j2], block, k - first)
-                add_four(table, j3, codes[i, j3], block, k - first)
+            for k in range(last - first):
+                i = rows[begin + first + k]
+                h, g, w, z = block[k, 0], block[k, 1], block[k, 2], block[k, 3]
+                add_four(table, j0, codes[i, j0], h, g, w, z)
+                add_four(table, j1, codes[i, j1], h, g, w, z)
+                add_four(table, j2, codes[i, j2], h, g, w, z)
+                add_four(table, j3, codes[i, j3], h, g, w, z)
             f += 4
         if f + 2 <= f1:
             j0, j1 = features[f], features[f + 1]
-            for k in range(first, last):
-                i = rows[begin + k]
-                add_four(table, j0, codes[i, j0], block, k - first)
-                add_four(table, j1, codes[i, j1], block, k - first)
+            for k in range(last - first):
+                i = rows[begin + first + k]
+                h, g, w, z = block[k, 0], block[k, 1], block[k, 2], block[k, 3]
+                add_four(table, j0, codes[i, j0], h, g, w, z)
+                add_four(table, j1, codes[i, j1], h, g, w, z)
             f += 2
         if f < f1:
             j0 = features[f]
-            for k in range(first, last):
-                add_four(table, j0, codes[rows[begin + k], j0], block, k - first)
+            for k in range(last - first):
+                i = rows[begin + first + k]
+                add_four(table, j0, codes[i, j0], block[k, 0], block[k, 1], block[k, 2], block[k, 3])
 
 
 def clear_histogram(table, j, n_lines):

@@ -70,7 +70,7 @@ def divide_slot(codes, j, pile, slot, cutoff, new_rows, new_shares, at, space):
     n_left = at
     n_right = 0
     # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
-    # predicted.
+    # predicted. By its sign, a share below the cutoff is multiplied by 0: a comparison would become a branch.
     if pile.shares is None:
         for k in range(begin, end):
             i = rows[k]
@@ -86,9 +86,9 @@ def divide_slot(codes, j, pile, slot, cutoff, new_rows, new_shares, at, space):
             right_rows[n_right] = i
             u = pile.shares[k]
             left = u * parts[codes[i, j]]
-            left *= float(left >= cutoff)
+            left *= 0.5 + np.copysign(0.5, left - cutoff)
             right = u - left
-            right *= float(right >= cutoff)
+            right *= 0.5 + np.copysign(0.5, right - cutoff)
             left = u - right
             new_shares[n_left] = left
             space.shares[n_right] = right

@@ -81,8 +81,9 @@ def add_columns(codes, rows, first, last, features, tables, block):
     for f in range(features.shape[0]):
         j = features[f]
         if n_columns == 4:
-            for k in range(first, last):
-                add_four(tables, f, codes[rows[k], j], block, k - first)
+            for k in range(last - first):
+                c = codes[rows[first + k], j]
+                add_four(tables, f, c, block[k, 0], block[k, 1], block[k, 2], block[k, 3])
         else:
             for k in range(first, last):
                 c = codes[rows[k], j]
