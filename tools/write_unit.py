@@ -19,7 +19,7 @@ that uses it, to hand it to a function, is written once for each type.
 What is translated, all else is left to Cython:
 
 - constants (names in capitals) become numbers;
-- functions and types of numpy and math for single numbers become those of C;
+- functions and types of numpy and math for single numbers become those of C, ``array.dtype.type`` that of the elements;
 - fields of records, ``a[i]["name"]``, become members of structs;
 - ``np.empty``, ``np.zeros`` and ``np.full`` make memory views.
 """
@@ -288,6 +288,9 @@ class Translation(ast.NodeTransformer):
             node.args = [self.visit(argument) for argument in node.args]
             node.func = ast.Name(self.source.functions[called.id])
             return node
+        if match := re.fullmatch(r"(\w+)\.dtype\.type", ast.unparse(called)):  # a number of the type of an array
+            kind = self.names[match[1]].removeprefix("const ").partition("[")[0]
+            return ast.Name(f"(<{kind}> ({ast.unparse(self.visit(node.args[0]))}))")  # the form that knows fused types
         if isinstance(called, ast.Name) and called.id in ("int", "float"):
             kind = {"int": "i64", "float": "f64"}[called.id]
             return ast.Call(ast.Name("cython.cast"), [ast.Name(kind), self.visit(node.args[0])], [])

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-UNITS = ("trees", "growing", "gradient", "stream", "explain", "layers")
+UNITS = ("trees", "growing", "gradient", "stream", "explain", "layers", "boosting")
 
 
 def use_sources() -> None:

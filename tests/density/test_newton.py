@@ -10,7 +10,7 @@ from softwood.density import newton
 from softwood.density.binning import bin_features
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
 from softwood.density.threads import Threads
-from softwood.loops.boost_search import BLOCK_ROWS
+from softwood.density.loops.boost_search import BLOCK_ROWS
 from tests.reference.kernels import BOX
 from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction
@@ -239,7 +239,7 @@ def test_crisp_trees_add_what_they_predict(rows):
     """To the last bit, however many values share a bin."""
     X, sums = problem(n=400 if rows is None else 80, missing=0.0 if rows is None else 0.1)
     tree = grow(X, sums, 0.0, rows=rows)
-    raw = np.full((len(X), 2), 0.25)
+    raw = np.full((len(X), 2), 0.25, order="F")
     tree.add_to(raw, 1)
     expected = 0.25 + boosted_tree(tree).predict(X)[:, 0]
     at = slice(None) if rows is None else rows

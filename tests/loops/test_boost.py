@@ -7,22 +7,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softwood.compiled import boosting as loop
 from softwood.density.binning import bin_features
-from softwood.density.loops.groups import Bins
-from softwood.density.newton import Boxes
-from softwood.loops import boost as loop
-from softwood.loops.boost_histograms import BLOCK
-from softwood.loops.boost_search import (
+from softwood.density.loops.boost import NODE, Columns, Pile
+from softwood.density.loops.boost_histograms import BLOCK
+from softwood.density.loops.boost_search import (
     LEAF,
+    LEFT_G,
+    LEFT_H,
+    LEFT_W,
+    MISSING_LEFT,
     N_FREE,
     N_LEAVES,
     N_NODES,
     SEARCHED,
     SIBLING,
+    THRESHOLD,
     SearchSpace,
-    search_part,
 )
-from softwood.loops.boost_search import Rules as LoopRules
+from softwood.density.loops.boost_search import Rules as LoopRules
+from softwood.density.loops.groups import Bins
+from softwood.density.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records
 
@@ -90,7 +95,7 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
     assert parts[codes[:, 1]] == pytest.approx(part, abs=1e-12)
     assert parts[6] == 7.0
     n_left, n_right = loop.divide_by_bin(
-        codes[:, 1].copy(), parts, pile, shares if is_soft else None, begin, m, cutoff, left_rows,
+        np.ascontiguousarray(codes.T), 1, parts, pile, shares if is_soft else None, begin, m, cutoff, left_rows,
         left_shares if is_soft else None,
     )  # fmt: skip
     end = begin + m + 1
@@ -145,16 +150,16 @@ def test_the_next_leaf_is_the_best_open_one_or_the_last(given_leaves, best_first
 
 @pytest.mark.tiny
 def test_lines_of_the_node_table():
-    nodes, leaves = np.zeros(3, loop.NODE), np.zeros(2, LEAF)
+    nodes, leaves = np.zeros(3, NODE), np.zeros(2, LEAF)
     own = {"line": 2, "depth": 4, "h": 2.0, "g": -3.0, "w": 5.0, "lowest": -1.0, "highest": 1.25}
     for name, value in own.items():
         leaves[name][1] = value
     for l2, highest, value in ((0.0, 1.25, 1.25), (0.0, np.inf, 1.5), (4.0, np.inf, 0.5)):
         leaves["highest"][1] = highest
         loop.write_line(nodes, leaves, 1, 7, 1, l2)
-        expected = np.array([(7, 1, 4, -1, np.nan, np.nan, 2.0, -3.0, 5.0, value)], loop.NODE)
+        expected = np.array([(7, 1, 4, -1, np.nan, np.nan, 2.0, -3.0, 5.0, value)], NODE)
         assert_same_records(nodes[2:], expected)
-    assert_same_records(nodes[:2], np.zeros(2, loop.NODE))
+    assert_same_records(nodes[:2], np.zeros(2, NODE))
 
 
 @pytest.mark.tiny
@@ -205,28 +210,27 @@ def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
         known = bins.values[bins.offsets[1] + bins.codes[at, 1][bins.codes[at, 1] < np.diff(bins.offsets)[1]]]
         split = Split(1.0, 1, rng.uniform(known.min(), known.max()), missing_left)
         # what the loop is given: the leaf is the second of three, its line the last of the table
-        leaves, nodes = longer(np.zeros(0, LEAF), 4), longer(np.zeros(0, loop.NODE), 9)
+        leaves, nodes = longer(np.zeros(0, LEAF), 4), longer(np.zeros(0, NODE), 9)
         own = {"begin": begin, "size": m, "line": 4, "depth": 3, "slot": 6, "feature": 1}
         totals = dict(zip(SUMS, u @ sums[at], strict=True))
         for name, value in {**own, **totals, "lowest": -0.4, "highest": 0.6}.items():
             leaves[name][1] = value
         shares, left_shares = (np.full(30, 7.0), np.zeros(m)) if width else (None, None)
-        pile = loop.Pile(
+        pile = Pile(
             np.array([5, 3, length, 0, -1, -1]), np.zeros(0, np.int64), leaves, np.full((4, 6), np.nan),
             np.full((4, 2, 3), np.nan), nodes, np.full(30, 77, np.uint32), np.zeros(m, np.uint32),
-            np.zeros(bins.most + 1),
+            np.zeros(bins.most + 1), shares, left_shares,
         )  # fmt: skip
-        pile.splits[1, [loop.THRESHOLD, loop.MISSING_LEFT]] = split.threshold, missing_left
+        pile.splits[1, [THRESHOLD, MISSING_LEFT]] = split.threshold, missing_left
         if not width:  # what the search finds
             column = columns_of(bins, widths)[1]
             part = column.shares(split.threshold, *ends[:, 1], missing_left)
-            pile.splits[1, [loop.LEFT_H, loop.LEFT_G, loop.LEFT_W]] = part[at] @ sums[at]
+            pile.splits[1, [LEFT_H, LEFT_G, LEFT_W]] = part[at] @ sums[at]
         pile.bounds[1], pile.rows[begin : begin + m] = ends, at
         if width:
             shares[begin : begin + m] = u
         small, large = loop.split_leaf(
-            1, bins, np.ascontiguousarray(bins.codes.T), widths, sums, pile, shares, left_shares, directions,
-            loop_rules(rules),
+            1, bins, columns_by_feature(bins), Boxes.of(bins, widths).edges, sums, pile, directions, loop_rules(rules)
         )  # fmt: skip
         # and by the twin
         whole = np.zeros(12)
@@ -299,6 +303,10 @@ def longer(array, by=None):
     return np.concatenate([array, more])
 
 
+def columns_by_feature(bins):
+    return Columns(np.ascontiguousarray(bins.codes.T))
+
+
 def loop_rules(rules):
     """The rules as the loop takes them."""
     return LoopRules(
@@ -323,40 +331,37 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
     features = np.arange(p) if features is None else features
     is_soft = bool(np.any(widths > 0))
     most = bins.most
-    pile = loop.Pile(
+    pile = Pile(
         state=np.array([0, 1, m, room, -1, -1]),
         free=np.arange(room),
         leaves=longer(np.zeros(0, LEAF), room),
         splits=np.full((room, 6), 7.0),
         bounds=np.full((room, 2, p), 7.0),
-        nodes=longer(np.zeros(0, loop.NODE), room),
+        nodes=longer(np.zeros(0, NODE), room),
         rows=np.zeros(m + room, dtype=np.uint32),
         left_rows=np.zeros(m, dtype=np.uint32),
         parts=np.zeros(most + 1),
+        shares=np.ones(m + room) if is_soft else None,
+        left_shares=np.zeros(m) if is_soft else None,
     )
     space = SearchSpace(
         tables=np.full((room, p, most + 1, 4), 7.0),
         found=np.zeros((2, p, 6)),
         block=np.zeros((n_parts or 1, BLOCK, 4)),
-        lines=np.zeros((n_parts or 1, 6, 2 * most)),
-        rates=np.zeros((n_parts or 1, most)),
-        totals=np.zeros((n_parts or 1, 2, 3)),
+        lines=np.zeros((n_parts or 1, 7, 2 * most)),
     )
-    edges, columns, own_rules = Boxes.of(bins, widths).edges, np.ascontiguousarray(bins.codes.T), loop_rules(rules)
-    shares, left_shares = (np.ones(m + room), np.zeros(m)) if is_soft else (None, None)
+    edges, columns, own_rules = Boxes.of(bins, widths).edges, columns_by_feature(bins), loop_rules(rules)
     pile.rows[:m] = np.arange(n) if rows is None else rows
     n_calls = 0
     while True:
         n_calls += 1
         loop.grow_boosted(
-            bins, columns, widths, edges, sums, features, rules.directions, own_rules, pile, (shares, left_shares),
-            space, 0 if n_parts else NO_LIMIT,
+            bins, columns, edges, sums, features, rules.directions, own_rules, pile, space, 0 if n_parts else NO_LIMIT
         )  # fmt: skip
         if pile.state[SEARCHED] >= 0:
             for part in reversed(range(n_parts)):
-                search_part(
-                    (part, n_parts), bins, widths, edges, sums, pile, shares, features, rules.directions, own_rules,
-                    space,
+                loop.search_part(
+                    (part, n_parts), bins, edges, sums, pile, features, rules.directions, own_rules, space
                 )  # fmt: skip
             continue
         if pile.state[N_LEAVES] >= rules.max_leaves or np.all(pile.leaves["feature"][: pile.state[N_LEAVES]] < 0):
@@ -365,12 +370,12 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
         more = np.arange(n_tables, 2 * n_tables)
         free = np.concatenate([pile.free[:n_free], more, np.full(n_tables - n_free, -1)])
         pile.state[N_FREE] += n_tables
-        names = ("leaves", "splits", "bounds", "nodes", "rows")
+        names = ["leaves", "splits", "bounds", "nodes", "rows", *(["shares"] if is_soft else [])]
         pile = pile._replace(free=free, **{name: longer(getattr(pile, name)) for name in names})
         space = space._replace(tables=longer(space.tables))
-        shares = longer(shares) if is_soft else None
-    loop.settle_leaves(pile.leaves, pile.state[N_LEAVES], pile.nodes, pile.rows, shares, sums, rules.l2)
-    return Grown(pile.nodes[: pile.state[N_NODES]], pile.leaves[: pile.state[N_LEAVES]], pile.rows, shares, n_calls)
+    n_nodes, n_leaves = pile.state[[N_NODES, N_LEAVES]]
+    loop.settle_leaves(pile.leaves, n_leaves, pile.nodes, pile.rows, pile.shares, sums, rules.l2)
+    return Grown(pile.nodes[:n_nodes], pile.leaves[:n_leaves], pile.rows, pile.shares, n_calls)
 
 
 def assert_same_tree(found, nodes, shares):
@@ -470,7 +475,7 @@ def test_the_cost_of_a_search():
 def test_sums_of_finished_leaves_are_exact():
     """Those by which a tree grows are differences: next to a large neighbour, a small number loses its digits."""
     sums = np.array([[1e9, 1e9, 1e9], [0.1, 0.3, 0.1], [0.2, -0.1, 0.2]])
-    leaves, nodes = np.zeros(2, LEAF), np.zeros(3, loop.NODE)
+    leaves, nodes = np.zeros(2, LEAF), np.zeros(3, NODE)
     leaves["begin"], leaves["size"], leaves["line"] = [0, 1], [1, 2], [2, 1]
     leaves["lowest"], leaves["highest"] = -np.inf, np.inf
     leaves["w"] = 7.0
@@ -482,7 +487,7 @@ def test_sums_of_finished_leaves_are_exact():
             h, g, w = u[part] @ sums[part]
             own = (5, line - 1, 0, -1, np.nan, np.nan, h, g, w, -g / (h + 0.5))
             assert list(nodes[line]) == pytest.approx(own, rel=1e-15, nan_ok=True)
-        assert nodes[0] == np.zeros(1, loop.NODE)[0]
+        assert nodes[0] == np.zeros(1, NODE)[0]
 
 
 @pytest.mark.tiny
@@ -490,16 +495,16 @@ def test_sums_of_finished_leaves_are_exact():
 def test_what_is_searched_next(min_mass):
     """The root, then both children of the best leaf, if they are heavy enough; slots are given out and taken back."""
     bins, sums = random_problem(0, n=40, weighted=False)
-    columns, widths, rules = np.ascontiguousarray(bins.codes.T), np.zeros(3), Rules(min_mass=min_mass)
-    pile = loop.Pile(
+    edges, rules = Boxes.of(bins, np.zeros(3)).edges, Rules(min_mass=min_mass)
+    pile = Pile(
         np.array([0, 1, 40, 3, -1, -1]), np.zeros(3, np.int64), np.zeros(4, LEAF), np.zeros((4, 6)),
-        np.zeros((4, 2, 3)), np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32),
+        np.zeros((4, 2, 3)), np.zeros(9, NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32),
         np.zeros(bins.most + 1),
     )  # fmt: skip
     pile.rows[:40] = np.arange(40)
 
     def go_on():
-        loop.next_search(bins, columns, widths, sums, None, loop_rules(rules), pile, None, None)
+        loop.next_search(bins, columns_by_feature(bins), edges, sums, None, loop_rules(rules), pile)
 
     go_on()
     if min_mass == 30.0:
@@ -512,11 +517,10 @@ def test_what_is_searched_next(min_mass):
     found = np.full((2, 3, 6), -np.inf)
     on_left = bins.values[bins.codes[:, 0]] <= order[13]
     found[0, :2] = [[90.0, order[13], *sums[on_left].sum(axis=0), 0], [80.0, 0, 0, 0, 0, 0]]
-    shapes = (1, 1, 4), (1, 5, 1), (1, 1), (1, 2, 3)
-    space = SearchSpace(np.zeros((8, 3, 1, 4)), found, *(np.zeros(shape) for shape in shapes))
+    space = SearchSpace(np.zeros((8, 3, 1, 4)), found, np.zeros((1, 1, 4)), np.zeros((1, 7, 1)))
     loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
     assert pile.state.tolist() == [1, 1, 40, 2, -1, -1]
-    assert (pile.leaves["feature"][0], pile.splits[0, loop.THRESHOLD]) == (0, order[13])
+    assert (pile.leaves["feature"][0], pile.splits[0, THRESHOLD]) == (0, order[13])
     go_on()
     assert pile.leaves["size"][:2].tolist() == [14, 26]
     if min_mass == 10.0:  # the smaller one cannot be split, but its rows must be taken from its sibling's
@@ -567,8 +571,7 @@ def test_a_minimum_that_rounding_hides(widths):
 def test_leaf_values_are_added_by_membership(widths):
     bins, sums = random_problem(2, missing=0.1)
     found = grow_fast(bins, sums, widths, Rules(max_leaves=6, min_mass=3.0))
-    raw = np.ones((45, 2))
-    loop.add_leaf_values(found.leaves, len(found.leaves), found.rows, found.shares, found.nodes, raw, 1)
+    scores = np.ones(45)
+    loop.add_leaf_values(found.leaves, len(found.leaves), found.rows, found.shares, found.nodes, scores)
     values = found.nodes["value"][found.leaves["line"]]
-    np.testing.assert_allclose(raw[:, 1], 1.0 + values @ found.memberships(45), rtol=1e-12)
-    assert np.all(raw[:, 0] == 1.0)
+    np.testing.assert_allclose(scores, 1.0 + values @ found.memberships(45), rtol=1e-12)

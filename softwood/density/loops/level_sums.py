@@ -3,9 +3,9 @@
 Numbers of the rows are multiplied by a power of two and rounded, so sums are exact: the order of the rows, and how they
 are divided into parts, do not matter.
 
-Arguments that recur, here and in `softwood.loops.level_divide`
---------------------------------------------------------------
-codes : (n, p) bins of the rows, see `softwood.loops.groups.Bins`
+Arguments that recur, here and in `softwood.density.loops.level_divide`
+----------------------------------------------------------------------
+codes : (n, p) bins of the rows, see `softwood.density.loops.groups.Bins`
 rows, shares : rows of the nodes, node after node, and their memberships; shares is None if every row is in one node
 values : (n, n_columns) what is added up: whole numbers if shares is None; else floats, to be multiplied by the share
 labels : (n,) class of each row, which has a column of its own; None if there are none
@@ -13,14 +13,12 @@ labels : (n,) class of each row, which has a column of its own; None if there ar
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.add_four import add_four, add_rows, are_neighbours
+from softwood.density.loops.add_four import add_four, add_rows, are_neighbours
 
 # Rows whose numbers stay in the first-level cache while all features read them.
 BLOCK = 512
 
 
-@compiled
 def weigh_rows(hessian, gradient, weights, counts, scales, is_whole, values):
     """Numbers of boosting that are added up: hessian, gradient and weight, times the count of the row and a scale.
 
@@ -45,33 +43,54 @@ def weigh_rows(hessian, gradient, weights, counts, scales, is_whole, values):
         largest_g = max(largest_g, abs(g))
         h *= s0
         g *= s1
-        values[i, 0] = np.rint(h) if is_whole else h
-        values[i, 1] = np.rint(g) if is_whole else g
-        values[i, 2] = np.rint(w) if is_whole else w
+        values[i, 0] = values.dtype.type(np.rint(h) if is_whole else h)
+        values[i, 1] = values.dtype.type(np.rint(g) if is_whole else g)
+        values[i, 2] = values.dtype.type(np.rint(w) if is_whole else w)
         values[i, 3] = 0
     return largest_h, largest_g
 
 
-@compiled
 def gather_values(rows, first, last, shares, values, block):
     """Whole numbers of the rows from `first` to `last`, times their shares: lines of `block`."""
+    if shares is None:
+        for k in range(first, last):
+            i = rows[k]
+            for o in range(block.shape[1]):
+                block[k - first, o] = int(values[i, o])
+        return
     for k in range(first, last):
         i = rows[k]
         for o in range(block.shape[1]):
-            if shares is None:
-                block[k - first, o] = values[i, o]
-            if shares is not None:
-                block[k - first, o] = np.int64(np.rint(shares[k] * values[i, o]))
+            block[k - first, o] = int(np.rint(shares[k] * values[i, o]))
 
 
-@compiled
-def add_four_columns(codes, j, rows, first, last, block, table):
-    """Add some rows to the table (n_bins + 1, 4) of feature `j`."""
-    for k in range(first, last):
-        add_four(table, 4 * np.int64(codes[rows[k], j]), block, 4 * (k - first))
+def add_classes(codes, rows, first, last, labels, features, tables, block):
+    """Add some rows to the tables of their features: in the first column, and in that of their class."""
+    for f in range(features.shape[0]):
+        j = features[f]
+        for k in range(first, last):
+            i = rows[k]
+            c = codes[i, j]
+            tables[f, c, 0] += block[k - first, 0]
+            tables[f, c, 1 + labels[i]] += block[k - first, 0]
 
 
-@compiled
+def add_columns(codes, rows, first, last, features, tables, block):
+    """Add some rows to the tables of their features, in all columns."""
+    n_columns = tables.shape[2]
+    for f in range(features.shape[0]):
+        j = features[f]
+        if n_columns == 4:
+            for k in range(last - first):
+                c = codes[rows[first + k], j]
+                add_four(tables, f, c, block[k, 0], block[k, 1], block[k, 2], block[k, 3])
+        else:
+            for k in range(first, last):
+                c = codes[rows[k], j]
+                for o in range(n_columns):
+                    tables[f, c, o] += block[k - first, o]
+
+
 def add_node(codes, rows, begin, end, shares, values, labels, features, tables, block):
     """Add the rows of a node to the tables of its features.
 
@@ -82,35 +101,20 @@ def add_node(codes, rows, begin, end, shares, values, labels, features, tables, 
         values. With labels, the columns after the first one are the classes; else the first columns of `values`
     block : (BLOCK + 1, 1 with labels, else n_columns) scratch space
     """
-    n_columns = tables.shape[2]
     n_features = features.shape[0]
     # tables are numbered as the features are
-    is_row_by_row = n_columns == 4 and are_neighbours(features, 0, n_features) and features[0] == 0
+    is_row_by_row = tables.shape[2] == 4 and are_neighbours(features, 0, n_features) and features[0] == 0
     for first in range(begin, end, BLOCK):
         last = min(first + BLOCK, end)
         gather_values(rows, first, last, shares, values, block)
-        if labels is None and is_row_by_row:
+        if labels is not None:
+            add_classes(codes, rows, first, last, labels, features, tables, block)
+        elif is_row_by_row:
             add_rows(codes, rows, first, last, 0, n_features, tables, block)
-            continue
-        for f in range(n_features):
-            j = features[f]
-            if labels is not None:
-                for k in range(first, last):
-                    i = rows[k]
-                    c = codes[i, j]
-                    tables[f, c, 0] += block[k - first, 0]
-                    tables[f, c, 1 + labels[i]] += block[k - first, 0]
-            if labels is None:
-                if n_columns == 4:
-                    add_four_columns(codes, j, rows, first, last, block, tables[f])
-                else:
-                    for k in range(first, last):
-                        c = codes[rows[k], j]
-                        for o in range(n_columns):
-                            tables[f, c, o] += block[k - first, o]
+        else:
+            add_columns(codes, rows, first, last, features, tables, block)
 
 
-@compiled
 def add_totals(rows, begins, slots, shares, values, labels, totals, block):
     """Sums of some nodes, (n_nodes, n_totals): the columns of `values`, or the first one and the classes.
 
@@ -124,10 +128,11 @@ def add_totals(rows, begins, slots, shares, values, labels, totals, block):
         for first in range(begins[slots[node]], end, BLOCK):
             last = min(first + BLOCK, end)
             gather_values(rows, first, last, shares, values, block)
-            for k in range(last - first):
-                if labels is not None:
+            if labels is not None:
+                for k in range(last - first):
                     totals[node, 0] += block[k, 0]
                     totals[node, 1 + labels[rows[first + k]]] += block[k, 0]
-                if labels is None:
+            else:
+                for k in range(last - first):
                     for o in range(block.shape[1]):
                         totals[node, o] += block[k, o]

@@ -1,15 +1,14 @@
 """Growing the trees of boosting, the best leaf first.
 
 Binning, adding up histograms, choosing a split and dividing the rows are separate steps; histograms and the choice of
-a split are in `softwood.loops.boost_search`, which also says what the arguments are that recur here.
+a split are in `softwood.density.loops.boost_search`, which also says what the arguments are that recur here.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.boost_search import (
+from softwood.density.loops.boost_search import (
     LEFT_G,
     LEFT_H,
     LEFT_W,
@@ -29,12 +28,18 @@ from softwood.loops.boost_search import (
     search_part,
     set_subset,
 )
-from softwood.loops.groups import NO_SETS, SPLIT
-from softwood.loops.kernel import box_share
-from softwood.loops.subset import has_member, is_category
+from softwood.density.loops.groups import NO_SETS, SPLIT
+from softwood.trees.loops.kernel import box_share
+from softwood.trees.loops.sets import has_member, is_category
 
 # A line of the node table, with sums of hessian, gradient and weight.
 NODE = np.dtype([*SPLIT, *((name, np.float64) for name in ("h", "g", "w", "value"))])
+
+
+class Columns(NamedTuple):
+    """The codes of the bins, (p, n): dividing the rows reads one feature only."""
+
+    codes: np.ndarray
 
 
 class Pile(NamedTuple):
@@ -49,6 +54,7 @@ class Pile(NamedTuple):
     bounds : (capacity, 2, p) their intervals;  nodes : (capacity,) of type `NODE`
     rows : (capacity,) rows of the leaves, one after the other;  left_rows : (n,) scratch space
     parts : (most + 1,) scratch space
+    shares, left_shares : memberships that go with `rows` and `left_rows`; None if no kernel has a width
     subsets, node_subsets : (capacity, n_words) sets of categories of the open leaves, and of the nodes
     """
 
@@ -61,11 +67,12 @@ class Pile(NamedTuple):
     rows: np.ndarray
     left_rows: np.ndarray
     parts: np.ndarray
+    shares: np.ndarray | None = None
+    left_shares: np.ndarray | None = None
     subsets: np.ndarray = NO_SETS
     node_subsets: np.ndarray = NO_SETS
 
 
-@compiled
 def begin_tree(state, free, leaves, bounds):
     """Make the rows of the pile one leaf, whose sums are still to come, with all slots free.
 
@@ -81,7 +88,6 @@ def begin_tree(state, free, leaves, bounds):
         bounds[0, 1, j] = np.inf
 
 
-@compiled
 def set_parts(bins, j, width, split, interval, parts):
     """Share of the rows of each bin that goes left, and that of rows without a value after the last bin.
 
@@ -89,99 +95,105 @@ def set_parts(bins, j, width, split, interval, parts):
     """
     threshold, missing_left = split
     lo, hi = interval
-    values, offset = bins.values, bins.offsets[j]
+    offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
     for c in range(n_bins):
-        parts[c] = box_share(threshold, values[offset + c], width, lo, hi)
+        parts[c] = box_share(threshold, bins.values[offset + c], width, lo, hi)
     parts[n_bins] = missing_left
 
 
-@compiled
 def set_category_parts(bins, j, subsets, leaf, missing_left, parts):
     """As `set_parts`, for a column of categories: 1 in the leaf's set, 0 outside."""
-    values, offset = bins.values, bins.offsets[j]
+    offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
     for c in range(n_bins):
-        parts[c] = 1.0 if has_member(subsets, leaf, np.int64(values[offset + c])) else 0.0
+        parts[c] = 1.0 if has_member(subsets, leaf, int(bins.values[offset + c])) else 0.0
     parts[n_bins] = missing_left
 
 
-@compiled
-def divide_by_bin(column, parts, rows, shares, begin, m, cutoff, left_rows, left_shares):
-    """Share the rows of a node between its children, as `softwood.loops.grow.divide`, by the parts of their bins.
+def divide_by_bin(codes, j, parts, rows, shares, begin, m, cutoff, left_rows, left_shares):
+    """Share the rows of a node between its children, as `softwood.density.loops.grow.divide`, by the parts of their bins.
 
-    column : (n,) bins of all rows on the feature
+    codes : (p, n) see `Columns`
 
     Returns
     -------
     number of rows on the left and on the right
     """
-    n_left = np.int64(0)
-    n_right = np.int64(0)
+    n_left = 0
+    n_right = 0
+    # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
+    # predicted. By its sign, a share below the cutoff is multiplied by 0: a comparison would become a branch.
+    if shares is None:
+        for k in range(m):
+            i = rows[begin + k]
+            is_left = parts[codes[j, i]] > 0.5
+            left_rows[n_left] = i
+            rows[begin + n_right] = i
+            n_left += is_left
+            n_right += not is_left
+        return n_left, n_right
     for k in range(m):
         i = rows[begin + k]
-        part = parts[column[i]]
-        # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
-        # predicted.
         left_rows[n_left] = i
         rows[begin + n_right] = i
-        if shares is None:
-            n_left += np.int64(part > 0.5)
-            n_right += np.int64(part <= 0.5)
-        if shares is not None:
-            u = shares[begin + k]
-            left = u * part
-            left *= np.float64(left >= cutoff)
-            right = u - left
-            right *= np.float64(right >= cutoff)
-            left = u - right
-            left_shares[n_left] = left
-            shares[begin + n_right] = right
-            n_left += np.int64(left > 0.0)
-            n_right += np.int64(right > 0.0)
+        u = shares[begin + k]
+        left = u * parts[codes[j, i]]
+        left *= 0.5 + np.copysign(0.5, left - cutoff)
+        right = u - left
+        right *= 0.5 + np.copysign(0.5, right - cutoff)
+        left = u - right
+        left_shares[n_left] = left
+        shares[begin + n_right] = right
+        n_left += left > 0.0
+        n_right += right > 0.0
     return n_left, n_right
 
 
-@compiled
 def place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares):
     """Put the smaller child's rows at the end of the pile, and the larger child's where the node's were."""
     if n_left <= n_right:
         for k in range(n_left):
             rows[end + k] = left_rows[k]
-            if shares is not None:
+        if shares is not None:
+            for k in range(n_left):
                 shares[end + k] = left_shares[k]
         return
     for k in range(n_right):
         rows[end + k] = rows[begin + k]
-        if shares is not None:
-            shares[end + k] = shares[begin + k]
     for k in range(n_left):
         rows[begin + k] = left_rows[k]
-        if shares is not None:
+    if shares is not None:
+        for k in range(n_right):
+            shares[end + k] = shares[begin + k]
+        for k in range(n_left):
             shares[begin + k] = left_shares[k]
 
 
-@compiled
 def set_sums(leaves, leaf, rows, shares, rows_sums):
     """Add up the sums of a leaf's rows."""
     begin = leaves[leaf]["begin"]
     h = 0.0
     g = 0.0
     w = 0.0
-    for k in range(leaves[leaf]["size"]):
-        i = rows[begin + k]
-        u = 1.0
-        if shares is not None:
+    if shares is None:
+        for k in range(leaves[leaf]["size"]):
+            i = rows[begin + k]
+            h += rows_sums[i, 0]
+            g += rows_sums[i, 1]
+            w += rows_sums[i, 2]
+    else:
+        for k in range(leaves[leaf]["size"]):
+            i = rows[begin + k]
             u = shares[begin + k]
-        h += u * rows_sums[i, 0]
-        g += u * rows_sums[i, 1]
-        w += u * rows_sums[i, 2]
+            h += u * rows_sums[i, 0]
+            g += u * rows_sums[i, 1]
+            w += u * rows_sums[i, 2]
     leaves[leaf]["h"] = h
     leaves[leaf]["g"] = g
     leaves[leaf]["w"] = w
 
 
-@compiled
 def next_leaf(leaves, n_leaves, best_first):
     """The open leaf to split next: that with the largest gain, or the last one; -1 if there is none."""
     best = -1
@@ -191,7 +203,6 @@ def next_leaf(leaves, n_leaves, best_first):
     return best
 
 
-@compiled
 def write_line(nodes, leaves, leaf, parent, side, l2):
     """Enter a leaf in the node table."""
     line = leaves[leaf]["line"]
@@ -209,7 +220,6 @@ def write_line(nodes, leaves, leaf, parent, side, l2):
     )  # fmt: skip
 
 
-@compiled
 def limit_children(leaves, leaf, other, direction, l2):
     """Limits of the values of two children, `leaf` the left one: on a constrained feature both stay on their side."""
     low, high = leaves[leaf]["lowest"], leaves[leaf]["highest"]
@@ -228,15 +238,13 @@ def limit_children(leaves, leaf, other, direction, l2):
             leaves[other]["highest"] = middle
 
 
-@compiled
 def free_slot(leaves, leaf, free, state):
     """Give back the table of a leaf that will not be split."""
     free[state[N_FREE]] = leaves[leaf]["slot"]
     state[N_FREE] += 1
 
 
-@compiled
-def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares, directions, rules):
+def split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules):
     """Split an open leaf: it becomes the left child, the right child is a new leaf.
 
     Without shares, the sums of the children are those that the search has found. With shares, which the cutoff may
@@ -246,24 +254,26 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     -------
     the child with fewer rows and the other one; -1 twice if a side would have no rows, which rounding may do
     """
-    state, _, leaves, splits, bounds, nodes, rows, left_rows, parts, subsets, node_subsets = pile
+    state, leaves, splits, bounds, nodes = pile.state, pile.leaves, pile.splits, pile.bounds, pile.nodes
     begin = leaves[leaf]["begin"]
     j = leaves[leaf]["feature"]
     threshold, missing_left = splits[leaf, THRESHOLD], splits[leaf, MISSING_LEFT]
     by_set = is_category(bins.n_categories, j)
     if by_set:
-        set_category_parts(bins, j, subsets, leaf, missing_left, parts)
+        set_category_parts(bins, j, pile.subsets, leaf, missing_left, pile.parts)
     else:
-        set_parts(bins, j, widths[j], (threshold, missing_left), (bounds[leaf, 0, j], bounds[leaf, 1, j]), parts)
+        interval = bounds[leaf, 0, j], bounds[leaf, 1, j]
+        set_parts(bins, j, edges.widths[j], (threshold, missing_left), interval, pile.parts)
     n_left, n_right = divide_by_bin(
-        columns[j], parts, rows, shares, begin, leaves[leaf]["size"], rules.cutoff, left_rows, left_shares
-    )
+        columns.codes, j, pile.parts, pile.rows, pile.shares, begin, leaves[leaf]["size"], rules.cutoff, pile.left_rows,
+        pile.left_shares,
+    )  # fmt: skip
     leaves[leaf]["feature"] = -1
     end = state[LENGTH]
     if n_left > 0 or n_right > 0:
-        place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares)
+        place_smaller(pile.rows, pile.shares, begin, end, n_left, n_right, pile.left_rows, pile.left_shares)
     if n_left == 0 or n_right == 0:  # all rows are where they were
-        return np.int64(-1), np.int64(-1)
+        return -1, -1
     state[LENGTH] = end + min(n_left, n_right)
     other = state[N_LEAVES]
     state[N_LEAVES] += 1
@@ -272,29 +282,29 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     nodes[line]["threshold"] = np.nan if by_set else threshold
     nodes[line]["missing_left"] = missing_left
     if by_set:
-        for word in range(subsets.shape[1]):
-            node_subsets[line, word] = subsets[leaf, word]
+        for word in range(pile.subsets.shape[1]):
+            pile.node_subsets[line, word] = pile.subsets[leaf, word]
     small = leaf if n_left <= n_right else other
     large = other if n_left <= n_right else leaf
     h, g, w = leaves[leaf]["h"], leaves[leaf]["g"], leaves[leaf]["w"]
     leaves[small]["begin"], leaves[small]["size"] = end, min(n_left, n_right)
     leaves[large]["begin"], leaves[large]["size"] = begin, max(n_left, n_right)
-    if shares is None:
+    if pile.shares is None:
         is_left = small == leaf
         left_h, left_g, left_w = splits[leaf, LEFT_H], splits[leaf, LEFT_G], splits[leaf, LEFT_W]
         leaves[small]["h"] = left_h if is_left else h - left_h
         leaves[small]["g"] = left_g if is_left else g - left_g
         leaves[small]["w"] = left_w if is_left else w - left_w
-    if shares is not None:
-        set_sums(leaves, small, rows, shares, rows_sums)
+    else:
+        set_sums(leaves, small, pile.rows, pile.shares, rows_sums)
     leaves[large]["h"] = h - leaves[small]["h"]
     leaves[large]["g"] = g - leaves[small]["g"]
     leaves[large]["w"] = w - leaves[small]["w"]
     leaves[large]["slot"] = leaves[leaf]["slot"]  # the parent's table goes to the larger child
     depth = leaves[leaf]["depth"] + 1
-    direction = np.int64(0)
+    direction = 0
     if directions is not None:
-        direction = np.int64(directions[j])
+        direction = directions[j]
     limit_children(leaves, leaf, other, direction, rules.l2)
     for k in range(bounds.shape[2]):
         bounds[other, 0, k] = bounds[leaf, 0, k]
@@ -312,7 +322,6 @@ def split_leaf(leaf, bins, columns, widths, rows_sums, pile, shares, left_shares
     return small, large
 
 
-@compiled
 def settle_leaves(leaves, n_leaves, nodes, rows, shares, rows_sums, l2):
     """Add up the sums of all leaves exactly, without the rounding errors of differences, and enter their values."""
     for leaf in range(n_leaves):
@@ -321,40 +330,36 @@ def settle_leaves(leaves, n_leaves, nodes, rows, shares, rows_sums, l2):
         write_line(nodes, leaves, leaf, nodes[line]["parent"], nodes[line]["side"], l2)
 
 
-@compiled
-def next_search(bins, columns, widths, rows_sums, directions, rules, pile, shares, left_shares):
+def next_search(bins, columns, edges, rows_sums, directions, rules, pile):
     """Split leaves until there is one to search, or an array is too short, or the tree is finished.
 
     The leaf to search and its sibling are entered in the state.
     """
-    state, free, leaves, nodes, rows = pile.state, pile.free, pile.leaves, pile.nodes, pile.rows
-    max_leaves, max_depth, min_mass, l2 = rules.max_leaves, rules.max_depth, rules.min_mass, rules.l2
-    small, large = np.int64(0), np.int64(-1)
+    state, free, leaves, nodes = pile.state, pile.free, pile.leaves, pile.nodes
+    small, large = 0, -1
     while True:
         if state[N_NODES] == 0:
             begin_tree(state, free, leaves, pile.bounds)
             state[N_NODES] = 1
-            set_sums(leaves, small, rows, shares, rows_sums)
-            write_line(nodes, leaves, small, large, small, l2)
+            set_sums(leaves, small, pile.rows, pile.shares, rows_sums)
+            write_line(nodes, leaves, small, large, small, rules.l2)
         else:
             leaf = next_leaf(leaves, state[N_LEAVES], rules.best_first)
-            if leaf < 0 or state[N_LEAVES] >= max_leaves:
+            if leaf < 0 or state[N_LEAVES] >= rules.max_leaves:
                 return
             too_short = state[N_LEAVES] == leaves.shape[0] or state[N_NODES] + 2 > nodes.shape[0] or state[N_FREE] == 0
-            if too_short or state[LENGTH] + leaves[leaf]["size"] > rows.shape[0]:
+            if too_short or state[LENGTH] + leaves[leaf]["size"] > pile.rows.shape[0]:
                 return
-            small, large = split_leaf(
-                leaf, bins, columns, widths, rows_sums, pile, shares, left_shares, directions, rules
-            )
+            small, large = split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules)
             if small < 0:
                 free_slot(leaves, leaf, free, state)
                 continue
-            if state[N_LEAVES] >= max_leaves:
+            if state[N_LEAVES] >= rules.max_leaves:
                 return
-        may_large = is_splittable(leaves, large, max_depth, min_mass)
+        may_large = is_splittable(leaves, large, rules.max_depth, rules.min_mass)
         if large >= 0 and not may_large:
             free_slot(leaves, large, free, state)
-        if may_large or is_splittable(leaves, small, max_depth, min_mass):
+        if may_large or is_splittable(leaves, small, rules.max_depth, rules.min_mass):
             state[N_FREE] -= 1
             leaves[small]["slot"] = free[state[N_FREE]]
             state[SEARCHED] = small
@@ -362,15 +367,14 @@ def next_search(bins, columns, widths, rows_sums, directions, rules, pile, share
             return
 
 
-@compiled
 def end_search(bins, features, rules, pile, space):
     """Enter the best splits of the leaves that were searched."""
-    state, leaves, splits, found = pile.state, pile.leaves, pile.splits, space.found
+    state, leaves, splits = pile.state, pile.leaves, pile.splits
     for side in range(2):
         leaf = state[SEARCHED] if side == 0 else state[SIBLING]
         if leaf >= 0:
             if is_splittable(leaves, leaf, rules.max_depth, rules.min_mass):
-                choose_split(leaves, leaf, found[side], features, rules.l2, rules.min_gain, splits)
+                choose_split(leaves, leaf, space.found[side], features, rules.l2, rules.min_gain, splits)
             j = leaves[leaf]["feature"]
             if j >= 0 and is_category(bins.n_categories, j):
                 split = splits[leaf, THRESHOLD], splits[leaf, LEFT_W]
@@ -384,14 +388,12 @@ def end_search(bins, features, rules, pile, space):
     state[SIBLING] = -1
 
 
-@compiled
 def search_cost(size, n_bins, is_soft):
     """Time that a search takes for each feature, in that of adding one row to a histogram."""
     return size + 2 * n_bins * (10 if is_soft else 3)
 
 
-@compiled
-def grow_boosted(bins, columns, widths, edges, rows_sums, features, directions, rules, pile, memberships, space, most):
+def grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, pile, space, most):
     """Go on growing until there is no split left, or the caller has something to do.
 
     The caller makes arrays longer that are too short; and if a leaf is to be searched (see `Pile`), it adds up its
@@ -400,36 +402,34 @@ def grow_boosted(bins, columns, widths, edges, rows_sums, features, directions, 
 
     Parameters
     ----------
-    columns : (p, n) the codes of `bins`, by feature
     features : list of the features to look at;  directions : (p,) monotonic constraints, or None
-    memberships : shares that go with `pile.rows` and with `pile.left_rows`, or None twice
     most : a search that costs more than this, see `search_cost`, is left to the caller
     """
-    shares, left_shares = memberships
-    state, leaves = pile.state, pile.leaves
-    whole = np.int64(0), np.int64(1)
+    state = pile.state
+    is_soft = edges.places.shape[1] > 0
     while True:
         if state[SEARCHED] >= 0:
             end_search(bins, features, rules, pile, space)
-        next_search(bins, columns, widths, rows_sums, directions, rules, pile, shares, left_shares)
+        next_search(bins, columns, edges, rows_sums, directions, rules, pile)
         if state[SEARCHED] < 0:
             return
-        if search_cost(leaves[state[SEARCHED]]["size"], space.tables.shape[2], edges.places.shape[1] > 0) > most:
+        size = pile.leaves[state[SEARCHED]]["size"]
+        if search_cost(size, space.tables.shape[2], is_soft) > most:
             return
-        n_blocks = count_blocks(leaves[state[SEARCHED]]["size"])
+        n_blocks = count_blocks(size)
         for b in range(n_blocks if n_blocks > 1 else 0):
-            add_block((np.int64(b), n_blocks, np.int64(0)), bins, rows_sums, pile, shares, features, space)
-        search_part(whole, bins, widths, edges, rows_sums, pile, shares, features, directions, rules, space)
+            add_block((b, n_blocks, 0), bins, rows_sums, pile, features, space)
+        search_part((0, 1), bins, edges, rows_sums, pile, features, directions, rules, space)
 
 
-@compiled
-def add_leaf_values(leaves, n_leaves, rows, shares, nodes, raw, column):
-    """Add to the raw scores of the training rows what the leaves they are in predict, by membership."""
+def add_leaf_values(leaves, n_leaves, rows, shares, nodes, scores):
+    """Add to the raw scores (n,) of the training rows what the leaves they are in predict, by membership."""
     for leaf in range(n_leaves):
         value = nodes[leaves[leaf]["line"]]["value"]
         begin = leaves[leaf]["begin"]
-        for k in range(leaves[leaf]["size"]):
-            if shares is None:
-                raw[rows[begin + k], column] += value
-            if shares is not None:
-                raw[rows[begin + k], column] += shares[begin + k] * value
+        if shares is None:
+            for k in range(leaves[leaf]["size"]):
+                scores[rows[begin + k]] += value
+        else:
+            for k in range(leaves[leaf]["size"]):
+                scores[rows[begin + k]] += shares[begin + k] * value

@@ -2,21 +2,20 @@
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.predict import BY_SET, add_block
-from softwood.loops.subset import is_category
+from softwood.trees.loops.predict import BY_SET, add_block
+from softwood.trees.loops.sets import is_category
 
 
-@compiled
-def set_gates(nodes, widths, n_categories, trees, value):
+def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half_widths, value):
     """Fill in the gates of a tree of boxes, as `softwood.tree.NodeArrays` has them, and its values.
 
     Parameters
     ----------
-    nodes : (n_nodes,) of type `softwood.loops.boost.NODE`;  widths : (p,) half-widths;  n_categories : see `Bins`
-    trees : `softwood.loops.predict.KernelTrees` with room for these nodes;  value : (capacity, 1)
+    nodes : (n_nodes,) of type `softwood.density.loops.boost.NODE`;  widths : (p,) half-widths;  n_categories : see
+        `Bins`
+    gates, missing_left, thresholds, half_widths : of `softwood.trees.loops.predict.KernelTrees`, with room for these
+        nodes;  value : (capacity, 1)
     """
-    gates, missing_left, thresholds, half_widths = trees.gates, trees.missing_left, trees.thresholds, trees.widths
     for line in range(nodes.shape[0]):
         j = nodes[line]["feature"]
         value[line, 0] = nodes[line]["value"]
@@ -33,9 +32,8 @@ def set_gates(nodes, widths, n_categories, trees, value):
                 # The threshold of a crisp gate belongs to the left.
                 high = max(nodes[line]["threshold"] + width, np.nextafter(low, np.inf))
         gates[line]["low"], gates[line]["high"] = low, high
-        thresholds[line], missing_left[line], half_widths[line] = (
-            nodes[line]["threshold"], nodes[line]["missing_left"], width
-        )  # fmt: skip
+        thresholds[line], missing_left[line] = nodes[line]["threshold"], nodes[line]["missing_left"]
+        half_widths[line] = width
         if line > 0:
             if nodes[line]["side"] == 0:
                 gates[nodes[line]["parent"]]["left"] = line
@@ -43,9 +41,8 @@ def set_gates(nodes, widths, n_categories, trees, value):
                 gates[nodes[line]["parent"]]["right"] = line
 
 
-@compiled
-def read_rows(points, block, trees, lists, value, out, column):
-    """Add the predictions of one tree to a column of `out`, for `block` rows at once."""
+def read_rows(points, block, trees, lists, value, out):
+    """Add the predictions of one tree to `out` (n, 1), for `block` rows at once."""
     n = points.shape[0]
     for begin in range(0, n, block):
-        add_block(points, begin, min(begin + block, n), np.int64(0), trees, lists, value, column, out)
+        add_block(points, begin, min(begin + block, n), 0, trees, lists, value, 0, out)
