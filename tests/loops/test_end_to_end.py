@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from softwood.compiled import gradient as loop
 from softwood.gradient import end_to_end
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows
-from softwood.compiled import gradient as loop
 from tests.reference.one_stage import leaf_shares, log_likelihood
 from tests.reference.soft import adam, slope
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-
 from softwood.compiled.trees import predict_sigmoid, share_row
+
 from softwood.gradient.loops.soft_split import IDENTITY, SOFTMAX
 from tests.reference.soft import Tree, predict
 
