@@ -10,10 +10,6 @@ from torch import Tensor, nn
 
 from softwood.gates import Gate
 from softwood.loops.layer_layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
-from softwood.stream.loops.layout import ALPHA, ALPHA_AT, BATCH, CRITERION, DELTA, EVENT, FIRST_WEIGHT, GAMMA, GRACE, INFO_GAIN, LEAF_INIT, LEFT_WEIGHT, MAX_DEPTH, MAX_SHARE, MEMORY, MIN_FRACTION, RECHECK, STATISTICS_SHARE, TAU, THRESHOLD, WEIGH_BY_SHARE, WEIGHT
-from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
-from softwood.stream.loops.layout import LEFT as NODE_LEFT
-from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
 from softwood.nn.checks import read_points
 from softwood.nn.enlarging import add_parameter, group_of
 from softwood.nn.operators import reached_nodes
@@ -21,6 +17,33 @@ from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.parameters import check_choice, check_count, check_flag, check_number
 from softwood.stream.growth import Limits, SplitEvent, new_settings
+from softwood.stream.loops.layout import (
+    ALPHA,
+    ALPHA_AT,
+    BATCH,
+    CRITERION,
+    DELTA,
+    EVENT,
+    FIRST_WEIGHT,
+    GAMMA,
+    GRACE,
+    INFO_GAIN,
+    LEAF_INIT,
+    LEFT_WEIGHT,
+    MAX_DEPTH,
+    MAX_SHARE,
+    MEMORY,
+    MIN_FRACTION,
+    RECHECK,
+    STATISTICS_SHARE,
+    TAU,
+    THRESHOLD,
+    WEIGH_BY_SHARE,
+    WEIGHT,
+)
+from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
+from softwood.stream.loops.layout import LEFT as NODE_LEFT
+from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from softwood.tree import KernelShapes, SoftTree
 

@@ -7,9 +7,9 @@ from softwood.density.binning import bin_features
 from softwood.density.held_out import HeldOutRows
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree
 from softwood.loops.boost_read import read_rows, set_gates
+from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
-from softwood.trees.loops.predict import GATE, KernelTrees
 
 
 def grown(width, n=150, n_categories=0, max_leaves=12, seed=0):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from softwood.compiled.stream import (
     bounced,
     draw_application,
@@ -15,7 +16,6 @@ from softwood.compiled.stream import (
     scatter_around_centroids,
     turn_hyperplane,
 )
-
 from tests.reference import streams as slow
 
 # numbers that floats add without rounding, so that both ways are exact

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.stream import observe_rows, split_leaves
 
+from softwood.compiled.stream import observe_rows, split_leaves
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.loops.layout import (
     ALPHA,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
-from softwood.compiled.trees import next_seed, to_unit
 
 from softwood.loops.groups import Bins, Goal, Kernels, NodePoints, RandomSearch
 from softwood.loops.grow import tie_of
+from softwood.compiled.trees import next_seed, to_unit
 from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.loops.scan_random import (
     code_range,

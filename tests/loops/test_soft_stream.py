@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softwood.compiled.stream import find_leaf
 
 from softwood.compiled import stream as layout
 from softwood.compiled import stream as loop
+from softwood.compiled.stream import find_leaf
 from softwood.stream import SmoothStepTreeClassifier
 from softwood.stream.loops.layout import (
     FADE_1,

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softwood.compiled.stream import put_test
 
 from softwood.compiled import stream as layout
 from softwood.compiled import stream as loop
 from softwood.compiled import stream as observers_loop
 from softwood.compiled import stream as soft_stream
+from softwood.compiled.stream import put_test
 from softwood.stream.growth import new_settings
 from softwood.stream.loops.layout import ALPHA, FADE_1, FADE_2, FEATURE, Path, SoftNodes, SoftStatistics
 from softwood.stream.soft_growth import SoftRealTree

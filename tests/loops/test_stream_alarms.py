@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.stream import note_class, note_error, note_target
 
+from softwood.compiled.stream import note_class, note_error, note_target
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import new_detector, new_settings
 from softwood.stream.loops.alarms import ALARM, BEFORE, MEMORY, N_SIZES, RECENT, SIZE

@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+
 from softwood.compiled.stream import (
     bound_targets,
     class_error,
@@ -16,7 +17,6 @@ from softwood.compiled.stream import (
     watch,
     watch_row,
 )
-
 from softwood.stream.drift import ADWIN
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
 from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE

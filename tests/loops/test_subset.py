@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from softwood.compiled.trees import partition_by_set
 
 from softwood.loops.boost import set_category_parts
 from softwood.loops.boost_search import (
@@ -21,6 +20,8 @@ from softwood.loops.boost_search import (
 )
 from softwood.loops.groups import Bins, Goal, SubsetSpace
 from softwood.loops.grow import divide_by_set, keep_set
+from softwood.compiled.trees import partition_by_set
+from softwood.trees.loops.predict import ITEM
 from softwood.loops.scan_random import draw_set, keep_drawn
 from softwood.loops.subset import (
     ABSENT,
@@ -35,7 +36,6 @@ from softwood.loops.subset import (
     sort_by_key,
     subset_parts,
 )
-from softwood.trees.loops.predict import ITEM
 
 pytestmark = pytest.mark.tiny
 

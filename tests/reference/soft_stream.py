@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from softwood.compiled.stream import put_test, visit
 
 from softwood.compiled import stream as layout
+from softwood.compiled.stream import put_test, visit
 from softwood.stream.growth import Limits, new_settings
 from softwood.stream.loops.layout import ALPHA_AT, FoundTest, Path
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
