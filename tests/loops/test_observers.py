@@ -164,8 +164,12 @@ def test_all_weight_is_below_the_highest_value_itself_and_none_below_the_lowest(
 def test_impurity_is_entropy_in_bits_or_gini(weights):
     weights = np.array(weights)
     assume(weights.sum() > 1e-6)
-    assert loop.impurity(np.array([weights], dtype=float), 0, INFO_GAIN) == pytest.approx(slow.impurity(weights, False), abs=1e-9)
-    assert loop.impurity(np.array([weights], dtype=float), 0, GINI) == pytest.approx(slow.impurity(weights, True), abs=1e-9)
+    assert loop.impurity(np.array([weights], dtype=float), 0, INFO_GAIN) == pytest.approx(
+        slow.impurity(weights, False), abs=1e-9
+    )
+    assert loop.impurity(np.array([weights], dtype=float), 0, GINI) == pytest.approx(
+        slow.impurity(weights, True), abs=1e-9
+    )
 
 
 @pytest.mark.tiny
