@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from softwood.compiled.trees import predict_rows
 
 from softwood import Gate, SoftTree, sharing
+from softwood.compiled.trees import predict_rows
 from softwood.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import node_shares

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from softwood.compiled.stream import (
     add_to_window,
     bucket_place,
@@ -16,7 +17,6 @@ from softwood.compiled.stream import (
     update_ddm,
     update_page_hinkley,
 )
-
 from softwood.stream.loops.drift import (
     A_BUCKETS,
     A_COUNTS,

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from softwood.compiled.stream import (
     bounced,
     draw_application,
     fill_applications,
     loan_class,
+    move_number,
     perturb_application,
     scatter_around_centroids,
     turn_hyperplane,
 )
-
 from tests.reference import streams as slow
 
 # numbers that floats add without rounding, so that both ways are exact
@@ -80,7 +81,8 @@ def test_hyperplanes_turn_as_step_by_step(n_features, n_drifting, magnitude, noi
     for part in (slice(0, 7), slice(7, n_rows)):
         assert (weights[:n_drifting] + magnitude * steps).tolist() == rows[part][0][2][:n_drifting]
         is_flipped, is_turned = flips[part] + 0.01 <= noise, turns[part] + 0.01 <= turn_probability
-        turn_hyperplane(X[part], y[part], is_flipped, is_turned, weights, magnitude, steps, directions)
+        flags = is_flipped.view(np.uint8), is_turned.view(np.uint8)
+        turn_hyperplane(X[part], y[part], *flags, weights, magnitude, steps, directions)
     assert y.tolist() == [label for _, label, _ in rows]
 
 
@@ -127,3 +129,25 @@ def test_applications_are_drawn_and_moved_as_by_the_twin(seed, perturbation):
     perturb_application(X, 1, perturbation, np.uint64(seed))
     assert X[1] == pytest.approx(expected, rel=1e-14)
     assert np.isnan(X[0]).all()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(
+    ("j", "before", "span", "expected"),
+    [
+        (0, 5.0, 0.0, 5.0),
+        (0, 1.0, 0.0, 2.0),
+        (0, 12.0, 0.0, 9.0),
+        (2, 5.4, 0.0, 5.0),
+        (7, 6.6, 0.0, 7.0),
+        (0, 5.0, 3.0, None),
+    ],
+)
+def test_moved_numbers_stay_within_their_range(j, before, span, expected):
+    X = np.full((2, 9), before)
+    move_number(X, 1, j, 2.0, 9.0, span, np.uint64(12345))
+    if expected is None:
+        expected = 5.0 + 3.0 * (2.0 * slow.to_unit(12345) - 1.0)
+    assert X[1, j] == pytest.approx(expected, rel=1e-14)
+    X[1, j] = before
+    assert (before == X).all()

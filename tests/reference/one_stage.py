@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from softwood.compiled.trees import next_seed, to_unit
 
+from softwood.compiled.trees import next_seed, to_unit
 from tests.reference.soft import loss, sigmoid, slope
 
 # ------------------------------------------------------------------ random numbers of the loops
