@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.adam import adam_line, adam_step
 from softwood.gradient.loops.batches import fill_batch, fill_gate_gradient, fill_gate_inputs
 from softwood.trees.loops.products import dot_rows
 
@@ -98,7 +98,7 @@ def fill_input_gradient(node, n, steepness, sides, shares, outputs, by_output, b
         by_input[0, i] *= steepness * shares[node, i] * side * (1.0 - side)
 
 
-def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, step, scratch, descent):
+def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, n_steps, scratch, descent):
     """One pass of Adam over the rows in batches of `size`; returns the number of steps so far.
 
     Parameters
@@ -107,7 +107,7 @@ def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, ste
     gates : (n_inner, d + 1);  values : (n_inner + 1, q) of the leaves
     steepness : factor of the inputs of the gates
     rate, l1, l2 : learning rate, and penalties on the weights
-    step : number of steps before
+    n_steps : number of steps before
     scratch : `AnnealedScratch`;  descent : `AnnealedDescent`
     """
     batch, sides, shares, outputs = scratch.batch, scratch.sides, scratch.shares, scratch.outputs
@@ -115,18 +115,17 @@ def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, ste
     n_inner, d = gates.shape[0], rows.points.shape[1]
     for begin in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - begin)
-        step += 1
+        n_steps += 1
+        step = adam_step(n_steps, rate)
         fill_batch(rows.points, order, begin, n, batch)
         fill_outputs(batch, n, gates, values, steepness, sides, shares, outputs)
         fill_output_gradient(rows, order, begin, n, outputs, by_output)
         for node in range(n_inner):
             fill_input_gradient(node, n, steepness, sides, shares, outputs, by_output, by_input)
-            fill_gate_gradient(batch, n, by_input, 0, by_gates, node)
-            adam_line(gates, by_gates, descent.first, descent.second, node, step, rate, d, l1, l2)
+            fill_gate_gradient(rows.points, order, begin, n, by_input, 0, by_gates, node)
+            adam_line(gates, by_gates, descent.first, descent.second, node, step, d, l1, l2)
         for leaf in range(n_inner + 1):
             for o in range(values.shape[1]):
                 by_values[leaf, o] = dot_rows(shares, n_inner + leaf, by_output, o, n)
-            adam_line(
-                values, by_values, descent.value_first, descent.value_second, leaf, step, rate, 0, 0.0, 0.0
-            )  # fmt: skip
-    return step
+            adam_line(values, by_values, descent.value_first, descent.value_second, leaf, step, 0, 0.0, 0.0)
+    return n_steps

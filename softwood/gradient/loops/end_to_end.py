@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.adam import adam_line, adam_step
 from softwood.gradient.loops.one_stage import gate_input
 from softwood.trees.loops.gates import sigmoid
 
@@ -114,6 +114,7 @@ def maximise_pass(
             rows, order, begin, end, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
         )  # fmt: skip
         n_steps += 1
+        step = adam_step(n_steps, rate)
         for node in range(first_gate, n_gates):
-            adam_line(gates, by_gates, descent.first, descent.second, node, n_steps, rate, 0, 0.0, 0.0)
+            adam_line(gates, by_gates, descent.first, descent.second, node, step, 0, 0.0, 0.0)
     return n_steps

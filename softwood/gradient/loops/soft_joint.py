@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.adam import adam_line, adam_step
 from softwood.gradient.loops.soft_split import fill_errors, row_loss
 from softwood.trees.loops.sigmoid_trees import share_row
 
@@ -187,11 +187,10 @@ def refine_pass(rows, order, batch, link, tree, rate, l1, l2, n_steps, scratch, 
         end = min(begin + batch, n)
         add_gradient(rows, order, begin, end, link, tree, LEAST_SHARE, scratch, by_gates, by_values)
         n_steps += 1
+        step = adam_step(n_steps, rate)
         for node in range(tree.left.shape[0]):
             if tree.left[node] >= 0:
-                adam_line(tree.gates, by_gates, descent.gate_first, descent.gate_second, node, n_steps, rate, d, l1, l2)
+                adam_line(tree.gates, by_gates, descent.gate_first, descent.gate_second, node, step, d, l1, l2)
             else:
-                adam_line(
-                    tree.values, by_values, descent.value_first, descent.value_second, node, n_steps, rate, 0, 0.0, 0.0
-                )  # fmt: skip
+                adam_line(tree.values, by_values, descent.value_first, descent.value_second, node, step, 0, 0.0, 0.0)
     return n_steps
