@@ -17,7 +17,7 @@ cdef class AnnealedDescent:
 
 
 @cython.locals(i=i64, n_inner=i64, node=i64, o=i64)
-cdef void fill_outputs(const f64[:, ::1] batch, i64 n, const f64[:, ::1] gates, const f64[:, ::1] values, f64 steepness, f64[:, ::1] sides, f64[:, ::1] shares, f64[:, :, ::1] outputs) noexcept nogil
+cdef void fill_mixtures(const f64[:, ::1] batch, i64 n, const f64[:, ::1] gates, const f64[:, ::1] values, f64 steepness, f64[:, ::1] sides, f64[:, ::1] shares, f64[:, :, ::1] outputs) noexcept nogil
 
 @cython.locals(i=i64, o=i64, row=i64)
 cdef f64 fill_output_gradient(Rows rows, const i64[::1] order, i64 begin, i64 n, const f64[:, :, ::1] outputs, f64[:, ::1] by_output) noexcept nogil

@@ -1,7 +1,7 @@
 """Complete oblique trees trained as mixtures of their leaves, with gates that get steeper, for real targets.
 
 The nodes lie in arrays without pointers, as in `softwood.gradient.loops.one_stage`; all inner nodes are split. Rows are
-taken in batches, as in `softwood.gradient.loops.batches`.
+taken in batches, as in `softwood.trees.loops.batches`.
 """
 
 from typing import NamedTuple
@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.gradient.loops.adam import adam_line, adam_step
-from softwood.gradient.loops.batches import fill_batch, fill_gate_gradient, fill_gate_inputs
+from softwood.gradient.loops.gate_gradients import fill_gate_gradient
+from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 from softwood.trees.loops.products import dot_rows
 
 # Inputs of the sigmoid beyond this count as this.
@@ -21,7 +22,7 @@ class AnnealedScratch(NamedTuple):
 
     Attributes
     ----------
-    batch : (d + 1, b);  sides : (n_inner, b) part that each gate sends left;  shares : (n_nodes, b)
+    batch : (d, b);  sides : (n_inner, b) part that each gate sends left;  shares : (n_nodes, b)
     outputs : (n_nodes, q, b) of the subtrees;  by_output : (q, b);  by_input : (1, b)
     """
 
@@ -50,7 +51,7 @@ class AnnealedDescent(NamedTuple):
     by_values: np.ndarray
 
 
-def fill_outputs(batch, n, gates, values, steepness, sides, shares, outputs):
+def fill_mixtures(batch, n, gates, values, steepness, sides, shares, outputs):
     """Shares of the rows in all nodes, and the outputs of all subtrees; that of the tree is ``outputs[0]``."""
     n_inner = gates.shape[0]
     for i in range(n):
@@ -118,7 +119,7 @@ def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, n_s
         n_steps += 1
         step = adam_step(n_steps, rate)
         fill_batch(rows.points, order, begin, n, batch)
-        fill_outputs(batch, n, gates, values, steepness, sides, shares, outputs)
+        fill_mixtures(batch, n, gates, values, steepness, sides, shares, outputs)
         fill_output_gradient(rows, order, begin, n, outputs, by_output)
         for node in range(n_inner):
             fill_input_gradient(node, n, steepness, sides, shares, outputs, by_output, by_input)
