@@ -129,8 +129,8 @@ class CrispTraining:
         n_inner, d = len(gates), gates.shape[1] - 1
         q, depth = rows.targets.shape[1], int(np.log2(n_inner + 1))
         scratch = MaxPathScratch(
-            batch=np.empty((d + 1, size)), inputs=np.empty((n_inner, size)), by_inputs=np.empty((n_inner, size)),
-            sides=np.empty((n_inner, q, size), dtype=bool), best=np.empty((depth + 1, 2, q, size)), shares=np.empty(q),
+            batch=np.empty((d, size)), inputs=np.empty((n_inner, size)), by_inputs=np.empty((n_inner, size)),
+            sides=np.empty((n_inner, q, size), np.float32), best=np.empty((depth + 1, 2, q, size)), shares=np.empty(q),
         )  # fmt: skip
         descent = MaxPathDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), steps=np.zeros(n_inner, np.int64),
@@ -157,7 +157,7 @@ class CrispTraining:
         n_nodes, q = 2 * n_inner + 1, rows.targets.shape[1]
         values = NodeCounts(self, rows).values[n_inner:].copy()
         scratch = AnnealedScratch(
-            batch=np.empty((d + 1, size)), sides=np.empty((n_inner, size)), shares=np.empty((n_nodes, size)),
+            batch=np.empty((d, size)), sides=np.empty((n_inner, size)), shares=np.empty((n_nodes, size)),
             outputs=np.empty((n_nodes, q, size)), by_output=np.empty((q, size)), by_input=np.empty((1, size)),
         )  # fmt: skip
         descent = AnnealedDescent(

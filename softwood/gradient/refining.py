@@ -26,7 +26,10 @@ OLD_VALUE_ROWS = 1.0
 def scratch_of(nodes: SoftNodes) -> SoftScratch:
     """Work space of the loops over this tree."""
     n, q = nodes.values.shape
-    return SoftScratch(shares=np.empty(n), sides=np.empty(n), outputs=np.empty((n, q)), error=np.empty(q))
+    return SoftScratch(
+        batch=np.empty((nodes.gates.shape[1] - 1, BATCH)), shares=np.empty((n, BATCH)), sides=np.empty((n, BATCH)),
+        outputs=np.empty((n, q, BATCH)), errors=np.empty((q, BATCH)), output=np.empty(q), by_input=np.empty((1, BATCH)),
+    )  # fmt: skip
 
 
 def refine(

@@ -1,15 +1,16 @@
 """Complete oblique trees trained as mixtures of their leaves, with gates that get steeper, for real targets.
 
 The nodes lie in arrays without pointers, as in `softwood.gradient.loops.one_stage`; all inner nodes are split. Rows are
-taken in batches, as in `softwood.gradient.loops.batches`.
+taken in batches, as in `softwood.trees.loops.batches`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
-from softwood.gradient.loops.batches import fill_batch, fill_gate_gradient, fill_gate_inputs
+from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.gate_gradients import fill_gate_gradient
+from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 from softwood.trees.loops.products import dot_rows
 
 # Inputs of the sigmoid beyond this count as this.
@@ -21,7 +22,7 @@ class AnnealedScratch(NamedTuple):
 
     Attributes
     ----------
-    batch : (d + 1, b);  sides : (n_inner, b) part that each gate sends left;  shares : (n_nodes, b)
+    batch : (d, b);  sides : (n_inner, b) part that each gate sends left;  shares : (n_nodes, b)
     outputs : (n_nodes, q, b) of the subtrees;  by_output : (q, b);  by_input : (1, b)
     """
 
@@ -50,7 +51,7 @@ class AnnealedDescent(NamedTuple):
     by_values: np.ndarray
 
 
-def fill_outputs(batch, n, gates, values, steepness, sides, shares, outputs):
+def fill_mixtures(batch, n, gates, values, steepness, sides, shares, outputs):
     """Shares of the rows in all nodes, and the outputs of all subtrees; that of the tree is ``outputs[0]``."""
     n_inner = gates.shape[0]
     for i in range(n):
@@ -98,7 +99,7 @@ def fill_input_gradient(node, n, steepness, sides, shares, outputs, by_output, b
         by_input[0, i] *= steepness * shares[node, i] * side * (1.0 - side)
 
 
-def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, step, scratch, descent):
+def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, n_steps, scratch, descent):
     """One pass of Adam over the rows in batches of `size`; returns the number of steps so far.
 
     Parameters
@@ -107,7 +108,7 @@ def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, ste
     gates : (n_inner, d + 1);  values : (n_inner + 1, q) of the leaves
     steepness : factor of the inputs of the gates
     rate, l1, l2 : learning rate, and penalties on the weights
-    step : number of steps before
+    n_steps : number of steps before
     scratch : `AnnealedScratch`;  descent : `AnnealedDescent`
     """
     batch, sides, shares, outputs = scratch.batch, scratch.sides, scratch.shares, scratch.outputs
@@ -115,18 +116,17 @@ def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, ste
     n_inner, d = gates.shape[0], rows.points.shape[1]
     for begin in range(0, order.shape[0], size):
         n = min(size, order.shape[0] - begin)
-        step += 1
+        n_steps += 1
+        step = adam_step(n_steps, rate)
         fill_batch(rows.points, order, begin, n, batch)
-        fill_outputs(batch, n, gates, values, steepness, sides, shares, outputs)
+        fill_mixtures(batch, n, gates, values, steepness, sides, shares, outputs)
         fill_output_gradient(rows, order, begin, n, outputs, by_output)
         for node in range(n_inner):
             fill_input_gradient(node, n, steepness, sides, shares, outputs, by_output, by_input)
-            fill_gate_gradient(batch, n, by_input, 0, by_gates, node)
-            adam_line(gates, by_gates, descent.first, descent.second, node, step, rate, d, l1, l2)
+            fill_gate_gradient(rows.points, order, begin, n, by_input, 0, by_gates, node)
+            adam_line(gates, by_gates, descent.first, descent.second, node, step, d, l1, l2)
         for leaf in range(n_inner + 1):
             for o in range(values.shape[1]):
                 by_values[leaf, o] = dot_rows(shares, n_inner + leaf, by_output, o, n)
-            adam_line(
-                values, by_values, descent.value_first, descent.value_second, leaf, step, rate, 0, 0.0, 0.0
-            )  # fmt: skip
-    return step
+            adam_line(values, by_values, descent.value_first, descent.value_second, leaf, step, 0, 0.0, 0.0)
+    return n_steps

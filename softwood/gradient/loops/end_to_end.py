@@ -8,15 +8,17 @@ Arguments that recur
 --------------------
 points, likelihoods : fields of `EndToEndRows`
 gates : (>= n_gates, d + 1);  n_gates : gates in use, ``2 ** depth - 1``
-shares, belongs : (2 n_gates + 1,) scratch space: share of a row in each node, before and after its target is known
+scratch : `EndToEndScratch`;  batch, sides, shares : its fields
+n : number of rows of a batch, as in `softwood.trees.loops.batches`
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
-from softwood.gradient.loops.one_stage import gate_input
+from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.gate_gradients import fill_gate_gradient
+from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 from softwood.trees.loops.gates import sigmoid
 
 
@@ -35,6 +37,23 @@ class EndToEndRows(NamedTuple):
     weights: np.ndarray
 
 
+class EndToEndScratch(NamedTuple):
+    """Room for a batch of `b` rows.
+
+    Attributes
+    ----------
+    batch : (d, b);  sides : (n_gates, b) part that each gate sends left
+    shares, belongs : (2 n_gates + 1, b) share of each row in each node, before and after its target is known
+    factors : (b,)
+    """
+
+    batch: np.ndarray
+    sides: np.ndarray
+    shares: np.ndarray
+    belongs: np.ndarray
+    factors: np.ndarray
+
+
 class EndToEndDescent(NamedTuple):
     """Gradient and moments of Adam, of the shape of the gates; all of it begins with 0."""
 
@@ -43,77 +62,85 @@ class EndToEndDescent(NamedTuple):
     second: np.ndarray
 
 
-def leaf_shares(points, i, gates, n_gates, steepness, shares):
-    """Fill the probability that row `i` reaches each node."""
-    shares[0] = 1.0
+def leaf_shares(batch, n, gates, n_gates, steepness, sides, shares):
+    """Fill the probability that each row reaches each node, and the part that each gate sends left."""
+    for i in range(n):
+        shares[0, i] = 1.0
     for node in range(n_gates):
-        side = sigmoid(steepness * gate_input(points, i, gates, node))
-        shares[2 * node + 1] = shares[node] * side
-        shares[2 * node + 2] = shares[node] * (1.0 - side)
+        fill_gate_inputs(batch, n, gates, node, sides, node)
+        for i in range(n):
+            share, side = shares[node, i], sigmoid(steepness * sides[node, i])
+            sides[node, i] = side
+            shares[2 * node + 1, i] = share * side
+            shares[2 * node + 2, i] = share * (1.0 - side)
 
 
-def posteriors(points, likelihoods, gates, n_gates, steepness, shares, out):
+def posteriors(points, likelihoods, gates, n_gates, steepness, scratch, out):
     """The expectation: to what part each row belongs to each leaf, given its target, (n, n_leaves) in `out`.
 
     Returns
     -------
     mean of the logarithm of the likelihood
     """
+    size = scratch.batch.shape[1]
     n_leaves = n_gates + 1
     total = 0.0
-    for i in range(points.shape[0]):
-        leaf_shares(points, i, gates, n_gates, steepness, shares)
-        norm = 0.0
-        for leaf in range(n_leaves):
-            out[i, leaf] = shares[n_gates + leaf] * likelihoods[i, leaf]
-            norm += out[i, leaf]
-        norm = max(norm, 1e-300)
-        for leaf in range(n_leaves):
-            out[i, leaf] /= norm
-        total += np.log(norm)
+    for begin in range(0, points.shape[0], size):
+        n = min(size, points.shape[0] - begin)
+        fill_batch(points, None, begin, n, scratch.batch)
+        leaf_shares(scratch.batch, n, gates, n_gates, steepness, scratch.sides, scratch.shares)
+        for i in range(n):
+            norm = 0.0
+            for leaf in range(n_leaves):
+                part = scratch.shares[n_gates + leaf, i] * likelihoods[begin + i, leaf]
+                out[begin + i, leaf] = part
+                norm += part
+            norm = max(norm, 1e-300)
+            for leaf in range(n_leaves):
+                out[begin + i, leaf] /= norm
+            total += np.log(norm)
     return total / points.shape[0]
 
 
-def add_posterior_gradient(
-    rows, order, begin, end, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
-):  # fmt: skip
-    """Add the gradient of a batch's mean negative log likelihood by the gates from `first_gate` on.
+def fill_posterior_gradient(rows, order, begin, n, gates, n_gates, first_gate, steepness, scratch, by_gates):
+    """Gradient of a batch's mean negative log likelihood by the gates from `first_gate` on.
 
-    The batch is ``order[begin:end]``.
+    The batch is ``order[begin : begin + n]``.
     """
-    points = rows.points
-    d = points.shape[1]
-    for k in range(begin, end):
-        i = order[k]
-        weight = rows.weights[i] / (end - begin)
-        leaf_shares(points, i, gates, n_gates, steepness, shares)
+    sides, shares, belongs, factors = scratch.sides, scratch.shares, scratch.belongs, scratch.factors
+    fill_batch(rows.points, order, begin, n, scratch.batch)
+    leaf_shares(scratch.batch, n, gates, n_gates, steepness, sides, shares)
+    for i in range(n):
+        row = order[begin + i]
         norm = 0.0
         for leaf in range(n_gates + 1):
-            belongs[n_gates + leaf] = shares[n_gates + leaf] * rows.likelihoods[i, leaf]
-            norm += belongs[n_gates + leaf]
-        norm = max(norm, 1e-300)
-        for node in range(n_gates - 1, -1, -1):
-            belongs[node] = belongs[2 * node + 1] + belongs[2 * node + 2]
-        for node in range(first_gate, n_gates):
-            side = shares[2 * node + 1] / shares[node] if shares[node] > 1e-300 else 0.5
-            amount = -weight * steepness * (belongs[2 * node + 1] * (1.0 - side) - belongs[2 * node + 2] * side) / norm
-            for j in range(d):
-                by_gates[node, j] += amount * points[i, j]
-            by_gates[node, d] += amount
+            part = shares[n_gates + leaf, i] * rows.likelihoods[row, leaf]
+            belongs[n_gates + leaf, i] = part
+            norm += part
+        factors[i] = -rows.weights[row] / n * steepness / max(norm, 1e-300)
+    for node in range(n_gates - 1, -1, -1):
+        for i in range(n):
+            belongs[node, i] = belongs[2 * node + 1, i] + belongs[2 * node + 2, i]
+    for node in range(first_gate, n_gates):
+        for i in range(n):  # the derivative by the input of the gate, in the place of its side
+            side = sides[node, i]
+            sides[node, i] = factors[i] * (belongs[2 * node + 1, i] * (1.0 - side) - belongs[2 * node + 2, i] * side)
+        fill_gate_gradient(rows.points, order, begin, n, sides, node, by_gates, node)
 
 
-def maximise_pass(
-    rows, order, batch, gates, n_gates, first_gate, steepness, rate, n_steps, shares, belongs, descent
-):  # fmt: skip
-    """One pass of Adam over the gates from `first_gate` on, in batches; returns the number of steps done so far."""
-    by_gates = descent.by_gates
-    n = order.shape[0]
-    for begin in range(0, n, batch):
-        end = min(begin + batch, n)
-        add_posterior_gradient(
-            rows, order, begin, end, gates, n_gates, first_gate, steepness, shares, belongs, by_gates
+def maximise_pass(rows, order, gates, n_gates, first_gate, steepness, rate, n_steps, scratch, descent):
+    """One pass of Adam over the gates from `first_gate` on; returns the number of steps done so far.
+
+    The batches are as large as there is room in `scratch`.
+    """
+    size = scratch.batch.shape[1]
+    for begin in range(0, order.shape[0], size):
+        n = min(size, order.shape[0] - begin)
+        fill_posterior_gradient(
+            rows, order, begin, n, gates, n_gates, first_gate, steepness, scratch, descent.by_gates
         )  # fmt: skip
         n_steps += 1
+        step = adam_step(n_steps, rate)
         for node in range(first_gate, n_gates):
-            adam_line(gates, by_gates, descent.first, descent.second, node, n_steps, rate, 0, 0.0, 0.0)
+            adam_line(gates, descent.by_gates, descent.first, descent.second, node, step, 0, 0.0, 0.0)
     return n_steps

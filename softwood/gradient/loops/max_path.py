@@ -6,7 +6,7 @@ tree takes, so that the tree is discrete in training as it is in prediction, whi
 bounded gradients that do not depend on sampling.
 
 The complete tree of some depth lies in arrays without pointers, as in `softwood.gradient.loops.one_stage`. Rows are
-taken in batches, as in `softwood.gradient.loops.batches`.
+taken in batches, as in `softwood.trees.loops.batches`.
 
 Arguments that recur
 --------------------
@@ -23,8 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
-from softwood.gradient.loops.batches import fill_batch, fill_gate_gradient, fill_gate_inputs
+from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.gate_gradients import fill_gate_gradient
+from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 
 # Logit of the classes that are not the leaf's own, if its logits are pure.
 OTHER = math.log(0.02)
@@ -39,7 +40,7 @@ class MaxPathScratch(NamedTuple):
 
     Attributes
     ----------
-    batch : (d + 1, b);  inputs, by_inputs : (n_inner, b);  sides : (n_inner, q, b) bool
+    batch : (d, b);  inputs, by_inputs : (n_inner, b);  sides : (n_inner, q, b) bool
     best : (depth + 1, 2, q, b) logits at the node of each level that was last visited, left and right children
     shares : (q,)
     """
@@ -131,7 +132,7 @@ def fill_best(inputs, n, splits, place, logits, best, sides):
             for i in range(n):
                 u = best[level + 1, 0, k, i] + min(inputs[s, i], 0.0)
                 v = best[level + 1, 1, k, i] - max(inputs[s, i], 0.0)
-                sides[s, k, i] = u >= v
+                sides[s, k, i] = 1.0 if u >= v else 0.0
                 best[level, side, k, i] = max(u, v)
 
 
@@ -171,15 +172,10 @@ def fill_path_gradient(rows, order, begin, n, unit, splits, place, scratch):
             node = 0
             while place[node] >= 0:
                 s = place[node]
-                z = scratch.inputs[s, i]
-                if scratch.sides[s, k, i]:
-                    if z < 0.0:
-                        by_inputs[s, i] += slope
-                    node = 2 * node + 1
-                else:
-                    if z >= 0.0:
-                        by_inputs[s, i] -= slope
-                    node = 2 * node + 2
+                is_left = scratch.sides[s, k, i] > 0.0
+                is_wrong = (scratch.inputs[s, i] < 0.0) == is_left
+                by_inputs[s, i] += (slope if is_left else -slope) * float(is_wrong)
+                node = 2 * node + 2 - int(is_left)
     return loss
 
 
@@ -204,13 +200,12 @@ def max_path_pass(rows, order, size, gates, splits, place, logits, rate, l2, scr
         total += n * fill_path_gradient(rows, order, begin, n, 1.0 / n, splits, place, scratch)
         for s in range(splits.shape[0]):
             node = splits[s]
-            fill_gate_gradient(batch, n, scratch.by_inputs, s, by_gates, node)
+            fill_gate_gradient(rows.points, order, begin, n, scratch.by_inputs, s, by_gates, node)
             # A part of the gradient, not a pull after the step: Adam divides a step by the gradients so far, and with
             # none so far the pull would be complete.
             for j in range(d):
                 by_gates[node, j] += l2 * gates[node, j]
             descent.steps[node] += 1
-            adam_line(
-                gates, by_gates, descent.first, descent.second, node, descent.steps[node], rate, d, 0.0, 0.0
-            )  # fmt: skip
+            step = adam_step(descent.steps[node], rate)
+            adam_line(gates, by_gates, descent.first, descent.second, node, step, d, 0.0, 0.0)
     return total / order.shape[0]

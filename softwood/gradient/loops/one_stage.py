@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.adam import adam_line, adam_step
 from softwood.trees.loops.gates import sigmoid
 from softwood.trees.loops.products import dot_rows
 from softwood.trees.loops.random import next_seed, to_unit
@@ -331,10 +331,8 @@ def train_pass(
             if descent.touched[node]:
                 descent.touched[node] = False
                 descent.steps[node] += 1
-                adam_line(
-                    gates, descent.by_gates, descent.first, descent.second, node, descent.steps[node], pace.rate, d,
-                    pace.l1, pace.l2,
-                )  # fmt: skip
+                step = adam_step(descent.steps[node], pace.rate)
+                adam_line(gates, descent.by_gates, descent.first, descent.second, node, step, d, pace.l1, pace.l2)
         if pace.gamma_rate > 0.0:
             if mode == JOINT:
                 add_architecture_gradient(rows, order, begin, end, tree, scratch, by_architecture)

@@ -10,9 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line
+from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.gate_gradients import fill_gate_gradient
 from softwood.gradient.loops.soft_split import fill_errors, row_loss
-from softwood.trees.loops.sigmoid_trees import share_row
+from softwood.trees.loops.batches import fill_batch
+from softwood.trees.loops.products import dot_rows
+from softwood.trees.loops.sigmoid_trees import share_rows
 
 # Shares smaller than this have no part in training.
 LEAST_SHARE = 1e-3
@@ -35,19 +38,25 @@ class SoftNodes(NamedTuple):
 
 
 class SoftScratch(NamedTuple):
-    """Room for one row.
+    """Room for a batch of `b` rows.
 
     Attributes
     ----------
-    shares, sides : (n_nodes,) share of the row in each node, and the part that its gate sends left
-    outputs : (n_nodes, q) output of the subtree below each node
-    error : (q,)
+    batch : (d, b)
+    shares, sides : (n_nodes, b) share of each row in each node, and the part that its gate sends left
+    outputs : (n_nodes, q, b) output of the subtree below each node
+    errors : (q, b) derivatives by the output of the tree
+    output : (q,) of one row
+    by_input : (1, b) derivatives by the input of one gate
     """
 
+    batch: np.ndarray
     shares: np.ndarray
     sides: np.ndarray
     outputs: np.ndarray
-    error: np.ndarray
+    errors: np.ndarray
+    output: np.ndarray
+    by_input: np.ndarray
 
 
 class SoftDescent(NamedTuple):
@@ -75,43 +84,61 @@ def add_normal_equations(rows, tree, number, scratch, left_side, right_side):
     number : (n_nodes,) of each leaf among the leaves
     left_side, right_side : (n_leaves, n_leaves) and (n_leaves, q), are added to
     """
-    left, values, shares, error = tree.left, tree.values, scratch.shares, scratch.error
+    left, values, shares, errors = tree.left, tree.values, scratch.shares, scratch.errors
     n_nodes = left.shape[0]
     q = values.shape[1]
-    for i in range(rows.points.shape[0]):
-        share_row(rows.points, i, left, tree.right, tree.gates, 0.0, shares, scratch.sides)
+    for begin in range(0, rows.points.shape[0], shares.shape[1]):
+        n = min(shares.shape[1], rows.points.shape[0] - begin)
+        fill_batch(rows.points, None, begin, n, scratch.batch)
+        share_rows(scratch.batch, n, left, tree.right, tree.gates, 0.0, shares, scratch.sides)
         for o in range(q):
-            error[o] = rows.targets[i, o]
+            for i in range(n):
+                errors[o, i] = rows.targets[begin + i, o]
         for node in range(n_nodes):
             if left[node] < 0:
                 for o in range(q):
-                    error[o] -= shares[node] * values[node, o]
+                    for i in range(n):
+                        errors[o, i] -= shares[node, i] * values[node, o]
         for node in range(n_nodes):
-            if left[node] < 0 and shares[node] > 0.0:
-                part = rows.weights[i] * shares[node]
+            if left[node] < 0:
+                for i in range(n):
+                    scratch.by_input[0, i] = rows.weights[begin + i] * shares[node, i]
                 for o in range(q):
-                    right_side[number[node], o] += part * error[o]
+                    right_side[number[node], o] += dot_rows(scratch.by_input, 0, errors, o, n)
                 for other in range(n_nodes):
                     if left[other] < 0:
-                        left_side[number[node], number[other]] += part * shares[other]
+                        left_side[number[node], number[other]] += dot_rows(scratch.by_input, 0, shares, other, n)
 
 
 def tree_loss(rows, link, tree, scratch):
     """Weighted mean of the loss."""
-    left, values, shares, error = tree.left, tree.values, scratch.shares, scratch.error
+    shares, output = scratch.shares, scratch.output
     loss = 0.0
     total = 0.0
-    for i in range(rows.points.shape[0]):
-        share_row(rows.points, i, left, tree.right, tree.gates, 0.0, shares, scratch.sides)
-        for o in range(values.shape[1]):
-            error[o] = 0.0
-        for node in range(left.shape[0]):
-            if left[node] < 0:
-                for o in range(values.shape[1]):
-                    error[o] += shares[node] * values[node, o]
-        loss += rows.weights[i] * row_loss(rows.targets, i, link, error)
-        total += rows.weights[i]
+    for begin in range(0, rows.points.shape[0], shares.shape[1]):
+        n = min(shares.shape[1], rows.points.shape[0] - begin)
+        fill_batch(rows.points, None, begin, n, scratch.batch)
+        share_rows(scratch.batch, n, tree.left, tree.right, tree.gates, 0.0, shares, scratch.sides)
+        fill_leaf_sums(n, tree, shares, scratch.errors)
+        for i in range(n):
+            for o in range(output.shape[0]):
+                output[o] = scratch.errors[o, i]
+            loss += rows.weights[begin + i] * row_loss(rows.targets, begin + i, link, output)
+            total += rows.weights[begin + i]
     return loss / total
+
+
+def fill_leaf_sums(n, tree, shares, out):
+    """Values of the leaves, added up by share, (q, b) in `out`."""
+    for o in range(out.shape[0]):
+        for i in range(n):
+            out[o, i] = 0.0
+    for node in range(tree.left.shape[0]):
+        if tree.left[node] < 0:
+            for o in range(out.shape[0]):
+                value = tree.values[node, o]
+                for i in range(n):
+                    out[o, i] += shares[node, i] * value
 
 
 def node_sums(rows, tree, scratch, mass, sums, squares):
@@ -121,55 +148,72 @@ def node_sums(rows, tree, scratch, mass, sums, squares):
     those of the training.
     """
     targets, shares = rows.targets, scratch.shares
-    for i in range(rows.points.shape[0]):
-        share_row(rows.points, i, tree.left, tree.right, tree.gates, 0.0, shares, scratch.sides)
+    for begin in range(0, rows.points.shape[0], shares.shape[1]):
+        n = min(shares.shape[1], rows.points.shape[0] - begin)
+        fill_batch(rows.points, None, begin, n, scratch.batch)
+        share_rows(scratch.batch, n, tree.left, tree.right, tree.gates, 0.0, shares, scratch.sides)
         for node in range(tree.left.shape[0]):
-            part = rows.weights[i] * shares[node]
-            mass[node] += part
-            for o in range(targets.shape[1]):
-                sums[node, o] += part * targets[i, o]
-                squares[node, o] += part * targets[i, o] ** 2
+            for i in range(n):
+                part = rows.weights[begin + i] * shares[node, i]
+                mass[node] += part
+                for o in range(targets.shape[1]):
+                    sums[node, o] += part * targets[begin + i, o]
+                    squares[node, o] += part * targets[begin + i, o] ** 2
 
 
-def add_gradient(rows, order, begin, end, link, tree, least, scratch, by_gates, by_values):
-    """Add the derivatives of the mean loss of a batch, ``order[begin:end]``, by all gates and the values of leaves."""
-    points, left, right, values = rows.points, tree.left, tree.right, tree.values
-    shares, sides, outputs, error = scratch.shares, scratch.sides, scratch.outputs, scratch.error
-    d = points.shape[1]
-    q = values.shape[1]
-    for k in range(begin, end):
-        i = order[k]
-        weight = rows.weights[i] / (end - begin)
-        share_row(points, i, left, right, tree.gates, least, shares, sides)
-        for node in range(left.shape[0] - 1, -1, -1):
+def fill_outputs(n, tree, scratch):
+    """Outputs of all subtrees, from the sides of the rows."""
+    left, outputs, sides = tree.left, scratch.outputs, scratch.sides
+    for node in range(left.shape[0] - 1, -1, -1):
+        for o in range(outputs.shape[1]):
             if left[node] >= 0:
-                one, other, side = left[node], right[node], sides[node]
-                for o in range(q):
-                    outputs[node, o] = side * outputs[one, o] + (1.0 - side) * outputs[other, o]
+                one, other = left[node], tree.right[node]
+                for i in range(n):
+                    side = sides[node, i]
+                    outputs[node, o, i] = side * outputs[one, o, i] + (1.0 - side) * outputs[other, o, i]
             else:
-                for o in range(q):
-                    outputs[node, o] = values[node, o]
+                value = tree.values[node, o]
+                for i in range(n):
+                    outputs[node, o, i] = value
+
+
+def fill_gradient(rows, order, begin, n, link, tree, least, scratch, by_gates, by_values):
+    """Derivatives of the mean loss of a batch by all gates and the values of leaves.
+
+    The batch is ``order[begin : begin + n]``.
+    """
+    left, shares, sides, outputs = tree.left, scratch.shares, scratch.sides, scratch.outputs
+    errors, output, by_input = scratch.errors, scratch.output, scratch.by_input
+    q = errors.shape[0]
+    fill_batch(rows.points, order, begin, n, scratch.batch)
+    share_rows(scratch.batch, n, left, tree.right, tree.gates, least, shares, sides)
+    fill_outputs(n, tree, scratch)
+    for i in range(n):
+        row = order[begin + i]
+        weight = rows.weights[row] / n
         for o in range(q):
-            error[o] = outputs[0, o]
-        fill_errors(rows.targets, i, link, error)
-        for node in range(left.shape[0]):
-            part = weight * shares[node]
-            if left[node] < 0:
-                for o in range(q):
-                    by_values[node, o] += part * error[o]
-            elif shares[node] >= least:
-                one, other, side = left[node], right[node], sides[node]
-                slope = 0.0
-                for o in range(q):
-                    slope += error[o] * (outputs[one, o] - outputs[other, o])
-                amount = part * slope * side * (1.0 - side)
-                for j in range(d):
-                    by_gates[node, j] += amount * points[i, j]
-                by_gates[node, d] += amount
+            output[o] = outputs[0, o, i]
+        fill_errors(rows.targets, row, link, output)
+        for o in range(q):
+            errors[o, i] = weight * output[o]
+    for node in range(left.shape[0]):
+        if left[node] < 0:
+            for o in range(q):
+                by_values[node, o] = dot_rows(shares, node, errors, o, n)
+        else:
+            one, other = left[node], tree.right[node]
+            for i in range(n):
+                by_input[0, i] = 0.0
+            for o in range(q):
+                for i in range(n):
+                    by_input[0, i] += errors[o, i] * (outputs[one, o, i] - outputs[other, o, i])
+            for i in range(n):  # 0 for shares that are not divided: their side is 1
+                by_input[0, i] *= shares[node, i] * sides[node, i] * (1.0 - sides[node, i])
+            fill_gate_gradient(rows.points, order, begin, n, by_input, 0, by_gates, node)
 
 
 def refine_pass(rows, order, batch, link, tree, rate, l1, l2, n_steps, scratch, descent):
-    """One pass of Adam over the rows of `order` in batches; changes gates and values.
+    """One pass of Adam over the rows of `order` in batches of `batch`; changes gates and values.
 
     Parameters
     ----------
@@ -184,14 +228,13 @@ def refine_pass(rows, order, batch, link, tree, rate, l1, l2, n_steps, scratch, 
     d = rows.points.shape[1]
     n = order.shape[0]
     for begin in range(0, n, batch):
-        end = min(begin + batch, n)
-        add_gradient(rows, order, begin, end, link, tree, LEAST_SHARE, scratch, by_gates, by_values)
+        size = min(batch, n - begin)
+        fill_gradient(rows, order, begin, size, link, tree, LEAST_SHARE, scratch, by_gates, by_values)
         n_steps += 1
+        step = adam_step(n_steps, rate)
         for node in range(tree.left.shape[0]):
             if tree.left[node] >= 0:
-                adam_line(tree.gates, by_gates, descent.gate_first, descent.gate_second, node, n_steps, rate, d, l1, l2)
+                adam_line(tree.gates, by_gates, descent.gate_first, descent.gate_second, node, step, d, l1, l2)
             else:
-                adam_line(
-                    tree.values, by_values, descent.value_first, descent.value_second, node, n_steps, rate, 0, 0.0, 0.0
-                )  # fmt: skip
+                adam_line(tree.values, by_values, descent.value_first, descent.value_second, node, step, 0, 0.0, 0.0)
     return n_steps

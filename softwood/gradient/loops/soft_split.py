@@ -235,9 +235,10 @@ def best_test(points, targets, weights, orders, begin, end, sums):
     total = 0.0
     for k in range(begin, end):
         i = orders[0, k]
-        total += weights[i]
+        weight = weights[i]
+        total += weight
         for o in range(q):
-            sums[0, o] += weights[i] * targets[i, o]
+            sums[0, o] += weight * targets[i, o]
     base = 0.0
     for o in range(q):
         base += sums[0, o] ** 2 / total
@@ -251,7 +252,8 @@ def best_test(points, targets, weights, orders, begin, end, sums):
         last = np.nan
         for k in range(begin, end):
             i = orders[j, k]
-            if weights[i] <= 0.0:
+            weight = weights[i]
+            if weight <= 0.0:
                 continue
             x = points[i, j]
             if x > last and mass > 0.0 and mass < total:
@@ -263,9 +265,9 @@ def best_test(points, targets, weights, orders, begin, end, sums):
                     best_feature = j
                     best_threshold = middle_of(last, x)
             last = x
-            mass += weights[i]
+            mass += weight
             for o in range(q):
-                sums[1, o] += weights[i] * targets[i, o]
+                sums[1, o] += weight * targets[i, o]
     return best_feature, best_threshold
 
 
