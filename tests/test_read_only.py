@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
-from softwood.loops import binning
+from softwood.compiled import growing as binning
 from tests.contract.specs import BY_NAME, answer
 
 LOOPS = [binning.encode_column]

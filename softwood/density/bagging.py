@@ -20,10 +20,10 @@ from joblib.parallel import get_active_backend
 from softwood.density.bandwidths import row_numbers
 from softwood.density.finishing import finish_forest
 from softwood.density.growing import Workspace, grow_nodes
+from softwood.density.loops.groups import NodeTable
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
 from softwood.interrupts import Stopped, new_stop
-from softwood.loops.groups import NodeTable
 from softwood.pruning import prune_cost_complexity
 from softwood.steps import Step, Steps
 from softwood.targets import ClassTargets, RealTargets

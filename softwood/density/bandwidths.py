@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from softwood.columns import Columns
+from softwood.compiled.growing import key_rows
 from softwood.density.blocks import blocks_of, known_cells, means_of
-from softwood.loops.survey import key_rows
 from softwood.parameters import is_real, parameter_error
 from softwood.targets import ClassTargets, RealTargets
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from softwood.compiled.growing import encode_column
 from softwood.density.blocks import blocks_of, known_cells, means_of
+from softwood.density.loops.groups import Bins
 from softwood.density.threads import Threads
-from softwood.loops.binning import encode_column
-from softwood.loops.groups import Bins
 
 __all__ = ["Bins", "bin_features", "merge_narrow_bins"]
 

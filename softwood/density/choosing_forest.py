@@ -14,9 +14,9 @@ import numpy as np
 
 from softwood.density.bagging import Draws, assemble, grow_trees, out_of_bag
 from softwood.density.choosing import best_of, grid_and_beyond
+from softwood.density.loops.groups import NodeTable
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
-from softwood.loops.groups import NodeTable
 from softwood.steps import Step, Steps
 
 __all__ = ["ForestChoice"]

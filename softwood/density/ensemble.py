@@ -15,11 +15,11 @@ from softwood.base import Fit
 from softwood.density.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
 from softwood.density.choosing_forest import ForestChoice
 from softwood.density.level_fitting import fit_forest
+from softwood.density.loops.groups import NodeTable
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.forest import SoftForest
-from softwood.loops.groups import NodeTable
 from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
 from softwood.steps import Steps
 from softwood.targets import ClassTargets

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from softwood.density.loops.groups import NodeTable
+from softwood.density.loops.tree_groups import NODE
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.loops.groups import NODE, NodeTable
 from softwood.targets import RealTargets
 from softwood.tree import NODE_TYPES, SoftTree, children_of
 

@@ -17,33 +17,15 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from softwood.compiled import growing as loop
+from softwood.compiled.trees import next_seed
 from softwood.density.finishing import depth_first, finish
+from softwood.density.loops.groups import Goal, Kernels, NodeTable, SubsetSpace
+from softwood.density.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NODES, N_ROWS, N_SPLITS, OPEN, OpenPile
+from softwood.density.loops.scan import SLACK, SQUARED
+from softwood.density.loops.tree_groups import NODE, Desk, Knots, Pile, RandomSearch, Rules, Search
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import Stopped, interruptible, new_stop
-from softwood.loops import grow as loop
-from softwood.loops.groups import (
-    NODE,
-    Desk,
-    Goal,
-    NodePoints,
-    NodeTable,
-    Pile,
-    RandomSearch,
-    Rules,
-    Search,
-    SubsetSpace,
-)
-from softwood.loops.grow_best_first import (
-    MOST_NODES,
-    MOST_SPLITS,
-    N_NODES,
-    N_ROWS,
-    N_SPLITS,
-    OPEN,
-    OpenPile,
-    grow_best_first,
-)
-from softwood.loops.scan import SLACK, SQUARED
 from softwood.steps import Steps
 from softwood.tree import SoftTree
 
@@ -250,7 +232,6 @@ class _Scratch(NamedTuple):
 
     desk: Desk
     search: Search | None
-    single: Search | None
     random: RandomSearch | None
 
 
@@ -281,13 +262,8 @@ class _Grower:
         q, most = self.q, self.bins.most
         has_labels = self.labels is not None
         make = space.array
-        n_columns = 1 if has_labels else 1 + q
-        if self.has_random_thresholds:  # which are judged column by column
-            points = make("points_by_column", (m * n_columns,))[: m * n_columns].reshape(n_columns, m).T
-        else:
-            points = make("points", (m, n_columns))
         desk = Desk(
-            points=points,
+            points=make("points", (m, 1 if has_labels else 1 + q)),
             labels=make("labels", (m if has_labels else 0,), np.int32),
             left_rows=make("left_rows", (m,), np.uint32),
             left_shares=make("left_shares", (m,)),
@@ -295,35 +271,40 @@ class _Grower:
             numbers=make("numbers", (q,), np.int32),
             totals=make("totals", (q,)),
         )
+        n_words = self.bins.n_words
         if self.has_random_thresholds:
             random = RandomSearch(
                 codes=make("codes", (m,), self.bins.codes.dtype),
                 bin_shares=make("bin_shares", (most + 1,)),
                 shares=make("point_shares", (m,)),
-                work=make("random_work", (1 + q,)),
-                subset=make("found_set", (1, self.bins.n_words), np.uint32),
+                work=make("random_work", (2, q)),
+                ranks=make("ranks", (most if n_words else 0,), np.int64),
+                subset=make("found_set", (1, n_words), np.uint32),
             )
-            return _Scratch(desk, None, None, random)
-        n_words = (most >> 6) + 1
+            return _Scratch(desk, None, random)
         is_single = q == 1 and self.criterion == SQUARED
         q = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
         at_once = self.p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
+        n_marks = (most >> 6) + 1
+        n_ranks = most if n_words else 0
         search = Search(
             tables=make("tables", (self.p if at_once else 1, most + 1, 1 + q)),
-            words=make("words", (n_words,), np.uint64),
-            groups=make("groups", ((n_words >> 6) + 1,), np.uint64),
+            words=make("words", (n_marks,), np.uint64),
+            groups=make("groups", ((n_marks >> 6) + 1,), np.uint64),
             atoms=make("atoms", (most, 3 + q)),
             lines=make("lines", (most + 1, 5)),
-            work=make("work", (4, q)),
+            work=make("work", (5, q)),
             stop=self.stop,
             subset=SubsetSpace(
-                keys=make("keys", (most,)),
-                order=make("category_order", (most,), np.int64),
-                ranks=make("ranks", (most,), np.int64),
-                found=make("found_set", (1, self.bins.n_words), np.uint32),
+                keys=make("keys", (n_ranks,)),
+                order=make("category_order", (n_ranks,), np.int64),
+                ranks=make("ranks", (n_ranks,), np.int64),
+                means=make("means", (0 if is_single else n_ranks, q)),
+                found=make("found_set", (1, n_words), np.uint32),
             ),
+            knots=knots_for(self.kernels, most, m, q, make),
         )
-        return _Scratch(desk, None, search, None) if is_single else _Scratch(desk, search, None, None)
+        return _Scratch(desk, search, None)
 
     def grow(self, root: _Node, steps: Steps | None, space: Workspace) -> NodeTable:
         """The finished nodes of the subtree at `root`, depth first."""
@@ -403,7 +384,7 @@ class _Grower:
             wanted |= {"rows": n_rows, "shares": n_rows}
             pile = pile._replace(**{name: _at_least(getattr(pile, name), length) for name, length in wanted.items()})
             state[MOST_NODES] = state[N_NODES] + budget
-            is_finished = grow_best_first(
+            is_finished = loop.grow_best_first(
                 self.bins, self.widths, self.kernels, self.labels, self.targets, self.rules, self.criterion, pile,
                 *scratch,
             )  # fmt: skip
@@ -432,29 +413,28 @@ class _Grower:
 
         The same steps as in the compiled loops.
         """
-        rules, (desk, search, single, random), m = self.rules, scratch, len(node.rows)
+        rules, (desk, search, random), m = self.rules, scratch, len(node.rows)
         mass = leaf.lines["mass"][0]
         base, impure = loop.merit_and_impurity(leaf.lines, leaf.sums, 0, self.criterion, rules.is_class)
         if node.depth >= rules.max_depth or mass < 2.0 * rules.min_mass * SLACK or impure <= 1e-12 * mass:
             return []
         loop.draw_features(desk.order, self.bins.priority, node.seed, rules.n_draw)
-        n_outputs = loop.number_labels(leaf.sums, 0, m, self.labels, desk)
-        points = NodePoints(node.rows, 0, m, desk.points, desk.order, rules.n_draw)
-        labels = None if self.labels is None else desk.labels
+        n_outputs = loop.number_labels(leaf.sums, 0, m, desk)
+        tie = loop.tie_of(base, impure, mass)
         least = rules.min_mass
         while 2.0 * least * SLACK <= mass:
-            goal = Goal(mass, base, least, loop.tie_of(base, impure, mass), n_outputs, rules.rare_mass)
+            goal = Goal(mass, base, least, tie, n_outputs, self.criterion, rules.rare_mass)
             data = (
-                self.bins, self.widths, self.kernels, points, labels, node.intervals, goal, self.criterion
+                self.bins, self.widths, self.kernels, node.rows, 0, m, desk, rules.n_draw, node.intervals, goal
             )  # fmt: skip
             if random is None:
-                feature, threshold, left_mass, gain = loop.search_node(*data, search, single)
+                feature, threshold, left_mass, gain = loop.search_node(*data, search)
             else:
-                feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, desk.totals, random)
+                feature, threshold, left_mass, gain = loop.search_random(*data, node.seed, random)
             self._check_stop()
             if feature < 0 or gain < rules.min_gain:
                 break
-            found = random.subset if random is not None else (search or single).subset.found  # type: ignore[union-attr]
+            found = random.subset if search is None else search.subset.found  # type: ignore[union-attr]
             by_set = self.bins.n_words > 0 and self.bins.n_categories[feature] > 0
             if leaf.subsets is not None:
                 leaf.subsets[0] = found[0] if by_set else 0
@@ -470,28 +450,49 @@ class _Grower:
         self, node: _Node, leaf: NodeTable, split: tuple[int, float, float], mass: float, by_set: bool
     ) -> list[_Node]:
         """Both children of a node; none if one of them would be too light."""
-        m, (feature, threshold, missing_left) = len(node.rows), split
-        keep = self.targets.weights, mass, self.rules.min_mass, self.rules.cutoff
+        feature, threshold, _ = split
+        weights, keep = self.targets.weights, (mass, self.rules.min_mass, self.rules.cutoff)
         rows, shares = node.rows.copy(), node.shares.copy()
         left_rows, left_shares = np.empty_like(rows), np.empty_like(shares)
         below, above = node.intervals.copy(), node.intervals.copy()
         if by_set:
             n_left, n_right = loop.divide_by_set(
-                self.bins, feature, leaf.subsets, 0, missing_left, rows, shares, 0, m, keep, left_rows, left_shares
+                self.bins, weights, rows, shares, 0, len(rows), split, leaf.subsets, 0, keep, left_rows, left_shares
             )
         else:
+            reach = (self.widths[feature], *node.intervals[:, feature])
             n_left, n_right = loop.divide(
-                self.bins, self.widths, self.kernels, rows, shares, 0, m, split, tuple(node.intervals[:, feature]),
-                keep, left_rows, left_shares,
-            )  # fmt: skip
+                self.bins, self.kernels, weights, rows, shares, 0, len(rows), split, reach, keep, left_rows, left_shares
+            )
             below[1, feature] = above[0, feature] = threshold
         if n_left == 0:
             return []
-        seeds = [np.uint64(loop.next_seed(node.seed, side)) for side in range(2)]  # numba hands out Python ints
+        seeds = [np.uint64(next_seed(node.seed, side)) for side in range(2)]
         return [
             _Node(left_rows[:n_left].copy(), left_shares[:n_left].copy(), below, seeds[0], node.depth + 1),
             _Node(rows[:n_right].copy(), shares[:n_right].copy(), above, seeds[1], node.depth + 1),
         ]
+
+
+def knots_for(kernels: Kernels | None, most: int, m: int, q: int, make: Callable[..., np.ndarray]) -> Knots:
+    """Scratch space of the scan of kernels that are not boxes of one width, for nodes of up to `m` rows.
+
+    most, q : as in `Search`;  make : as `Workspace.array`
+    """
+    if kernels is None:
+        return Knots()
+    n_cells = m if kernels.by_cell.any() else 0
+    n_atoms = max(most, n_cells)
+    n_knots = n_atoms * (kernels.edges.shape[1] + 1)
+    return Knots(
+        times=make("knot_times", (n_knots,)),
+        rates=make("knot_rates", (n_knots,)),
+        owners=make("knot_owners", (n_knots,), np.int64),
+        orders=make("knot_orders", (2, n_knots), np.int64),
+        open_rates=make("open_rates", (n_atoms,)),
+        cells=make("cells", (4, n_cells)),
+        atoms=make("cell_atoms", (n_cells, 3 + q)),
+    )
 
 
 def _with_room(pile: Pile) -> Pile:

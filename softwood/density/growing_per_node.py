@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from softwood.compiled import growing as loop
+from softwood.compiled.trees import next_seed
 from softwood.density.finishing import finish
 from softwood.density.growing import join_tables
+from softwood.density.loops.groups import Goal, NodeTable, SubsetSpace
+from softwood.density.loops.grow import LENIENT
+from softwood.density.loops.scan import SLACK
+from softwood.density.loops.tree_groups import NODE, Knots
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.loops import grow as loop
-from softwood.loops.atoms import take_atoms
-from softwood.loops.groups import NODE, Goal, NodeTable, SubsetSpace
-from softwood.loops.scan import SLACK
-from softwood.loops.scan_general import scan_points
-from softwood.loops.subset import scan_category, set_members
 from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
@@ -125,9 +125,11 @@ class _Grower:
         order = np.empty(p, dtype=np.int64)
         loop.draw_features(order, problem.bins.priority, node.seed, n_draw)
         widths = self.rule(self.X[node.rows], problem.targets.take(node.rows), points[:, 0])
-        labels = None if self.labels is None else self.labels[node.rows]
+        labels = np.zeros(0, np.int32) if self.labels is None else self.labels[node.rows]
         tie = loop.tie_of(base, impure, mass)
-        goal = Goal(mass, base, limits.min_mass, tie, problem.stored_outputs, limits.rare_mass)
+        goal = Goal(mass, base, limits.min_mass, tie, problem.stored_outputs, criterion, limits.rare_mass)
+        shapes, work = problem.shapes, np.empty((5, goal.n_outputs))
+        knots = self._knots(len(points), goal.n_outputs)
         best, split = -np.inf, None
         for k, j in enumerate(order.tolist()):
             if k >= n_draw and split is not None:
@@ -140,13 +142,22 @@ class _Grower:
                 if merit - base > tie and merit > best + tie:
                     best, split = merit, _Split(j, np.nan, left_mass / mass, 0.0, subset)
                 continue
-            merit, threshold, left_mass = scan_points(
-                x, np.full(len(x), widths[j]), np.array([node.lower[:, j], node.upper[:, j]]), points, labels,
-                (self.edges[j], self.cdfs[j]), (-np.inf, np.inf), goal, criterion,
+            cells = np.array([x, np.full(len(x), widths[j]), node.lower[:, j], node.upper[:, j]])
+            merit, threshold, left_mass = loop.scan_points(
+                cells, points, labels, len(x), problem.kinds[j], shapes.edges, shapes.cdfs, (-np.inf, np.inf), goal,
+                knots, work,
             )  # fmt: skip
             if merit - base > tie and merit > best + tie:
                 best, split = merit, _Split(j, threshold, left_mass / mass, widths[j])
         return None if best - base < self.min_gain else split
+
+    def _knots(self, m: int, q: int) -> Knots:
+        """Scratch space of the scan of `m` points."""
+        n_knots = m * (self.problem.shapes.edges.shape[1] + 1)
+        return Knots(
+            np.empty(n_knots), np.empty(n_knots), np.empty(n_knots, np.int64), np.empty((2, n_knots), np.int64),
+            np.empty(m), np.empty((4, m)), np.empty((m, 3 + q)),
+        )  # fmt: skip
 
     def _search_set(self, node: _Node, j: int, masses: np.ndarray, goal: Goal) -> tuple[float, float, np.ndarray]:
         """Merit, left mass and members, (n_words,), of the best set of categories of column `j`."""
@@ -157,18 +168,20 @@ class _Grower:
         np.add.at(table, codes, np.column_stack([masses, masses[:, None] * self.matrix[node.rows]]))
         atoms = np.zeros((n_bins, 2 + table.shape[1]))
         no_bits = np.zeros(0, np.uint64)
-        n = take_atoms(table, no_bits, no_bits, bins.values, bins.offsets[j], n_bins, table.shape[1] - 1, False, atoms)
-        totals = atoms[:n, 3:].sum(axis=0)
-        space = SubsetSpace(
-            np.zeros(n_bins), np.zeros(n_bins, np.int64), np.zeros(n_bins, np.int64), np.zeros((1, n_words), np.uint32)
-        )
-        merit, last, left_mass, rare = scan_category(
-            atoms, n, len(totals), totals, np.empty_like(totals), bins, j, goal, self.problem.criterion_number,
-            goal.rare_mass, space,
+        q = table.shape[1] - 1
+        n = loop.take_atoms(
+            table[None], 0, no_bits, no_bits, bins.values, bins.offsets[j], n_bins, q, False, atoms
         )  # fmt: skip
+        work = np.zeros((5, q))
+        work[0] = atoms[:n, 3:].sum(axis=0)
+        space = SubsetSpace(
+            np.zeros(n_bins), np.zeros(n_bins, np.int64), np.zeros(n_bins, np.int64), np.zeros((n_bins, q)),
+            np.zeros((1, n_words), np.uint32),
+        )  # fmt: skip
+        merit, last, left_mass, rare = loop.scan_category(atoms, n, q, work, bins, j, goal, space)
         if last >= 0:
             absent_left = rare <= last if rare >= 0 else 2.0 * left_mass >= goal.total
-            set_members(space.ranks, bins, j, last, absent_left, space.found, 0)
+            loop.set_members(space.ranks, bins, j, last, absent_left, space.found, 0)
         return merit, left_mass, space.found[0]
 
     def divide(self, node: _Node, split: _Split, number: int) -> list[_Node] | None:
@@ -191,8 +204,8 @@ class _Grower:
         whole = node.shares * part
         left = np.where(whole < cutoff, 0.0, np.where(node.shares - whole < cutoff, node.shares, whole))
         weights = self.problem.weights[node.rows]
-        if min(weights @ left, weights @ (node.shares - left)) < self.limits.min_mass * loop.LENIENT:
-            left = whole  # as in `softwood.loops.grow.share_out`
+        if min(weights @ left, weights @ (node.shares - left)) < self.limits.min_mass * LENIENT:
+            left = whole  # as in `softwood.density.loops.grow.share_out`
         right = node.shares - left
         below, above = node.upper.copy(), node.lower.copy()
         if split.subset is None:
@@ -203,7 +216,7 @@ class _Grower:
             inside = np.flatnonzero(shares > 0)
             if len(inside) == 0:
                 return None
-            seed = np.uint64(loop.next_seed(node.seed, side))  # numba hands out Python ints
+            seed = np.uint64(next_seed(node.seed, side))
             children.append(
                 _Node(node.rows[inside], shares[inside], low[inside], high[inside], number, side, node.depth + 1, seed)
             )

@@ -11,9 +11,9 @@ from softwood.density.level_growing import Parts, begin_levels, grow_levels
 from softwood.density.level_newton import NewtonLevels
 from softwood.density.level_numbers import as_float, exponent_for
 from softwood.density.level_rows import Levels, Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
+from softwood.density.loops.groups import Bins
 from softwood.density.newton import Boxes
 from softwood.density.rounds import Boosted, BoostingRules, take_step
-from softwood.loops.groups import Bins
 from softwood.losses import Loss
 from softwood.steps import Best, Steps
 

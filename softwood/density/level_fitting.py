@@ -33,10 +33,10 @@ from softwood.density.level_preparation import (
 from softwood.density.level_rows import Reach, TreesSetup, begin_trees
 from softwood.density.level_searched import SearchedLevels
 from softwood.density.level_targets import BoostedTargets, ClassNumbers, ScaledReals
+from softwood.density.loops.groups import NodeTable
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.density.rounds import Boosted, BoostingData
-from softwood.loops.groups import NodeTable
 from softwood.losses import Loss, unit_of
 from softwood.parameters import parameter_error
 from softwood.pruning import prune_cost_complexity

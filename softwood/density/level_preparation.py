@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from softwood.columns import Columns
+from softwood.compiled.growing import add_moments, encode_column
 from softwood.density.bandwidths import row_numbers
 from softwood.density.binning import Bins, bin_features
 from softwood.density.kernels import Kernel
@@ -34,8 +35,6 @@ from softwood.density.level_numbers import (
 )
 from softwood.density.level_rows import SCORED, TRAIN, CodedRows, padded
 from softwood.density.preparation import TrainingData
-from softwood.loops.binning import encode_column
-from softwood.loops.survey import add_moments
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from softwood.compiled.growing import choose_random, choose_searched, draw_features, merit_and_impurity
+from softwood.compiled.trees import next_seed
 from softwood.density.finishing import depth_first
+from softwood.density.growing import knots_for
 from softwood.density.level_growing import LevelTree, OpenNode
+from softwood.density.loops.groups import NodeTable
+from softwood.density.loops.level_choose import LevelNodes
+from softwood.density.loops.scan import SLACK, SQUARED
+from softwood.density.loops.scan_random import PATIENCE
+from softwood.density.loops.tree_groups import NODE, Rules, Search
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.interrupts import new_stop
-from softwood.loops.groups import NODE, NodeTable, Rules, Search
-from softwood.loops.grow import draw_features, merit_and_impurity
-from softwood.loops.level_choose import choose_random, choose_searched
-from softwood.compiled.trees import next_seed
-from softwood.loops.scan import SLACK, SQUARED
-from softwood.loops.scan_random import PATIENCE
 
 __all__ = ["SearchedLevels"]
 
@@ -53,8 +55,8 @@ class SearchedLevels(LevelTree):
         self.lines["parent"][0], self.lines["feature"][0], self.found[0, GAIN] = -1, -1, -np.inf
         self.bounds[0] = [[-np.inf], [np.inf]]
         self.seeds[0] = seed
-        self.is_single = q == 1 and self.criterion == SQUARED and not self.is_random
-        columns = q if self.is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
+        is_single = q == 1 and self.criterion == SQUARED
+        columns = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
         n_words = (most >> 6) + 1
         self.search = Search(
             tables=np.zeros((1, most + 1, 1 + columns)),
@@ -62,8 +64,9 @@ class SearchedLevels(LevelTree):
             groups=np.zeros((n_words >> 6) + 1, np.uint64),
             atoms=np.zeros((most, 3 + columns)),
             lines=np.zeros((most + 1, 5)),
-            work=np.zeros((4, 1 + columns)),
+            work=np.zeros((5, columns)),
             stop=new_stop(),
+            knots=knots_for(self.kernels, most, 0, columns, lambda name, *kind: np.zeros(*kind)),
         )
 
     def node_order(self, number: int) -> np.ndarray:
@@ -100,18 +103,15 @@ class SearchedLevels(LevelTree):
     def choose(self, nodes: list[OpenNode], tables: np.ndarray, features: np.ndarray) -> list[bool]:
         """Search the features of each node."""
         numbers = np.array([node.number for node in nodes])
-        common = (
-            tables, self.units, features, numbers, (self.lines, self.sums), self.bins,
-            (self.problem.widths, self.bounds), self.kernels, self.rules, self.criterion,
+        found = np.zeros((len(numbers), 5))
+        choose = choose_random if self.is_random else choose_searched
+        choose(
+            tables, self.units, features, numbers, LevelNodes(self.lines, self.sums, self.bounds, self.seeds),
+            self.bins, self.problem.widths, self.kernels, self.rules, self.criterion, self.search, found,
         )  # fmt: skip
-        if self.is_random:
-            found = choose_random(*common, self.seeds[numbers], self.search)
-        else:
-            single, search = (self.search, None) if self.is_single else (None, self.search)
-            found = choose_searched(*common, search, single)
         is_split = (found[:, FEATURE] >= 0) & (found[:, GAIN] >= self.rules.min_gain)
         for k in np.flatnonzero(is_split):
-            self.found[numbers[k], : found.shape[1]] = found[k]
+            self.found[numbers[k]] = found[k]
         # As in growth node by node: a small node whose draws all fail is a leaf; a large one has bad luck, and goes on.
         if self.is_random:
             few = self.lines["mass"][numbers] < PATIENCE * self.rules.min_mass

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.loops.groups import Bins, Kernels, Targets
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.groups import Bins, Kernels
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import Targets
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 
@@ -81,7 +82,7 @@ class GrowthProblem:
         return self.targets.scaled.shape[1]
 
     @property
-    def criterion_number(self) -> int | None:
+    def criterion_number(self) -> int:
         """Number of the criterion in the compiled loops."""
         number = CRITERIA[self.criterion]
         return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number

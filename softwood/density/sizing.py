@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from softwood.compiled.growing import losses_by_size
 from softwood.density.choosing import AUTO_COLUMNS, auto_parts, content_folds
 from softwood.density.finishing import node_values
 from softwood.density.growing import GrowthByGain, Workspace
+from softwood.density.loops.groups import NO_SETS
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.loops.groups import NO_SETS
-from softwood.loops.size_path import losses_by_size
 from softwood.steps import Steps
 from softwood.targets import ClassTargets, RealTargets
 
@@ -227,12 +227,14 @@ class SizeChoice:
         widths, kernels = problem.widths, problem.kernels
         if self._crisp:
             widths, kernels = np.zeros_like(widths), None
-        return losses_by_size(
+        losses = np.empty((len(growth.order) + 1, 2))
+        losses_by_size(
             problem.bins, widths, kernels, nodes.lines, NO_SETS if nodes.subsets is None else nodes.subsets,
             growth.order, np.ascontiguousarray(values),
             test.astype(np.uint32), self._truth[test], data.weights[test],
-            self._is_sampled and data.targets.is_class,
+            self._is_sampled and data.targets.is_class, losses,
         )  # fmt: skip
+        return losses
 
 
 def _parts_of(data: TrainingData, seed: int) -> tuple[Parts, bool]:

@@ -9,11 +9,11 @@ from joblib import parallel_config
 from sklearn.utils.class_weight import compute_class_weight
 
 from softwood import KernelForestClassifier, KernelForestRegressor
+from softwood.compiled import growing as loop
 from softwood.density import bagging
 from softwood.density.bagging import Draws, _grow_some, assemble, draws_of, grow_trees, out_of_bag, tree_seed
 from softwood.density.finishing import finish
 from softwood.density.problem import Limits
-from softwood.loops import grow as loop
 from softwood.pruning import prune_cost_complexity
 from softwood.steps import Steps
 from tests.density.forests import assert_same_forest

@@ -73,7 +73,7 @@ def test_same_tree_for_any_number_of_threads(monkeypatch, bandwidth, max_leaves,
 def test_blocks_of_large_leaves(bandwidth, monkeypatch):
     """They are added up, divided and searched by blocks, which do not depend on the number of threads."""
     monkeypatch.setattr(newton, "WORTH_DIVIDING", BLOCK_ROWS)
-    n = 10 * BLOCK_ROWS + 5
+    n = 10 * BLOCK_ROWS
     X, sums = problem(n=n, p=3)
     limits = NewtonLimits(max_leaves=6, min_mass=60.0)
     one, *others = (grow(X, sums, bandwidth, limits, n_threads=threads) for threads in (1, 2, 5))

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.compiled import growing as loop
 from softwood.density.binning import bin_features
-from softwood.loops import grow as loop
-from softwood.loops.groups import NODE, Bins, Desk, Kernels, NodeTable, Pile, RandomSearch, Search, Targets
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.groups import Bins, Kernels, NodeTable
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import NODE, Desk, Pile, RandomSearch, Search, Targets
 from softwood.tree import KernelShapes, SoftTree, children_of
 from tests.reference.kernels import BOX, LATE, STAIRS, table
 from tests.reference.search import Axis

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from softwood.loops.atoms import _lowest_bit, add_points, mark_points, take_atoms
+from softwood.compiled.growing import _lowest_bit, add_points, mark_points, take_atoms
 
 
 def run(codes, n_bins, points, labels, q, *, sparse, values):

@@ -10,6 +10,7 @@ from softwood.compiled.boosting import read_rows, set_gates
 from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
+from softwood.trees.loops.predict import GATE, KernelTrees
 
 
 def grown(width, n=150, n_categories=0, max_leaves=12, seed=0):

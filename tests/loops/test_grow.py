@@ -7,16 +7,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from softwood.compiled import growing as loop
 from softwood.density.binning import bin_features
-from softwood.loops import grow as loop
-from softwood.loops.groups import (
-    NODE,
-    Goal,
-    NodePoints,
-    Rules,
-    Targets,
-)
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.groups import Goal
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import NODE, Rules, Targets
 from softwood.tree import children_of
 from tests.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
 from tests.loops.strategies import CRITERION_NAMES

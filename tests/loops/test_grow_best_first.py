@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from softwood.compiled import growing as loop
 from softwood.density.binning import bin_features
-from softwood.loops import grow_best_first as loop
-from softwood.loops.groups import NODE, NodeTable, Rules
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.groups import NodeTable
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import NODE, Rules
 from softwood.tree import children_of
 from tests.loops.growth import EXTRA_TREES, TREES, longer, problem, run, tree_of
 from tests.reference.growing import intervals

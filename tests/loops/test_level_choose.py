@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.growing import merit_and_impurity
 
-from softwood.loops.groups import NODE, Bins, Kernels, Rules, Search
-from softwood.loops.grow import merit_and_impurity
+from softwood.density.loops.groups import Bins, Kernels
+from softwood.density.loops.scan import ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import NODE, Rules, Search
 from softwood.loops.level_choose import (
     atoms_of,
     choose_random,
@@ -14,7 +16,6 @@ from softwood.loops.level_choose import (
     random_threshold,
     to_floats,
 )
-from softwood.loops.scan import ENTROPY, SQUARED
 from tests.reference import random_search as slow
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 from tests.reference.search import Axis

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftForest, SoftTree
-from softwood.density.kernels import gaussian
 from softwood.compiled.trees import (
     add_block,
     add_crisp_trees,
@@ -15,8 +12,11 @@ from softwood.compiled.trees import (
     next_list,
     partition,
 )
-from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
+
+from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftForest, SoftTree
+from softwood.density.kernels import gaussian
 from softwood.sharing import kernel_lists
+from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import prediction
 from tests.reference.trees import random_points, random_tree

@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from softwood.loops.scan import (
-    BINARY_ENTROPY,
-    ENTROPY,
-    SQUARED,
-    THIN,
+from softwood.compiled.growing import (
     _merit_at_least,
     _scan_slopes,
     _scan_steps,
@@ -22,6 +17,8 @@ from softwood.loops.scan import (
     sum_atoms,
     x_log_x,
 )
+
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, THIN
 from tests.loops.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, left_share

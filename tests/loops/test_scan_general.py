@@ -4,20 +4,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from softwood.loops.groups import Bins, Goal, Kernels, NodePoints
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, scan_box
-from softwood.loops.scan_general import (
+from softwood.compiled.growing import (
     _add,
     _begin,
     _merit_ahead,
     place_knots,
     rising_order,
     scan_atoms,
+    scan_box,
     scan_cells,
     scan_general,
     scan_points,
 )
+
+from softwood.density.loops.groups import Bins, Goal, Kernels
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.tree import KernelShapes
 from tests.loops.strategies import CRITERION_NAMES, check, nodes, with_slivers
 from tests.reference.gains import merit

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
-
-from softwood.loops.groups import Bins, Goal, Kernels, NodePoints, RandomSearch
-from softwood.loops.grow import tie_of
-from softwood.compiled.trees import next_seed, to_unit
-from softwood.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.loops.scan_random import (
+from softwood.compiled.growing import (
     code_range,
     copy_codes,
     copy_values,
@@ -26,7 +21,13 @@ from softwood.loops.scan_random import (
     search_random,
     settle_crisp,
     share_missing,
+    tie_of,
 )
+from softwood.compiled.trees import next_seed, to_unit
+
+from softwood.density.loops.groups import Bins, Goal, Kernels
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import RandomSearch
 from softwood.tree import KernelShapes
 from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places
 from tests.reference import random_search as slow

@@ -4,16 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-
-from softwood.loops.groups import Bins, Goal, SubsetSpace
-from softwood.loops.grow import divide_by_set, keep_set
-from softwood.compiled.trees import partition_by_set
-from softwood.trees.loops.predict import ITEM
-from softwood.loops.scan_random import draw_set, keep_drawn
-from softwood.loops.subset import (
-    ABSENT,
+from softwood.compiled.growing import (
+    divide_by_set,
+    draw_set,
     has_member,
     is_category,
+    keep_drawn,
+    keep_set,
     merge_rare,
     order_keys,
     rare_below,
@@ -23,6 +20,11 @@ from softwood.loops.subset import (
     sort_by_key,
     subset_parts,
 )
+from softwood.compiled.trees import partition_by_set
+
+from softwood.density.loops.groups import Bins, Goal, SubsetSpace
+from softwood.density.loops.subset import ABSENT
+from softwood.trees.loops.predict import ITEM
 
 pytestmark = pytest.mark.tiny
 

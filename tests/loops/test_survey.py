@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.growing import add_moments, key_rows, mix_bits
 
 from softwood.density import bandwidths
-from softwood.loops.survey import add_moments, key_rows, mix_bits
 
 
 def awkward_rows(n=40, p=3):

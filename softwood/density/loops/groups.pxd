@@ -31,4 +31,5 @@ cdef struct Goal:
     f64 min_mass
     f64 tie
     i64 n_outputs
+    i64 criterion
     f64 rare_mass

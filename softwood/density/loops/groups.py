@@ -118,6 +118,7 @@ class Goal(NamedTuple):
     total, base : mass of the node and its merit unsplit;  min_mass : smallest mass of a child
     tie : merits closer than this are equal; the split nearer to halves wins, then the first
     n_outputs : number of targets, or of different labels in the node
+    criterion : see `softwood.density.loops.scan`
     rare_mass : categories with less mass stay together
     """
 
@@ -126,4 +127,5 @@ class Goal(NamedTuple):
     min_mass: float
     tie: float
     n_outputs: int
+    criterion: int
     rare_mass: float = 0.0

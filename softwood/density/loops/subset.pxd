@@ -14,10 +14,10 @@ cdef (i64, i64) merge_rare(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 least, i
 cdef void order_keys(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 total, f64[:, ::1] work, f64[:, ::1] means, f64[::1] keys) noexcept nogil
 
 @cython.locals(a=i64, best_last=i64, nearer_halves=bint, o=i64, r=i64)
-cdef (f64, i64, f64) scan_subset(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, const i64[::1] order, Goal goal, i64 criterion) noexcept nogil
+cdef (f64, i64, f64) scan_subset(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, const i64[::1] order, Goal goal) noexcept nogil
 
 @cython.locals(a=i64, c=i64, last=i64, n_bins=i64, offset=i64, r=i64, rare=i64)
-cdef (f64, i64, f64, i64) scan_category(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, Bins bins, i64 j, Goal goal, i64 criterion, SubsetSpace space) noexcept nogil
+cdef (f64, i64, f64, i64) scan_category(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, Bins bins, i64 j, Goal goal, SubsetSpace space) noexcept nogil
 
 @cython.locals(c=i64, k=i64, n_bins=i64, offset=i64)
 cdef void subset_parts(const code[:, ::1] codes, Bins bins, i64 feature, const u32[:, ::1] subsets, i64 line, f64 missing_left, const u32[::1] rows, i64 begin, i64 m, f64[::1] parts) noexcept nogil

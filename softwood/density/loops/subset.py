@@ -184,7 +184,7 @@ def order_keys(atoms, n, n_outputs, total, work, means, keys):
             work[1, o] = work[2, o] / np.sqrt(length)
 
 
-def scan_subset(atoms, n, n_outputs, work, order, goal, criterion):
+def scan_subset(atoms, n, n_outputs, work, order, goal):
     """Best beginning of an order of atoms.
 
     Parameters
@@ -209,7 +209,7 @@ def scan_subset(atoms, n, n_outputs, work, order, goal, criterion):
         for o in range(n_outputs):
             work[1, o] += atoms[a, 3 + o]
         if left_mass >= least and total - left_mass >= least:
-            merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
+            merit = merit_of(left_mass, total, work, 1, n_outputs, goal.criterion)
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
@@ -218,7 +218,7 @@ def scan_subset(atoms, n, n_outputs, work, order, goal, criterion):
     return best, best_last, best_mass
 
 
-def scan_category(atoms, n, n_outputs, work, bins, j, goal, criterion, space):
+def scan_category(atoms, n, n_outputs, work, bins, j, goal, space):
     """Best set of the categories of a node; atoms are merged and `space.ranks` holds the order afterwards.
 
     Categories with less mass than `goal.rare_mass` are merged, see `merge_rare`.
@@ -244,7 +244,7 @@ def scan_category(atoms, n, n_outputs, work, bins, j, goal, criterion, space):
     for a in range(n):
         order[a] = a
     sort_by_key(keys, order, n)
-    merit, last, left_mass = scan_subset(atoms, n, n_outputs, work, order, goal, criterion)
+    merit, last, left_mass = scan_subset(atoms, n, n_outputs, work, order, goal)
     for r in range(n):
         keys[order[r]] = r  # from here on the rank of each atom
     for c in range(n_bins):

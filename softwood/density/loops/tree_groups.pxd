@@ -48,6 +48,16 @@ cdef class Desk:
     cdef f64[::1] totals
 
 
+cdef class Knots:
+    cdef f64[::1] times
+    cdef f64[::1] rates
+    cdef i64[::1] owners
+    cdef i64[:, ::1] orders
+    cdef f64[::1] open_rates
+    cdef f64[:, ::1] cells
+    cdef f64[:, ::1] atoms
+
+
 cdef class Search:
     cdef f64[:, :, ::1] tables
     cdef u64[::1] words
@@ -57,11 +67,13 @@ cdef class Search:
     cdef f64[:, ::1] work
     cdef const u8[::1] stop
     cdef SubsetSpace subset
+    cdef Knots knots
 
 
 cdef class RandomSearch:
     cdef code[::1] codes
     cdef f64[::1] bin_shares
     cdef f64[::1] shares
-    cdef f64[::1] work
+    cdef f64[:, ::1] work
+    cdef i64[::1] ranks
     cdef u32[:, ::1] subset

@@ -87,16 +87,36 @@ class Desk(NamedTuple):
     totals: np.ndarray
 
 
+class Knots(NamedTuple):
+    """Scratch space of the scan of kernels of several pieces, and of kernel widths that differ from cell to cell.
+
+    Attributes
+    ----------
+    times, rates, owners : (n_knots,) breakpoints, changes of slope there (nan: a step), and the atoms they belong to
+    orders : (2, n_knots);  open_rates : (n_atoms,) slopes of the shares of the atoms
+    cells : (4, m) and atoms : (m, 3 + q), see `softwood.density.loops.scan_general.scan_points`; without entries if
+        widths do not differ from cell to cell
+    """
+
+    times: np.ndarray = np.zeros(0)
+    rates: np.ndarray = np.zeros(0)
+    owners: np.ndarray = np.zeros(0, np.int64)
+    orders: np.ndarray = np.zeros((2, 0), np.int64)
+    open_rates: np.ndarray = np.zeros(0)
+    cells: np.ndarray = np.zeros((4, 0))
+    atoms: np.ndarray = np.zeros((0, 0))
+
+
 class Search(NamedTuple):
     """Scratch space of the search over all thresholds, all tables and sets empty.
 
     Attributes
     ----------
     tables : (p or 1, n_bins + 1, 1 + q) for the bins of every feature, or of one
-    words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5);  work : (4, q)
+    words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5);  work : (5, q)
     stop : as in `Pile`
 
-    With several outputs, or entropy, q is the number of outputs rounded up to a multiple of four.
+    For one output with squared error, q is 1; else the number of outputs rounded up to a multiple of four.
     """
 
     tables: np.ndarray
@@ -107,6 +127,7 @@ class Search(NamedTuple):
     work: np.ndarray
     stop: np.ndarray
     subset: SubsetSpace = SubsetSpace()
+    knots: Knots = Knots()
 
 
 class RandomSearch(NamedTuple):
@@ -114,12 +135,13 @@ class RandomSearch(NamedTuple):
 
     Attributes
     ----------
-    codes : (m,);  bin_shares : (n_bins + 1,);  shares : (m,);  work : (1 + q,)
-    subset : (1, n_words) the set of categories that was found
+    codes : (m,);  bin_shares : (n_bins + 1,);  shares : (m,);  work : (2, q)
+    ranks : (n_bins,);  subset : (1, n_words) the set of categories that was found
     """
 
     codes: np.ndarray
     bin_shares: np.ndarray
     shares: np.ndarray
     work: np.ndarray
+    ranks: np.ndarray = np.zeros(0, np.int64)
     subset: np.ndarray = NO_SETS

@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-
-NAN_BITS = np.uint64(0x7FF8000000000000)
+NAN_BITS = 0x7FF8000000000000
 
 
-@compiled
 def mix_bits(z):
     """The last steps of splitmix64."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -15,7 +12,6 @@ def mix_bits(z):
     return z ^ (z >> np.uint64(31))
 
 
-@compiled
 def key_rows(matrix, bits, seed, out):
     """64 pseudo-random bits for each row that depend only on its content and the seed.
 
@@ -32,12 +28,11 @@ def key_rows(matrix, bits, seed, out):
             if x == 0.0:  # also -0.0
                 cell = np.uint64(0)
             if np.isnan(x):
-                cell = NAN_BITS
+                cell = np.uint64(NAN_BITS)
             chain = mix_bits(chain + np.uint64(0x9E3779B97F4A7C15)) + mix_bits(cell)
         out[i] = mix_bits(chain)
 
 
-@compiled
 def add_moments(matrix, weights, middle, half, scales, out):
     """Add the sums of weights, of weighted values and of their squares to `out`, as whole numbers.
 
@@ -57,6 +52,6 @@ def add_moments(matrix, weights, middle, half, scales, out):
             if np.isnan(x):
                 continue
             z = x / half[j] - middle[j]
-            out[0, j] += np.int64(np.rint(w * first * second))
-            out[1, j] += np.int64(np.rint(w * z * first * second))
-            out[2, j] += np.int64(np.rint(w * z * z * first * second))
+            out[0, j] += int(np.rint(w * first * second))
+            out[1, j] += int(np.rint(w * z * first * second))
+            out[2, j] += int(np.rint(w * z * z * first * second))

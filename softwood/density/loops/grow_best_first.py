@@ -8,9 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.groups import NO_SETS, Goal, NodePoints
-from softwood.loops.grow import (
+from softwood.density.loops.groups import NO_SETS, Goal
+from softwood.density.loops.grow import (
     divide,
     divide_by_set,
     draw_features,
@@ -21,10 +20,10 @@ from softwood.loops.grow import (
     tie_of,
     weigh,
 )
-from softwood.loops.random import next_seed
-from softwood.loops.scan import SLACK
-from softwood.loops.scan_random import search_random
-from softwood.loops.subset import is_category
+from softwood.density.loops.scan import SLACK
+from softwood.density.loops.scan_random import search_random
+from softwood.trees.loops.random import next_seed
+from softwood.trees.loops.sets import is_category
 
 # A node while the tree grows: where its rows are, and its best split.
 OPEN = np.dtype(
@@ -51,13 +50,13 @@ class OpenPile(NamedTuple):
         open nodes; how many splits to make, after how many nodes to return, and the node that is to be searched
         again, -1 if there is none
     stop : (1,) not 0 if growing is to be given up
-    lines, sums : the nodes, see `softwood.loops.groups.NodeTable`
+    lines, sums : the nodes, see `softwood.density.loops.groups.NodeTable`
     nodes : (capacity,) of type `OPEN`;  seeds : (capacity,)
     heap : (capacity,) the open nodes, those with a split that is not made yet: entry k comes before 2 k + 1 and 2 k + 2
     order : (capacity,) the nodes that are split, in the order of their splits
     intervals : (2, p) scratch space
     rows, shares : (capacity,) rows and shares of the nodes
-    subsets : as in `softwood.loops.groups.Pile`
+    subsets : as in `softwood.density.loops.tree_groups.Pile`
     """
 
     state: np.ndarray
@@ -74,7 +73,6 @@ class OpenPile(NamedTuple):
     subsets: np.ndarray = NO_SETS
 
 
-@compiled
 def find_intervals(lines, node, intervals):
     """Lower and upper end of a node on each feature, (2, p): the nearest thresholds on its way up."""
     for j in range(intervals.shape[1]):
@@ -92,7 +90,6 @@ def find_intervals(lines, node, intervals):
         parent = lines[node]["parent"]
 
 
-@compiled
 def comes_before(nodes, one, other):
     """Whether a node is split before another: the larger gain, or the older one of equal gains."""
     if nodes[one]["gain"] == nodes[other]["gain"]:
@@ -100,7 +97,6 @@ def comes_before(nodes, one, other):
     return nodes[one]["gain"] > nodes[other]["gain"]
 
 
-@compiled
 def open_node(nodes, heap, n, node):
     """Add a node to the `n` open ones."""
     place = n
@@ -113,7 +109,6 @@ def open_node(nodes, heap, n, node):
     heap[place] = node
 
 
-@compiled
 def close_first(nodes, heap, n):
     """Take the first of the `n` open nodes away."""
     last = heap[n - 1]
@@ -129,7 +124,6 @@ def close_first(nodes, heap, n):
     heap[place] = last
 
 
-@compiled
 def enter_child(lines, child, parent, side):
     """Begin the line of a new leaf."""
     lines[child]["parent"] = parent
@@ -140,27 +134,23 @@ def enter_child(lines, child, parent, side):
     lines[child]["missing_left"] = np.nan
 
 
-@compiled
-def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, single, random):
+def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pile, desk, search, random):
     """Go on growing until there is no split left or enough are made, an array is too short, or stopped.
 
-    The caller makes arrays longer, tells of progress, and calls again. Arguments are as in `softwood.loops.grow.grow`,
-    `pile` is an `OpenPile`.
+    The caller makes arrays longer, tells of progress, and calls again. Arguments are as in
+    `softwood.density.loops.grow.grow`, `pile` is an `OpenPile`.
 
     Returns
     -------
     whether there is no split left, or enough are made
     """
-    state, stop, lines, sums, nodes, seeds, heap, order, intervals, rows, shares, subsets = pile
-    max_depth, min_mass, min_gain, n_draw, cutoff, is_class, rare_mass = rules
-    left_rows, left_shares = desk.left_rows, desk.left_shares
-    node_labels = labels  # as in `grow`, not None
-    if labels is not None:
-        node_labels = desk.labels
-    while stop[0] == 0 and state[N_NODES] < state[MOST_NODES]:
+    state, lines, nodes, seeds, rows, shares = pile.state, pile.lines, pile.nodes, pile.seeds, pile.rows, pile.shares
+    intervals, min_mass = pile.intervals, rules.min_mass
+    while pile.stop[0] == 0 and state[N_NODES] < state[MOST_NODES]:
         if state[N_SPLITS] == state[MOST_SPLITS]:  # the last leaves are searched if growth goes on
             for node in range(state[N_SEARCHED], state[N_NODES]):
-                weigh(rows, nodes[node]["begin"], shares, nodes[node]["size"], labels, targets, desk, lines, sums, node)
+                begin = nodes[node]["begin"]
+                weigh(rows, begin, shares, nodes[node]["size"], labels, targets, desk, lines, pile.sums, node)
             return True
         if state[AGAIN] >= 0 or state[N_SEARCHED] < state[N_NODES]:
             node = state[AGAIN]
@@ -170,46 +160,39 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
             state[AGAIN] = -1
             begin = nodes[node]["begin"]
             m = nodes[node]["size"]
-            weigh(rows, begin, shares, m, labels, targets, desk, lines, sums, node)
+            weigh(rows, begin, shares, m, labels, targets, desk, lines, pile.sums, node)
             mass = lines[node]["mass"]
-            base, impure = merit_and_impurity(lines, sums, node, criterion, is_class)
+            base, impure = merit_and_impurity(lines, pile.sums, node, criterion, rules.is_class)
             least = max(min_mass, nodes[node]["least"])
-            if lines[node]["depth"] >= max_depth or mass < 2.0 * least * SLACK or impure <= 1e-12 * mass:
+            if lines[node]["depth"] >= rules.max_depth or mass < 2.0 * least * SLACK or impure <= 1e-12 * mass:
                 continue
             find_intervals(lines, node, intervals)
-            draw_features(desk.order, bins.priority, seeds[node], n_draw)
-            n_outputs = number_labels(sums, node, m, labels, desk)
-            goal = Goal(mass, base, least, tie_of(base, impure, mass), n_outputs, rare_mass)
-            points = NodePoints(rows, begin, m, desk.points, desk.order, n_draw)
-            feature, threshold, left_mass, gain = np.int64(-1), np.nan, 0.0, 0.0
+            draw_features(desk.order, bins.priority, seeds[node], rules.n_draw)
+            n_outputs = number_labels(pile.sums, node, m, desk)
+            goal = Goal(mass, base, least, tie_of(base, impure, mass), n_outputs, criterion, rules.rare_mass)
+            feature, threshold, left_mass, gain = -1, np.nan, 0.0, 0.0
             if search is not None:
                 feature, threshold, left_mass, gain = search_node(
-                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, search, None
+                    bins, widths, kernels, rows, begin, m, desk, rules.n_draw, intervals, goal, search
                 )
-                keep_set(search.subset.found, subsets, node)
-            if single is not None:
-                feature, threshold, left_mass, gain = search_node(
-                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, None, single
-                )
-                keep_set(single.subset.found, subsets, node)
-            if random is not None:
+                keep_set(search.subset.found, pile.subsets, node)
+            else:
                 feature, threshold, left_mass, gain = search_random(
-                    bins, widths, kernels, points, node_labels, intervals, goal, criterion, seeds[node], desk.totals,
-                    random,
-                )  # fmt: skip
-                keep_set(random.subset, subsets, node)
-            if feature >= 0 and gain >= min_gain:
+                    bins, widths, kernels, rows, begin, m, desk, rules.n_draw, intervals, goal, seeds[node], random
+                )
+                keep_set(random.subset, pile.subsets, node)
+            if feature >= 0 and gain >= rules.min_gain:
                 nodes[node]["feature"] = feature
                 nodes[node]["gain"] = gain
                 nodes[node]["threshold"] = threshold
                 nodes[node]["missing_left"] = left_mass / mass
                 nodes[node]["least"] = least
-                open_node(nodes, heap, state[N_OPEN], node)
+                open_node(nodes, pile.heap, state[N_OPEN], node)
                 state[N_OPEN] += 1
             continue
         if state[N_OPEN] == 0:
             return True
-        best = heap[0]
+        best = pile.heap[0]
         begin = nodes[best]["begin"]
         m = nodes[best]["size"]
         end = state[N_ROWS]
@@ -219,28 +202,30 @@ def grow_best_first(bins, widths, kernels, labels, targets, rules, criterion, pi
         feature = nodes[best]["feature"]
         threshold = nodes[best]["threshold"]
         find_intervals(lines, best, intervals)
-        close_first(nodes, heap, state[N_OPEN])
+        close_first(nodes, pile.heap, state[N_OPEN])
         state[N_OPEN] -= 1
         missing_left = nodes[best]["missing_left"]
-        keep = targets.weights, lines[best]["mass"], min_mass, cutoff
+        mass = lines[best]["mass"]
         if is_category(bins.n_categories, feature):
             n_left, n_right = divide_by_set(
-                bins, feature, subsets, best, missing_left, rows, shares, begin, m, keep, left_rows, left_shares
-            )
+                bins, targets.weights, rows, shares, begin, m, (feature, threshold, missing_left), pile.subsets, best,
+                (mass, min_mass, rules.cutoff), desk.left_rows, desk.left_shares,
+            )  # fmt: skip
         else:
             n_left, n_right = divide(
-                bins, widths, kernels, rows, shares, begin, m, (feature, threshold, missing_left),
-                (intervals[0, feature], intervals[1, feature]), keep, left_rows, left_shares,
+                bins, kernels, targets.weights, rows, shares, begin, m, (feature, threshold, missing_left),
+                (widths[feature], intervals[0, feature], intervals[1, feature]), (mass, min_mass, rules.cutoff),
+                desk.left_rows, desk.left_shares,
             )  # fmt: skip
         if n_left == 0:  # a child was too light: search for one that is heavier by the masses of the bins
             nodes[best]["least"] *= 2.0
             state[AGAIN] = best
             continue
         for k in range(n_left):
-            rows[end + k] = left_rows[k]
-            shares[end + k] = left_shares[k]
+            rows[end + k] = desk.left_rows[k]
+            shares[end + k] = desk.left_shares[k]
         state[N_ROWS] = end + n_left
-        order[state[N_SPLITS]] = best
+        pile.order[state[N_SPLITS]] = best
         state[N_SPLITS] += 1
         lines[best]["feature"] = feature
         lines[best]["threshold"] = threshold

@@ -2,22 +2,18 @@
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-
 # Parts of equal length that the range of the cuts is divided into: in most of them there is one cut or none.
 N_PARTS = 1024
 
 
-@compiled
 def part_of(x, low, scale):
     """Number of the part of the range that a value lies in; never falls if the value rises, whatever the rounding."""
     place = (x - low) * scale
     if not place > 0.0:  # nan, too: of infinity times 0
-        return np.int64(0)
-    return np.int64(min(place, N_PARTS - 1.0))
+        return 0
+    return int(min(place, N_PARTS - 1.0))
 
 
-@compiled
 def encode_column(points, feature, cuts, out):
     """Write the bin of each value to column `feature` of `out`; a missing value gets the number after the last bin.
 

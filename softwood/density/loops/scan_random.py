@@ -2,25 +2,22 @@
 
 import numpy as np
 
-from softwood.loops._compile import compiled
-from softwood.loops.kernel import box_shares, kernel_cdf, kernel_share
-from softwood.loops.random import next_seed, to_unit
-from softwood.loops.scan import LARGEST, SLACK, merit_of, middle_of
-from softwood.loops.subset import ABSENT, is_category, set_members
+from softwood.density.loops.scan import LARGEST, SLACK, merit_of, middle_of
+from softwood.density.loops.subset import ABSENT, set_members
+from softwood.trees.loops.kernel import box_shares, kernel_cdf, kernel_share
+from softwood.trees.loops.random import next_seed, to_unit
+from softwood.trees.loops.sets import is_category
 
 # A node with more than so many times the minimum mass is searched on where none of the drawn splits is admissible.
 PATIENCE = 10.0
 
 
-@compiled
 def copy_codes(codes, feature, rows, begin, m, node_codes):
     """Copy the codes of a node's points on one feature to `node_codes`."""
-    at = np.uint64(begin)
-    for k in range(np.uint64(m)):
-        node_codes[k] = codes[rows[at + k], feature]
+    for k in range(m):
+        node_codes[k] = codes[rows[begin + k], feature]
 
 
-@compiled
 def code_range(node_codes, m):
     """Lowest and highest code of a node's points."""
     low = node_codes[0]
@@ -28,44 +25,42 @@ def code_range(node_codes, m):
     for k in range(m):  # in the codes' own type, so that the processor compares many at once
         low = node_codes[k] if node_codes[k] < low else low
         high = node_codes[k] if node_codes[k] > high else high
-    return np.int64(low), np.int64(high)
+    return int(low), int(high)
 
 
-@compiled
 def highest_known(node_codes, m, n_bins):
     """Highest code of the points whose value is known; -1 if there are none."""
-    highest = np.int64(-1)
+    highest = -1
     for k in range(m):
-        c = np.int64(node_codes[k])
-        highest = max(highest, c if c != n_bins else np.int64(-1))
+        c = int(node_codes[k])
+        highest = max(highest, c if c != n_bins else -1)
     return highest
 
 
-@compiled
-def kernel_support(node_codes, values, offset, n_bins, kernels, feature, node, width, lowest, highest):
+def kernel_support(node_codes, bins, kernels, feature, rows, begin, m, width, lowest, highest):
     """Where the first kernel of a node's points begins and the last one ends; whether they all are the same one."""
-    rows, begin, m = node.rows, node.begin, node.size
-    edges, kind = kernels.edges, kernels.kinds[feature]
+    values, edges, shape = bins.values, kernels.edges, kernels.kinds[feature]
+    offset = bins.offsets[feature]
+    n_bins = bins.offsets[feature + 1] - offset
     last = edges.shape[1] - 1
     if not kernels.by_cell[feature]:
-        start = values[offset + lowest] + width * edges[kind, 0]
-        return start, values[offset + highest] + width * edges[kind, last], lowest == highest
+        start = values[offset + lowest] + width * edges[shape, 0]
+        return start, values[offset + highest] + width * edges[shape, last], lowest == highest
     start = np.inf
     stop = -np.inf
     for k in range(m):
         if node_codes[k] != n_bins:
             x = values[offset + node_codes[k]]
             w = kernels.cells[rows[begin + k], feature]
-            start = min(start, x + w * edges[kind, 0])
-            stop = max(stop, x + w * edges[kind, last])
+            start = min(start, x + w * edges[shape, 0])
+            stop = max(stop, x + w * edges[shape, last])
     return start, stop, False
 
 
-@compiled
 def settle_crisp(threshold, values, lows, highs, offset, n_bins):
     """Move a threshold out of the bin it lies in, so that the bin's points and its mean are on the same side."""
-    first = np.int64(0)
-    size = np.int64(n_bins)
+    first = 0
+    size = n_bins
     while size > 0:  # bins whose mean is not above the threshold
         half = size >> 1
         if values[offset + first + half] <= threshold:
@@ -82,81 +77,84 @@ def settle_crisp(threshold, values, lows, highs, offset, n_bins):
     return middle_of(low, high) if threshold >= high else threshold
 
 
-@compiled
 def copy_values(values, offset, n_bins, table):
     """Copy the places of a feature's bins to `table` (n_bins + 1,), with nan for missing values after them."""
-    first, end = np.uint64(offset), np.uint64(n_bins)
-    for c in range(end):
-        table[c] = values[first + c]
-    table[end] = np.nan
+    for c in range(n_bins):
+        table[c] = values[offset + c]
+    table[n_bins] = np.nan
 
 
-@compiled
 def look_up(table, node_codes, m, found):
     """The entry of `table` for the code of each point, (m,) in `found`."""
     for k in range(m):
         found[k] = table[node_codes[k]]
 
 
-@compiled
 def look_up_known(values, offset, n_bins, node_codes, m, found):
     """`look_up` without a table: the value of each point's bin, nan where missing."""
-    first, end = np.uint64(offset), np.uint64(n_bins)
     for k in range(m):
-        c = np.uint64(node_codes[k])
-        found[k] = values[first + c] if c < end else np.nan
+        c = int(node_codes[k])
+        found[k] = values[offset + c] if c < n_bins else np.nan
 
 
-@compiled
-def left_shares(bins, kernels, feature, node, threshold, width, interval, node_codes, shares):
+def left_shares(node_codes, bins, kernels, feature, rows, begin, m, threshold, width, interval, shares):
     """Share of each of the node's points on the left of a threshold, (m,) in `shares`; nan where missing."""
-    rows, begin, m = node.rows, node.begin, node.size
-    values, offset = bins.values, bins.offsets[feature]
+    values, edges, cdfs, shape = bins.values, kernels.edges, kernels.cdfs, kernels.kinds[feature]
+    offset = bins.offsets[feature]
     n_bins = bins.offsets[feature + 1] - offset
     lo, hi = interval
     for k in range(m):
         shares[k] = np.nan
         if node_codes[k] != n_bins:
             x = values[offset + node_codes[k]]
-            kind = kernels.kinds[feature]
-            edges, cdf = kernels.edges[kind], kernels.cdfs[kind]
             w = kernels.cells[rows[begin + k], feature] if kernels.by_cell[feature] else width
-            lower = kernel_cdf(lo, x, w, edges, cdf)
-            upper = kernel_cdf(hi, x, w, edges, cdf)
-            shares[k] = kernel_share(threshold, x, w, edges, cdf, lower, upper)
+            lower = kernel_cdf(lo, x, w, shape, edges, cdfs)
+            upper = kernel_cdf(hi, x, w, shape, edges, cdfs)
+            shares[k] = kernel_share(threshold, x, w, shape, edges, cdfs, lower, upper)
 
 
-@compiled(reassociate=True)
-def left_masses(points, labels, m, shares, left):
-    """Add up the left parts of points with labels, in `left` (1 + q,): their mass, and the masses of the classes."""
-    for o in range(left.shape[0]):
-        left[o] = 0.0
+def left_masses(points, labels, m, shares, n_outputs, work):
+    """Add up the left parts of points with labels: the masses of the classes in the second row of `work` (2, q).
+
+    Returns
+    -------
+    mass on the left
+    """
+    for o in range(n_outputs):
+        work[1, o] = 0.0
     mass = 0.0
     of_class = 0.0
-    current = np.uint32(labels[0])
+    current = labels[0]
     for k in range(m):  # points of a class mostly follow one another: their sum stays in a register
-        label = np.uint32(labels[k])
+        label = labels[k]
         if label != current:
-            left[np.uint32(1) + current] += of_class
+            work[1, current] += of_class
             mass += of_class
             of_class = 0.0
             current = label
         of_class += points[k, 0] * shares[k]
-    left[np.uint32(1) + current] += of_class
-    left[0] = mass + of_class
+    work[1, current] += of_class
+    return mass + of_class
 
 
-@compiled(reassociate=True)
-def left_sums(points, m, shares, left):
-    """Add up the left parts of points with targets, in `left` (1 + q,): their mass, and sums of the targets."""
-    for o in range(left.shape[0]):
+def left_sums(points, m, shares, n_outputs, work):
+    """Add up the left parts of points with targets: the sums of targets in the second row of `work` (2, q).
+
+    Returns
+    -------
+    mass on the left
+    """
+    mass = 0.0
+    for k in range(m):
+        mass += points[k, 0] * shares[k]
+    for o in range(n_outputs):
         total = 0.0
         for k in range(m):
-            total += points[k, o] * shares[k]
-        left[o] = total
+            total += points[k, 1 + o] * shares[k]
+        work[1, o] = total
+    return mass
 
 
-@compiled
 def share_missing(points, m, shares):
     """Divide the points whose value is missing as the others are: replace nan in `shares` by the mean share."""
     mass = 0.0
@@ -170,7 +168,6 @@ def share_missing(points, m, shares):
             shares[k] = mass / known
 
 
-@compiled
 def draw_set(node_codes, m, n_bins, seed, table):
     """Draw a set of the categories of a node, neither empty nor all of them, in `table` (n_bins + 1,).
 
@@ -203,69 +200,58 @@ def draw_set(node_codes, m, n_bins, seed, table):
     return n > 1
 
 
-@compiled
-def keep_drawn(table, bins, j, absent_left, subset):
-    """Write the set of a table of `draw_set` as bits."""
-    n_bins = bins.offsets[j + 1] - bins.offsets[j]
-    ranks = np.empty(n_bins, np.int64)
-    for c in range(n_bins):
-        ranks[c] = ABSENT if table[c] == ABSENT else np.int64(1.0 - table[c])
+def keep_drawn(table, bins, j, absent_left, ranks, subset):
+    """Write the set of a table of `draw_set` as bits; ranks : (n_bins,) scratch space."""
+    for c in range(bins.offsets[j + 1] - bins.offsets[j]):
+        ranks[c] = ABSENT if table[c] == ABSENT else int(1.0 - table[c])
     set_members(ranks, bins, j, 0, absent_left, subset, 0)
 
 
-@compiled
-def search_random(bins, widths, kernels, node, labels, intervals, goal, criterion, seed, totals, random):
-    """Best of one random split for each feature of `node.order` (the first `n_draw`, and more if none can be split).
+def search_random(bins, widths, kernels, rows, begin, m, desk, n_draw, intervals, goal, seed, random):
+    """Best of one random split for each feature of `desk.order` (the first `n_draw`, and more if none can be split).
 
     The threshold is uniform over the part of the feature's axis that holds mass of the node. Arguments and results
-    are as in `softwood.loops.grow.search_node`.
-
-    Parameters
-    ----------
-    totals : (>= q,) sums of targets of the node, or the masses of its labels
-    random : scratch space
+    are as in `softwood.density.loops.grow.search_node`; random : scratch space.
     """
-    codes, values, lows, highs, offsets, _, n_categories, _ = bins
-    rows, begin, m, points, order, n_draw = node
-    total, base, min_mass, tie, n_outputs, _ = goal
-    node_codes, table, shares, work, subset = random
-    totals, sums, left = totals[:n_outputs], work[: 1 + n_outputs], work[1 : 1 + n_outputs]
+    values, offsets, table, shares, work = bins.values, bins.offsets, random.bin_shares, random.shares, random.work
+    total, base, min_mass, tie, n_outputs = goal.total, goal.base, goal.min_mass, goal.tie, goal.n_outputs
+    n_features = desk.order.shape[0]
     best_feature = -1
     best_threshold = np.nan
     best_mass = 0.0
     best = -np.inf
     least = min_mass * SLACK
     n_tried = 0
-    for f in range(order.shape[0]):
+    for o in range(n_outputs):
+        work[0, o] = desk.totals[o]
+    for f in range(n_features):
         # As in scikit-learn, a small node whose draws all fail is a leaf; a large one has bad luck, and goes on.
         if f >= n_draw and (best_feature >= 0 or (n_tried > 0 and total < PATIENCE * min_mass)):
             break
-        j = order[f]
+        j = desk.order[f]
         offset, width = offsets[j], widths[j]
         n_bins = offsets[j + 1] - offset
         interval = intervals[0, j], intervals[1, j]
-        copy_codes(codes, j, rows, begin, m, node_codes)
-        lowest, highest = code_range(node_codes, m)
+        copy_codes(bins.codes, j, rows, begin, m, random.codes)
+        lowest, highest = code_range(random.codes, m)
         has_missing = highest == n_bins
         if has_missing:
-            highest = highest_known(node_codes, m, n_bins)
+            highest = highest_known(random.codes, m, n_bins)
             if highest < 0:
                 continue
         is_one = lowest == highest  # one place: every threshold would divide all points alike
-        by_set = is_category(n_categories, j)
+        by_set = is_category(bins.n_categories, j)
         start = values[offset + lowest] - width
         stop = values[offset + highest] + width
         if kernels is not None:
-            start, stop, is_one = kernel_support(
-                node_codes, values, offset, n_bins, kernels, j, node, width, lowest, highest
-            )
+            start, stop, is_one = kernel_support(random.codes, bins, kernels, j, rows, begin, m, width, lowest, highest)
         start = max(start, interval[0], -LARGEST)
         stop = min(stop, interval[1], LARGEST)
         if is_one or not stop > start:
             continue
         n_tried += 1
         # The draw depends on the seed and the feature alone: neither equal rows nor the order of rows change it.
-        draw = next_seed(next_seed(seed, order.shape[0]), j)
+        draw = next_seed(next_seed(seed, n_features), j)
         part = to_unit(draw)
         threshold = start + part * (stop - start)
         if not threshold < np.inf:  # the length is beyond all numbers
@@ -273,32 +259,32 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
         crisp = width <= 0.0
         if by_set:
             threshold = np.nan
-            draw_set(node_codes, m, n_bins, draw, table)
-            look_up(table, node_codes, m, shares)
-        elif crisp:
-            threshold = settle_crisp(threshold, values, lows, highs, offset, n_bins)
-        if not by_set and not (threshold > interval[0] and threshold < interval[1]):
-            continue
-        if kernels is None and not by_set:
-            if m > n_bins:
+            draw_set(random.codes, m, n_bins, draw, table)
+            look_up(table, random.codes, m, shares)
+        else:
+            if crisp:
+                threshold = settle_crisp(threshold, values, bins.lows, bins.highs, offset, n_bins)
+            if not (threshold > interval[0] and threshold < interval[1]):
+                continue
+            if kernels is not None:
+                left_shares(random.codes, bins, kernels, j, rows, begin, m, threshold, width, interval, shares)
+            elif m > n_bins:
                 copy_values(values, offset, n_bins, table)
                 box_shares(table, n_bins, threshold, width, interval, np.nan)
-                look_up(table, node_codes, m, shares)
+                look_up(table, random.codes, m, shares)
             else:
-                look_up_known(values, offset, n_bins, node_codes, m, shares)
+                look_up_known(values, offset, n_bins, random.codes, m, shares)
                 box_shares(shares, m, threshold, width, interval, np.nan)
-        if kernels is not None and not by_set:
-            left_shares(bins, kernels, j, node, threshold, width, interval, node_codes, shares)
         if has_missing:
-            share_missing(points, m, shares)
-        if labels is not None:
-            left_masses(points, labels, m, shares, sums)
-        if labels is None:
-            left_sums(points, m, shares, sums)
-        left_mass = sums[0]
+            share_missing(desk.points, m, shares)
+        left_mass = 0.0
+        if desk.points.shape[1] == 1:
+            left_mass = left_masses(desk.points, desk.labels, m, shares, n_outputs, work)
+        else:
+            left_mass = left_sums(desk.points, m, shares, n_outputs, work)
         if left_mass < least or total - left_mass < least:
             continue
-        merit = merit_of(left_mass, left, total, totals, criterion)
+        merit = merit_of(left_mass, total, work, 1, n_outputs, goal.criterion)
         gain = merit - base
         if (gain > tie or (gain >= -tie and crisp)) and merit > best + tie:
             best_feature = j
@@ -306,6 +292,6 @@ def search_random(bins, widths, kernels, node, labels, intervals, goal, criterio
             best_mass = left_mass
             best = merit
             if by_set:
-                keep_drawn(table, bins, j, 2.0 * left_mass >= total, subset)
+                keep_drawn(table, bins, j, 2.0 * left_mass >= total, random.ranks, random.subset)
     # A split without gain has a gain of 0, not what rounding makes of it.
     return best_feature, best_threshold, best_mass, max(best - base, 0.0)
