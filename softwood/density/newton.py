@@ -9,7 +9,7 @@ import numpy as np
 from softwood.compiled import boosting as loop
 from softwood.density.loops.boost import NODE, Columns, Pile
 from softwood.density.loops.boost_histograms import BLOCK
-from softwood.density.loops.boost_search import LEAF, MOST_BLOCKS, N_FREE, SEARCHED, Edges, Rules, SearchSpace
+from softwood.density.loops.boost_search import DIVIDED, LEAF, MOST_BLOCKS, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.density.loops.groups import Bins
 from softwood.density.threads import Threads
 from softwood.forest import SoftForest
@@ -30,6 +30,8 @@ __all__ = [
 # Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
 # where handing over takes forty microseconds.
 WORTH_THREADS = 1 << 17
+# Rows of a leaf that are worth dividing by blocks in several threads.
+WORTH_DIVIDING = 1 << 16
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
@@ -81,9 +83,22 @@ class NewtonTree:
     shares: np.ndarray | None
     subsets: np.ndarray | None = None
 
-    def add_to(self, raw: np.ndarray, column: int) -> None:
-        """Add the tree's values to the raw scores (n, n_scores), stored by column, of the rows it was grown on."""
-        loop.add_leaf_values(self.leaves, len(self.leaves), self.rows, self.shares, self.nodes, raw[:, column])
+    def add_to(self, raw: np.ndarray, column: int, threads: Threads | None = None) -> None:
+        """Add the tree's values to the raw scores (n, n_scores), stored by column, of the rows it was grown on.
+
+        The rows must have been given in ascending order.
+        """
+        scores = raw[:, column]
+        n_parts = 1 if threads is None or len(scores) < WORTH_DIVIDING else 2 * threads.n_threads
+
+        def add(part: int, _: int) -> None:
+            first, last = (len(scores) * end // n_parts for end in (part, part + 1))
+            loop.add_leaf_values(self.leaves, self.rows, self.shares, self.nodes, first, last, scores)
+
+        if threads is None or n_parts == 1:
+            add(0, 0)
+        else:
+            threads.run(add, n_parts)
 
     def members(self, leaf: int) -> tuple[np.ndarray, np.ndarray | float]:
         """Rows of a leaf, and their memberships."""
@@ -153,9 +168,10 @@ class NewtonGrower:
         n, p = data.bins.codes.shape
         most = data.bins.most
         self.n_parts = 1 if threads is None else max(1, min(threads.n_threads, p))
+        self._divides = threads is not None and threads.n_threads > 1 and n > WORTH_DIVIDING
         room = 32 if limits.max_leaves is None else limits.max_leaves
         self.pile = Pile(
-            state=np.zeros(6, np.int64),
+            state=np.zeros(7, np.int64),
             free=np.zeros(min(room, 32) + 1, np.int64),
             leaves=np.zeros(room, LEAF),
             splits=np.zeros((room, 6)),
@@ -163,7 +179,10 @@ class NewtonGrower:
             nodes=np.zeros(2 * room, NODE),
             rows=np.zeros(2 * n, dtype=np.uint32),
             left_rows=np.zeros(n, dtype=np.uint32),
+            right_rows=np.zeros(n if self._divides else 0, dtype=np.uint32),
             parts=np.zeros(most + 1),
+            counts=np.zeros((MOST_BLOCKS, 2), np.int64),
+            sums=np.zeros((MOST_BLOCKS, 3)),
             subsets=np.zeros((room, data.bins.n_words), np.uint32),
             node_subsets=np.zeros((2 * room, data.bins.n_words), np.uint32),
         )
@@ -191,14 +210,14 @@ class NewtonGrower:
         m = len(self.data.all_rows) if rows is None else len(rows)
         self.pile.rows[:m] = self.data.all_rows if rows is None else rows
         self._set_shares(m, kernels.is_soft)
-        self.pile.state[:] = 0, 1, m, len(self.space.tables), -1, -1
+        self.pile.state[:] = 0, 1, m, len(self.space.tables), -1, -1, -1
         while True:
             self._run(rows_sums, features, kernels)
             if not self._make_room():
                 break
         pile = self.pile
         n_nodes, n_leaves, length = pile.state[:3].tolist()
-        loop.settle_leaves(pile.leaves, n_leaves, pile.nodes, pile.rows, pile.shares, rows_sums, self.rules.l2)
+        self._settle(rows_sums, n_leaves)
         return NewtonTree(
             pile.nodes[:n_nodes].copy(),
             kernels.widths,
@@ -208,14 +227,23 @@ class NewtonGrower:
             self._sets(n_nodes),
         )
 
+    def _settle(self, rows_sums: np.ndarray, n_leaves: int) -> None:
+        """Add up the leaves anew."""
+        pile, l2 = loop.Pile(*self.pile), self.rules.l2
+        if self.threads is None or not self._divides:
+            loop.settle_leaves(pile, rows_sums, l2)
+        else:
+            self.threads.run(lambda leaf, _: loop.settle_leaf(leaf, pile, rows_sums, l2), n_leaves)
+
     def _set_shares(self, m: int, is_soft: bool) -> None:
         """Memberships of `m` rows at the root, or none."""
         pile = self.pile
         if not is_soft:
-            self.pile = pile._replace(shares=None, left_shares=None)
+            self.pile = pile._replace(shares=None, left_shares=None, right_shares=None)
             return
         if pile.shares is None:
-            pile = self.pile = pile._replace(shares=np.zeros(len(pile.rows)), left_shares=np.zeros(len(pile.left_rows)))
+            own, left, right = (np.zeros(len(rows)) for rows in (pile.rows, pile.left_rows, pile.right_rows))
+            pile = self.pile = pile._replace(shares=own, left_shares=left, right_shares=right)
         pile.shares[:m] = 1.0
 
     def _sets(self, n_nodes: int) -> np.ndarray | None:
@@ -234,6 +262,7 @@ class NewtonGrower:
         pile, space, rules, directions = loop.Pile(*self.pile), loop.SearchSpace(*self.space), self.rules, self.directions
         n_parts = min(self.n_parts, len(features))
         most = WORTH_THREADS // len(features) if n_parts > 1 else _NO_LIMIT
+        most_rows = WORTH_DIVIDING if self._divides else _NO_LIMIT
 
         def search(part: int, _: int) -> None:
             loop.search_part((part, n_parts), bins, edges, rows_sums, pile, features, directions, rules, space)
@@ -241,12 +270,26 @@ class NewtonGrower:
         def add(block: int, thread: int) -> None:
             loop.add_block((block, n_blocks, thread), bins, rows_sums, pile, features, space)
 
+        def divide(block: int, _: int) -> None:
+            loop.divide_block((block, n_blocks), columns, pile, rules.cutoff)
+
+        def place(block: int, _: int) -> None:
+            loop.place_block((block, n_blocks), rows_sums, pile)
+
+        state, sizes = self.pile.state, self.pile.leaves["size"]
         while True:
-            loop.grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, pile, space, most)
-            if self.pile.state[SEARCHED] < 0:
+            loop.grow_boosted(
+                bins, columns, edges, rows_sums, features, directions, rules, pile, space, most, most_rows
+            )  # fmt: skip
+            if state[DIVIDED] < 0 and state[SEARCHED] < 0:
                 return
             assert self.threads is not None
-            n_blocks = loop.count_blocks(self.pile.leaves["size"][self.pile.state[SEARCHED]])
+            if state[DIVIDED] >= 0:
+                n_blocks = loop.count_blocks(sizes[state[DIVIDED]])
+                self.threads.run(divide, n_blocks)
+                self.threads.run(place, n_blocks)
+                continue
+            n_blocks = loop.count_blocks(sizes[state[SEARCHED]])
             if n_blocks > 1:
                 self.threads.run(add, n_blocks)
             self.threads.run(search, n_parts)

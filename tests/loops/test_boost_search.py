@@ -534,9 +534,11 @@ def sibling_leaves(seed, width, directions):
     n, p = bins.codes.shape
     shares = rng.uniform(0.2, 1.0, size=n) if width else None
     rows = rng.permutation(n).astype(np.uint32)
+    none = np.zeros(0, np.uint32)
     pile = Pile(
-        np.zeros(6, np.int64), np.zeros(0, np.int64), np.zeros(3, LEAF), np.zeros((3, 6)),
-        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows, np.zeros(0, np.uint32), np.zeros(0), shares,
+        np.zeros(7, np.int64), np.zeros(0, np.int64), np.zeros(3, LEAF), np.zeros((3, 6)),
+        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows, none, none, np.zeros(0), np.zeros((0, 2), np.int64),
+        np.zeros((0, 3)), shares,
     )  # fmt: skip
     leaves, columns = [], columns_of(bins, np.full(p, width))
     for number, begin, size, slot in ((1, 5, 14, 2), (2, 19, 21, 0)):

@@ -2,20 +2,20 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.growing import (
-    atoms_of,
-    choose_random,
-    choose_searched,
-    left_of,
-    merit_and_impurity,
-    node_goal,
-    random_threshold,
-    to_floats,
-)
+from softwood.compiled.growing import merit_and_impurity
 
 from softwood.density.loops.groups import Bins, Kernels
 from softwood.density.loops.scan import ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Rules, Search
+from softwood.loops.level_choose import (
+    atoms_of,
+    choose_random,
+    choose_searched,
+    left_of,
+    node_goal,
+    random_threshold,
+    to_floats,
+)
 from tests.reference import random_search as slow
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 from tests.reference.search import Axis

@@ -4,14 +4,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from softwood.compiled.boosting import (
-    order_categories,
-    scan_categories,
-    search_category,
-    set_category_parts,
-    set_subset,
-    stricter,
-)
 from softwood.compiled.growing import (
     divide_by_set,
     draw_set,
@@ -30,7 +22,6 @@ from softwood.compiled.growing import (
 )
 from softwood.compiled.trees import partition_by_set
 
-from softwood.density.loops.boost_search import GAIN, LEFT_W, MISSING_LEFT, THRESHOLD, Rules
 from softwood.density.loops.groups import Bins, Goal, SubsetSpace
 from softwood.density.loops.subset import ABSENT
 from softwood.trees.loops.predict import ITEM

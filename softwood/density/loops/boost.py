@@ -17,6 +17,7 @@ from softwood.density.loops.boost_search import (
     N_FREE,
     N_LEAVES,
     N_NODES,
+    DIVIDED,
     SEARCHED,
     SIBLING,
     THRESHOLD,
@@ -47,14 +48,17 @@ class Pile(NamedTuple):
 
     Attributes
     ----------
-    state : (6,) number of nodes (0: the root is still to come), of leaves, length of the pile, free slots; and the
-        leaf to search with its sibling, -1 if there is none
+    state : (7,) number of nodes (0: the root is still to come), of leaves, length of the pile, free slots; the leaf to
+        search with its sibling, -1 if there is none; and the leaf whose rows are to be divided, -1 if there is none
     free : numbers of the free slots of the histograms
     leaves : (capacity,) the leaves;  splits : (capacity, 6) the best split of each open one, columns as of `found`
     bounds : (capacity, 2, p) their intervals;  nodes : (capacity,) of type `NODE`
-    rows : (capacity,) rows of the leaves, one after the other;  left_rows : (n,) scratch space
-    parts : (most + 1,) scratch space
-    shares, left_shares : memberships that go with `rows` and `left_rows`; None if no kernel has a width
+    rows : (capacity,) rows of the leaves, one after the other
+    left_rows, right_rows : (n,) scratch space; (0,) is enough for the right ones if leaves are not divided by blocks
+    parts : (most + 1,) shares of the bins of the feature by which a leaf is divided
+    counts : (MOST_BLOCKS, 2) numbers of rows of each of its blocks that go left, and right
+    sums : (MOST_BLOCKS, 3) sums of those that go to the side with fewer rows
+    shares, left_shares, right_shares : memberships that go with the rows; None if no kernel has a width
     subsets, node_subsets : (capacity, n_words) sets of categories of the open leaves, and of the nodes
     """
 
@@ -66,9 +70,13 @@ class Pile(NamedTuple):
     nodes: np.ndarray
     rows: np.ndarray
     left_rows: np.ndarray
+    right_rows: np.ndarray
     parts: np.ndarray
+    counts: np.ndarray
+    sums: np.ndarray
     shares: np.ndarray | None = None
     left_shares: np.ndarray | None = None
+    right_shares: np.ndarray | None = None
     subsets: np.ndarray = NO_SETS
     node_subsets: np.ndarray = NO_SETS
 
@@ -111,87 +119,168 @@ def set_category_parts(bins, j, subsets, leaf, missing_left, parts):
     parts[n_bins] = missing_left
 
 
-def divide_by_bin(codes, j, parts, rows, shares, begin, m, cutoff, left_rows, left_shares):
-    """Share the rows of a node between its children, as `softwood.density.loops.grow.divide`, by the parts of their bins.
+def set_leaf_parts(leaf, bins, edges, pile):
+    """Shares of the bins of a leaf's feature that go left by its best split."""
+    j = pile.leaves[leaf]["feature"]
+    threshold, missing_left = pile.splits[leaf, THRESHOLD], pile.splits[leaf, MISSING_LEFT]
+    if is_category(bins.n_categories, j):
+        set_category_parts(bins, j, pile.subsets, leaf, missing_left, pile.parts)
+    else:
+        interval = pile.bounds[leaf, 0, j], pile.bounds[leaf, 1, j]
+        set_parts(bins, j, edges.widths[j], (threshold, missing_left), interval, pile.parts)
 
-    codes : (p, n) see `Columns`
+
+def divide_rows(codes, j, cutoff, pile, begin, end, left_at, right_at, is_apart):
+    """Share some rows of a leaf between its children by `pile.parts`, as `softwood.density.loops.grow.divide`.
+
+    Parameters
+    ----------
+    codes : see `Columns`;  left_at : where the left child's rows begin in `pile.left_rows`
+    right_at : where the right child's begin: in `pile.right_rows`, or, if not `is_apart`, in `pile.rows`
 
     Returns
     -------
     number of rows on the left and on the right
     """
-    n_left = 0
-    n_right = 0
+    rows, shares, parts = pile.rows, pile.shares, pile.parts
+    left_rows, left_shares = pile.left_rows, pile.left_shares
+    right_rows = pile.right_rows if is_apart else rows
+    right_shares = pile.right_shares if is_apart else shares
+    n_left = left_at
+    n_right = right_at
     # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
     # predicted. By its sign, a share below the cutoff is multiplied by 0: a comparison would become a branch.
     if shares is None:
-        for k in range(m):
-            i = rows[begin + k]
+        for k in range(begin, end):
+            i = rows[k]
             is_left = parts[codes[j, i]] > 0.5
             left_rows[n_left] = i
-            rows[begin + n_right] = i
+            right_rows[n_right] = i
             n_left += is_left
             n_right += not is_left
-        return n_left, n_right
-    for k in range(m):
-        i = rows[begin + k]
-        left_rows[n_left] = i
-        rows[begin + n_right] = i
-        u = shares[begin + k]
-        left = u * parts[codes[j, i]]
-        left *= 0.5 + np.copysign(0.5, left - cutoff)
-        right = u - left
-        right *= 0.5 + np.copysign(0.5, right - cutoff)
-        left = u - right
-        left_shares[n_left] = left
-        shares[begin + n_right] = right
-        n_left += left > 0.0
-        n_right += right > 0.0
+    else:
+        for k in range(begin, end):
+            i = rows[k]
+            left_rows[n_left] = i
+            right_rows[n_right] = i
+            u = shares[k]
+            left = u * parts[codes[j, i]]
+            left *= 0.5 + np.copysign(0.5, left - cutoff)
+            right = u - left
+            right *= 0.5 + np.copysign(0.5, right - cutoff)
+            left = u - right
+            left_shares[n_left] = left
+            right_shares[n_right] = right
+            n_left += left > 0.0
+            n_right += right > 0.0
+    return n_left - left_at, n_right - right_at
+
+
+def sum_rows(rows, shares, begin, end, rows_sums):
+    """Sums h, g, w of some rows of the pile."""
+    h = 0.0
+    g = 0.0
+    w = 0.0
+    if shares is None:
+        for k in range(begin, end):
+            i = rows[k]
+            h += rows_sums[i, 0]
+            g += rows_sums[i, 1]
+            w += rows_sums[i, 2]
+    else:
+        for k in range(begin, end):
+            i = rows[k]
+            u = shares[k]
+            h += u * rows_sums[i, 0]
+            g += u * rows_sums[i, 1]
+            w += u * rows_sums[i, 2]
+    return h, g, w
+
+
+def copy_rows(rows, shares, begin, end, new_rows, new_shares, at):
+    """Copy some rows and their shares to `at`."""
+    for k in range(end - begin):
+        new_rows[at + k] = rows[begin + k]
+    if shares is not None:
+        for k in range(end - begin):
+            new_shares[at + k] = shares[begin + k]
+
+
+def count_sides(counts, n_blocks):
+    """Numbers of rows on the left and on the right, of the first blocks together."""
+    n_left = 0
+    n_right = 0
+    for b in range(n_blocks):
+        n_left += counts[b, 0]
+        n_right += counts[b, 1]
     return n_left, n_right
 
 
-def place_smaller(rows, shares, begin, end, n_left, n_right, left_rows, left_shares):
-    """Put the smaller child's rows at the end of the pile, and the larger child's where the node's were."""
-    if n_left <= n_right:
-        for k in range(n_left):
-            rows[end + k] = left_rows[k]
-        if shares is not None:
-            for k in range(n_left):
-                shares[end + k] = left_shares[k]
-        return
-    for k in range(n_right):
-        rows[end + k] = rows[begin + k]
-    for k in range(n_left):
-        rows[begin + k] = left_rows[k]
-    if shares is not None:
-        for k in range(n_right):
-            shares[end + k] = shares[begin + k]
-        for k in range(n_left):
-            shares[begin + k] = left_shares[k]
+def divide_leaf(leaf, columns, rows_sums, pile, cutoff):
+    """Divide a leaf's rows: those of the side with fewer rows are at the end of the pile afterwards, the others first.
+
+    With shares, the smaller side is added up, block by block: as `divide_block` and `place_block` do it, which share
+    the work among threads.
+    """
+    begin, size, end = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"], pile.state[LENGTH]
+    j = pile.leaves[leaf]["feature"]
+    n_blocks = count_blocks(size)
+    n_left = 0
+    n_right = 0
+    for b in range(n_blocks):
+        first, last = begin + size * b // n_blocks, begin + size * (b + 1) // n_blocks
+        left, right = divide_rows(columns.codes, j, cutoff, pile, first, last, n_left, begin + n_right, False)
+        pile.counts[b, 0], pile.counts[b, 1] = left, right
+        n_left += left
+        n_right += right
+    if n_left > n_right:
+        copy_rows(pile.rows, pile.shares, begin, begin + n_right, pile.rows, pile.shares, end)
+        copy_rows(pile.left_rows, pile.left_shares, 0, n_left, pile.rows, pile.shares, begin)
+    else:
+        copy_rows(pile.left_rows, pile.left_shares, 0, n_left, pile.rows, pile.shares, end)
+    if pile.shares is not None:
+        side = 0 if n_left <= n_right else 1
+        for b in range(n_blocks):
+            last = end + pile.counts[b, side]
+            pile.sums[b, 0], pile.sums[b, 1], pile.sums[b, 2] = sum_rows(pile.rows, pile.shares, end, last, rows_sums)
+            end = last
+
+
+def divide_block(place, columns, pile, cutoff):
+    """Divide the rows of a block of the leaf that `pile.state` names. place : number of the block, and of all blocks"""
+    b, n_blocks = place
+    leaf = pile.state[DIVIDED]
+    begin, size = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"]
+    first, last = size * b // n_blocks, size * (b + 1) // n_blocks
+    j = pile.leaves[leaf]["feature"]
+    left, right = divide_rows(columns.codes, j, cutoff, pile, begin + first, begin + last, first, first, True)
+    pile.counts[b, 0], pile.counts[b, 1] = left, right
+
+
+def place_block(place, rows_sums, pile):
+    """Put the divided rows of a block where they belong, once all blocks are divided, and add them up: `divide_leaf`."""
+    b, n_blocks = place
+    leaf = pile.state[DIVIDED]
+    begin, size = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"]
+    first = size * b // n_blocks
+    n_left, n_right = count_sides(pile.counts, n_blocks)
+    left_at, right_at = count_sides(pile.counts, b)
+    left_at += pile.state[LENGTH] if n_left <= n_right else begin
+    right_at += begin if n_left <= n_right else pile.state[LENGTH]
+    left, right = pile.counts[b, 0], pile.counts[b, 1]
+    copy_rows(pile.left_rows, pile.left_shares, first, first + left, pile.rows, pile.shares, left_at)
+    copy_rows(pile.right_rows, pile.right_shares, first, first + right, pile.rows, pile.shares, right_at)
+    if pile.shares is not None:
+        at = left_at if n_left <= n_right else right_at
+        last = at + (left if n_left <= n_right else right)
+        pile.sums[b, 0], pile.sums[b, 1], pile.sums[b, 2] = sum_rows(pile.rows, pile.shares, at, last, rows_sums)
 
 
 def set_sums(leaves, leaf, rows, shares, rows_sums):
     """Add up the sums of a leaf's rows."""
     begin = leaves[leaf]["begin"]
-    h = 0.0
-    g = 0.0
-    w = 0.0
-    if shares is None:
-        for k in range(leaves[leaf]["size"]):
-            i = rows[begin + k]
-            h += rows_sums[i, 0]
-            g += rows_sums[i, 1]
-            w += rows_sums[i, 2]
-    else:
-        for k in range(leaves[leaf]["size"]):
-            i = rows[begin + k]
-            u = shares[begin + k]
-            h += u * rows_sums[i, 0]
-            g += u * rows_sums[i, 1]
-            w += u * rows_sums[i, 2]
-    leaves[leaf]["h"] = h
-    leaves[leaf]["g"] = g
-    leaves[leaf]["w"] = w
+    end = begin + leaves[leaf]["size"]
+    leaves[leaf]["h"], leaves[leaf]["g"], leaves[leaf]["w"] = sum_rows(rows, shares, begin, end, rows_sums)
 
 
 def next_leaf(leaves, n_leaves, best_first):
@@ -244,11 +333,11 @@ def free_slot(leaves, leaf, free, state):
     state[N_FREE] += 1
 
 
-def split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules):
-    """Split an open leaf: it becomes the left child, the right child is a new leaf.
+def split_leaf(leaf, bins, pile, directions, rules):
+    """Split an open leaf whose rows are divided: it becomes the left child, the right child is a new leaf.
 
     Without shares, the sums of the children are those that the search has found. With shares, which the cutoff may
-    have changed, those of the child with fewer rows are added up, and those of the other one are what is left.
+    have changed, those of the child with fewer rows were added up, and those of the other one are what is left.
 
     Returns
     -------
@@ -259,21 +348,12 @@ def split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules):
     j = leaves[leaf]["feature"]
     threshold, missing_left = splits[leaf, THRESHOLD], splits[leaf, MISSING_LEFT]
     by_set = is_category(bins.n_categories, j)
-    if by_set:
-        set_category_parts(bins, j, pile.subsets, leaf, missing_left, pile.parts)
-    else:
-        interval = bounds[leaf, 0, j], bounds[leaf, 1, j]
-        set_parts(bins, j, edges.widths[j], (threshold, missing_left), interval, pile.parts)
-    n_left, n_right = divide_by_bin(
-        columns.codes, j, pile.parts, pile.rows, pile.shares, begin, leaves[leaf]["size"], rules.cutoff, pile.left_rows,
-        pile.left_shares,
-    )  # fmt: skip
+    n_blocks = count_blocks(leaves[leaf]["size"])
+    n_left, n_right = count_sides(pile.counts, n_blocks)
     leaves[leaf]["feature"] = -1
-    end = state[LENGTH]
-    if n_left > 0 or n_right > 0:
-        place_smaller(pile.rows, pile.shares, begin, end, n_left, n_right, pile.left_rows, pile.left_shares)
     if n_left == 0 or n_right == 0:  # all rows are where they were
         return -1, -1
+    end = state[LENGTH]
     state[LENGTH] = end + min(n_left, n_right)
     other = state[N_LEAVES]
     state[N_LEAVES] += 1
@@ -296,7 +376,11 @@ def split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules):
         leaves[small]["g"] = left_g if is_left else g - left_g
         leaves[small]["w"] = left_w if is_left else w - left_w
     else:
-        set_sums(leaves, small, pile.rows, pile.shares, rows_sums)
+        leaves[small]["h"], leaves[small]["g"], leaves[small]["w"] = 0.0, 0.0, 0.0
+        for b in range(n_blocks):
+            leaves[small]["h"] += pile.sums[b, 0]
+            leaves[small]["g"] += pile.sums[b, 1]
+            leaves[small]["w"] += pile.sums[b, 2]
     leaves[large]["h"] = h - leaves[small]["h"]
     leaves[large]["g"] = g - leaves[small]["g"]
     leaves[large]["w"] = w - leaves[small]["w"]
@@ -322,18 +406,31 @@ def split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules):
     return small, large
 
 
-def settle_leaves(leaves, n_leaves, nodes, rows, shares, rows_sums, l2):
-    """Add up the sums of all leaves exactly, without the rounding errors of differences, and enter their values."""
-    for leaf in range(n_leaves):
-        set_sums(leaves, leaf, rows, shares, rows_sums)
-        line = leaves[leaf]["line"]
-        write_line(nodes, leaves, leaf, nodes[line]["parent"], nodes[line]["side"], l2)
+def settle_leaf(leaf, pile, rows_sums, l2):
+    """Add up the sums of a leaf exactly, without the rounding errors of differences, and enter its value."""
+    set_sums(pile.leaves, leaf, pile.rows, pile.shares, rows_sums)
+    line = pile.leaves[leaf]["line"]
+    write_line(pile.nodes, pile.leaves, leaf, pile.nodes[line]["parent"], pile.nodes[line]["side"], l2)
 
 
-def next_search(bins, columns, edges, rows_sums, directions, rules, pile):
-    """Split leaves until there is one to search, or an array is too short, or the tree is finished.
+def settle_leaves(pile, rows_sums, l2):
+    """`settle_leaf` for all leaves."""
+    for leaf in range(pile.state[N_LEAVES]):
+        settle_leaf(leaf, pile, rows_sums, l2)
 
-    The leaf to search and its sibling are entered in the state.
+
+def is_too_short(pile, leaf):
+    """Whether an array has no room for the children of a leaf."""
+    state = pile.state
+    if state[N_LEAVES] == pile.leaves.shape[0] or state[N_NODES] + 2 > pile.nodes.shape[0] or state[N_FREE] == 0:
+        return True
+    return state[LENGTH] + pile.leaves[leaf]["size"] > pile.rows.shape[0]
+
+
+def next_search(bins, columns, edges, rows_sums, directions, rules, pile, most_rows):
+    """Split leaves until there is one to search or to divide, or an array is too short, or the tree is finished.
+
+    The leaf to search and its sibling, or the leaf to divide, are entered in the state.
     """
     state, free, leaves, nodes = pile.state, pile.free, pile.leaves, pile.nodes
     small, large = 0, -1
@@ -344,13 +441,18 @@ def next_search(bins, columns, edges, rows_sums, directions, rules, pile):
             set_sums(leaves, small, pile.rows, pile.shares, rows_sums)
             write_line(nodes, leaves, small, large, small, rules.l2)
         else:
-            leaf = next_leaf(leaves, state[N_LEAVES], rules.best_first)
-            if leaf < 0 or state[N_LEAVES] >= rules.max_leaves:
-                return
-            too_short = state[N_LEAVES] == leaves.shape[0] or state[N_NODES] + 2 > nodes.shape[0] or state[N_FREE] == 0
-            if too_short or state[LENGTH] + leaves[leaf]["size"] > pile.rows.shape[0]:
-                return
-            small, large = split_leaf(leaf, bins, columns, edges, rows_sums, pile, directions, rules)
+            leaf = state[DIVIDED]
+            state[DIVIDED] = -1
+            if leaf < 0:
+                leaf = next_leaf(leaves, state[N_LEAVES], rules.best_first)
+                if leaf < 0 or state[N_LEAVES] >= rules.max_leaves or is_too_short(pile, leaf):
+                    return
+                set_leaf_parts(leaf, bins, edges, pile)
+                if leaves[leaf]["size"] > most_rows:
+                    state[DIVIDED] = leaf
+                    return
+                divide_leaf(leaf, columns, rows_sums, pile, rules.cutoff)
+            small, large = split_leaf(leaf, bins, pile, directions, rules)
             if small < 0:
                 free_slot(leaves, leaf, free, state)
                 continue
@@ -393,24 +495,26 @@ def search_cost(size, n_bins, is_soft):
     return size + 2 * n_bins * (10 if is_soft else 3)
 
 
-def grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, pile, space, most):
+def grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, pile, space, most, most_rows):
     """Go on growing until there is no split left, or the caller has something to do.
 
-    The caller makes arrays longer that are too short; and if a leaf is to be searched (see `Pile`), it adds up its
-    blocks, if there are several, and searches all parts of the features. If an array is too short or the tree is
-    finished, there is no leaf to search.
+    The caller makes arrays longer that are too short. If there is a leaf to divide (see `Pile`), the caller divides all
+    of its blocks, and then places them. If there is a leaf to search, the caller adds up its blocks, if there are
+    several, and then searches all parts of the features. If an array is too short or the tree is finished, there is
+    neither.
 
     Parameters
     ----------
     features : list of the features to look at;  directions : (p,) monotonic constraints, or None
     most : a search that costs more than this, see `search_cost`, is left to the caller
+    most_rows : the division of a leaf with more rows is left to the caller
     """
     state = pile.state
     is_soft = edges.places.shape[1] > 0
     while True:
         if state[SEARCHED] >= 0:
             end_search(bins, features, rules, pile, space)
-        next_search(bins, columns, edges, rows_sums, directions, rules, pile)
+        next_search(bins, columns, edges, rows_sums, directions, rules, pile, most_rows)
         if state[SEARCHED] < 0:
             return
         size = pile.leaves[state[SEARCHED]]["size"]
@@ -422,14 +526,31 @@ def grow_boosted(bins, columns, edges, rows_sums, features, directions, rules, p
         search_part((0, 1), bins, edges, rows_sums, pile, features, directions, rules, space)
 
 
-def add_leaf_values(leaves, n_leaves, rows, shares, nodes, scores):
-    """Add to the raw scores (n,) of the training rows what the leaves they are in predict, by membership."""
-    for leaf in range(n_leaves):
+def first_row(rows, begin, end, row):
+    """Place of the first row in a part of the pile that is not below `row`; rows are in ascending order there."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if rows[middle] < row:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+def add_leaf_values(leaves, rows, shares, nodes, first, last, scores):
+    """Add to the raw scores (n,) of the rows from `first` to `last` what the leaves they are in predict, by membership.
+
+    The rows of each leaf are in ascending order.
+    """
+    for leaf in range(leaves.shape[0]):
         value = nodes[leaves[leaf]["line"]]["value"]
         begin = leaves[leaf]["begin"]
+        end = begin + leaves[leaf]["size"]
+        begin = first_row(rows, begin, end, first)
+        end = first_row(rows, begin, end, last)
         if shares is None:
-            for k in range(leaves[leaf]["size"]):
-                scores[rows[begin + k]] += value
+            for k in range(begin, end):
+                scores[rows[k]] += value
         else:
-            for k in range(leaves[leaf]["size"]):
-                scores[rows[begin + k]] += shares[begin + k] * value
+            for k in range(begin, end):
+                scores[rows[k]] += shares[k] * value

@@ -31,7 +31,7 @@ from softwood.density.loops.subset import ABSENT, FEW, rare_below, set_members, 
 from softwood.trees.loops.sets import is_category
 
 # Entries of the state of a pile, see `softwood.density.loops.boost.Pile`.
-N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING = range(6)
+N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING, DIVIDED = range(7)
 # Columns of `found`.
 GAIN, THRESHOLD, LEFT_H, LEFT_G, LEFT_W, MISSING_LEFT = range(6)
 # Rows of `lines`: sums on the left of each candidate, the slope of the weight after it, its score (or, before that, its
@@ -56,7 +56,7 @@ LEAF = np.dtype(
 )
 # A leaf of at least twice this many rows is added up in blocks, at most so many; threads may share them. Blocks do not
 # depend on the number of threads, so neither do the sums.
-BLOCK_ROWS, MOST_BLOCKS = 1 << 15, 8
+BLOCK_ROWS, MOST_BLOCKS = 1 << 13, 8
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.

@@ -38,14 +38,17 @@ def weigh_rows(hessian, gradient, weights, counts, scales, is_whole, values):
     for i in range(values.shape[0]):
         h = hessian[i] * counts[i]
         g = gradient[i] * counts[i]
-        w = weights[i] * counts[i] * s2
+        w = weights[i] * counts[i]
         largest_h = max(largest_h, h)
         largest_g = max(largest_g, abs(g))
-        h *= s0
-        g *= s1
-        values[i, 0] = values.dtype.type(np.rint(h) if is_whole else h)
-        values[i, 1] = values.dtype.type(np.rint(g) if is_whole else g)
-        values[i, 2] = values.dtype.type(np.rint(w) if is_whole else w)
+        if is_whole:
+            values[i, 0] = int(np.rint(h * s0))
+            values[i, 1] = int(np.rint(g * s1))
+            values[i, 2] = int(np.rint(w * s2))
+        else:
+            values[i, 0] = values.dtype.type(h * s0)
+            values[i, 1] = values.dtype.type(g * s1)
+            values[i, 2] = values.dtype.type(w * s2)
         values[i, 3] = 0
     return largest_h, largest_g
 
