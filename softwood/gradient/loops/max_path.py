@@ -175,12 +175,10 @@ def fill_path_gradient(rows, order, begin, n, unit, splits, place, scratch):
                 s = place[node]
                 z = scratch.inputs[s, i]
                 if scratch.sides[s, k, i] > 0.0:
-                    if z < 0.0:
-                        by_inputs[s, i] += slope
+                    by_inputs[s, i] += slope if z < 0.0 else 0.0
                     node = 2 * node + 1
                 else:
-                    if z >= 0.0:
-                        by_inputs[s, i] -= slope
+                    by_inputs[s, i] -= slope if z >= 0.0 else 0.0
                     node = 2 * node + 2
     return loss
 
