@@ -27,6 +27,9 @@ COST_IN_TRAINING = 2.0
 STEADY, LAST_RATE = 0.6, 0.05
 # Part of the passes after which gates get steeper.
 GENTLE = 0.3
+# Numbers that lines of batches are longer than the batch, by a line of the cache: lines of 256 rows would all fall on the
+# same places of the cache.
+PADDING = 8
 
 
 @dataclass(frozen=True)
@@ -128,9 +131,11 @@ class CrispTraining:
         rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size
         n_inner, d = len(gates), gates.shape[1] - 1
         q, depth = rows.targets.shape[1], int(np.log2(n_inner + 1))
+        width = size + PADDING
         scratch = MaxPathScratch(
-            batch=np.empty((d, size)), inputs=np.empty((n_inner, size)), by_inputs=np.empty((n_inner, size)),
-            sides=np.empty((n_inner, q, size), np.float32), best=np.empty((depth + 1, 2, q, size)), shares=np.empty(q),
+            batch=np.empty((d, width)), inputs=np.empty((n_inner, width)), by_inputs=np.empty((n_inner, width)),
+            sides=np.empty((n_inner, q, width), np.float32), best=np.empty((depth + 1, 2, q, width)),
+            shares=np.empty(q),
         )  # fmt: skip
         descent = MaxPathDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), steps=np.zeros(n_inner, np.int64),
@@ -156,9 +161,10 @@ class CrispTraining:
         n_inner, d = len(gates), gates.shape[1] - 1
         n_nodes, q = 2 * n_inner + 1, rows.targets.shape[1]
         values = NodeCounts(self, rows).values[n_inner:].copy()
+        width = size + PADDING
         scratch = AnnealedScratch(
-            batch=np.empty((d, size)), sides=np.empty((n_inner, size)), shares=np.empty((n_nodes, size)),
-            outputs=np.empty((n_nodes, q, size)), by_output=np.empty((q, size)), by_input=np.empty((1, size)),
+            batch=np.empty((d, width)), sides=np.empty((n_inner, width)), shares=np.empty((n_nodes, width)),
+            outputs=np.empty((n_nodes, q, width)), by_output=np.empty((q, width)), by_input=np.empty((1, width)),
         )  # fmt: skip
         descent = AnnealedDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), value_first=np.zeros_like(values),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import gradient as loop
+from softwood.compiled.trees import fill_batch
 from softwood.gradient.loops.annealed import AnnealedDescent, AnnealedScratch
 from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import Mixture
@@ -29,7 +30,7 @@ def scratch(tree, size):
     """What is not filled is not a number; there is room for more rows than come."""
     n_inner, q = len(tree.gates), tree.values.shape[1]
     shapes = (
-        (tree.points.shape[1] + 1, size), (n_inner, size), (2 * n_inner + 1, size), (2 * n_inner + 1, q, size),
+        (tree.points.shape[1], size), (n_inner, size), (2 * n_inner + 1, size), (2 * n_inner + 1, q, size),
         (q, size), (1, size),
     )  # fmt: skip
     return AnnealedScratch(*(np.full(shape, np.nan) for shape in shapes))
@@ -45,18 +46,18 @@ class Batch:
         self.rows = self.order[self.begin :]
         self.scratch = scratch(tree, self.n + 2)
         batch, sides, shares, outputs, by_output, _ = self.scratch
-        loop.fill_batch(tree.points, self.order, self.begin, self.n, batch)
-        loop.fill_outputs(batch, self.n, tree.gates, tree.values, tree.steepness, sides, shares, outputs)
+        fill_batch(tree.points, self.order, self.begin, self.n, batch)
+        loop.fill_mixtures(batch, self.n, tree.gates, tree.values, tree.steepness, sides, shares, outputs)
         self.loss = loop.fill_output_gradient(rows_of(tree), self.order, self.begin, self.n, outputs, by_output)
 
     def gate_gradient(self):
-        batch, sides, shares, outputs, by_output, by_input = self.scratch
+        _, sides, shares, outputs, by_output, by_input = self.scratch
         found = np.full_like(self.tree.gates, np.nan)
         for node in range(len(found)):
             loop.fill_input_gradient(
                 node, self.n, self.tree.steepness, sides, shares, outputs, by_output, by_input
             )  # fmt: skip
-            loop.fill_gate_gradient(batch, self.n, by_input, 0, found, node)
+            loop.fill_gate_gradient(self.tree.points, self.order, self.begin, self.n, by_input, 0, found, node)
         return found
 
 

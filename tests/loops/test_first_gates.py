@@ -19,10 +19,11 @@ def test_products(seed, n, d):
     rng = np.random.default_rng(seed)
     points, w, v = rng.normal(size=(n, d)), rng.normal(size=d + 1), rng.normal(size=n)
     out, back = np.full(n, np.nan), np.full(d + 1, np.nan)
-    loop._multiply(points, w, out)
-    np.testing.assert_allclose(out, points @ w[:-1] + w[-1], atol=1e-12)
     loop._multiply_back(points, v, back)
     np.testing.assert_allclose(back, [*(v @ points), v.sum()], atol=1e-12)
+    loop._multiply_both(points, w, v, out, back)
+    np.testing.assert_allclose(out, points @ w[:-1] + w[-1], atol=1e-12)
+    np.testing.assert_allclose(back, [*((v * out) @ points), v @ out], atol=1e-12)
 
 
 # ------------------------------------------------------------------ logistic fits

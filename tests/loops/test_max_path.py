@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from softwood.compiled import gradient as loop
+from softwood.compiled.trees import fill_batch, fill_gate_inputs
 from softwood.gradient.loops.max_path import LEAST_SHARE, NO_GRADIENT, OTHER, MaxPathDescent, MaxPathScratch
 from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import Paths, in_order, leaf_logits, leaves_of, random_shape
@@ -36,8 +37,8 @@ def scratch(tree, size):
     """What is not filled is not a number; there is room for more rows than come."""
     n_inner, depth, q = len(tree.gates), int(np.log2(len(tree.gates) + 1)), tree.logits.shape[1]
     return MaxPathScratch(
-        np.full((tree.points.shape[1] + 1, size), np.nan), np.full((n_inner, size), np.nan),
-        np.full((n_inner, size), np.nan), np.zeros((n_inner, q, size), dtype=bool),
+        np.full((tree.points.shape[1], size), np.nan), np.full((n_inner, size), np.nan),
+        np.full((n_inner, size), np.nan), np.full((n_inner, q, size), np.nan, np.float32),
         np.full((depth + 1, 2, q, size), np.nan), np.full(q, np.nan),
     )  # fmt: skip
 
@@ -52,9 +53,9 @@ class Batch:
         self.begin, self.n = min(1, len(self.order) - 1), max(len(self.order) - 1, 1)
         self.rows = self.order[self.begin :]
         self.scratch = scratch(tree, self.n + 2)
-        loop.fill_batch(tree.points, self.order, self.begin, self.n, self.scratch.batch)
+        fill_batch(tree.points, self.order, self.begin, self.n, self.scratch.batch)
         for s, node in enumerate(self.splits):
-            loop.fill_gate_inputs(self.scratch.batch, self.n, tree.gates, node, self.scratch.inputs, s)
+            fill_gate_inputs(self.scratch.batch, self.n, tree.gates, node, self.scratch.inputs, s)
         loop.fill_best(
             self.scratch.inputs, self.n, self.splits, self.place, tree.logits, self.scratch.best, self.scratch.sides
         )
@@ -102,8 +103,7 @@ def test_of_two_leaves_with_one_class_the_weaker_takes_another():
 @given(cases)
 def test_batches_and_inputs(tree):
     batch = Batch(tree)
-    lines = np.column_stack([tree.points[batch.rows], np.ones(batch.n)])
-    assert np.array_equal(batch.scratch.batch[:, : batch.n], lines.T)
+    assert np.array_equal(batch.scratch.batch[:, : batch.n], tree.points[batch.rows].T)
     assert np.isnan(batch.scratch.batch[:, batch.n :]).all()
     expected = [[tree.z(node, x) for x in tree.points[batch.rows]] for node in batch.splits]
     np.testing.assert_allclose(batch.scratch.inputs[: len(batch.splits), : batch.n], expected, atol=1e-12)
@@ -178,7 +178,7 @@ def test_gradient_by_the_gates_is_that_of_small_steps(tree):
     batch.input_gradient()
     found = np.zeros_like(tree.gates)
     for s, node in enumerate(batch.splits):
-        loop.fill_gate_gradient(batch.scratch.batch, batch.n, batch.scratch.by_inputs, s, found, node)
+        loop.fill_gate_gradient(tree.points, batch.order, batch.begin, batch.n, batch.scratch.by_inputs, s, found, node)
     expected = slope(lambda gates: tree.with_gates(gates).losses()[batch.rows].mean(), tree.gates)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(found, tree.gradient(batch.rows), atol=1e-5)

@@ -12,10 +12,11 @@ links = pytest.mark.parametrize(("link", "q"), LINKS)
 sizes = pytest.mark.parametrize("n_leaves", [1, 2, 6])
 
 
-def scratch(tree):
+def scratch(tree, size=2):
     """What is not filled is not a number."""
-    n, q = tree.values.shape
-    return SoftScratch(np.full(n, np.nan), np.full(n, np.nan), np.full((n, q), np.nan), np.full(q, np.nan))
+    (n, q), d = tree.values.shape, tree.gates.shape[1] - 1
+    shapes = (d, size), (n, size), (n, size), (n, q, size), (q, size), (q,), (1, size)
+    return SoftScratch(*(np.full(shape, np.nan) for shape in shapes))
 
 
 def nodes(tree):
@@ -83,7 +84,7 @@ def test_derivatives_are_those_of_small_steps(link, q, n_leaves, seed):
     tree, data = Tree.random(seed, n_leaves, q=q), rows(seed, link, q)
     by_gates, by_values = np.zeros_like(tree.gates), np.zeros_like(tree.values)
     order = np.array([4, 1, 0, 2, 3])
-    loop.add_gradient(data, order, 1, 4, link, nodes(tree), 0.0, scratch(tree), by_gates, by_values)
+    loop.fill_gradient(data, order, 1, 3, link, nodes(tree), 0.0, scratch(tree, 4), by_gates, by_values)
     expected = [part / 3 for part in tree.gradient(*(column[order[1:4]] for column in data), link)]
     assert by_gates == pytest.approx(expected[0], abs=1e-8)
     assert by_values == pytest.approx(expected[1], abs=1e-8)
@@ -107,7 +108,7 @@ class Pass:
         self.n_steps = loop.refine_pass(
             self.data, np.array(order), batch, self.link,
             SoftNodes(self.tree.left, self.tree.right, self.gates, self.values), rate, l1, l2, self.n_steps,
-            scratch(self.tree), self.descent,
+            scratch(self.tree, batch), self.descent,
         )  # fmt: skip
         return self
 

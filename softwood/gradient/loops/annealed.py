@@ -59,8 +59,11 @@ def fill_mixtures(batch, n, gates, values, steepness, sides, shares, outputs):
     for node in range(n_inner):
         fill_gate_inputs(batch, n, gates, node, sides, node)
         for i in range(n):
-            z = min(max(steepness * sides[node, i], -LARGEST_INPUT), LARGEST_INPUT)
-            side = 1.0 / (1.0 + np.exp(-z))
+            sides[node, i] = -min(max(steepness * sides[node, i], -LARGEST_INPUT), LARGEST_INPUT)
+        for i in range(n):
+            sides[node, i] = np.exp(sides[node, i])
+        for i in range(n):
+            side = 1.0 / (1.0 + sides[node, i])
             sides[node, i] = side
             shares[2 * node + 1, i] = shares[node, i] * side
             shares[2 * node + 2, i] = shares[node, i] * (1.0 - side)

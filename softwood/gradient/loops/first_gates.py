@@ -17,30 +17,48 @@ LEAST_SPREAD = 1e-12
 NEWTON_STEPS, DIRECTIONS, LONGEST_STEP = 10, 12, 4.0
 
 
-def _multiply(points, w, out):
-    """``points @ w[:-1] + w[-1]``."""
-    for i in range(points.shape[0]):
-        out[i] = split_input(points, i, w)
+def _add_rows(points, i, p, q, r, s, out):
+    """Add four rows from row `i` on, times these numbers, one after the other; the last of `out` is for the numbers."""
+    d = points.shape[1]
+    for j in range(d):
+        out[j] = out[j] + p * points[i, j] + q * points[i + 1, j] + r * points[i + 2, j] + s * points[i + 3, j]
+    out[d] = out[d] + p + q + r + s
+
+
+def _add_row(points, i, p, out):
+    """`_add_rows` for a single row."""
+    d = points.shape[1]
+    for j in range(d):
+        out[j] += p * points[i, j]
+    out[d] += p
 
 
 def _multiply_back(points, v, out):
-    """``v @ points``, and the sum of `v` as last.
-
-    Four rows are added in one go over the columns, one after the other.
-    """
-    n, d = points.shape[0], points.shape[1]
+    """``v @ points``, and the sum of `v` as last."""
+    n = points.shape[0]
     whole = n - n % 4
-    for j in range(d + 1):
+    for j in range(out.shape[0]):
         out[j] = 0.0
     for i in range(0, whole, 4):
-        p, q, r, s = v[i], v[i + 1], v[i + 2], v[i + 3]
-        for j in range(d):
-            out[j] = out[j] + p * points[i, j] + q * points[i + 1, j] + r * points[i + 2, j] + s * points[i + 3, j]
-        out[d] = out[d] + p + q + r + s
+        _add_rows(points, i, v[i], v[i + 1], v[i + 2], v[i + 3], out)
     for i in range(whole, n):
-        for j in range(d):
-            out[j] += v[i] * points[i, j]
-        out[d] += v[i]
+        _add_row(points, i, v[i], out)
+
+
+def _multiply_both(points, w, curvature, v, out):
+    """Fill ``v = points @ w[:-1] + w[-1]``, and `_multiply_back` for ``curvature * v``, in one go over the rows."""
+    n = points.shape[0]
+    whole = n - n % 4
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for i in range(0, whole, 4):
+        for k in range(i, i + 4):
+            v[k] = split_input(points, k, w)
+        p, q, r, s = curvature[i] * v[i], curvature[i + 1] * v[i + 1], curvature[i + 2] * v[i + 2], curvature[i + 3] * v[i + 3]
+        _add_rows(points, i, p, q, r, s, out)
+    for i in range(whole, n):
+        v[i] = split_input(points, i, w)
+        _add_row(points, i, curvature[i] * v[i], out)
 
 
 def logistic_gate(points, sides, weights, penalty, gate):
@@ -59,7 +77,8 @@ def logistic_gate(points, sides, weights, penalty, gate):
     for j in range(d):
         gate[j] = 0.0
     gate[d] = np.log(right / (mass - right))
-    z = np.empty(n)
+    inputs = np.full(n, gate[d])  # of the gate for all rows; it is changed along with it
+    changes = np.empty(n)
     curvature = np.empty(n)
     v = np.empty(n)
     gradient = np.empty(d + 1)
@@ -68,11 +87,11 @@ def logistic_gate(points, sides, weights, penalty, gate):
     direction = np.empty(d + 1)
     product = np.empty(d + 1)
     for _ in range(NEWTON_STEPS):
-        _multiply(points, gate, z)
         for i in range(n):
-            p = 1.0 / (1.0 + np.exp(-z[i]))
+            p = 1.0 / (1.0 + np.exp(-inputs[i]))
             v[i] = weights[i] * (p - sides[i])
             curvature[i] = weights[i] * max(p * (1.0 - p), 1e-6)
+            changes[i] = 0.0
         _multiply_back(points, v, gradient)
         for j in range(d):
             gradient[j] += penalty * gate[j]
@@ -86,16 +105,15 @@ def logistic_gate(points, sides, weights, penalty, gate):
         for _ in range(DIRECTIONS):
             if size <= goal or size == 0.0:
                 break
-            _multiply(points, direction, v)
-            for i in range(n):
-                v[i] *= curvature[i]
-            _multiply_back(points, v, product)
+            _multiply_both(points, direction, curvature, v, product)
             length = 0.0
             for j in range(d + 1):
                 if j < d:
                     product[j] += penalty * direction[j]
                 length += direction[j] * product[j]
             length = size / length
+            for i in range(n):
+                changes[i] += length * v[i]
             before, size = size, 0.0
             for j in range(d + 1):
                 step[j] += length * direction[j]
@@ -103,13 +121,14 @@ def logistic_gate(points, sides, weights, penalty, gate):
                 size += residual[j] ** 2
             for j in range(d + 1):
                 direction[j] = residual[j] + size / before * direction[j]
-        _multiply(points, step, v)
         largest = 0.0
         for i in range(n):
-            largest = max(largest, abs(v[i]))
+            largest = max(largest, abs(changes[i]))
         part = min(1.0, LONGEST_STEP / max(largest, 1e-300))
         for j in range(d + 1):
             gate[j] -= part * step[j]
+        for i in range(n):
+            inputs[i] -= part * changes[i]
         if largest < 1e-2:
             break
 

@@ -20,7 +20,7 @@ cdef void fill_logits(const f64[:, ::1] values, const i64[::1] splits, const i64
 @cython.locals(above=i64, child=i64, i=i64, k=i64, level=i64, node=i64, q=i64, s=i64, side=i64)
 cdef void fill_best(const f64[:, ::1] inputs, i64 n, const i64[::1] splits, const i64[::1] place, const f64[:, ::1] logits, f64[:, :, :, ::1] best, f32[:, :, ::1] sides) noexcept nogil
 
-@cython.locals(i=i64, is_left=bint, is_wrong=bint, k=i64, node=i64, q=i64, row=i64, s=i64)
+@cython.locals(i=i64, k=i64, node=i64, q=i64, row=i64, s=i64)
 cdef f64 fill_path_gradient(Rows rows, const i64[::1] order, i64 begin, i64 n, f64 unit, const i64[::1] splits, const i64[::1] place, MaxPathScratch scratch) noexcept nogil
 
 @cython.locals(begin=i64, d=i64, j=i64, n=i64, node=i64, s=i64)

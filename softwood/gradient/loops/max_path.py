@@ -40,7 +40,8 @@ class MaxPathScratch(NamedTuple):
 
     Attributes
     ----------
-    batch : (d, b);  inputs, by_inputs : (n_inner, b);  sides : (n_inner, q, b) bool
+    batch : (d, b);  inputs, by_inputs : (n_inner, b)
+    sides : (n_inner, q, b) float32, 1 or 0
     best : (depth + 1, 2, q, b) logits at the node of each level that was last visited, left and right children
     shares : (q,)
     """
@@ -122,13 +123,13 @@ def fill_best(inputs, n, splits, place, logits, best, sides):
         while above > 0:
             above = (above - 1) >> 1
             level += 1
-        for child in range(2 * node + 1, 2 * node + 3):
-            if place[child] < 0:
-                for k in range(q):
-                    for i in range(n):
-                        best[level + 1, child - 2 * node - 1, k, i] = logits[child, k]
         side = 0 if (node & 1) == 1 or node == 0 else 1
         for k in range(q):
+            for child in range(2 * node + 1, 2 * node + 3):
+                if place[child] < 0:
+                    logit = logits[child, k]
+                    for i in range(n):
+                        best[level + 1, child - 2 * node - 1, k, i] = logit
             for i in range(n):
                 u = best[level + 1, 0, k, i] + min(inputs[s, i], 0.0)
                 v = best[level + 1, 1, k, i] - max(inputs[s, i], 0.0)
@@ -172,10 +173,13 @@ def fill_path_gradient(rows, order, begin, n, unit, splits, place, scratch):
             node = 0
             while place[node] >= 0:
                 s = place[node]
-                is_left = scratch.sides[s, k, i] > 0.0
-                is_wrong = (scratch.inputs[s, i] < 0.0) == is_left
-                by_inputs[s, i] += (slope if is_left else -slope) * float(is_wrong)
-                node = 2 * node + 2 - int(is_left)
+                z = scratch.inputs[s, i]
+                if scratch.sides[s, k, i] > 0.0:
+                    by_inputs[s, i] += slope if z < 0.0 else 0.0
+                    node = 2 * node + 1
+                else:
+                    by_inputs[s, i] -= slope if z >= 0.0 else 0.0
+                    node = 2 * node + 2
     return loss
 
 
