@@ -116,6 +116,8 @@ class RandomRBF(Stream):
 
 def _moves_to_cover(distance: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     """Number of the first move that goes further than this distance, int64."""
+    if not velocity.any():
+        return np.full(distance.shape, _NEVER + 1)
     whole = np.full(distance.shape, float(_NEVER))
     np.divide(distance, velocity, out=whole, where=velocity > distance / _NEVER)
     return np.floor(whole).astype(np.int64) + 1

@@ -64,9 +64,10 @@ def bounced(start, speed, first, swing, moves):
     if moves < first:
         return min(start + moves * speed, 1.0)
     since = (moves - first) % (2 * swing)
-    if since < swing:
-        return max(1.0 - since * speed, 0.0)
-    return min((since - swing) * speed, 1.0)
+    # Without a branch: which way a centroid goes cannot be predicted.
+    down = int(since < swing)
+    covered = min((since - swing + down * swing) * speed, 1.0)
+    return down + (1 - 2 * down) * covered
 
 
 def scatter_around_centroids(X, y, chosen, lengths, position, centres, velocities, first, swing, spreads, classes):
@@ -109,21 +110,19 @@ def loan_class(function, X, i):
     age = X[i, AGE]
     level = X[i, LEVEL]
     loan = X[i, LOAN]
-    band = YOUNG if age < 40 else (MIDDLE_AGED if age < 60 else OLD)
-    if band == YOUNG:
-        low, low_educated, has_level = 50000.0, 25000.0, 0.0 <= level <= 1.0
-    elif band == MIDDLE_AGED:
-        low, low_educated, has_level = 75000.0, 50000.0, 1.0 <= level <= 3.0
-    else:
-        low, low_educated, has_level = 25000.0, 50000.0, 2.0 <= level <= 4.0
+    band = int(age >= 40) + int(age >= 60)
     if function == 0:
-        holds = band != MIDDLE_AGED
-    elif function == 1:
+        return int(band != MIDDLE_AGED)
+    # from 0 to 1, from 1 to 3, and from 2 to 4
+    has_level = (level >= band) & (level <= min(2 * band + 1, 4))
+    low = 25000.0 if band == OLD else 50000.0 + 25000.0 * band
+    if function == 1:
         holds = low <= salary <= low + SALARY_RANGE
     elif function == 2:
         holds = has_level
     elif function == 3:
-        low = low_educated if has_level else low
+        if has_level:
+            low = 25000.0 if band == YOUNG else 50000.0
         holds = low <= salary <= low + SALARY_RANGE
     elif function == 4:
         if low <= salary <= low + SALARY_RANGE:
@@ -141,44 +140,48 @@ def loan_class(function, X, i):
     else:
         equity = X[i, HOUSE] * (X[i, YEARS] - 20) / 10 if X[i, YEARS] >= 20 else 0.0
         holds = 2 * income / 3 - 5000 * level + equity / 5 - 10000 <= 1
-    return 1 if holds else 0
+    return int(holds)
 
 
 def draw_application(X, i, seed):
     """Fill row `i` with a random application."""
-    for j in range(9):
-        X[i, j] = to_unit(next_seed(seed, j))
-    X[i, SALARY] = 20000 + 130000 * X[i, SALARY]
-    X[i, COMMISSION] = 0.0 if X[i, SALARY] >= 75000 else 10000 + 75000 * X[i, COMMISSION]
-    X[i, AGE] = 20 + np.floor(61 * X[i, AGE])
-    X[i, LEVEL] = np.floor(5 * X[i, LEVEL])
-    X[i, CAR] = 1 + np.floor(20 * X[i, CAR])
-    X[i, ZIP] = np.floor(9 * X[i, ZIP])
-    X[i, HOUSE] = (8 - X[i, ZIP]) * 100000 * (0.5 + X[i, HOUSE])
-    X[i, YEARS] = 1 + np.floor(30 * X[i, YEARS])
-    X[i, LOAN] = 500000 * X[i, LOAN]
+    salary = 20000 + 130000 * to_unit(next_seed(seed, SALARY))
+    place = int(9 * to_unit(next_seed(seed, ZIP)))
+    X[i, SALARY] = salary
+    X[i, COMMISSION] = (10000 + 75000 * to_unit(next_seed(seed, COMMISSION))) * (salary < 75000)
+    X[i, AGE] = 20 + int(61 * to_unit(next_seed(seed, AGE)))
+    X[i, LEVEL] = int(5 * to_unit(next_seed(seed, LEVEL)))
+    X[i, CAR] = 1 + int(20 * to_unit(next_seed(seed, CAR)))
+    X[i, ZIP] = place
+    X[i, HOUSE] = (8 - place) * 100000 * (0.5 + to_unit(next_seed(seed, HOUSE)))
+    X[i, YEARS] = 1 + int(30 * to_unit(next_seed(seed, YEARS)))
+    X[i, LOAN] = 500000 * to_unit(next_seed(seed, LOAN))
 
 
-def move_number(X, i, j, low, high, span, seed):
-    """Move a number of row `i` by up to `span`; what then is below its range is raised to its lower end first.
-
-    The lower end of house values is above the upper one, 0, to which all falls that is not raised.
-    """
-    value = X[i, j] + span * (2 * to_unit(seed) - 1)
-    value = low if value < low else min(value, high)
-    X[i, j] = np.rint(value) if j in (AGE, YEARS) else value
+def moved(value, span, seed):
+    """A number, moved by up to `span`."""
+    return value + span * (2 * to_unit(seed) - 1)
 
 
 def perturb_application(X, i, perturbation, seed):
-    """Move the numbers of row `i` by up to this share of their ranges; its class stays."""
-    move_number(X, i, SALARY, 20000.0, 150000.0, 130000.0 * perturbation, next_seed(seed, 9))
-    if X[i, COMMISSION] > 0:
-        move_number(X, i, COMMISSION, 10000.0, 75000.0, 65000.0 * perturbation, next_seed(seed, 10))
-    move_number(X, i, AGE, 20.0, 80.0, 60.0 * perturbation, next_seed(seed, 11))
-    low = (9 - X[i, ZIP]) * 100000
-    move_number(X, i, HOUSE, low, 0.0, 135000.0 * perturbation, next_seed(seed, 12))
-    move_number(X, i, YEARS, 1.0, 30.0, 29.0 * perturbation, next_seed(seed, 13))
-    move_number(X, i, LOAN, 0.0, 500000.0, 500000.0 * perturbation, next_seed(seed, 14))
+    """Move the numbers of row `i` by up to this share of their ranges; its class stays.
+
+    What then is below its range is raised to its lower end first: the lower end of house values is above the upper one,
+    0, to which all falls that is not raised.
+    """
+    salary = moved(X[i, SALARY], 130000.0 * perturbation, next_seed(seed, 9))
+    commission = moved(X[i, COMMISSION], 65000.0 * perturbation, next_seed(seed, 10))
+    age = moved(X[i, AGE], 60.0 * perturbation, next_seed(seed, 11))
+    house = moved(X[i, HOUSE], 135000.0 * perturbation, next_seed(seed, 12))
+    years = moved(X[i, YEARS], 29.0 * perturbation, next_seed(seed, 13))
+    loan = moved(X[i, LOAN], 500000.0 * perturbation, next_seed(seed, 14))
+    lower = (9 - X[i, ZIP]) * 100000
+    X[i, SALARY] = min(max(salary, 20000.0), 150000.0)
+    X[i, COMMISSION] = min(max(commission, 10000.0), 75000.0) * (X[i, COMMISSION] > 0)
+    X[i, AGE] = np.rint(min(max(age, 20.0), 80.0))
+    X[i, HOUSE] = lower * (house < lower)
+    X[i, YEARS] = np.rint(min(max(years, 1.0), 30.0))
+    X[i, LOAN] = min(max(loan, 0.0), 500000.0)
 
 
 def fill_applications(X, y, functions, perturbation, is_balanced, seed, position):

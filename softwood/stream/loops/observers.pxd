@@ -7,7 +7,7 @@ cdef void clear_slot(Statistics statistics, i64 slot) noexcept nogil
 @cython.locals(j=i64, k=i64, n_keys=i64)
 cdef void observe_class(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label, f64 weight, bint with_density) noexcept nogil
 
-@cython.locals(j=i64)
+@cython.locals(j=i64, source=i64)
 cdef f64 log_density(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label) noexcept nogil
 
 cdef f64 weight_below(Statistics statistics, i64 slot, i64 j, i64 label, f64 threshold) noexcept nogil

@@ -66,11 +66,10 @@ def observe_class(statistics, slot, points, i, label, weight, with_density):
         statistics.slots[slot, FIRST_KEY + k] = label
         statistics.slots[slot, N_SLOT_KEYS] = k + 1
     for j in range(points.shape[1]):
-        x = points[i, j]
+        x, n, before = points[i, j], statistics.stats[slot, j, label, N], statistics.stats[slot, j, label, CENTER]
         if np.isnan(x):
             continue
         x = min(max(x, -LARGEST), LARGEST)
-        n = statistics.stats[slot, j, label, N]
         if n == 0.0:
             statistics.stats[slot, j, label, LOWEST] = x
             statistics.stats[slot, j, label, HIGHEST] = x
@@ -78,7 +77,6 @@ def observe_class(statistics, slot, points, i, label, weight, with_density):
             statistics.stats[slot, j, label, LOWEST] = min(statistics.stats[slot, j, label, LOWEST], x)
             statistics.stats[slot, j, label, HIGHEST] = max(statistics.stats[slot, j, label, HIGHEST], x)
         n += weight
-        before = statistics.stats[slot, j, label, CENTER]
         center = before + (weight / n) * (x - before)
         squares = statistics.stats[slot, j, label, SQUARES] + weight * (x - before) * (x - center)
         statistics.stats[slot, j, label, N] = n
@@ -95,16 +93,17 @@ def log_density(statistics, slot, points, i, label):
     """Logarithm of the density of a row in a class, features being independent; those that are not known add 0."""
     total = 0.0
     for j in range(points.shape[1]):
-        x = points[i, j]
+        x, source = points[i, j], statistics.is_category[j]
+        center, factor = statistics.stats[slot, j, label, CENTER], statistics.stats[slot, j, label, FACTOR]
         if np.isnan(x):
             continue
-        if statistics.is_category[j] > 0:
+        if source > 0:
             # Of the columns of one text column only that of the row's own category counts.
-            if x > 0.5 and statistics.stats[slot, j, label, CENTER] > 0.0:
-                total += math.log(statistics.stats[slot, j, label, CENTER])
-        elif statistics.stats[slot, j, label, FACTOR] != 0.0:
-            d = x - statistics.stats[slot, j, label, CENTER]
-            total += d * d * statistics.stats[slot, j, label, FACTOR] + statistics.stats[slot, j, label, CONSTANT]
+            if x > 0.5 and center > 0.0:
+                total += math.log(center)
+        elif factor != 0.0:
+            d = x - center
+            total += d * d * factor + statistics.stats[slot, j, label, CONSTANT]
     return total
 
 
