@@ -1,17 +1,21 @@
 """Write a Cython unit from plain Python loops and their sheets of types.
 
-    python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...]
+    python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...] [--wide]
 
 A source is ordinary Python, which also runs uncompiled: functions of arrays, numbers and named tuples of them. Its sheet is
 the .pxd of the same name, with the types of the arguments, results and locals. A unit is one C file, so that the compiler
 can inline functions of one source into those of another. For each function of the sheets, the unit has
 
-- a C function without the GIL, named after the source and the function, and
+- a C function without the GIL, named after the source and the function, which the compiler inlines if the sheet says
+  ``cdef inline``, and
 - for sources that are not `--inline`, a function that Python can call, which releases the GIL.
 
 A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if there are
 many calls, an object of this class, ``Class(*tuple)``. A struct is a named tuple of numbers, which loops can make; a packed
 struct is a line of a record array, with the fields of its numpy type. ``SOURCES`` says which module each function and class is from.
+
+A unit that is `--wide` is compiled twice, the second time as UNIT_avx2 for processors with AVX2: there, the first one
+takes over the functions of the second one.
 
 What is translated, all else is left to Cython:
 
@@ -64,6 +68,26 @@ ctypedef fused number:
     f64
 """
 
+# At the end of a unit that is compiled twice.
+WIDE = """
+cdef extern from *:
+    \"\"\"
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define HAS_AVX2 (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0)
+    #elif defined(_M_X64)
+    __declspec(dllimport) int __stdcall IsProcessorFeaturePresent(unsigned long);
+    #define HAS_AVX2 IsProcessorFeaturePresent(40)
+    #else
+    #define HAS_AVX2 0
+    #endif
+    \"\"\"
+    const bint HAS_AVX2
+
+if __name__ == "softwood.compiled.{name}" and HAS_AVX2:
+    from softwood.compiled import {name}_avx2
+    globals().update({{each: getattr({name}_avx2, each) for each in SOURCES}})
+"""
+
 TYPES = {
     "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "bool_": "u8",
@@ -82,6 +106,7 @@ class Function:
     result: str
     arguments: list[tuple[str, str]]  # type and name
     locals: dict[str, str]
+    is_inline: bool
 
 
 @dataclass
@@ -147,14 +172,15 @@ def read_sheet(text: str, path: Path) -> Sheet:
             lines = [line.strip().removeprefix("cdef ") for line in block.splitlines()[1:] if line.strip()]
             (sheet.classes if match[1] == "class" else sheet.structs)[match[2]] = [typed(line) for line in lines]
         elif match := re.match(
-            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<head>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
+            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<head>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
         ):
             pairs = (part.partition("=") for part in split_arguments(match["locals"] or ""))
             sheet.functions[match["name"]] = Function(
                 match["name"],
-                match["head"].removeprefix("inline ").strip(),
+                match["head"].strip(),
                 [typed(part) for part in split_arguments(match["arguments"])],
                 {name: kind.strip('"') for name, _, kind in pairs},
+                match["inline"] is not None,
             )
         else:
             raise SystemExit(f"{path}: not understood:\n{block}")
@@ -326,7 +352,8 @@ def c_function(source: Source, node: ast.FunctionDef, arrays: set[str]) -> str:
     translation = Translation(source, function, arrays)
     body = [ast.fix_missing_locations(translation.visit(statement)) for statement in body]
     head = ", ".join(f"{kind} {name}" for kind, name in function.arguments)
-    text = f"\ncdef {function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
+    inline = "inline " if function.is_inline else ""
+    text = f"\ncdef {inline}{function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
     text += "".join(f"    cdef {kind} {name}\n" for name, kind in function.locals.items())
     lines = (re.sub(r" # in :$", ":", line) for line in ast.unparse(body).splitlines())
     return text + "".join(f"    {line}\n" for line in lines)
@@ -404,9 +431,11 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("sources", nargs="+", type=Path)
     parser.add_argument("--inline", nargs="*", type=Path, default=[])
+    parser.add_argument("--wide", action="store_true")
     arguments = parser.parse_args()
     paths = [(path, True) for path in arguments.inline] + [(path, False) for path in arguments.sources]
-    arguments.output.write_text(unit(read_sources(paths)))
+    text = unit(read_sources(paths))
+    arguments.output.write_text(text + (WIDE.format(name=arguments.output.stem) if arguments.wide else ""))
 
 
 if __name__ == "__main__":
