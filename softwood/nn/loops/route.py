@@ -21,18 +21,17 @@ BLOCK = 64
 
 def share_block(z, gamma, begin, end, first, trees, t, shares):
     """Fill `shares` for the rows from `begin` to `end` and tree `t`; `first` is its first gate."""
-    table, gates, leaves = trees.table, trees.gates, trees.leaves
     one, half, linear, cubic = 1.0, 0.5, 1.5, 2.0  # of the type of `z`
-    n_gates = gates[t + 1] - first
-    after = n_gates - leaves[t] - 1  # the line of leaf k is n_gates + k - leaves[t], and its code is -1 - k
+    n_gates = trees.gates[t + 1] - first
+    after = n_gates - trees.leaves[t] - 1  # the line of leaf k is n_gates + k - trees.leaves[t], and its code is -1 - k
     m = end - begin
     inverse = one / gamma if gamma > 0.0 else one
     for r in range(m):
         shares[0, r] = one
     for k in range(n_gates):
         node = first + k
-        a = table[node, LEFT] - first if table[node, LEFT] >= 0 else after - table[node, LEFT]
-        b = table[node, RIGHT] - first if table[node, RIGHT] >= 0 else after - table[node, RIGHT]
+        a = trees.table[node, LEFT] - first if trees.table[node, LEFT] >= 0 else after - trees.table[node, LEFT]
+        b = trees.table[node, RIGHT] - first if trees.table[node, RIGHT] >= 0 else after - trees.table[node, RIGHT]
         if gamma == 0.0:
             for r in range(m):
                 s = shares[k, r]
@@ -52,24 +51,23 @@ def share_block(z, gamma, begin, end, first, trees, t, shares):
 
 def route_rows(z, gamma, value, trees, shares, out):
     """Sums of leaf values weighted by shares, (n_trees, n_outputs, n); `out` is zeros."""
-    gates, leaves = trees.gates, trees.leaves
     n = z.shape[1]
-    for t in range(gates.shape[0] - 1):
-        n_gates = gates[t + 1] - gates[t]
+    for t in range(trees.gates.shape[0] - 1):
+        n_gates = trees.gates[t + 1] - trees.gates[t]
         for begin in range(0, n, BLOCK):
             end = min(n, begin + BLOCK)
-            share_block(z, gamma, begin, end, gates[t], trees, t, shares)
+            share_block(z, gamma, begin, end, trees.gates[t], trees, t, shares)
             m = end - begin
-            n_leaves = leaves[t + 1] - leaves[t]
+            n_leaves = trees.leaves[t + 1] - trees.leaves[t]
             for four in range(0, n_leaves - 3, 4):  # four leaves at once: `out` is read and written once for them
-                k, leaf = n_gates + four, leaves[t] + four
+                k, leaf = n_gates + four, trees.leaves[t] + four
                 for o in range(value.shape[1]):
                     v0, v1, v2, v3 = value[leaf, o], value[leaf + 1, o], value[leaf + 2, o], value[leaf + 3, o]
                     for r in range(m):
                         total = out[t, o, begin + r] + shares[k, r] * v0 + shares[k + 1, r] * v1
                         out[t, o, begin + r] = total + shares[k + 2, r] * v2 + shares[k + 3, r] * v3
             for rest in range(n_leaves - n_leaves % 4, n_leaves):
-                k, leaf = n_gates + rest, leaves[t] + rest
+                k, leaf = n_gates + rest, trees.leaves[t] + rest
                 for o in range(value.shape[1]):
                     v0 = value[leaf, o]
                     for r in range(m):
@@ -78,11 +76,10 @@ def route_rows(z, gamma, value, trees, shares, out):
 
 def leaf_slopes(t, begin, end, value, trees, shares, slope, alongs, value_slope):
     """Derivative along the output of each leaf of a tree, for a block of rows; and by its values, which is added."""
-    gates, leaves = trees.gates, trees.leaves
     m, q = end - begin, value.shape[1]
-    n_gates = gates[t + 1] - gates[t]
-    for leaf in range(leaves[t], leaves[t + 1]):
-        k = n_gates + leaf - leaves[t]
+    n_gates = trees.gates[t + 1] - trees.gates[t]
+    for leaf in range(trees.leaves[t], trees.leaves[t + 1]):
+        k = n_gates + leaf - trees.leaves[t]
         for r in range(m):
             alongs[k, r] = slope[t, 0, begin + r] * value[leaf, 0]
         for o in range(1, q - 3, 4):  # four outputs at once
@@ -112,16 +109,15 @@ def leaf_slopes(t, begin, end, value, trees, shares, slope, alongs, value_slope)
 
 def gate_slopes(z, gamma, begin, end, first, trees, t, shares, alongs, z_slope):
     """Derivative by what each gate of a tree computes, for a block of rows, from the leaves up."""
-    table, gates, leaves = trees.table, trees.gates, trees.leaves
     one, half, linear, cubic, square = 1.0, 0.5, 1.5, 2.0, 6.0
-    n_gates = gates[t + 1] - first
-    after = n_gates - leaves[t] - 1
+    n_gates = trees.gates[t + 1] - first
+    after = n_gates - trees.leaves[t] - 1
     m = end - begin
     inverse = one / gamma if gamma > 0.0 else one
     for k in range(n_gates - 1, -1, -1):
         node = first + k
-        a = table[node, LEFT] - first if table[node, LEFT] >= 0 else after - table[node, LEFT]
-        b = table[node, RIGHT] - first if table[node, RIGHT] >= 0 else after - table[node, RIGHT]
+        a = trees.table[node, LEFT] - first if trees.table[node, LEFT] >= 0 else after - trees.table[node, LEFT]
+        b = trees.table[node, RIGHT] - first if trees.table[node, RIGHT] >= 0 else after - trees.table[node, RIGHT]
         if gamma == 0.0:
             for r in range(m):
                 difference = alongs[a, r] - alongs[b, r]
@@ -142,11 +138,10 @@ def route_slopes(z, gamma, value, trees, shares, alongs, slope, z_slope, value_s
 
     `z_slope` (n_gates, n) is filled, `value_slope` (n_leaves, n_outputs) is zeros.
     """
-    gates = trees.gates
     n = z.shape[1]
-    for t in range(gates.shape[0] - 1):
+    for t in range(trees.gates.shape[0] - 1):
         for begin in range(0, n, BLOCK):
             end = min(n, begin + BLOCK)
-            share_block(z, gamma, begin, end, gates[t], trees, t, shares)
+            share_block(z, gamma, begin, end, trees.gates[t], trees, t, shares)
             leaf_slopes(t, begin, end, value, trees, shares, slope, alongs, value_slope)
-            gate_slopes(z, gamma, begin, end, gates[t], trees, t, shares, alongs, z_slope)
+            gate_slopes(z, gamma, begin, end, trees.gates[t], trees, t, shares, alongs, z_slope)
