@@ -1,12 +1,13 @@
 """Write a Cython unit from plain Python loops and their sheets of types.
 
-    python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...]
+    python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...] [--wide]
 
 A source is ordinary Python, which also runs uncompiled: functions of arrays, numbers and named tuples of them. Its sheet is
 the .pxd of the same name, with the types of the arguments, results and locals. A unit is one C file, so that the compiler
 can inline functions of one source into those of another. For each function of the sheets, the unit has
 
-- a C function without the GIL, named after the source and the function, and
+- a C function without the GIL, named after the source and the function, which the compiler inlines if the sheet says
+  ``cdef inline``, and
 - for sources that are not `--inline`, a function that Python can call, which releases the GIL.
 
 A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if there are
@@ -15,6 +16,9 @@ struct is a line of a record array, with the fields of its numpy type. ``SOURCES
 
 A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a statement
 that uses it, to hand it to a function, is written once for each type.
+
+A unit that is `--wide` is compiled twice, the second time as UNIT_avx2 for processors with AVX2: there, the first one
+takes over the functions of the second one.
 
 What is translated, all else is left to Cython:
 
@@ -68,6 +72,26 @@ ctypedef fused number:
 """
 
 FUSED = {"code": ("u8", "u32"), "real": ("f32", "f64"), "number": ("i64", "f64")}
+# At the end of a unit that is compiled twice.
+WIDE = """
+cdef extern from *:
+    \"\"\"
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define HAS_AVX2 (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0)
+    #elif defined(_M_X64)
+    __declspec(dllimport) int __stdcall IsProcessorFeaturePresent(unsigned long);
+    #define HAS_AVX2 IsProcessorFeaturePresent(40)
+    #else
+    #define HAS_AVX2 0
+    #endif
+    \"\"\"
+    const bint HAS_AVX2
+
+if __name__ == "softwood.compiled.{name}" and HAS_AVX2:
+    from softwood.compiled import {name}_avx2
+    globals().update({{each: getattr({name}_avx2, each) for each in SOURCES}})
+"""
+
 TYPES = {
     "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "bool_": "u8",
@@ -448,9 +472,11 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("sources", nargs="+", type=Path)
     parser.add_argument("--inline", nargs="*", type=Path, default=[])
+    parser.add_argument("--wide", action="store_true")
     arguments = parser.parse_args()
     paths = [(path, True) for path in arguments.inline] + [(path, False) for path in arguments.sources]
-    arguments.output.write_text(unit(read_sources(paths)))
+    text = unit(read_sources(paths))
+    arguments.output.write_text(text + (WIDE.format(name=arguments.output.stem) if arguments.wide else ""))
 
 
 if __name__ == "__main__":

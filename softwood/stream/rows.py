@@ -17,8 +17,8 @@ NO_PREDICTIONS = np.empty((0, 0))
 def as_rows(points: np.ndarray, targets: np.ndarray | None, weights: np.ndarray | None, out: np.ndarray) -> Any:
     """The tuple `softwood.stream.loops.layout.Rows`, compiled; `targets` are labels if they are whole numbers."""
     if targets is not None and targets.dtype.kind == "i":
-        return Rows(points, targets, None, weights, out)
-    return Rows(points, None, targets, weights, out)
+        return Rows(np.ascontiguousarray(points), targets, None, weights, out)
+    return Rows(np.ascontiguousarray(points), None, targets, weights, out)
 
 
 class OneRow:

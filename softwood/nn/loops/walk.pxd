@@ -1,13 +1,13 @@
 @cython.locals(first=real, fourth=real, j=i64, p=i64, second=real, third=real)
-cdef real project(const real[:, ::1] weights, i64 node, const real[:, ::1] points, i64 i) noexcept nogil
+cdef inline real project(const real[:, ::1] weights, i64 node, const real[:, ::1] points, i64 i) noexcept nogil
 
 @cython.locals(j=i64, total=real)
-cdef real project_known(const real[:, ::1] weights, i64 node, const real[:, ::1] points, i64 i) noexcept nogil
+cdef inline real project_known(const real[:, ::1] weights, i64 node, const real[:, ::1] points, i64 i) noexcept nogil
 
 @cython.locals(k=i64, lower=i64, shape=i64, upper=i64)
-cdef f64 kernel_part(f64 x, i64 node, i64 first, LayerTrees trees, const real[:, ::1] numbers, real[:, ::1] room) noexcept nogil
+cdef inline f64 kernel_part(f64 x, i64 node, i64 first, LayerTrees trees, const real[:, ::1] numbers, real[:, ::1] room) noexcept nogil
 
-cdef (f64, f64) oblique_part(i64 kind, f64 z, f64 width) noexcept nogil
+cdef inline (f64, f64) oblique_part(i64 kind, f64 z, f64 width) noexcept nogil
 
 @cython.locals(a=i64, at=i64, b=i64, k=i64, kind=i64, n=i64, node=i64)
 cdef i64 reach_gates(const real[:, ::1] points, i64 i, i64 first, LayerTrees trees, const real[:, ::1] weights, const real[:, ::1] numbers, i64[::1] nodes, real[:, ::1] room) noexcept nogil

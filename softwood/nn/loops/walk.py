@@ -63,8 +63,8 @@ def project_known(weights, node, points, i):
 
 def kernel_part(x, node, first, trees, numbers, room):
     """Part of a row with value `x` that goes left at a kernel gate; notes what `add_kernel_slopes` needs."""
-    table, k = trees.table, node - first
-    shape, upper, lower = table[node, SHAPE], table[node, UPPER] - first, table[node, LOWER] - first
+    k = node - first
+    shape, upper, lower = trees.table[node, SHAPE], trees.table[node, UPPER] - first, trees.table[node, LOWER] - first
     mass = kernel_cdf(numbers[node, THRESHOLD], x, numbers[node, WIDTH], shape, trees.edges, trees.cdfs)
     high, low = 1.0, 0.0
     if upper >= 0:
@@ -83,13 +83,12 @@ def oblique_part(kind, z, width):
         return part, part * (1.0 - part)
     if kind == OBLIQUE:
         return 1.0 if z > 0.0 else 0.0, 0.0
-    u = min(max(z / width, -0.5), 0.5)
+    u = np.copysign(min(abs(z / width), 0.5), z)  # without branches, which could not be predicted
     return 0.5 + u * (1.5 - 2.0 * u * u), (1.5 - 6.0 * u * u) / width
 
 
 def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
     """List the gates of a tree that a row reaches, parents first, and return their number."""
-    table = trees.table
     nodes[0] = first
     room[0, SHARE] = 1.0
     n = 1
@@ -98,10 +97,10 @@ def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
         node = nodes[at]
         at += 1
         k = node - first
-        kind = table[node, KIND]
+        kind = trees.table[node, KIND]
         part, slope, z = numbers[node, MISSING_LEFT], 0.0, np.nan
         if kind == KERNEL:
-            x = points[i, table[node, FEATURE]]
+            x = points[i, trees.table[node, FEATURE]]
             if not np.isnan(x):
                 part = kernel_part(x, node, first, trees, numbers, room)
                 slope = 1.0
@@ -109,19 +108,19 @@ def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
             z = project(weights, node, points, i) + numbers[node, BIAS]
             if np.isnan(z):
                 z = project_known(weights, node, points, i) + numbers[node, BIAS]
-            x = points[i, table[node, FEATURE]] if kind == BLEND else 0.0
+            x = points[i, trees.table[node, FEATURE]] if kind == BLEND else 0.0
             if not np.isnan(z) and not np.isnan(x):
                 part, slope = oblique_part(kind, z, numbers[node, WIDTH])
                 if kind == BLEND:
                     blend = numbers[node, BLEND_AT]
-                    part = blend * part + (1.0 - blend) * (1.0 if x <= numbers[node, THRESHOLD] else 0.0)
+                    part = blend * part + (1.0 - blend) * float(x <= numbers[node, THRESHOLD])
                     slope *= blend
         share = room[k, SHARE]
         to_left = share * part
         room[k, PART] = part
         room[k, SLOPE] = slope
         room[k, INPUT] = z
-        a, b = table[node, LEFT], table[node, RIGHT]
+        a, b = trees.table[node, LEFT], trees.table[node, RIGHT]
         if part > 0.0 and a >= 0:
             room[a - first, SHARE] = to_left
             nodes[n] = a
