@@ -8,9 +8,9 @@ import pytest
 
 from softwood.density import newton
 from softwood.density.binning import bin_features
+from softwood.density.loops.boost_search import BLOCK_ROWS
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
 from softwood.density.threads import Threads
-from softwood.density.loops.boost_search import BLOCK_ROWS
 from tests.reference.kernels import BOX
 from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction
