@@ -107,7 +107,7 @@ class Reach:
     is_soft: bool
 
 
-# For each level the slots of each tree, None for trees that stay as they are; see `softwood.density.loops.level_divide`.
+# For each level the slots of each tree, None for trees that stay as they are, see `softwood.density.loops.level_divide`
 Levels = list[list[np.ndarray | None]]
 
 

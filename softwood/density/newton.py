@@ -159,8 +159,8 @@ class Boxes:
 class NewtonGrower:
     """Grows tree after tree on the same bins, in the same memory.
 
-    With several threads, large leaves are added up in blocks of rows and searched by features; trees do not depend on
-    the number of threads.
+    With several threads, large leaves are added up and divided in blocks of rows, and searched by features; trees do
+    not depend on the number of threads.
     """
 
     def __init__(self, data: BinnedRows, limits: NewtonLimits, threads: Threads | None = None) -> None:
@@ -228,7 +228,7 @@ class NewtonGrower:
         )
 
     def _settle(self, rows_sums: np.ndarray, n_leaves: int) -> None:
-        """Add up the leaves anew."""
+        """Enter the values of the leaves."""
         pile, l2 = loop.Pile(*self.pile), self.rules.l2
         if self.threads is None or not self._divides:
             loop.settle_leaves(pile, rows_sums, l2)
@@ -259,7 +259,8 @@ class NewtonGrower:
         """Grow until there is no split left, or an array is too short."""
         # Groups as the compiled loops take them, made once for all calls.
         bins, columns, edges = loop.Bins(*self.data.bins), loop.Columns(*self.data.columns), loop.Edges(*kernels.edges)
-        pile, space, rules, directions = loop.Pile(*self.pile), loop.SearchSpace(*self.space), self.rules, self.directions
+        pile, space = loop.Pile(*self.pile), loop.SearchSpace(*self.space)
+        rules, directions = self.rules, self.directions
         n_parts = min(self.n_parts, len(features))
         most = WORTH_THREADS // len(features) if n_parts > 1 else _NO_LIMIT
         most_rows = WORTH_DIVIDING if self._divides else _NO_LIMIT

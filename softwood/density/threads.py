@@ -1,7 +1,7 @@
 """Threads that share short pieces of work, many times.
 
-The threads of numba's parallel regions and of OpenMP wait for each other by spinning: two fits at once on the same
-processors then take many times as long as one after the other. Here a thread that waits sleeps, and pieces that no
+Threads of OpenMP wait for each other by spinning: two fits at once on the same processors then take many times as long
+as one after the other. Here a thread that waits sleeps, and pieces that no
 other thread has begun are done by the caller.
 """
 

@@ -47,6 +47,7 @@ def pile_of(state, room, n_nodes, n_rows, n, p, most, *, is_soft=False, n_slots=
         np.full((MOST_BLOCKS, 2), 7), np.full((MOST_BLOCKS, 3), 7.0), *shares,
     )  # fmt: skip
 
+
 # ------------------------------------------------------------------ sums of a leaf
 
 

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.boosting import read_rows, set_gates
 
 from softwood.density.binning import bin_features
 from softwood.density.held_out import HeldOutRows
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree
-from softwood.compiled.boosting import read_rows, set_gates
-from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
 from softwood.trees.loops.predict import GATE, KernelTrees

@@ -261,7 +261,7 @@ def check_scan(node, scan, thresholds, side):
         again = out.copy()
         again[1] = before
         scan(begin, total, again)
-        np.testing.assert_array_equal(again[1, : MISSING_LEFT], out[1, :-1] if is_written else [before] * 5)
+        np.testing.assert_array_equal(again[1, :MISSING_LEFT], out[1, :-1] if is_written else [before] * 5)
 
 
 def second(values, lows=None, highs=None, n_first=2):

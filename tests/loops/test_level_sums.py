@@ -13,7 +13,13 @@ def random_rows(seed, *, n_columns, is_soft, n=BLOCK + 40, p=3, n_bins=5):
     rows = rng.permutation(n).astype(np.uint32)
     shares = rng.random(n) if is_soft else None
     values = rng.normal(0, 100, size=(n, n_columns))
-    return codes, rows, shares, values if is_soft else np.rint(values).astype(np.int64), rng.integers(0, 3, n).astype(np.int32)
+    return (
+        codes,
+        rows,
+        shares,
+        values if is_soft else np.rint(values).astype(np.int64),
+        rng.integers(0, 3, n).astype(np.int32),
+    )
 
 
 def one_by_one(rows, begin, end, shares, values):

@@ -24,11 +24,11 @@ def add_rows(codes, rows, first, last, j0, j1, tables, block):
     codes : (n, p) bins of the rows;  tables : (p, n_lines, 4)
     block : (> last - first, 4) numbers of the rows, one after the other; the last line is overwritten
     """
-    # All codes are read first, so that the processor fetches them from memory at the same time. What is not used would
-    # not be read.
+    # All rows are touched first, at both ends, so that the processor fetches them from memory at the same time. What is
+    # not used would not be read.
     touched = 0
     for k in range(first, last):
-        touched += int(codes[rows[k], j0])
+        touched += int(codes[rows[k], j0]) + int(codes[rows[k], j1 - 1])
     block[block.shape[0] - 1, 0] = touched
     for group in range(j0, j1, GROUP):
         end = min(group + GROUP, j1)

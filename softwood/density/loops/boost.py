@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.density.loops.boost_search import (
+    DIVIDED,
     LEFT_G,
     LEFT_H,
     LEFT_W,
@@ -17,7 +18,6 @@ from softwood.density.loops.boost_search import (
     N_FREE,
     N_LEAVES,
     N_NODES,
-    DIVIDED,
     SEARCHED,
     SIBLING,
     THRESHOLD,
@@ -217,10 +217,10 @@ def count_sides(counts, n_blocks):
 
 
 def divide_leaf(leaf, columns, rows_sums, pile, cutoff):
-    """Divide a leaf's rows: those of the side with fewer rows are at the end of the pile afterwards, the others first.
+    """Divide a leaf's rows: those of the side with fewer rows go to the end of the pile, the others stay where it was.
 
-    With shares, the smaller side is added up, block by block: as `divide_block` and `place_block` do it, which share
-    the work among threads.
+    With shares, the smaller side is added up, block by block. `divide_block` and then `place_block`, for all blocks, do
+    the same, in threads.
     """
     begin, size, end = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"], pile.state[LENGTH]
     j = pile.leaves[leaf]["feature"]
@@ -247,7 +247,10 @@ def divide_leaf(leaf, columns, rows_sums, pile, cutoff):
 
 
 def divide_block(place, columns, pile, cutoff):
-    """Divide the rows of a block of the leaf that `pile.state` names. place : number of the block, and of all blocks"""
+    """Divide the rows of a block of the leaf that `pile.state` names.
+
+    place : number of the block, and that of all blocks
+    """
     b, n_blocks = place
     leaf = pile.state[DIVIDED]
     begin, size = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"]
@@ -258,7 +261,10 @@ def divide_block(place, columns, pile, cutoff):
 
 
 def place_block(place, rows_sums, pile):
-    """Put the divided rows of a block where they belong, once all blocks are divided, and add them up: `divide_leaf`."""
+    """Put the rows of a block where `divide_leaf` puts them, once all blocks are divided, and add them up.
+
+    place : as of `divide_block`
+    """
     b, n_blocks = place
     leaf = pile.state[DIVIDED]
     begin, size = pile.leaves[leaf]["begin"], pile.leaves[leaf]["size"]

@@ -54,8 +54,8 @@ LEAF = np.dtype(
         ("highest", np.float64),
     ]
 )
-# A leaf of at least twice this many rows is added up in blocks, at most so many; threads may share them. Blocks do not
-# depend on the number of threads, so neither do the sums.
+# A leaf of at least twice this many rows is added up and divided in blocks, at most so many; threads may share them.
+# Blocks do not depend on the number of threads, so neither do the sums.
 BLOCK_ROWS, MOST_BLOCKS = 1 << 13, 8
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
