@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.gradient.data import LearningSet, visits
 from softwood.compiled import gradient as loop
+from softwood.gradient.data import LearningSet, visits
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, Near
 from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter

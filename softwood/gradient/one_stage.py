@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.compiled.gradient import step_value
 from softwood.gates import Gate
 from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
+from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
-from softwood.compiled.gradient import step_value
-from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.parameters import check_flag, check_n_jobs, parameter
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree

@@ -11,7 +11,6 @@ import numpy as np
 
 from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
-from softwood.gradient.starting import fitted_start, random_start
 from softwood.gradient.loops.one_stage import (
     GUMBEL,
     JOINT,
@@ -21,6 +20,7 @@ from softwood.gradient.loops.one_stage import (
     OneStageScratch,
     Pace,
 )
+from softwood.gradient.starting import fitted_start, random_start
 from softwood.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.steps import Best, Steps
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from softwood.compiled.trees import dot, dot_rows
 
 

@@ -40,8 +40,8 @@ class MaxPathScratch(NamedTuple):
 
     Attributes
     ----------
-    batch : (d, b);  inputs, by_inputs : (n_inner, b)
-    sides : (n_inner, q, b) float32, 1 or 0
+    batch : (d, b);  inputs, by_inputs : (>= n_splits, b)
+    sides : (>= n_splits, q, b) float32, 1 or 0
     best : (depth + 1, 2, q, b) logits at the node of each level that was last visited, left and right children
     shares : (q,)
     """
