@@ -27,8 +27,8 @@ COST_IN_TRAINING = 2.0
 STEADY, LAST_RATE = 0.6, 0.05
 # Part of the passes after which gates get steeper.
 GENTLE = 0.3
-# Numbers that lines of batches are longer than the batch, by a line of the cache: lines of 256 rows would all fall on the
-# same places of the cache.
+# Lines of batches are longer than the batch by so many numbers, a line of the cache: lines of 256 rows would all fall
+# on the same places of the cache.
 PADDING = 8
 
 
@@ -129,14 +129,8 @@ class CrispTraining:
 
     def _passes_by_paths(self) -> Iterator[None]:
         rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size
-        n_inner, d = len(gates), gates.shape[1] - 1
-        q, depth = rows.targets.shape[1], int(np.log2(n_inner + 1))
-        width = size + PADDING
-        scratch = MaxPathScratch(
-            batch=np.empty((d, width)), inputs=np.empty((n_inner, width)), by_inputs=np.empty((n_inner, width)),
-            sides=np.empty((n_inner, q, width), np.float32), best=np.empty((depth + 1, 2, q, width)),
-            shares=np.empty(q),
-        )  # fmt: skip
+        n_inner, q = len(gates), rows.targets.shape[1]
+        scratch = self._room_for_paths(0)
         descent = MaxPathDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), steps=np.zeros(n_inner, np.int64),
             by_gates=np.zeros_like(gates),
@@ -149,12 +143,25 @@ class CrispTraining:
             alive = counts.pruned(COST_IN_TRAINING)
             alive[0] = True
             n_splits = loop.order_splits(alive, splits, place)
+            if n_splits > len(scratch.inputs):
+                scratch = self._room_for_paths(n_splits)
             loop.fill_logits(counts.values, splits[:n_splits], place, recipe.is_pure, logits)
             loop.max_path_pass(
                 rows.arrays, self._rng.permutation(len(rows)), size, gates, splits[:n_splits], place, logits,
                 self.pace.rate_at(number), l2, scratch, descent,
             )  # fmt: skip
             yield
+
+    def _room_for_paths(self, n_splits: int) -> MaxPathScratch:
+        """Room for a batch of rows and so many splits."""
+        d, q, width = self.gates.shape[1] - 1, self.rows.targets.shape[1], self.pace.batch_size + PADDING
+        depth = int(np.log2(len(self.gates) + 1))
+        inputs, by_inputs = np.empty((2, n_splits, width))
+        return MaxPathScratch(
+            batch=np.empty((d, width)), inputs=inputs, by_inputs=by_inputs,
+            sides=np.empty((n_splits, q, width), np.float32), best=np.empty((depth + 1, 2, q, width)),
+            shares=np.empty(q),
+        )  # fmt: skip
 
     def _annealed_passes(self) -> Iterator[None]:
         rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size

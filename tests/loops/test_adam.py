@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from softwood.compiled.gradient import adam_line, adam_step
 
 

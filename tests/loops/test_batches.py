@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from softwood.compiled.trees import fill_batch, fill_gate_inputs
 
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from softwood.compiled import gradient as loop
 from softwood.gradient import end_to_end
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows, EndToEndScratch
-from softwood.compiled import gradient as loop
 from tests.reference.one_stage import leaf_shares, log_likelihood
 from tests.reference.soft import adam, slope
 
@@ -122,7 +122,11 @@ def test_the_upper_gates_of_a_deeper_tree(seed):
 def test_one_batch_is_one_step_of_adam(seed, first_gate):
     points, gates, likelihoods, weights = case(seed)
     expected = -slope(lambda g: log_likelihood(g, points, likelihoods, weights, 2.0), gates) / 6
-    rows, found, descent = EndToEndRows(points, likelihoods, weights), gates.copy(), EndToEndDescent(*np.zeros((3, 3, 3)))
+    rows, found, descent = (
+        EndToEndRows(points, likelihoods, weights),
+        gates.copy(),
+        EndToEndDescent(*np.zeros((3, 3, 3))),
+    )
     n_steps = loop.maximise_pass(rows, np.arange(6), found, 3, first_gate, 2.0, 0.1, 0, scratch(gates, 6), descent)
     assert n_steps == 1
     assert found[first_gate:] == pytest.approx(adam(gates, [expected], 0.1)[first_gate:], abs=1e-4)

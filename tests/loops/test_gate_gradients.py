@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from softwood.compiled.gradient import fill_gate_gradient
 
 

@@ -54,7 +54,8 @@ def _multiply_both(points, w, curvature, v, out):
     for i in range(0, whole, 4):
         for k in range(i, i + 4):
             v[k] = split_input(points, k, w)
-        p, q, r, s = curvature[i] * v[i], curvature[i + 1] * v[i + 1], curvature[i + 2] * v[i + 2], curvature[i + 3] * v[i + 3]
+        p, q = curvature[i] * v[i], curvature[i + 1] * v[i + 1]
+        r, s = curvature[i + 2] * v[i + 2], curvature[i + 3] * v[i + 3]
         _add_rows(points, i, p, q, r, s, out)
     for i in range(whole, n):
         v[i] = split_input(points, i, w)

@@ -17,7 +17,7 @@ cdef class MaxPathDescent:
 @cython.locals(k=i64, largest=i64, left=i64, n_nodes=i64, node=i64, other=i64, q=i64, right=i64, s=i64, same=i64, weaker=i64)
 cdef void fill_logits(const f64[:, ::1] values, const i64[::1] splits, const i64[::1] place, bint is_pure, f64[:, ::1] logits) noexcept nogil
 
-@cython.locals(above=i64, child=i64, i=i64, k=i64, level=i64, node=i64, q=i64, s=i64, side=i64)
+@cython.locals(above=i64, child=i64, i=i64, k=i64, left=i64, level=i64, node=i64, q=i64, right=i64, s=i64, side=i64)
 cdef void fill_best(const f64[:, ::1] inputs, i64 n, const i64[::1] splits, const i64[::1] place, const f64[:, ::1] logits, f64[:, :, :, ::1] best, f32[:, :, ::1] sides) noexcept nogil
 
 @cython.locals(i=i64, k=i64, node=i64, q=i64, row=i64, s=i64)

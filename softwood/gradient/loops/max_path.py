@@ -40,8 +40,8 @@ class MaxPathScratch(NamedTuple):
 
     Attributes
     ----------
-    batch : (d, b);  inputs, by_inputs : (n_inner, b)
-    sides : (n_inner, q, b) float32, 1 or 0
+    batch : (d, b);  inputs, by_inputs : (>= n_splits, b)
+    sides : (>= n_splits, q, b) float32, 1 or 0
     best : (depth + 1, 2, q, b) logits at the node of each level that was last visited, left and right children
     shares : (q,)
     """
@@ -124,12 +124,21 @@ def fill_best(inputs, n, splits, place, logits, best, sides):
             above = (above - 1) >> 1
             level += 1
         side = 0 if (node & 1) == 1 or node == 0 else 1
+        left, right = 2 * node + 1, 2 * node + 2
         for k in range(q):
-            for child in range(2 * node + 1, 2 * node + 3):
+            if place[left] < 0 and place[right] < 0:
+                one, other = logits[left, k], logits[right, k]
+                for i in range(n):
+                    u = one + min(inputs[s, i], 0.0)
+                    v = other - max(inputs[s, i], 0.0)
+                    sides[s, k, i] = 1.0 if u >= v else 0.0
+                    best[level, side, k, i] = max(u, v)
+                continue
+            for child in range(left, right + 1):
                 if place[child] < 0:
-                    logit = logits[child, k]
+                    one = logits[child, k]
                     for i in range(n):
-                        best[level + 1, child - 2 * node - 1, k, i] = logit
+                        best[level + 1, child - left, k, i] = one
             for i in range(n):
                 u = best[level + 1, 0, k, i] + min(inputs[s, i], 0.0)
                 v = best[level + 1, 1, k, i] - max(inputs[s, i], 0.0)

@@ -6,7 +6,7 @@ LEAF, KERNEL, SIGMOID, OBLIQUE, BLEND, SUBSET = -1, 0, 1, 2, 3, 4
 
 
 def sigmoid(z):
-    """Logistic function, without overflow, and without a branch: on which side of a gate a point is cannot be predicted."""
+    """Logistic function, without overflow, and without a branch: the sign of `z` cannot be predicted."""
     e = np.exp(-abs(z))
     return (1.0 if z >= 0.0 else e) / (1.0 + e)
 

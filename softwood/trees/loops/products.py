@@ -1,6 +1,6 @@
 """Sums of products.
 
-They have eight partial sums, so that the processor adds several numbers at once, in an order that is the same everywhere.
+They have eight partial sums, so that the processor adds several numbers at once; the order is the same everywhere.
 """
 
 
