@@ -278,7 +278,7 @@ class _RiverModel:
         row = self._asked
         self._places.read(x, row.values)
         self._growth.predict_row(row)
-        return row.out[0].tolist()
+        return row.outputs.tolist()
 
     def _matrix(self, X: pd.DataFrame) -> np.ndarray | None:
         """The rows of a frame of numbers whose columns are known, or None."""

@@ -34,14 +34,14 @@ class OneRow:
     Attributes
     ----------
     rows : all of them as the loops take them
-    values : (n_features,) those of `points`
+    values, outputs : (n_features,) those of `points`, and (n_outputs,) those of `out`, empty if nobody wants these
     """
 
-    __slots__ = ("out", "points", "rows", "targets", "values", "weights")
+    __slots__ = ("out", "outputs", "points", "rows", "targets", "values", "weights")
 
     def __init__(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
         self.points, self.targets, self.weights, self.out = points, targets, weights, out
-        self.values = points[0]
+        self.values, self.outputs = points[0], out.reshape(-1)
         self.rows = as_rows(points, targets, weights, out)
 
     def __reduce__(self) -> tuple:
