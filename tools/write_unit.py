@@ -19,7 +19,7 @@ that uses it, to hand it to a function, is written once for each type.
 What is translated, all else is left to Cython:
 
 - constants (names in capitals) become numbers;
-- functions and types of numpy and math for single numbers become those of C;
+- functions and types of numpy and math for single numbers become those of C, as does ``int(x).bit_length()``;
 - fields of records, ``a[i]["name"]``, become members of structs;
 - ``np.empty``, ``np.zeros`` and ``np.full`` make memory views.
 """
@@ -50,6 +50,20 @@ ctypedef unsigned int u32
 ctypedef unsigned long long u64
 ctypedef float f32
 ctypedef double f64
+
+cdef extern from *:
+    \"""
+    #ifdef _MSC_VER
+    #include <intrin.h>
+    static __inline int bit_length(unsigned long long x) {
+        unsigned long last;
+        return _BitScanReverse64(&last, x) ? (int)last + 1 : 0;
+    }
+    #else
+    static inline int bit_length(unsigned long long x) { return x ? 64 - __builtin_clzll(x) : 0; }
+    #endif
+    \"""
+    int bit_length(u64 x) noexcept nogil
 
 # bins of cells, few or many
 ctypedef fused code:
@@ -286,6 +300,8 @@ class Translation(ast.NodeTransformer):
             node.args = [self.visit(argument) for argument in node.args]
             node.func = ast.Name(self.source.functions[called.id])
             return node
+        if isinstance(called, ast.Attribute) and called.attr == "bit_length":
+            return ast.Call(ast.Name("bit_length"), [self.visit(called.value.args[0])], [])
         if isinstance(called, ast.Name) and called.id in ("int", "float"):
             kind = {"int": "i64", "float": "f64"}[called.id]
             return ast.Call(ast.Name("cython.cast"), [ast.Name(kind), self.visit(node.args[0])], [])
