@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from softwood.compiled import boosting as loop
 from softwood.density.newton import NewtonTree
-from softwood.loops.boost_read import read_rows, set_gates
-from softwood.loops.predict import ITEM
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes
-from softwood.trees.loops.predict import GATE, KernelTrees, Lists
+from softwood.trees.loops.predict import GATE, KernelTrees
 
 __all__ = ["HeldOutRows"]
 
@@ -35,18 +34,23 @@ class HeldOutRows:
         self._make_room(63, 8)
 
     def add(self, tree: NewtonTree, raw: np.ndarray, column: int) -> None:
-        """Add the tree's predictions to a column of the raw scores (n, n_scores) of the rows."""
+        """Add the tree's predictions to a column of the raw scores (n, n_scores), stored by column, of the rows."""
         nodes = tree.nodes
         depth = int(nodes["depth"].max())
-        if len(nodes) > len(self._value) or depth >= len(self._lists.frames):
+        if len(nodes) > len(self._value) or depth >= self._n_frames:
             self._make_room(2 * len(nodes), 2 * depth)
         trees = self._trees
-        if tree.subsets is not None:
-            trees = trees._replace(subsets=tree.subsets)
-        if tree.widths.max(initial=0.0) > _LARGEST_WIDTH:
-            trees = trees._replace(only_boxes=False)
-        set_gates(nodes, tree.widths, self._n_categories, trees, self._value)
-        read_rows(self._matrix, self._block, trees, self._lists, self._value, raw, column)
+        is_wide = tree.widths.max(initial=0.0) > _LARGEST_WIDTH
+        if tree.subsets is not None or is_wide:
+            subsets = trees.subsets if tree.subsets is None else tree.subsets
+            compiled = loop.KernelTrees(*trees._replace(subsets=subsets, only_boxes=not is_wide))
+        else:
+            compiled = self._compiled
+        loop.set_gates(
+            nodes, tree.widths, self._n_categories, trees.gates, trees.missing_left, trees.thresholds, trees.widths,
+            self._value,
+        )  # fmt: skip
+        loop.read_rows(self._matrix, self._block, compiled, self._lists, self._value, raw[:, column : column + 1])
 
     def _make_room(self, n_nodes: int, height: int) -> None:
         """Room for trees of up to this many nodes and levels of gates."""
@@ -57,5 +61,6 @@ class HeldOutRows:
             np.zeros((1, 0), np.uint32),
         )  # fmt: skip
         self._value = np.zeros((n_nodes, 1))
+        self._compiled = loop.KernelTrees(*self._trees)
         lists = kernel_lists(self._block, height, self._matrix.shape[1])
-        self._lists: Lists = lists._replace(items=lists.items.astype(ITEM), spare=lists.spare.astype(ITEM))
+        self._n_frames, self._lists = len(lists.frames), loop.Lists(*lists)

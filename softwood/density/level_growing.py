@@ -17,7 +17,7 @@ import numpy as np
 
 from softwood.density.level_numbers import merged
 from softwood.density.level_rows import CodedRows, Levels, Request, add_up
-from softwood.loops.level_divide import SLOT
+from softwood.density.loops.level_divide import SLOT
 
 __all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "begin_levels", "grow_levels"]
 
@@ -122,7 +122,7 @@ class LevelTree:
 
     Attributes
     ----------
-    levels : the slots of each level, see `softwood.loops.level_divide`
+    levels : the slots of each level, see `softwood.density.loops.level_divide`
     lines_of_slots : the node in each slot
     dead : nodes that are not part of the finished tree
     """

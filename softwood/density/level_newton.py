@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from softwood.compiled import boosting as loop
 from softwood.density.level_growing import LevelTree, OpenNode
+from softwood.density.loops.boost import NODE
+from softwood.density.loops.boost_search import LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
 from softwood.density.loops.groups import Bins
+from softwood.density.loops.level_boosted import BoostSpace
 from softwood.density.newton import Boxes, NewtonLimits, NewtonTree, loop_rules
-from softwood.loops.boost import NODE, limit_children, write_line
-from softwood.loops.boost_search import LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD, is_splittable
-from softwood.loops.level_choose import BoostSpace, choose_boosted
 
 __all__ = ["NewtonLevels"]
 
@@ -36,12 +37,12 @@ class NewtonLevels(LevelTree):
         super().__init__(len(features), len(features), 4, 4, bins.most, limits.max_leaves, limits.max_depth)
         self.bins, self.limits, self.kernels, self.features, self.units = bins, limits, kernels, features, units
         self.rules, self.is_soft = loop_rules(limits), is_soft
+        self.directions = None if limits.directions is None else np.asarray(limits.directions, dtype=np.int64)
         p, most = len(kernels.widths), bins.most
         self.leaves, self.nodes = np.zeros(64, LEAF), np.zeros(64, NODE)
         self.bounds = np.zeros((64, 2, p))
         self.space = BoostSpace(
-            np.zeros((64, 6)), np.zeros((p, most + 1, 4)), np.zeros((len(features), 6)), np.zeros((6, 2 * most)),
-            np.zeros(most), np.zeros((2, 3)),
+            np.zeros((64, 6)), np.zeros((p, most + 1, 4)), np.zeros((len(features), 6)), np.zeros((7, 2 * most))
         )  # fmt: skip
         self.n_nodes = 1
         root = self.leaves[:1]
@@ -55,7 +56,7 @@ class NewtonLevels(LevelTree):
 
     def may_split(self, number: int) -> bool:
         """Whether it has enough mass, and is not too deep."""
-        return number == 0 or bool(is_splittable(self.leaves, number, self.rules.max_depth, self.rules.min_mass))
+        return number == 0 or loop.is_splittable(self.leaves, number, self.rules.max_depth, self.rules.min_mass)
 
     def mass(self, number: int) -> float:
         """Weight of its rows."""
@@ -69,9 +70,9 @@ class NewtonLevels(LevelTree):
     def choose(self, nodes: list[OpenNode], tables: np.ndarray, features: np.ndarray) -> list[bool]:
         """Search all features."""
         numbers = np.array([node.number for node in nodes])
-        choose_boosted(
-            tables, self.units, numbers, self.leaves, self.bins, self.kernels.widths, self.kernels.edges, self.bounds,
-            self.features, self.limits.directions, self.rules, self.space,
+        loop.choose_boosted(
+            tables, self.units, numbers, self.leaves, self.bins, self.kernels.edges, self.bounds, self.features,
+            self.directions, self.rules, self.space,
         )  # fmt: skip
         return [True] * len(nodes)
 
@@ -114,9 +115,8 @@ class NewtonLevels(LevelTree):
 
     def settle(self, number: int, left: int, right: int) -> None:
         """Limits of the children's values under monotonic constraints."""
-        directions = self.limits.directions
-        direction = 0 if directions is None else int(directions[self.leaves["feature"][number]])
-        limit_children(self.leaves, left, right, np.int64(direction), self.rules.l2)
+        direction = 0 if self.directions is None else int(self.directions[self.leaves["feature"][number]])
+        loop.limit_children(self.leaves, left, right, direction, self.rules.l2)
 
     def undo(self, number: int) -> None:
         """It stays a leaf."""
@@ -136,7 +136,7 @@ class NewtonLevels(LevelTree):
         has_children[[nodes["parent"][number] for number in range(1, self.n_nodes) if number not in self.dead]] = True
         for number in range(self.n_nodes):
             kept = nodes[number].copy()
-            write_line(nodes, self.leaves, number, kept["parent"], kept["side"], self.rules.l2)
+            loop.write_line(nodes, self.leaves, number, kept["parent"], kept["side"], self.rules.l2)
             if has_children[number]:
                 for name in ("feature", "threshold", "missing_left"):
                     nodes[name][number] = kept[name]

@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from softwood.compiled import boosting as loop
 from softwood.density.level_numbers import Largest, draw_counts, exact_sum, is_drawn, whole
 from softwood.density.loops.groups import Bins, Kernels
-from softwood.loops.level_divide import add_slot_values, divide_slots
-from softwood.loops.level_sums import BLOCK, add_node, add_totals, weigh_rows
+from softwood.density.loops.level_divide import DivideSpace, LevelPile
+from softwood.density.loops.level_sums import BLOCK
 from softwood.losses import Loss
 
 __all__ = [
@@ -106,15 +107,7 @@ class Reach:
     is_soft: bool
 
 
-class Pile(NamedTuple):
-    """Rows of the slots of a tree, memberships or None, and where each slot begins; see `loops.level_divide`."""
-
-    rows: np.ndarray
-    shares: np.ndarray | None
-    begins: np.ndarray
-
-
-# For each level the slots of each tree, None for trees that stay as they are; see `softwood.loops.level_divide`.
+# For each level the slots of each tree, None for trees that stay as they are; see `softwood.density.loops.level_divide`.
 Levels = list[list[np.ndarray | None]]
 
 
@@ -124,7 +117,7 @@ class Growing:
 
     Attributes
     ----------
-    piles, values : rows of each tree, and what is added up; see `softwood.loops.level_sums`
+    piles, values : rows of each tree, and what is added up; see `softwood.density.loops.level_sums`
     labels : classes of the rows; None if there are none
     raw : (n, n_scores) raw scores of boosting, with padding
     largest : largest hessian and gradient
@@ -132,7 +125,7 @@ class Growing:
     """
 
     reach: Reach
-    piles: list[Pile]
+    piles: list[LevelPile]
     values: list[np.ndarray]
     labels: np.ndarray | None = None
     raw: np.ndarray | None = None
@@ -208,8 +201,8 @@ def _rounded(columns: np.ndarray, is_soft: bool) -> np.ndarray:
     return np.ascontiguousarray(columns) if is_soft else whole(np.ascontiguousarray(columns), 0)
 
 
-def _root(rows: np.ndarray, is_soft: bool) -> Pile:
-    return Pile(rows, np.ones(len(rows)) if is_soft else None, np.array([0, len(rows)], dtype=np.int64))
+def _root(rows: np.ndarray, is_soft: bool) -> LevelPile:
+    return LevelPile(rows, np.ones(len(rows)) if is_soft else None, np.array([0, len(rows)], dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -246,7 +239,7 @@ def begin_round(
     assert state.raw is not None
     if slot_values is not None:
         for score, (pile, added) in enumerate(zip(at_level(rows, state, levels or []), slot_values, strict=True)):
-            add_slot_values(pile.rows, pile.begins, pile.shares, added, state.raw, score)
+            loop.add_slot_values(pile, added, state.raw[:, score])
     return replace(state, reach=setup.reach, largest=_weigh(rows, state, setup), reached=[])
 
 
@@ -270,7 +263,7 @@ def _weigh(rows: CodedRows, state: Growing, setup: RoundSetup) -> np.ndarray:
             assert rows.keys is not None
             counts *= is_drawn(rows.keys[part], fraction, seed)
         for score, values in enumerate(state.values):
-            found = weigh_rows(
+            found = loop.weigh_rows(
                 hessian[:, score], gradient[:, score], weights, counts, scales, is_whole, values[part]
             )  # fmt: skip
             np.maximum(largest, found, out=largest)
@@ -289,7 +282,7 @@ def _before_first_round(rows: CodedRows, setup: RoundSetup) -> Growing:
     )
 
 
-def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Pile]:
+def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[LevelPile]:
     """The piles after these levels: rows of split slots are shared between their children.
 
     Goes on from the level that the state has reached, which is remembered.
@@ -306,7 +299,7 @@ def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Pile]:
     return piles
 
 
-def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
+def _divided(bins: Bins, pile: LevelPile, slots: np.ndarray, reach: Reach) -> LevelPile:
     sizes = np.diff(pile.begins)
     is_split = slots["feature"] >= 0
     most = int(sizes[is_split].max(initial=0)) + 1
@@ -315,15 +308,16 @@ def _divided(bins: Bins, pile: Pile, slots: np.ndarray, reach: Reach) -> Pile:
     rows = np.empty(capacity, dtype=np.uint32)
     shares = np.empty(capacity) if reach.is_soft else None
     begins = np.zeros(1 + len(slots) + int(is_split.sum()), dtype=np.int64)
-    scratch = np.empty(most, np.uint32), np.empty(most if reach.is_soft else 0), np.empty(bins.most + 1)
-    divide_slots(
-        bins, bins.codes, reach.widths, reach.kernels, slots, reach.cutoff, (pile.rows, pile.begins), pile.shares,
-        (rows, begins), shares, scratch,
+    space = DivideSpace(
+        np.empty(most, np.uint32), np.empty(most) if reach.is_soft else None, np.empty(bins.most + 1)
+    )  # fmt: skip
+    loop.divide_slots(
+        bins, reach.widths, reach.kernels, slots, reach.cutoff, pile, rows, shares, begins, space
     )  # fmt: skip
     n = int(begins[-1])
     if shares is None:
-        return Pile(rows[:n], None, begins)
-    return Pile(rows[:n].copy(), shares[:n].copy(), begins)
+        return LevelPile(rows[:n], None, begins)
+    return LevelPile(rows[:n].copy(), shares[:n].copy(), begins)
 
 
 def add_up(
@@ -340,12 +334,12 @@ def add_up(
         n_values = 1 if labels is not None else min(n_columns, values.shape[1])
         totals = np.zeros((len(request.totals), n_columns if labels is not None else values.shape[1]), np.int64)
         block = np.empty((BLOCK, values.shape[1]), np.int64)
-        add_totals(pile.rows, pile.begins, request.totals, pile.shares, values, labels, totals, block)
+        loop.add_totals(pile.rows, pile.begins, request.totals, pile.shares, values, labels, totals, block)
         tables = np.zeros((*request.features.shape, bins.most + 1, n_columns), np.int64)
         block = np.empty((BLOCK + 1, n_values), np.int64)
         for k, slot in enumerate(request.slots.tolist()):
             begin, end = pile.begins[slot], pile.begins[slot + 1]
-            add_node(
+            loop.add_node(
                 bins.codes, pile.rows, begin, end, pile.shares, values, labels, request.features[k], tables[k], block
             )
         out.append((totals, tables))

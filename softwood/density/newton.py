@@ -6,24 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.compiled import boosting as loop
+from softwood.density.loops.boost import NODE, Columns, Pile
+from softwood.density.loops.boost_histograms import BLOCK
+from softwood.density.loops.boost_search import DIVIDED, LEAF, MOST_BLOCKS, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.density.loops.groups import Bins
 from softwood.density.threads import Threads
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.loops import boost as loop
-from softwood.loops.boost_histograms import BLOCK
-from softwood.loops.boost_search import (
-    LEAF,
-    MOST_BLOCKS,
-    N_FREE,
-    SEARCHED,
-    Edges,
-    Rules,
-    SearchSpace,
-    add_block,
-    count_blocks,
-    search_part,
-)
 from softwood.tree import SoftTree, children_of
 
 __all__ = [
@@ -40,6 +30,8 @@ __all__ = [
 # Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
 # where handing over takes forty microseconds.
 WORTH_THREADS = 1 << 17
+# Rows of a leaf that are worth dividing by blocks in several threads.
+WORTH_DIVIDING = 1 << 16
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
@@ -77,9 +69,9 @@ class NewtonTree:
 
     Attributes
     ----------
-    nodes : (n_nodes,) of the type `softwood.loops.boost.NODE`
+    nodes : (n_nodes,) of the type `softwood.density.loops.boost.NODE`
     widths : (p,) half-widths it was grown with
-    leaves : (n_leaves,) of the type `softwood.loops.boost_search.LEAF`
+    leaves : (n_leaves,) of the type `softwood.density.loops.boost_search.LEAF`
     rows, shares : the rows of the leaves, one after the other, and memberships
     subsets : (n_nodes, n_words) sets of categories; None if no column has any
     """
@@ -91,9 +83,22 @@ class NewtonTree:
     shares: np.ndarray | None
     subsets: np.ndarray | None = None
 
-    def add_to(self, raw: np.ndarray, column: int) -> None:
-        """Add the tree's values to the raw scores (n, n_scores) of the rows it was grown on."""
-        loop.add_leaf_values(self.leaves, len(self.leaves), self.rows, self.shares, self.nodes, raw, column)
+    def add_to(self, raw: np.ndarray, column: int, threads: Threads | None = None) -> None:
+        """Add the tree's values to the raw scores (n, n_scores), stored by column, of the rows it was grown on.
+
+        The rows must have been given in ascending order.
+        """
+        scores = raw[:, column]
+        n_parts = 1 if threads is None or len(scores) < WORTH_DIVIDING else 2 * threads.n_threads
+
+        def add(part: int, _: int) -> None:
+            first, last = (len(scores) * end // n_parts for end in (part, part + 1))
+            loop.add_leaf_values(self.leaves, self.rows, self.shares, self.nodes, first, last, scores)
+
+        if threads is None or n_parts == 1:
+            add(0, 0)
+        else:
+            threads.run(add, n_parts)
 
     def members(self, leaf: int) -> tuple[np.ndarray, np.ndarray | float]:
         """Rows of a leaf, and their memberships."""
@@ -108,23 +113,24 @@ class BinnedRows:
 
     Attributes
     ----------
-    columns : (p, n) the codes by feature: dividing the rows reads one feature only
+    columns : the codes by feature
     all_rows : (n,) numbers of the rows
     """
 
     bins: Bins
-    columns: np.ndarray
+    columns: Columns
     all_rows: np.ndarray
 
     @classmethod
     def of(cls, bins: Bins) -> BinnedRows:
         """All rows of these bins."""
-        return cls(bins, np.ascontiguousarray(bins.codes.T), np.arange(len(bins.codes), dtype=np.uint32))
+        columns = Columns(np.ascontiguousarray(bins.codes.T))
+        return cls(bins, columns, np.arange(len(bins.codes), dtype=np.uint32))
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Half-widths of the kernels (p,), the edges of the bins' boxes in their order, and whether any has a width."""
+    """Half-widths of the kernels (p,), the edges of the bins' boxes as loops take them, and whether any has a width."""
 
     widths: np.ndarray
     edges: Edges
@@ -136,7 +142,7 @@ class Boxes:
         p = len(widths)
         is_soft = widths > 0
         shape = p, 2 * bins.most if is_soft.any() else 0
-        edges = Edges(np.full(shape, np.inf), np.zeros(shape, np.uint32))
+        edges = Edges(widths, np.full(shape, np.inf), np.zeros(shape, np.uint32))
         for j in np.flatnonzero(is_soft):
             values = bins.values[bins.offsets[j] : bins.offsets[j + 1]]
             n = len(values)
@@ -162,17 +168,21 @@ class NewtonGrower:
         n, p = data.bins.codes.shape
         most = data.bins.most
         self.n_parts = 1 if threads is None else max(1, min(threads.n_threads, p))
+        self._divides = threads is not None and threads.n_threads > 1 and n > WORTH_DIVIDING
         room = 32 if limits.max_leaves is None else limits.max_leaves
-        self.pile = loop.Pile(
-            state=np.zeros(6, np.int64),
+        self.pile = Pile(
+            state=np.zeros(7, np.int64),
             free=np.zeros(min(room, 32) + 1, np.int64),
             leaves=np.zeros(room, LEAF),
             splits=np.zeros((room, 6)),
             bounds=np.zeros((room, 2, p)),
-            nodes=np.zeros(2 * room, loop.NODE),
+            nodes=np.zeros(2 * room, NODE),
             rows=np.zeros(2 * n, dtype=np.uint32),
             left_rows=np.zeros(n, dtype=np.uint32),
+            right_rows=np.zeros(n if self._divides else 0, dtype=np.uint32),
             parts=np.zeros(most + 1),
+            counts=np.zeros((MOST_BLOCKS, 2), np.int64),
+            sums=np.zeros((MOST_BLOCKS, 3)),
             subsets=np.zeros((room, data.bins.n_words), np.uint32),
             node_subsets=np.zeros((2 * room, data.bins.n_words), np.uint32),
         )
@@ -180,16 +190,13 @@ class NewtonGrower:
             tables=np.zeros((min(room, 32) + 1, p, most + 1, 4)),
             found=np.zeros((2, p, 6)),
             block=np.zeros((1 if threads is None else threads.n_threads, BLOCK, 4)),
-            lines=np.zeros((self.n_parts, 6, 2 * most)),
-            rates=np.zeros((self.n_parts, most)),
-            totals=np.zeros((self.n_parts, 2, 3)),
+            lines=np.zeros((self.n_parts, 7, 2 * most)),
             keys=np.zeros((self.n_parts, most + 1)),
             ranks=np.zeros((self.n_parts, 2, most + 1), np.int64),
-            blocks=np.zeros((MOST_BLOCKS - 1 if count_blocks(n) > 1 else 0, p, most + 1, 4)),
+            blocks=np.zeros((MOST_BLOCKS - 1 if loop.count_blocks(n) > 1 else 0, p, most + 1, 4)),
         )
-        self.shares: np.ndarray | None = None
-        self.left_shares: np.ndarray | None = None
         self.rules = loop_rules(limits)
+        self.directions = None if limits.directions is None else np.asarray(limits.directions, dtype=np.int64)
 
     def grow(self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes) -> NewtonTree:
         """Grow a tree; the result's arrays are views that the next call overwrites, but for its nodes.
@@ -200,31 +207,44 @@ class NewtonGrower:
         rows : rows to grow it on; None: all
         features : features to look at
         """
-        pile = self.pile
         m = len(self.data.all_rows) if rows is None else len(rows)
-        is_soft = kernels.is_soft
-        pile.rows[:m] = self.data.all_rows if rows is None else rows
-        if is_soft and self.shares is None:
-            self.shares, self.left_shares = np.zeros(len(pile.rows)), np.zeros(len(pile.left_rows))
-        if is_soft:
-            assert self.shares is not None
-            self.shares[:m] = 1.0
-        pile.state[:] = 0, 1, m, len(self.space.tables), -1, -1
+        self.pile.rows[:m] = self.data.all_rows if rows is None else rows
+        self._set_shares(m, kernels.is_soft)
+        self.pile.state[:] = 0, 1, m, len(self.space.tables), -1, -1, -1
         while True:
-            self._run(rows_sums, features, kernels, is_soft)
+            self._run(rows_sums, features, kernels)
             if not self._make_room():
                 break
-        pile, shares = self.pile, self.shares if is_soft else None
+        pile = self.pile
         n_nodes, n_leaves, length = pile.state[:3].tolist()
-        loop.settle_leaves(pile.leaves, n_leaves, pile.nodes, pile.rows, shares, rows_sums, self.rules.l2)
+        self._settle(rows_sums, n_leaves)
         return NewtonTree(
             pile.nodes[:n_nodes].copy(),
             kernels.widths,
             pile.leaves[:n_leaves],
             pile.rows[:length],
-            None if shares is None else shares[:length],
+            None if pile.shares is None else pile.shares[:length],
             self._sets(n_nodes),
         )
+
+    def _settle(self, rows_sums: np.ndarray, n_leaves: int) -> None:
+        """Add up the leaves anew."""
+        pile, l2 = loop.Pile(*self.pile), self.rules.l2
+        if self.threads is None or not self._divides:
+            loop.settle_leaves(pile, rows_sums, l2)
+        else:
+            self.threads.run(lambda leaf, _: loop.settle_leaf(leaf, pile, rows_sums, l2), n_leaves)
+
+    def _set_shares(self, m: int, is_soft: bool) -> None:
+        """Memberships of `m` rows at the root, or none."""
+        pile = self.pile
+        if not is_soft:
+            self.pile = pile._replace(shares=None, left_shares=None, right_shares=None)
+            return
+        if pile.shares is None:
+            own, left, right = (np.zeros(len(rows)) for rows in (pile.rows, pile.left_rows, pile.right_rows))
+            pile = self.pile = pile._replace(shares=own, left_shares=left, right_shares=right)
+        pile.shares[:m] = 1.0
 
     def _sets(self, n_nodes: int) -> np.ndarray | None:
         """Sets of categories of the nodes of the tree, (n_nodes, n_words)."""
@@ -235,32 +255,41 @@ class NewtonGrower:
         by_set = (feature >= 0) & (n_categories[feature] > 0)
         return np.where(by_set[:, None], self.pile.node_subsets[:n_nodes], np.uint32(0))
 
-    def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes, is_soft: bool) -> None:
+    def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes) -> None:
         """Grow until there is no split left, or an array is too short."""
-        bins, widths, edges = self.data.bins, kernels.widths, kernels.edges
-        directions = self.limits.directions
-        shares, left_shares = (self.shares, self.left_shares) if is_soft else (None, None)
+        # Groups as the compiled loops take them, made once for all calls.
+        bins, columns, edges = loop.Bins(*self.data.bins), loop.Columns(*self.data.columns), loop.Edges(*kernels.edges)
+        pile, space, rules, directions = loop.Pile(*self.pile), loop.SearchSpace(*self.space), self.rules, self.directions
         n_parts = min(self.n_parts, len(features))
         most = WORTH_THREADS // len(features) if n_parts > 1 else _NO_LIMIT
+        most_rows = WORTH_DIVIDING if self._divides else _NO_LIMIT
 
         def search(part: int, _: int) -> None:
-            search_part(
-                (part, n_parts), bins, widths, edges, rows_sums, self.pile, shares, features, directions, self.rules,
-                self.space,
-            )  # fmt: skip
+            loop.search_part((part, n_parts), bins, edges, rows_sums, pile, features, directions, rules, space)
 
         def add(block: int, thread: int) -> None:
-            add_block((block, n_blocks, thread), bins, rows_sums, self.pile, shares, features, self.space)
+            loop.add_block((block, n_blocks, thread), bins, rows_sums, pile, features, space)
 
+        def divide(block: int, _: int) -> None:
+            loop.divide_block((block, n_blocks), columns, pile, rules.cutoff)
+
+        def place(block: int, _: int) -> None:
+            loop.place_block((block, n_blocks), rows_sums, pile)
+
+        state, sizes = self.pile.state, self.pile.leaves["size"]
         while True:
             loop.grow_boosted(
-                bins, self.data.columns, widths, edges, rows_sums, features, directions, self.rules, self.pile,
-                (shares, left_shares), self.space, most,
+                bins, columns, edges, rows_sums, features, directions, rules, pile, space, most, most_rows
             )  # fmt: skip
-            if self.pile.state[SEARCHED] < 0:
+            if state[DIVIDED] < 0 and state[SEARCHED] < 0:
                 return
             assert self.threads is not None
-            n_blocks = count_blocks(self.pile.leaves["size"][self.pile.state[SEARCHED]])
+            if state[DIVIDED] >= 0:
+                n_blocks = loop.count_blocks(sizes[state[DIVIDED]])
+                self.threads.run(divide, n_blocks)
+                self.threads.run(place, n_blocks)
+                continue
+            n_blocks = loop.count_blocks(sizes[state[SEARCHED]])
             if n_blocks > 1:
                 self.threads.run(add, n_blocks)
             self.threads.run(search, n_parts)
@@ -281,7 +310,8 @@ class NewtonGrower:
             longer |= {name: _longer(getattr(pile, name)) for name in ("nodes", "node_subsets")}
         if length + pile.leaves["size"][leaf] > len(pile.rows):
             longer["rows"] = _longer(pile.rows)
-            self.shares = None if self.shares is None else _longer(self.shares)
+            if pile.shares is not None:
+                longer["shares"] = _longer(pile.shares)
         if n_free == 0:
             n_before = len(self.space.tables)
             self.space = self.space._replace(tables=_longer(self.space.tables))
@@ -337,7 +367,7 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     sizes = [len(tree.nodes) for tree in trees]
     starts = np.cumsum([0, *sizes[:-1]])
     # As bytes, for numpy compares the types of records one by one.
-    nodes = np.concatenate([tree.nodes.view(np.uint8) for tree in trees]).view(loop.NODE)
+    nodes = np.concatenate([tree.nodes.view(np.uint8) for tree in trees]).view(NODE)
     parent, feature = nodes["parent"], nodes["feature"]
     left, right = children_of(parent, nodes["side"], np.repeat(starts, sizes))
     is_inner = feature >= 0

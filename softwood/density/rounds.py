@@ -297,7 +297,7 @@ class Rounds:
         if not loss.has_exact_leaves:
             _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
         take_step(tree.nodes["value"], loss, rules, self.result.n_rounds)
-        _add_tree(tree, rules, rows, data.matrix, self.updated, score)
+        _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
         if self.validation is not None and self.raw_validation is not None:
             if self.readers:
                 self.readers[worker].add(tree, self.raw_validation, score)
@@ -384,11 +384,17 @@ def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
 
 
 def _add_tree(
-    tree: NewtonTree, rules: BoostingRules, rows: np.ndarray | None, matrix: np.ndarray, raw: np.ndarray, score: int
+    tree: NewtonTree,
+    rules: BoostingRules,
+    rows: np.ndarray | None,
+    matrix: np.ndarray,
+    raw: np.ndarray,
+    score: int,
+    threads: Threads | None,
 ) -> None:
     """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
     if rows is None and rules.read is None:
-        tree.add_to(raw, score)
+        tree.add_to(raw, score, threads)
     else:
         raw[:, score] += _read(tree, rules, matrix)
 

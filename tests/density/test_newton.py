@@ -8,9 +8,9 @@ import pytest
 
 from softwood.density import newton
 from softwood.density.binning import bin_features
+from softwood.density.loops.boost_search import BLOCK_ROWS
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
 from softwood.density.threads import Threads
-from softwood.loops.boost_search import BLOCK_ROWS
 from tests.reference.kernels import BOX
 from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction
@@ -70,8 +70,10 @@ def test_same_tree_for_any_number_of_threads(monkeypatch, bandwidth, max_leaves,
 
 
 @pytest.mark.parametrize("bandwidth", BANDWIDTHS)
-def test_blocks_of_large_leaves(bandwidth):
-    n = 5 * BLOCK_ROWS // 2
+def test_blocks_of_large_leaves(bandwidth, monkeypatch):
+    """They are added up, divided and searched by blocks, which do not depend on the number of threads."""
+    monkeypatch.setattr(newton, "WORTH_DIVIDING", BLOCK_ROWS)
+    n = 10 * BLOCK_ROWS
     X, sums = problem(n=n, p=3)
     limits = NewtonLimits(max_leaves=6, min_mass=60.0)
     one, *others = (grow(X, sums, bandwidth, limits, n_threads=threads) for threads in (1, 2, 5))
@@ -79,8 +81,16 @@ def test_blocks_of_large_leaves(bandwidth):
     for other in others:
         for name in ("nodes", "leaves"):
             assert_same_records(getattr(one, name), getattr(other, name))
-        np.testing.assert_array_equal(one.rows, other.rows)
+        for leaf in range(6):
+            for found, expected in zip(other.members(leaf), one.members(leaf), strict=True):
+                np.testing.assert_array_equal(found, expected)
     shares = memberships(one, n)
+    added = [np.full((n, 1), 0.25) for _ in range(3)]
+    for raw, n_threads in zip(added, (1, 2, 5), strict=True):
+        with Threads(n_threads) as threads:
+            one.add_to(raw, 0, threads)
+    np.testing.assert_allclose(added[0][:, 0], 0.25 + one.nodes["value"][one.leaves["line"]] @ shares, rtol=1e-12)
+    np.testing.assert_array_equal(added[1:], [added[0]] * 2)
     for leaf, line in enumerate(one.leaves["line"]):
         found = [one.nodes[name][line] for name in ("h", "g", "w")]
         np.testing.assert_allclose(found, shares[leaf] @ sums, rtol=1e-9)
@@ -239,7 +249,7 @@ def test_crisp_trees_add_what_they_predict(rows):
     """To the last bit, however many values share a bin."""
     X, sums = problem(n=400 if rows is None else 80, missing=0.0 if rows is None else 0.1)
     tree = grow(X, sums, 0.0, rows=rows)
-    raw = np.full((len(X), 2), 0.25)
+    raw = np.full((len(X), 2), 0.25, order="F")
     tree.add_to(raw, 1)
     expected = 0.25 + boosted_tree(tree).predict(X)[:, 0]
     at = slice(None) if rows is None else rows

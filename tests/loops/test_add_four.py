@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.boosting import add_four, add_rows, are_neighbours
 
-from softwood.loops._compile import compiled
-from softwood.loops.add_four import GROUP, add_four, add_rows, are_neighbours
+from softwood.density.loops.add_four import GROUP
 
 
 @pytest.mark.tiny
@@ -14,14 +14,8 @@ def test_four_numbers_are_added_at_once(kind):
     table, block = rng.normal(scale=100, size=(2, 3, 4)).astype(kind), rng.normal(scale=100, size=(5, 4)).astype(kind)
     expected = table.copy()
     expected[1, 2] += block[3]
-    add_line(table, 20, block, 12)
+    add_four(table, 1, 2, *block[3])
     np.testing.assert_array_equal(table, expected)
-
-
-@compiled
-def add_line(table, at, block, first):
-    """Only compiled code can call it."""
-    add_four(table, at, block, first)
 
 
 @pytest.mark.tiny

@@ -7,27 +7,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softwood.compiled import boosting as loop
 from softwood.density.binning import bin_features
-from softwood.density.loops.groups import Bins
-from softwood.density.newton import Boxes
-from softwood.loops import boost as loop
-from softwood.loops.boost_histograms import BLOCK
-from softwood.loops.boost_search import (
+from softwood.density.loops.boost import NODE, Columns, Pile
+from softwood.density.loops.boost_histograms import BLOCK
+from softwood.density.loops.boost_search import (
+    DIVIDED,
     LEAF,
+    LEFT_G,
+    LEFT_H,
+    LEFT_W,
+    MISSING_LEFT,
+    MOST_BLOCKS,
     N_FREE,
     N_LEAVES,
     N_NODES,
     SEARCHED,
     SIBLING,
+    THRESHOLD,
     SearchSpace,
-    search_part,
 )
-from softwood.loops.boost_search import Rules as LoopRules
+from softwood.density.loops.boost_search import Rules as LoopRules
+from softwood.density.loops.groups import Bins
+from softwood.density.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records
 
 NO_LIMIT = np.iinfo(np.int64).max
 SUMS = ["h", "g", "w"]
+
+
+def pile_of(state, room, n_nodes, n_rows, n, p, most, *, is_soft=False, n_slots=0):
+    """A pile with room for so many leaves, nodes and rows; filled with nonsense."""
+    shares = (np.full(n_rows, 7.0), np.full(n, 7.0), np.full(n, 7.0)) if is_soft else (None, None, None)
+    return Pile(
+        np.array([*state, -1, -1, -1]), np.zeros(n_slots, np.int64), longer(np.zeros(0, LEAF), room),
+        np.full((room, 6), np.nan), np.full((room, 2, p), np.nan), longer(np.zeros(0, NODE), n_nodes),
+        np.full(n_rows, 77, np.uint32), np.full(n, 78, np.uint32), np.full(n, 79, np.uint32), np.full(most + 1, 7.0),
+        np.full((MOST_BLOCKS, 2), 7), np.full((MOST_BLOCKS, 3), 7.0), *shares,
+    )  # fmt: skip
 
 # ------------------------------------------------------------------ sums of a leaf
 
@@ -48,7 +66,7 @@ def test_sums_of_a_leaf(is_soft):
 
 @pytest.mark.tiny
 def test_a_tree_begins_with_one_leaf():
-    state = np.array([0, 1, 12, 3, -1, -1])
+    state = np.array([0, 1, 12, 3, -1, -1, -1])
     free, leaves, bounds = np.full(5, 9), np.ones(2, LEAF), np.zeros((2, 2, 3))
     loop.begin_tree(state, free, leaves, bounds)
     np.testing.assert_array_equal(free, [2, 1, 0, 9, 9])
@@ -78,35 +96,36 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
     lo, hi = (-np.inf, np.inf) if rng.random() < 0.5 else (values[1] - 0.1, values[-1] + 0.1)
     threshold = rng.uniform(values[1], values[-1])
     codes = rng.integers(0, n_bins + 1, size=(m, 2)).astype(np.uint8)
-    pile, shares = np.full(3 * m + 9, 77, dtype=np.uint32), np.full(3 * m + 9, 7.0)
-    pile[begin : begin + m] = rng.permutation(m)
-    shares[begin : begin + m] = rng.uniform(max(cutoff, 0.01), 1.0, size=m)
-    before = dict(zip(pile[begin : begin + m], shares[begin : begin + m], strict=True))
-    left_rows, left_shares = np.zeros(m, dtype=np.uint32), np.zeros(m)
-    bins, parts = Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), np.full(7, 7.0)
-    loop.set_parts(bins, 1, width, (threshold, missing_left), (lo, hi), parts)
+    bins, sums = Bins(codes, values, values, values, np.array([0, 1, 1 + n_bins]), np.arange(2)), rng.random((m, 3))
+    end = begin + m + 1
+    pile = pile_of((5, 3, end, 0), 3, 0, 3 * m + 9, m, 2, 6, is_soft=is_soft)
+    leaf = pile.leaves[2:]
+    leaf["begin"], leaf["size"], leaf["feature"] = begin, m, 1
+    pile.splits[2, [THRESHOLD, MISSING_LEFT]] = threshold, missing_left
+    pile.bounds[2, :, 1] = lo, hi
+    pile.rows[begin : begin + m] = rng.permutation(m)
+    before = dict.fromkeys(pile.rows[begin : begin + m], 1.0)
+    if is_soft:
+        pile.shares[begin : begin + m] = rng.uniform(max(cutoff, 0.01), 1.0, size=m)
+        before = dict(zip(before, pile.shares[begin : begin + m], strict=True))
+    others = [copy_of(pile) for _ in range(3)]
+    loop.set_leaf_parts(2, bins, Boxes.of(bins, np.array([0.0, width])).edges, pile)
     column = Column(*[np.append(values[1:], np.nan)[codes[:, 1]]] * 3, width)
     part = column.shares(threshold, lo, hi, missing_left)
-    assert parts[codes[:, 1]] == pytest.approx(part, abs=1e-12)
-    assert parts[6] == 7.0
-    n_left, n_right = loop.divide_by_bin(
-        codes[:, 1].copy(), parts, pile, shares if is_soft else None, begin, m, cutoff, left_rows,
-        left_shares if is_soft else None,
-    )  # fmt: skip
-    end = begin + m + 1
-    loop.place_smaller(
-        pile, shares if is_soft else None, begin, end, n_left, n_right, left_rows, left_shares if is_soft else None
-    )
+    assert pile.parts[codes[:, 1]] == pytest.approx(part, abs=1e-12)
+    assert pile.parts[6] == 7.0
+    columns = columns_by_feature(bins)
+    loop.divide_leaf(2, columns, sums, pile, cutoff)
+    n_left, n_right = pile.counts[0]
     places = (end, begin) if n_left <= n_right else (begin, end)
     sides = []
     for place, size in zip(places, (n_left, n_right), strict=True):
-        rows = pile[place : place + size]
+        rows = pile.rows[place : place + size]
         assert len(set(rows)) == size, "each row once"
-        sides.append(dict(zip(rows, shares[place : place + size] if is_soft else np.ones(size), strict=True)))
+        sides.append(dict(zip(rows, pile.shares[place : place + size] if is_soft else np.ones(size), strict=True)))
     left, right = sides
     assert set(left) | set(right) == set(before)
     for row, share in before.items():
-        share = share if is_soft else 1.0
         assert left.get(row, 0.0) + right.get(row, 0.0) == pytest.approx(share, rel=1e-15)
         expected = share * part[row]
         if expected < cutoff:
@@ -118,9 +137,37 @@ def test_no_row_and_no_share_is_lost(seed, width, cutoff, missing_left, is_soft)
         for side in sides:
             assert side.get(row, np.inf) >= cutoff
     used = {*range(begin, begin + m), *range(end, end + min(n_left, n_right))}
-    untouched = [k for k in range(len(pile)) if k not in used]
-    assert np.all(pile[untouched] == 77)
-    assert np.all(shares[untouched] == 7.0)
+    untouched = [k for k in range(len(pile.rows)) if k not in used]
+    assert np.all(pile.rows[untouched] == 77)
+    if is_soft:
+        assert np.all(pile.shares[untouched] == 7.0)
+        small = left if n_left <= n_right else right
+        expected = np.array(list(small.values())) @ sums[list(small)] if small else np.zeros(3)
+        assert pile.sums[0] == pytest.approx(expected, abs=1e-12)
+    # and by blocks, in any order
+    held = [k for side, place in zip(sides, places, strict=True) for k in range(place, place + len(side))]
+    for n_blocks, other in enumerate(others, 1):
+        other.state[DIVIDED], other.parts[:] = 2, pile.parts
+        for b in reversed(range(n_blocks)):
+            loop.divide_block((b, n_blocks), columns, other, cutoff)
+        for b in rng.permutation(n_blocks):
+            loop.place_block((b, n_blocks), sums, other)
+        assert other.counts[:n_blocks].sum(axis=0).tolist() == [n_left, n_right]
+        np.testing.assert_array_equal(other.rows[held], pile.rows[held])
+        if is_soft:
+            np.testing.assert_array_equal(other.shares[held], pile.shares[held])
+            assert other.sums[:n_blocks].sum(axis=0) == pytest.approx(pile.sums[0], abs=1e-12)
+            assert np.all(other.sums[n_blocks:] == 7.0)
+
+
+def copy_of(pile):
+    return Pile(*(array if array is None else array.copy() for array in pile))
+
+
+@pytest.mark.tiny
+def test_numbers_of_rows_before_a_block():
+    counts = np.array([[1, 2], [0, 4], [3, 0]])
+    assert [loop.count_sides(counts, n) for n in range(4)] == [(0, 0), (1, 2), (1, 6), (4, 6)]
 
 
 # ------------------------------------------------------------------ the list of leaves
@@ -145,16 +192,16 @@ def test_the_next_leaf_is_the_best_open_one_or_the_last(given_leaves, best_first
 
 @pytest.mark.tiny
 def test_lines_of_the_node_table():
-    nodes, leaves = np.zeros(3, loop.NODE), np.zeros(2, LEAF)
+    nodes, leaves = np.zeros(3, NODE), np.zeros(2, LEAF)
     own = {"line": 2, "depth": 4, "h": 2.0, "g": -3.0, "w": 5.0, "lowest": -1.0, "highest": 1.25}
     for name, value in own.items():
         leaves[name][1] = value
     for l2, highest, value in ((0.0, 1.25, 1.25), (0.0, np.inf, 1.5), (4.0, np.inf, 0.5)):
         leaves["highest"][1] = highest
         loop.write_line(nodes, leaves, 1, 7, 1, l2)
-        expected = np.array([(7, 1, 4, -1, np.nan, np.nan, 2.0, -3.0, 5.0, value)], loop.NODE)
+        expected = np.array([(7, 1, 4, -1, np.nan, np.nan, 2.0, -3.0, 5.0, value)], NODE)
         assert_same_records(nodes[2:], expected)
-    assert_same_records(nodes[:2], np.zeros(2, loop.NODE))
+    assert_same_records(nodes[:2], np.zeros(2, NODE))
 
 
 @pytest.mark.tiny
@@ -178,11 +225,11 @@ def test_children_stay_on_their_side(direction, l2, ends):
 
 @pytest.mark.tiny
 def test_a_slot_is_given_back():
-    leaves, free, state = np.zeros(3, LEAF), np.array([4, 1, 9, 9]), np.array([0, 0, 0, 2, -1, -1])
+    leaves, free, state = np.zeros(3, LEAF), np.array([4, 1, 9, 9]), np.array([0, 0, 0, 2, -1, -1, -1])
     leaves["slot"] = 5, 6, 7
     loop.free_slot(leaves, 2, free, state)
     assert free.tolist() == [4, 1, 7, 9]
-    assert state.tolist() == [0, 0, 0, 3, -1, -1]
+    assert state.tolist() == [0, 0, 0, 3, -1, -1, -1]
 
 
 @pytest.mark.tiny
@@ -205,29 +252,23 @@ def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
         known = bins.values[bins.offsets[1] + bins.codes[at, 1][bins.codes[at, 1] < np.diff(bins.offsets)[1]]]
         split = Split(1.0, 1, rng.uniform(known.min(), known.max()), missing_left)
         # what the loop is given: the leaf is the second of three, its line the last of the table
-        leaves, nodes = longer(np.zeros(0, LEAF), 4), longer(np.zeros(0, loop.NODE), 9)
+        pile = pile_of((5, 3, length, 0), 4, 9, 30, m, 3, bins.most, is_soft=width > 0)
+        leaves, nodes, shares = pile.leaves, pile.nodes, pile.shares
         own = {"begin": begin, "size": m, "line": 4, "depth": 3, "slot": 6, "feature": 1}
         totals = dict(zip(SUMS, u @ sums[at], strict=True))
         for name, value in {**own, **totals, "lowest": -0.4, "highest": 0.6}.items():
             leaves[name][1] = value
-        shares, left_shares = (np.full(30, 7.0), np.zeros(m)) if width else (None, None)
-        pile = loop.Pile(
-            np.array([5, 3, length, 0, -1, -1]), np.zeros(0, np.int64), leaves, np.full((4, 6), np.nan),
-            np.full((4, 2, 3), np.nan), nodes, np.full(30, 77, np.uint32), np.zeros(m, np.uint32),
-            np.zeros(bins.most + 1),
-        )  # fmt: skip
-        pile.splits[1, [loop.THRESHOLD, loop.MISSING_LEFT]] = split.threshold, missing_left
+        pile.splits[1, [THRESHOLD, MISSING_LEFT]] = split.threshold, missing_left
         if not width:  # what the search finds
             column = columns_of(bins, widths)[1]
             part = column.shares(split.threshold, *ends[:, 1], missing_left)
-            pile.splits[1, [loop.LEFT_H, loop.LEFT_G, loop.LEFT_W]] = part[at] @ sums[at]
+            pile.splits[1, [LEFT_H, LEFT_G, LEFT_W]] = part[at] @ sums[at]
         pile.bounds[1], pile.rows[begin : begin + m] = ends, at
         if width:
             shares[begin : begin + m] = u
-        small, large = loop.split_leaf(
-            1, bins, np.ascontiguousarray(bins.codes.T), widths, sums, pile, shares, left_shares, directions,
-            loop_rules(rules),
-        )  # fmt: skip
+        loop.set_leaf_parts(1, bins, Boxes.of(bins, widths).edges, pile)
+        loop.divide_leaf(1, columns_by_feature(bins), sums, pile, cutoff)
+        small, large = loop.split_leaf(1, bins, pile, directions, loop_rules(rules))
         # and by the twin
         whole = np.zeros(12)
         whole[at] = u
@@ -236,14 +277,14 @@ def test_a_leaf_is_split_in_two(width, direction, cutoff, missing_left):
         assert leaves["feature"][1] == -1
         if children is None:
             assert (small, large) == (-1, -1)
-            assert pile.state.tolist() == [5, 3, length, 0, -1, -1]
+            assert pile.state.tolist() == [5, 3, length, 0, -1, -1, -1]
             assert pile.rows[begin : begin + m].tolist() == at.tolist()
             continue
         n_divided += 1
         limit(*children, rules.direction(1), sums, rules.l2)
         sizes = [np.count_nonzero(child.shares) for child in children]
         assert (small, large) == ((1, 3) if sizes[0] <= sizes[1] else (3, 1))
-        assert pile.state.tolist() == [7, 4, length + min(sizes), 0, -1, -1]
+        assert pile.state.tolist() == [7, 4, length + min(sizes), 0, -1, -1, -1]
         assert leaves["slot"][large] == 6
         assert (nodes["feature"][4], nodes["threshold"][4], nodes["missing_left"][4]) == (
             1,
@@ -299,6 +340,10 @@ def longer(array, by=None):
     return np.concatenate([array, more])
 
 
+def columns_by_feature(bins):
+    return Columns(np.ascontiguousarray(bins.codes.T))
+
+
 def loop_rules(rules):
     """The rules as the loop takes them."""
     return LoopRules(
@@ -316,47 +361,40 @@ def loop_rules(rules):
 def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_parts=None):
     """Grow by the loop; what is too short is made longer until the tree is finished.
 
-    With `n_parts`, all searches are left to the caller, who searches so many parts of the features, the last one first.
+    With `n_parts`, all searches are left to the caller, who searches so many parts of the features, the last one first;
+    and so is the division of leaves with more than a third of the rows.
     """
     n, p = bins.codes.shape
     m = n if rows is None else len(rows)
     features = np.arange(p) if features is None else features
     is_soft = bool(np.any(widths > 0))
     most = bins.most
-    pile = loop.Pile(
-        state=np.array([0, 1, m, room, -1, -1]),
-        free=np.arange(room),
-        leaves=longer(np.zeros(0, LEAF), room),
-        splits=np.full((room, 6), 7.0),
-        bounds=np.full((room, 2, p), 7.0),
-        nodes=longer(np.zeros(0, loop.NODE), room),
-        rows=np.zeros(m + room, dtype=np.uint32),
-        left_rows=np.zeros(m, dtype=np.uint32),
-        parts=np.zeros(most + 1),
-    )
+    pile = pile_of((0, 1, m, room), room, room, m + room, m, p, most, is_soft=is_soft, n_slots=room)
+    if is_soft:
+        pile.shares[:m] = 1.0
     space = SearchSpace(
         tables=np.full((room, p, most + 1, 4), 7.0),
         found=np.zeros((2, p, 6)),
         block=np.zeros((n_parts or 1, BLOCK, 4)),
-        lines=np.zeros((n_parts or 1, 6, 2 * most)),
-        rates=np.zeros((n_parts or 1, most)),
-        totals=np.zeros((n_parts or 1, 2, 3)),
+        lines=np.zeros((n_parts or 1, 7, 2 * most)),
     )
-    edges, columns, own_rules = Boxes.of(bins, widths).edges, np.ascontiguousarray(bins.codes.T), loop_rules(rules)
-    shares, left_shares = (np.ones(m + room), np.zeros(m)) if is_soft else (None, None)
+    edges, columns, own_rules = Boxes.of(bins, widths).edges, columns_by_feature(bins), loop_rules(rules)
     pile.rows[:m] = np.arange(n) if rows is None else rows
     n_calls = 0
     while True:
         n_calls += 1
         loop.grow_boosted(
-            bins, columns, widths, edges, sums, features, rules.directions, own_rules, pile, (shares, left_shares),
-            space, 0 if n_parts else NO_LIMIT,
+            bins, columns, edges, sums, features, rules.directions, own_rules, pile, space, 0 if n_parts else NO_LIMIT,
+            m // 3 if n_parts else NO_LIMIT,
         )  # fmt: skip
+        if pile.state[DIVIDED] >= 0:
+            loop.divide_block((0, 1), columns, pile, rules.cutoff)
+            loop.place_block((0, 1), sums, pile)
+            continue
         if pile.state[SEARCHED] >= 0:
             for part in reversed(range(n_parts)):
-                search_part(
-                    (part, n_parts), bins, widths, edges, sums, pile, shares, features, rules.directions, own_rules,
-                    space,
+                loop.search_part(
+                    (part, n_parts), bins, edges, sums, pile, features, rules.directions, own_rules, space
                 )  # fmt: skip
             continue
         if pile.state[N_LEAVES] >= rules.max_leaves or np.all(pile.leaves["feature"][: pile.state[N_LEAVES]] < 0):
@@ -365,12 +403,12 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
         more = np.arange(n_tables, 2 * n_tables)
         free = np.concatenate([pile.free[:n_free], more, np.full(n_tables - n_free, -1)])
         pile.state[N_FREE] += n_tables
-        names = ("leaves", "splits", "bounds", "nodes", "rows")
+        names = ["leaves", "splits", "bounds", "nodes", "rows", *(["shares"] if is_soft else [])]
         pile = pile._replace(free=free, **{name: longer(getattr(pile, name)) for name in names})
         space = space._replace(tables=longer(space.tables))
-        shares = longer(shares) if is_soft else None
-    loop.settle_leaves(pile.leaves, pile.state[N_LEAVES], pile.nodes, pile.rows, shares, sums, rules.l2)
-    return Grown(pile.nodes[: pile.state[N_NODES]], pile.leaves[: pile.state[N_LEAVES]], pile.rows, shares, n_calls)
+    n_nodes, n_leaves = pile.state[[N_NODES, N_LEAVES]]
+    loop.settle_leaves(pile, sums, rules.l2)
+    return Grown(pile.nodes[:n_nodes], pile.leaves[:n_leaves], pile.rows, pile.shares, n_calls)
 
 
 def assert_same_tree(found, nodes, shares):
@@ -470,19 +508,21 @@ def test_the_cost_of_a_search():
 def test_sums_of_finished_leaves_are_exact():
     """Those by which a tree grows are differences: next to a large neighbour, a small number loses its digits."""
     sums = np.array([[1e9, 1e9, 1e9], [0.1, 0.3, 0.1], [0.2, -0.1, 0.2]])
-    leaves, nodes = np.zeros(2, LEAF), np.zeros(3, loop.NODE)
-    leaves["begin"], leaves["size"], leaves["line"] = [0, 1], [1, 2], [2, 1]
+    pile = pile_of((3, 2, 3, 0), 2, 3, 3, 0, 1, 1)._replace(rows=np.arange(3, dtype=np.uint32))
+    leaves, nodes = pile.leaves, pile.nodes
+    nodes[:] = np.zeros(3, NODE)
+    leaves["begin"], leaves["size"], leaves["line"], leaves["depth"] = [0, 1], [1, 2], [2, 1], 0
     leaves["lowest"], leaves["highest"] = -np.inf, np.inf
     leaves["w"] = 7.0
     nodes["parent"][1:], nodes["side"][1:] = 5, [0, 1]
     for shares in (None, np.array([1.0, 0.5, 0.25])):
-        loop.settle_leaves(leaves, 2, nodes, np.arange(3, dtype=np.uint32), shares, sums, 0.5)
+        loop.settle_leaves(pile._replace(shares=shares), sums, 0.5)
         u = np.ones(3) if shares is None else shares
         for line, part in ((2, slice(0, 1)), (1, slice(1, 3))):
             h, g, w = u[part] @ sums[part]
             own = (5, line - 1, 0, -1, np.nan, np.nan, h, g, w, -g / (h + 0.5))
             assert list(nodes[line]) == pytest.approx(own, rel=1e-15, nan_ok=True)
-        assert nodes[0] == np.zeros(1, loop.NODE)[0]
+        assert nodes[0] == np.zeros(1, NODE)[0]
 
 
 @pytest.mark.tiny
@@ -490,40 +530,39 @@ def test_sums_of_finished_leaves_are_exact():
 def test_what_is_searched_next(min_mass):
     """The root, then both children of the best leaf, if they are heavy enough; slots are given out and taken back."""
     bins, sums = random_problem(0, n=40, weighted=False)
-    columns, widths, rules = np.ascontiguousarray(bins.codes.T), np.zeros(3), Rules(min_mass=min_mass)
-    pile = loop.Pile(
-        np.array([0, 1, 40, 3, -1, -1]), np.zeros(3, np.int64), np.zeros(4, LEAF), np.zeros((4, 6)),
-        np.zeros((4, 2, 3)), np.zeros(9, loop.NODE), np.zeros(99, np.uint32), np.zeros(40, np.uint32),
-        np.zeros(bins.most + 1),
-    )  # fmt: skip
+    edges, rules = Boxes.of(bins, np.zeros(3)).edges, Rules(min_mass=min_mass)
+    pile = pile_of((0, 1, 40, 3), 4, 9, 99, 40, 3, bins.most, n_slots=3)
     pile.rows[:40] = np.arange(40)
 
-    def go_on():
-        loop.next_search(bins, columns, widths, sums, None, loop_rules(rules), pile, None, None)
+    def go_on(most_rows=NO_LIMIT):
+        loop.next_search(bins, columns_by_feature(bins), edges, sums, None, loop_rules(rules), pile, most_rows)
 
     go_on()
     if min_mass == 30.0:
-        assert pile.state.tolist() == [1, 1, 40, 3, -1, -1]
+        assert pile.state.tolist() == [1, 1, 40, 3, -1, -1, -1]
         return
-    assert pile.state.tolist() == [1, 1, 40, 2, 0, -1]
+    assert pile.state.tolist() == [1, 1, 40, 2, 0, -1, -1]
     assert pile.leaves["slot"][0] == 0
     # 14 rows to the left, by a split that is better than that of the second feature
     order = np.sort(bins.values[: bins.offsets[1]])
     found = np.full((2, 3, 6), -np.inf)
     on_left = bins.values[bins.codes[:, 0]] <= order[13]
     found[0, :2] = [[90.0, order[13], *sums[on_left].sum(axis=0), 0], [80.0, 0, 0, 0, 0, 0]]
-    shapes = (1, 1, 4), (1, 5, 1), (1, 1), (1, 2, 3)
-    space = SearchSpace(np.zeros((8, 3, 1, 4)), found, *(np.zeros(shape) for shape in shapes))
+    space = SearchSpace(np.zeros((8, 3, 1, 4)), found, np.zeros((1, 1, 4)), np.zeros((1, 7, 1)))
     loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
-    assert pile.state.tolist() == [1, 1, 40, 2, -1, -1]
-    assert (pile.leaves["feature"][0], pile.splits[0, loop.THRESHOLD]) == (0, order[13])
+    assert pile.state.tolist() == [1, 1, 40, 2, -1, -1, -1]
+    assert (pile.leaves["feature"][0], pile.splits[0, THRESHOLD]) == (0, order[13])
+    go_on(most_rows=39)
+    assert pile.state.tolist() == [1, 1, 40, 2, -1, -1, 0], "the caller is to divide"
+    loop.divide_block((0, 1), columns_by_feature(bins), pile, 0.0)
+    loop.place_block((0, 1), sums, pile)
     go_on()
     assert pile.leaves["size"][:2].tolist() == [14, 26]
     if min_mass == 10.0:  # the smaller one cannot be split, but its rows must be taken from its sibling's
-        assert pile.state.tolist() == [3, 2, 54, 1, 0, 1]
+        assert pile.state.tolist() == [3, 2, 54, 1, 0, 1, -1]
     found[:] = -np.inf
     loop.end_search(bins, np.arange(3), loop_rules(rules), pile, space)
-    assert pile.state.tolist() == [3, 2, 54, 3, -1, -1], "no split found: all slots are free again"
+    assert pile.state.tolist() == [3, 2, 54, 3, -1, -1, -1], "no split found: all slots are free again"
     assert set(pile.free) == {0, 1, 2}
     go_on()
     assert pile.state[[SEARCHED, SIBLING]].tolist() == [-1, -1]
@@ -567,8 +606,15 @@ def test_a_minimum_that_rounding_hides(widths):
 def test_leaf_values_are_added_by_membership(widths):
     bins, sums = random_problem(2, missing=0.1)
     found = grow_fast(bins, sums, widths, Rules(max_leaves=6, min_mass=3.0))
-    raw = np.ones((45, 2))
-    loop.add_leaf_values(found.leaves, len(found.leaves), found.rows, found.shares, found.nodes, raw, 1)
+    scores = np.ones(45)
+    for first, last in ((0, 17), (17, 40)):
+        loop.add_leaf_values(found.leaves, found.rows, found.shares, found.nodes, first, last, scores)
     values = found.nodes["value"][found.leaves["line"]]
-    np.testing.assert_allclose(raw[:, 1], 1.0 + values @ found.memberships(45), rtol=1e-12)
-    assert np.all(raw[:, 0] == 1.0)
+    np.testing.assert_allclose(scores[:40], 1.0 + values @ found.memberships(45)[:, :40], rtol=1e-12)
+    assert np.all(scores[40:] == 1.0)
+
+
+@pytest.mark.tiny
+def test_the_first_row_that_is_not_below_a_number():
+    rows = np.array([9, 9, 2, 4, 4, 7, 0, 0], np.uint32)
+    assert [loop.first_row(rows, 2, 6, row) for row in (0, 2, 3, 4, 5, 7, 8)] == [2, 2, 3, 3, 5, 5, 6]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from softwood.loops import boost_histograms as loop
+from softwood.compiled import boosting as loop
+from softwood.density.loops.boost_histograms import BLOCK
 from tests.reference.boosting import direct_sums
 
 # ------------------------------------------------------------------ histograms
@@ -16,7 +17,7 @@ def random_rows(rng, n, p, n_bins):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("m", [0, 1, 40, loop.BLOCK + 3])
+@pytest.mark.parametrize("m", [0, 1, 40, BLOCK + 3])
 @pytest.mark.parametrize("is_soft", [False, True])
 def test_histograms_are_sums_by_bin(m, is_soft):
     rng = np.random.default_rng(m)
@@ -28,7 +29,7 @@ def test_histograms_are_sums_by_bin(m, is_soft):
     expected = direct_sums(codes, pile[part], shares[part] if is_soft else np.ones(m), sums, 6)
     # less than four at once, four, and some more; neighbours
     for first, last in ((2, 3), (1, 3), (0, 3), (0, 4), (1, 7), (0, 7), (4, 7)):
-        table, block = np.ones((8, 7, 4)), np.zeros((loop.BLOCK, 4))
+        table, block = np.ones((8, 7, 4)), np.zeros((BLOCK, 4))
         loop.add_histograms(codes, pile, 2, m, shares, sums, features, first, last, table, block)
         wanted = features[first:last]
         np.testing.assert_allclose(table[wanted], 1.0 + expected[wanted], rtol=1e-12, atol=1e-12)
@@ -75,7 +76,7 @@ def test_the_rest_is_the_whole_less_the_part(is_soft):
     pile, features = rng.permutation(50).astype(np.uint32), np.arange(3)
     shares = rng.random(50) if is_soft else None
     whole, part, rest = np.zeros((3, 3, 6, 4))
-    block = np.zeros((loop.BLOCK, 4))
+    block = np.zeros((BLOCK, 4))
     for table, begin, m in ((whole, 0, 50), (part, 0, 20), (rest, 20, 30)):
         loop.add_histograms(codes, pile, begin, m, shares, sums, features, 0, 3, table, block)
     np.testing.assert_allclose(part + rest, whole, rtol=1e-12, atol=1e-12)

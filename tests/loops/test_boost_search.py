@@ -7,11 +7,28 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from softwood.compiled import boosting as loop
+from softwood.density.loops.boost import NODE, Pile
+from softwood.density.loops.boost_histograms import BLOCK
+from softwood.density.loops.boost_search import (
+    BLOCK_ROWS,
+    GAIN,
+    LEAF,
+    LINE_W,
+    MISSING_LEFT,
+    MOST_BLOCKS,
+    PLACE,
+    RATE,
+    SCORE,
+    SEARCHED,
+    SIBLING,
+    SLOPE,
+    SearchSpace,
+)
+from softwood.density.loops.boost_search import Rules as LoopRules
 from softwood.density.loops.groups import Bins
+from softwood.density.loops.scan import LARGEST
 from softwood.density.newton import Boxes
-from softwood.loops import boost_search as loop
-from softwood.loops.boost import NODE, Pile
-from softwood.loops.boost_histograms import BLOCK
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 
 # ------------------------------------------------------------------ leaf values and scores
@@ -83,7 +100,7 @@ class Node:
     @property
     def loop_rules(self):
         rules = self.rules
-        return loop.Rules(9, 9, rules.min_mass, rules.min_hessian, rules.min_gain, rules.l2, rules.cutoff, True)
+        return LoopRules(9, 9, rules.min_mass, rules.min_hessian, rules.min_gain, rules.l2, rules.cutoff, True)
 
     @property
     def loop_limits(self):
@@ -117,11 +134,10 @@ class Node:
         # the bins of this feature are not the first ones
         places = [np.concatenate([[99.0, 99.0], a]) for a in (self.values, self.lows, self.highs)]
         bins = Bins(np.empty((0, 1), np.uint8), *places, np.array([2, 2 + n_bins]), np.arange(1))
-        out, totals = np.full((3, 6), np.nan), np.array([self.total, [np.nan] * 3])
-        widths = np.array([self.width])
+        out, edges = np.full((3, 6), np.nan), Boxes.of(bins, np.array([self.width])).edges
         loop.search_feature(
-            with_zeros(self.sums[None]), 0, bins, widths, Boxes.of(bins, widths).edges,
-            np.array([[self.lo], [self.hi]]), totals, self.loop_rules, self.loop_limits, scratch(n_bins), out, 1,
+            with_zeros(self.sums[None]), 0, bins, edges, (self.lo, self.hi), tuple(self.total), self.loop_rules,
+            self.loop_limits, scratch(n_bins), out, 1,
         )  # fmt: skip
         assert np.isnan(out[[0, 2]]).all()
         return out[1]
@@ -133,7 +149,7 @@ def with_zeros(sums):
 
 
 def scratch(n_bins):
-    return np.full((6, 2 * n_bins), np.nan), np.full(n_bins, np.nan)
+    return np.full((7, 2 * n_bins), np.nan)
 
 
 @st.composite
@@ -227,13 +243,13 @@ def check_scan(node, scan, thresholds, side):
     scan : called with sums to begin with, those of the node, and the table to write to
     """
     most, least = best_of(node, thresholds, side)
-    begin = node.sums[-1] if side else np.zeros(3)
+    begin, total = tuple(node.sums[-1] if side else np.zeros(3)), tuple(node.total)
     tolerance = 1e-8 * node.scale
     out = np.full((3, 6), np.nan)
-    out[1, loop.GAIN] = -np.inf
-    scan(begin.copy(), node.total, out)
+    out[1, GAIN] = -np.inf
+    scan(begin, total, out)
     assert np.isnan(out[[0, 2]]).all()
-    assert np.isnan(out[1, loop.MISSING_LEFT])
+    assert np.isnan(out[1, MISSING_LEFT])
     score, threshold, *left, _ = out[1]
     assert least - tolerance <= score <= most + tolerance
     if np.isfinite(score):
@@ -244,15 +260,20 @@ def check_scan(node, scan, thresholds, side):
     for before, is_written in ((score + 1.0, False), (score - 1.0, np.isfinite(score))):
         again = out.copy()
         again[1] = before
-        scan(begin.copy(), node.total, again)
-        np.testing.assert_array_equal(again[1, : loop.MISSING_LEFT], out[1, :-1] if is_written else [before] * 5)
+        scan(begin, total, again)
+        np.testing.assert_array_equal(again[1, : MISSING_LEFT], out[1, :-1] if is_written else [before] * 5)
 
 
-def edges_of(values, width):
-    """Edges of the boxes of a second feature; the first one has two bins, and no boxes."""
-    n = len(values)
-    bins = Bins(np.empty((0, 2), np.uint8), values, values, values, np.array([0, 2, n]), np.arange(2))
-    return Boxes.of(bins, np.array([0.0, width])).edges
+def second(values, lows=None, highs=None, n_first=2):
+    """Bins of a second feature; the first one has two, or so many."""
+    places = [np.concatenate([[99.0] * n_first, values if a is None else a]) for a in (values, lows, highs)]
+    offsets = np.array([0, n_first, n_first + len(values)])
+    return Bins(np.empty((0, 2), np.uint8), *places, offsets, np.arange(2))
+
+
+def second_table(node):
+    """The sums of the node, of the second feature."""
+    return with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
 
 
 def thresholds_of(node):
@@ -265,10 +286,12 @@ def thresholds_of(node):
 @pytest.mark.parametrize("direction", [0, 1])
 def test_scores_of_candidates(ends, direction):
     rng = np.random.default_rng(0)
-    left_h, left_g, scores = np.sort(rng.random(9)), rng.normal(size=9), np.zeros(9)
-    loop.score_candidates(left_h, left_g, 1.5, 0.3, 0.1, (*ends, direction), scores)
-    expected = [loop.split_score(h, g, 1.5, 0.3, 0.1, (*ends, direction)) for h, g in zip(left_h, left_g, strict=True)]
-    np.testing.assert_allclose(scores, expected, rtol=1e-12)
+    lines = np.zeros((7, 12))
+    lines[:2, 1:10] = np.sort(rng.random(9)), rng.normal(size=9)
+    loop.score_candidates(lines, 1, 10, 1.5, 0.3, 0.1, (*ends, direction))
+    expected = [loop.split_score(h, g, 1.5, 0.3, 0.1, (*ends, direction)) for h, g in lines[:2, 1:10].T]
+    np.testing.assert_allclose(lines[SCORE, 1:10], expected, rtol=1e-12)
+    assert not lines[SCORE, [0, 10, 11]].any()
 
 
 @pytest.mark.tiny
@@ -282,12 +305,12 @@ def test_scores_of_candidates(ends, direction):
     ],
 )
 def test_the_first_of_the_best_candidates_is_taken(gradients, before, expected):
-    lines, out = np.full((5, 10), np.nan), np.full((2, 6), 7.0)
+    lines, out = np.full((7, 10), np.nan), np.full((2, 6), 7.0)
     lines[:3, 1:9] = np.full(8, 2.0), gradients, [0.5, 0.9, 1.5, 2.0, 2.0, 3.0, 3.2, 4.0]
-    rules = loop.Rules(9, 9, 1.0, 0.1, 0.0, 0.0, 0.0, True)
+    rules = LoopRules(9, 9, 1.0, 0.1, 0.0, 0.0, 0.0, True)
     out[1, 0] = before
     found = loop.best_candidate(
-        lines, 1, 9, np.array([4.0, 0.0, 4.0]), (0.0, 4.0), rules, (-np.inf, np.inf, 0), out, 1
+        lines, 1, 9, (4.0, 0.0, 4.0), (0.0, 4.0), rules, (-np.inf, np.inf, 0), out, 1
     )  # fmt: skip
     assert found == (expected + 1 if expected >= 0 else -1)
     assert np.all(out[0] == 7.0)
@@ -298,26 +321,25 @@ def test_the_first_of_the_best_candidates_is_taken(gradients, before, expected):
 
 @pytest.mark.tiny
 def test_the_threshold_is_in_the_middle_of_empty_bins():
-    lows = np.array([99.0, 0.0, 2.0, 4.0, 6.0])
-    highs = lows + 1.0
+    lows = np.array([0.0, 2.0, 4.0, 6.0])
+    bins = second(lows, lows, lows + 1.0, n_first=1)
     table = np.zeros((2, 5, 4))
     for weights, c, expected in (([1, 1, 1, 1], 1, 3.5), ([1, 1, 0, 1], 1, 4.5), ([1, 0, 0, 1], 1, 3.5)):
         table[1, :4, 2] = weights
-        assert loop.between_bins(table, 1, c, 4, 1e-9, lows, highs, 1) == expected
+        assert loop.between_bins(table, 1, c, bins, 1e-9) == expected
 
 
 @pytest.mark.tiny
 def test_rates_of_boxes_that_are_cut():
-    values = np.array([99.0, 0.0, 1.0, 2.0, 3.0, 4.0])
-    rates = np.full(6, 7.0)
-    loop.set_rates(values, 1, 5, (0.75, 2.5 + 1e-9, 0.5), rates)
+    lines = np.full((7, 6), 7.0)
+    loop.set_rates(second(np.arange(5.0)), 1, (0.75, 2.5 + 1e-9), 0.5, lines)
     # outside, cut at its lower end, whole, cut thin, outside
-    assert rates.tolist() == pytest.approx([0.0, 1.0 / 0.75, 1.0, 0.0, 0.0, 7.0])
+    assert lines[RATE].tolist() == pytest.approx([0.0, 1.0 / 0.75, 1.0, 0.0, 0.0, 7.0])
 
 
 @pytest.mark.tiny
 def test_a_threshold_in_a_gap_is_moved_to_its_middle():
-    values, table = np.array([99.0, 0.0, 1.0, 4.0]), np.zeros((2, 4, 4))
+    bins, table = second(np.array([0.0, 1.0, 4.0])), np.zeros((2, 4, 4))
     for weights, t, expected in (
         ([1, 1, 1], 0.75, 0.75),
         ([1, 1, 1], 1.5, 2.5),
@@ -325,17 +347,28 @@ def test_a_threshold_in_a_gap_is_moved_to_its_middle():
         ([1, 1, 0], 1.5, 1.5),  # nothing comes after it
     ):
         table[1, :3, 2] = weights
-        assert loop.within_gap(t, table, 1, 3, 1e-9, values, 1, 0.5) == expected
+        assert loop.within_gap(t, table, 1, bins, 0.5, 1e-9) == expected
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("n", range(10))
 def test_the_largest_of_some_scores(n):
-    scores = np.random.default_rng(n).permutation(n).astype(np.float64)
-    assert loop.largest_of(scores) == (n - 1 if n else -np.inf)
+    lines = np.full((7, n + 3), 99.0)
+    scores = lines[SCORE, 2 : n + 2]
+    scores[:] = np.random.default_rng(n).permutation(n)
+    assert loop.largest_of(lines, 2, n + 2) == (n - 1 if n else -np.inf)
     if n > 1:
         scores[scores == n - 1] = np.nan
-        assert loop.largest_of(scores) == n - 2
+        assert loop.largest_of(lines, 2, n + 2) == n - 2
+
+
+@pytest.mark.tiny
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(-1, 10), st.integers(0, 3))
+def test_the_first_place_that_is_not_below_a_number(given_places, x, beyond):
+    places = np.full((2, len(given_places) + beyond), -99.0)
+    places[1, : len(given_places)] = np.sort(given_places)
+    expected = np.searchsorted(np.sort(given_places), x)
+    assert loop.first_from(places, 1, len(given_places), x) == expected
 
 
 @pytest.mark.tiny
@@ -343,45 +376,42 @@ def test_edges_of_bins_that_are_not_empty_are_listed():
     table = np.zeros((2, 5, 4))
     table[1, :, 2] = [1.0, 0.0, 2.0, 1e-12, 3.0]
     kinds = 4 * np.array([[0] * 8, [0, 1, 2, 0, 3, 1, 2, 3]], dtype=np.uint32) + np.uint32(1)
-    numbers = np.zeros(8)
-    n = loop.list_edges(table, 1, kinds, 1, 8, 1e-9, numbers)
-    np.testing.assert_array_equal(numbers[:n], [2, 3, 6])
+    lines = np.zeros((7, 8))
+    n = loop.list_edges(table, 1, kinds, 1, 8, 1e-9, lines)
+    np.testing.assert_array_equal(lines[SCORE, :n], [2, 3, 6])
 
 
 @pytest.mark.tiny
 @given(nodes(st.sampled_from([0.05, 0.25, 0.5, 3.0]), free=True))
 def test_left_sums_at_the_edges_of_boxes(node):
-    values, n_bins = np.concatenate([[99.0, 99.0], node.values]), len(node.values)
-    edges, (lines, rates) = edges_of(values, node.width), scratch(n_bins)
-    lo, hi = max(node.lo, -loop.LARGEST), min(node.hi, loop.LARGEST)
-    loop.set_rates(values, 2, n_bins, (lo, hi, node.width), rates)
-    table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
+    bins, n_bins = second(node.values), len(node.values)
+    edges, lines = Boxes.of(bins, np.array([0.0, node.width])).edges, scratch(n_bins)
+    lo, hi = max(node.lo, -LARGEST), min(node.hi, LARGEST)
+    loop.set_rates(bins, 1, (lo, hi), node.width, lines)
     start = np.array([0.5, -0.25, 1.0])
-    n = loop.left_sums(table, 1, edges, 0, 2 * n_bins, lo, 1e-9, start, rates, lines)
+    n = loop.left_sums(second_table(node), 1, edges, 0, 2 * n_bins, lo, 1e-9, tuple(start), lines)
     kinds, all_places = edges.kinds[1][: 2 * n_bins], edges.places[1][: 2 * n_bins]
     is_kept = node.sums[kinds >> 2, 2] > 1e-9  # edges of bins that are not empty
-    np.testing.assert_array_equal(lines[5, :n], np.maximum(all_places[is_kept], lo))
+    np.testing.assert_array_equal(lines[PLACE, :n], np.maximum(all_places[is_kept], lo))
     column = Column(node.values, node.values, node.values, node.width)
-    places = lines[5, :n]
+    places, rates = lines[PLACE, :n], lines[RATE, :n_bins]
     for place, found in zip(places, lines.T, strict=False):
         if lo < place < hi:
             part = column.shares(place, node.lo, node.hi, 0.0)
-            assert found[:3] == pytest.approx(start + part @ node.sums[:-1], abs=1e-9 * node.scale)
+            assert found[: LINE_W + 1] == pytest.approx(start + part @ node.sums[:-1], abs=1e-9 * node.scale)
             covers = (node.values - node.width <= place) & (place < node.values + node.width)
-            slope = lines[3, np.flatnonzero(places == place)[-1]]  # after all edges at this place
+            slope = lines[SLOPE, np.flatnonzero(places == place)[-1]]  # after all edges at this place
             assert slope == pytest.approx((rates * covers) @ node.sums[:-1, 2], abs=1e-7 * node.scale / node.width)
 
 
 @pytest.mark.tiny
 @given(nodes(st.just(0.0)), st.sampled_from([0.0, 1.0]))
 def test_the_scan_between_bins(node, side):
-    lows, highs = (np.concatenate([[99.0, 99.0], a]) for a in (node.lows, node.highs))
+    bins = second(node.values, node.lows, node.highs)
 
     def scan(begin, total, out):
-        table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))  # of the second feature
-        n_bins = len(node.values)
-        rest = node.loop_rules, node.loop_limits, scratch(n_bins)[0]
-        loop.scan_crisp(table, 1, lows, highs, 2, n_bins, (total, begin), *rest, out, 1)
+        rest = node.loop_rules, node.loop_limits, scratch(len(node.values))
+        loop.scan_crisp(second_table(node), 1, bins, total, begin, *rest, out, 1)
 
     check_scan(node, scan, thresholds_of(node), side)
 
@@ -389,14 +419,13 @@ def test_the_scan_between_bins(node, side):
 @pytest.mark.tiny
 @given(nodes(st.sampled_from([0.05, 0.125, 0.25, 0.5, 3.0])), st.sampled_from([0.0, 1.0]))
 def test_the_scan_of_boxes(node, side):
-    values, span = np.concatenate([[99.0, 99.0], node.values]), (2, len(node.values))
-    edges = edges_of(values, node.width)
+    bins = second(node.values)
+    edges = Boxes.of(bins, np.array([0.0, node.width])).edges
 
     def scan(begin, total, out):
-        table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
-        reach = max(node.lo, -loop.LARGEST), min(node.hi, loop.LARGEST), node.width
-        rest = node.loop_rules, node.loop_limits, scratch(span[1])
-        loop.scan_boxes(table, 1, values, edges, span, reach, (total, begin), *rest, out, 1)
+        interval = max(node.lo, -LARGEST), min(node.hi, LARGEST)
+        rest = node.loop_rules, node.loop_limits, scratch(len(node.values))
+        loop.scan_boxes(second_table(node), 1, bins, edges, interval, total, begin, *rest, out, 1)
 
     check_scan(node, scan, thresholds_of(node), side)
 
@@ -407,9 +436,8 @@ def test_the_split_of_missing_values_from_all_others(node):
     above = node.column().above(node.hi)
 
     def scan(_, total, out):
-        table = with_zeros(np.stack([np.full_like(node.sums, np.nan), node.sums]))
         loop.scan_missing(
-            table, 1, len(node.values), above, total, node.loop_rules, node.loop_limits, out, 1
+            second_table(node), 1, len(node.values), above, total, node.loop_rules, node.loop_limits, out, 1
         )  # fmt: skip
 
     has_both = node.sums[:-1, 2].any() and node.sums[-1, 2] > 0
@@ -475,26 +503,22 @@ class Pair:
     widths: np.ndarray
     sums: np.ndarray
     pile: Pile
-    shares: np.ndarray | None
     leaves: list[Leaf]
     rules: Rules
     tables: np.ndarray
 
     def space(self, n_blocks):
         most, p = self.bins.most, len(self.widths)
-        return loop.SearchSpace(
+        return SearchSpace(
             self.tables.copy(), np.full((2, p, 6), 7.0), np.zeros((n_blocks, BLOCK, 4)),
-            np.empty((n_blocks, 6, 2 * most)), np.empty((n_blocks, most)), np.empty((n_blocks, 2, 3)),
+            np.empty((n_blocks, 7, 2 * most)),
         )  # fmt: skip
 
     def arguments(self, large, features, space):
-        rules = loop.Rules(9, 9, self.rules.min_mass, self.rules.min_hessian, 0.0, self.rules.l2, 0.0, True)
-        self.pile.state[[loop.SEARCHED, loop.SIBLING]] = 1, large
+        rules = LoopRules(9, 9, self.rules.min_mass, self.rules.min_hessian, 0.0, self.rules.l2, 0.0, True)
+        self.pile.state[[SEARCHED, SIBLING]] = 1, large
         edges = Boxes.of(self.bins, self.widths).edges
-        return (
-            self.bins, self.widths, edges, self.sums, self.pile, self.shares, features, self.rules.directions, rules,
-            space,
-        )  # fmt: skip
+        return self.bins, edges, self.sums, self.pile, features, self.rules.directions, rules, space
 
     def best(self, leaf, j):
         """Largest score of a leaf on a feature."""
@@ -510,9 +534,11 @@ def sibling_leaves(seed, width, directions):
     n, p = bins.codes.shape
     shares = rng.uniform(0.2, 1.0, size=n) if width else None
     rows = rng.permutation(n).astype(np.uint32)
+    none = np.zeros(0, np.uint32)
     pile = Pile(
-        np.zeros(6, np.int64), np.zeros(0, np.int64), np.zeros(3, loop.LEAF), np.zeros((3, 6)),
-        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows, np.zeros(0, np.uint32), np.zeros(0),
+        np.zeros(7, np.int64), np.zeros(0, np.int64), np.zeros(3, LEAF), np.zeros((3, 6)),
+        np.full((3, 2, p), np.nan), np.zeros(0, NODE), rows, none, none, np.zeros(0), np.zeros((0, 2), np.int64),
+        np.zeros((0, 3)), shares,
     )  # fmt: skip
     leaves, columns = [], columns_of(bins, np.full(p, width))
     for number, begin, size, slot in ((1, 5, 14, 2), (2, 19, 21, 0)):
@@ -531,7 +557,7 @@ def sibling_leaves(seed, width, directions):
     whole = leaves[0].shares + leaves[1].shares
     tables[0] = direct_sums(bins.codes, np.arange(n), whole, sums, bins.most)
     rules = Rules(min_mass=1.5, min_hessian=0.2, l2=0.3, directions=directions)
-    return Pair(bins, np.full(p, width), sums, pile, shares, leaves, rules, tables)
+    return Pair(bins, np.full(p, width), sums, pile, leaves, rules, tables)
 
 
 @pytest.mark.tiny
@@ -550,7 +576,7 @@ def test_both_leaves_of_a_split_are_searched(width, directions, n_parts):
             for j in features:
                 n_lines = pair.bins.offsets[j + 1] - pair.bins.offsets[j] + 1
                 np.testing.assert_allclose(space.tables[slot, j, :n_lines], table[j, :n_lines], rtol=1e-9, atol=1e-12)
-            assert found[: len(features), loop.GAIN] == pytest.approx([pair.best(leaf, j) for j in features], rel=1e-9)
+            assert found[: len(features), GAIN] == pytest.approx([pair.best(leaf, j) for j in features], rel=1e-9)
             assert np.all(found[len(features) :] == 7.0)
         assert np.all(space.tables[2, 1] == 7.0), "a feature that is not asked for"
         np.testing.assert_array_equal(space.tables[:2, 1], pair.tables[:2, 1])
@@ -564,7 +590,7 @@ def test_a_leaf_without_a_sibling_is_searched(width):
     space = pair.space(1)
     loop.search_part((0, 1), *pair.arguments(-1, features, space))
     expected = [pair.best(pair.leaves[0], j) for j in features]
-    assert space.found[0, :3, loop.GAIN] == pytest.approx(expected, rel=1e-9)
+    assert space.found[0, :3, GAIN] == pytest.approx(expected, rel=1e-9)
     assert np.all(space.found[1] == 7.0)
     np.testing.assert_array_equal(space.tables[:2], pair.tables[:2])
 
@@ -578,7 +604,7 @@ def test_blocks_of_a_leaf_add_up_to_it(width):
     space = pair.space(2)._replace(blocks=np.full((2, *pair.tables.shape[1:]), 7.0))
     pair.arguments(-1, features, space)  # names the leaf
     for b in range(3):
-        loop.add_block((b, 3, b % 2), bins, pair.sums, pair.pile, pair.shares, features, space)
+        loop.add_block((b, 3, b % 2), bins, pair.sums, pair.pile, features, space)
     table = direct_sums(bins.codes, np.arange(40), leaf.shares, pair.sums, bins.most)
     for j in features:
         n_lines = bins.offsets[j + 1] - bins.offsets[j] + 1
@@ -591,8 +617,8 @@ def test_blocks_of_a_leaf_add_up_to_it(width):
 
 @pytest.mark.tiny
 def test_only_large_leaves_have_blocks():
-    for size, expected in ((0, 1), (1, 1), (2, 2), (2.9, 2), (7, 7), (100, loop.MOST_BLOCKS)):
-        assert loop.count_blocks(np.int64(size * loop.BLOCK_ROWS)) == expected
+    for size, expected in ((0, 1), (1, 1), (2, 2), (2.9, 2), (7, 7), (100, MOST_BLOCKS)):
+        assert loop.count_blocks(int(size * BLOCK_ROWS)) == expected
 
 
 @pytest.mark.tiny
@@ -607,14 +633,14 @@ def test_only_large_leaves_have_blocks():
     ],
 )
 def test_leaves_that_may_be_split(leaf, depth, mass, expected):
-    leaves = np.zeros(2, loop.LEAF)
+    leaves = np.zeros(2, LEAF)
     leaves["depth"][1], leaves["w"][1] = depth, mass
     assert loop.is_splittable(leaves, leaf, 3, 2.0) == expected
 
 
 @pytest.mark.tiny
 def test_the_first_of_equal_features_is_chosen():
-    leaves, splits = np.zeros(2, loop.LEAF), np.zeros((2, 6))
+    leaves, splits = np.zeros(2, LEAF), np.zeros((2, 6))
     for name, value in {"h": 2.0, "g": 2.0, "lowest": -np.inf, "highest": np.inf}.items():  # score 2
         leaves[name][1] = value
     found = np.arange(24.0).reshape(4, 6)
@@ -625,7 +651,7 @@ def test_the_first_of_equal_features_is_chosen():
         ([2.0, 1.0, -np.inf, 2.0 + 1e-13], 0.0, -1),
         ([2.5, 3.0, 3.1, 2.9], 1.2, -1),
     ):
-        found[:, loop.GAIN] = scores
+        found[:, GAIN] = scores
         loop.choose_split(leaves, 1, found, features, 0.0, min_gain, splits)
         assert leaves["feature"][1] == feature
         if feature >= 0:

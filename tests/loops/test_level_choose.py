@@ -7,12 +7,8 @@ from softwood.compiled.growing import merit_and_impurity
 from softwood.density.loops.groups import Bins, Kernels
 from softwood.density.loops.scan import ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Rules, Search
-from softwood.density.newton import Boxes, NewtonLimits, loop_rules
-from softwood.loops.boost_search import GAIN, LEAF, THRESHOLD
 from softwood.loops.level_choose import (
-    BoostSpace,
     atoms_of,
-    choose_boosted,
     choose_random,
     choose_searched,
     left_of,
@@ -143,49 +139,6 @@ def test_the_best_of_random_splits_is_taken(width, shape):
         assert found[node, 0] == feature
         assert found[node, 3] == pytest.approx(best - base)
         assert found[node, 4] == P
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("width", [0.0, 0.4])
-def test_splits_of_boosting(width):
-    bins, rng = bins_of(4), np.random.default_rng(5)
-    tables = np.zeros((1, P, N_BINS + 1, 4), np.int64)
-    rows = np.rint(np.column_stack([rng.uniform(0.1, 1, 80), rng.normal(size=80), np.ones(80), np.zeros(80)]) / UNIT)
-    for j in range(P):
-        np.add.at(tables[0, j], rng.integers(0, N_BINS, 80), rows.astype(np.int64))
-    h, g, w, _ = rows.sum(axis=0) * UNIT
-    leaves = np.zeros(2, LEAF)
-    leaves["h"], leaves["g"], leaves["w"], leaves["lowest"], leaves["highest"] = h, g, w, -np.inf, np.inf
-    widths, features = np.full(P, width), np.array([0, 2])
-    space = BoostSpace(
-        np.zeros((2, 6)), np.zeros((P, N_BINS + 1, 4)), np.zeros((2, 6)), np.zeros((6, 2 * N_BINS)), np.zeros(N_BINS),
-        np.zeros((2, 3)),
-    )  # fmt: skip
-    choose_boosted(
-        tables[:, features], np.full(4, UNIT), np.array([1]), leaves, bins, widths, Boxes.of(bins, widths).edges,
-        np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P)), features, None,
-        loop_rules(NewtonLimits(min_mass=5.0, l2=0.5)), space,
-    )  # fmt: skip
-
-    def gain(j, t):
-        x, sums = bins.values[N_BINS * j : N_BINS * (j + 1)], tables[0, j, :-1] * UNIT
-        left_h, left_g, left_w, _ = np.array([left_share(t, v, width, -np.inf, np.inf) for v in x]) @ sums
-        if not 5.0 <= left_w <= w - 5.0:
-            return -np.inf
-        return left_g**2 / (left_h + 0.5) + (g - left_g) ** 2 / (h - left_h + 0.5)
-
-    tried = [
-        gain(j, t)
-        for j in features
-        for x in (bins.values[N_BINS * j : N_BINS * (j + 1)],)
-        for t in np.concatenate([x - width, x + width, np.linspace(-3, 3, 301)])
-    ]
-    split = space.splits[1]
-    assert split[GAIN] == pytest.approx(max(tried), rel=1e-9)
-    assert gain(int(leaves["feature"][1]), split[THRESHOLD]) == pytest.approx(split[GAIN], rel=1e-9)
-    assert leaves["gain"][1] == pytest.approx(split[GAIN] - g**2 / (h + 0.5))
-    assert leaves["feature"][0] == 0
-    assert leaves["gain"][0] == 0.0
 
 
 @pytest.mark.tiny

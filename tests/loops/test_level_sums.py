@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from softwood.compiled.boosting import add_columns, add_node, add_totals, gather_values, weigh_rows
 
-from softwood.loops.level_sums import BLOCK, add_four_columns, add_node, add_totals, gather_values, weigh_rows
+from softwood.density.loops.level_sums import BLOCK
 
 
 def random_rows(seed, *, n_columns, is_soft, n=BLOCK + 40, p=3, n_bins=5):
@@ -12,7 +13,7 @@ def random_rows(seed, *, n_columns, is_soft, n=BLOCK + 40, p=3, n_bins=5):
     rows = rng.permutation(n).astype(np.uint32)
     shares = rng.random(n) if is_soft else None
     values = rng.normal(0, 100, size=(n, n_columns))
-    return codes, rows, shares, values if is_soft else np.rint(values).astype(np.int64), rng.integers(0, 3, n)
+    return codes, rows, shares, values if is_soft else np.rint(values).astype(np.int64), rng.integers(0, 3, n).astype(np.int32)
 
 
 def one_by_one(rows, begin, end, shares, values):
@@ -80,12 +81,12 @@ def test_parts_add_up_to_the_whole_in_any_order():
 @pytest.mark.tiny
 def test_rows_are_gathered_and_four_columns_added():
     codes, rows, shares, values, _ = random_rows(4, n_columns=4, is_soft=True)
-    block, table = np.zeros((BLOCK, 4), np.int64), np.zeros((6, 4), np.int64)
+    block, tables = np.zeros((BLOCK, 4), np.int64), np.zeros((1, 6, 4), np.int64)
     gather_values(rows, 5, 25, shares, values, block)
     np.testing.assert_array_equal(block[:20], np.rint(shares[5:25, None] * values[rows[5:25]]))
-    add_four_columns(codes, 1, rows, 5, 25, block, table)
+    add_columns(codes, rows, 5, 25, np.array([1]), tables, block)
     expected = [block[:20][codes[rows[5:25], 1] == c].sum(axis=0) for c in range(6)]
-    np.testing.assert_array_equal(table, expected)
+    np.testing.assert_array_equal(tables[0], expected)
 
 
 @pytest.mark.tiny

@@ -24,24 +24,9 @@ from softwood.compiled.trees import partition_by_set
 
 from softwood.density.loops.groups import Bins, Goal, SubsetSpace
 from softwood.density.loops.subset import ABSENT
-from softwood.loops.boost import set_category_parts
-from softwood.loops.boost_search import (
-    GAIN,
-    LEFT_W,
-    MISSING_LEFT,
-    THRESHOLD,
-    Rules,
-    order_categories,
-    scan_categories,
-    search_category,
-    set_subset,
-    stricter,
-)
 from softwood.trees.loops.predict import ITEM
 
 pytestmark = pytest.mark.tiny
-
-NO_LIMITS = (-np.inf, np.inf, 0)
 
 
 def members(subsets, line=0):
@@ -272,109 +257,3 @@ def test_a_list_is_taken_apart_by_a_set():
     assert spare[:2].tolist() == [(0, 1 / 8), (2, 3 / 8)]
     assert items[1:3].tolist() == [(3, 4 / 8), (5, 6 / 8)]
     assert spare[::-1][:2].tolist() == [(1, 2 / 8), (4, 5 / 8)]
-
-
-# Boosting
-
-
-def rules_of(**given):
-    most = np.iinfo(np.int64).max
-    defaults = {"max_leaves": 31, "max_depth": most, "min_mass": 0.0, "min_hessian": 1e-9, "min_gain": 0.0, "l2": 0.5}
-    return Rules(**(defaults | {"cutoff": 0.0, "best_first": True} | given))
-
-
-def table_of(seed, n, missing=0.0):
-    """Histogram of two columns; that of the second one has `n` categories."""
-    rng = np.random.default_rng(seed)
-    table = np.zeros((2, n + 1, 4))
-    table[1, :n, 0] = rng.integers(2, 9, n)
-    table[1, :n, 1] = rng.normal(size=n) * table[1, :n, 0]
-    table[1, :n, 2] = 2.0 * table[1, :n, 0]
-    table[1, n] = missing * np.array([3.0, 2.0, 6.0, 0.0])
-    return table
-
-
-def slow_scores(table, l2):
-    """Scores of all sets, with missing values on either side."""
-    n = table.shape[1] - 1
-    total = table[1].sum(axis=0)
-    is_missing = table[1, n, 2] > 0
-    for k in range(0 if is_missing else 1, n + 1):
-        for chosen in combinations(range(n), k):
-            for side in (0, 1) if is_missing else (0,):
-                rows = [*chosen, *([n] if side else [])]
-                if 0 < len(rows) < n + is_missing:
-                    left = table[1, rows].sum(axis=0)
-                    right = total - left
-                    score = left[1] ** 2 / (left[0] + l2) + right[1] ** 2 / (right[0] + l2)
-                    yield score, set(chosen), side
-
-
-def run_search(table, rules):
-    n = table.shape[1] - 1
-    totals = np.zeros((2, 3))
-    totals[0] = table[1, :, :3].sum(axis=0)
-    out = np.full((2, 6), np.nan)
-    order = np.zeros(n + 1, np.int64)
-    search_category(table, 1, n, totals, rules, NO_LIMITS, (np.zeros((6, 2 * n + 2)), np.zeros(n + 1), order), out, 1)
-    return out[1], totals[0]
-
-
-@pytest.mark.parametrize("missing", [0.0, 1.0])
-@pytest.mark.parametrize("seed", range(6))
-def test_boosting_finds_the_best_of_all_subsets(seed, missing):
-    """Without smoothing and regularisation, by Fisher's theorem; with missing values on their better side."""
-    table, rules = table_of(seed, 6, missing), rules_of(l2=0.0)
-    found, total = run_search(table, rules)
-    best = max(slow_scores(table, 0.0), key=lambda entry: entry[0])
-    assert found[GAIN] == pytest.approx(best[0], rel=1e-12)
-    bins, subsets = bins_of(np.arange(6), 6), np.zeros((2, 1), np.uint32)
-    split = found[THRESHOLD], found[LEFT_W]
-    set_subset(table, 1, bins, total[2], split, rules, np.zeros(7), np.zeros((2, 7), np.int64), subsets, 1)
-    chosen = members(subsets, 1)
-    left = table[1, sorted(chosen), 2].sum() + (table[1, 6, 2] if found[MISSING_LEFT] else 0.0) * (missing > 0)
-    assert left == pytest.approx(found[LEFT_W])
-    parts = np.empty(7)
-    set_category_parts(bins, 1, subsets, 1, 0.75, parts)
-    assert parts.tolist() == [float(c in chosen) for c in range(6)] + [0.75]
-
-
-def test_order_of_boosting():
-    """By gradient over smoothed hessian; categories without rows are left out, rare ones are one entry."""
-    table = table_of(2, 7)
-    table[1, 2], table[1, 3, 2], table[1, 5, 2] = 0.0, 0.4, 0.3
-    order, keys = np.zeros(8, np.int64), np.zeros(8)
-    rules = rules_of(rare_mass=1.0, category_smooth=3.0)
-    n, rare = order_categories(table, 1, 7, table[1, :, 2].sum(), rules, keys, order)
-    assert rare == pytest.approx(tuple(table[1, [3, 5], :3].sum(axis=0)))
-    expected = {c: table[1, c, 1] / (table[1, c, 0] + 3.0) for c in (0, 1, 4, 6)} | {7: rare[1] / (rare[0] + 3.0)}
-    assert order[:n].tolist() == sorted(expected, key=expected.get)
-    bins, subsets = bins_of(np.arange(7), 7), np.zeros((1, 1), np.uint32)
-    place = order[:n].tolist().index(7)
-    for last in range(n - 1):
-        scratch = np.zeros(8), np.zeros((2, 8), np.int64)
-        set_subset(table, 1, bins, 10.0, (last + 0.5, 5.0), rules, *scratch, subsets, 0)
-        chosen = {int(c) for c in order[: last + 1] if c < 7}
-        assert members(subsets) == (chosen | {2, 3, 5} if place <= last else chosen)
-
-
-def test_many_categories_are_compared_more_strictly():
-    """Up to four groups as thresholds are; more of them with a larger l2."""
-    rules = rules_of(category_l2=10.0)
-    assert stricter(rules) == rules._replace(l2=10.5)
-    for n, l2 in ((4, 0.5), (6, 10.5)):
-        table = table_of(1, n)
-        table[1, :, 0] = table[1, :, 0].max()  # equal hessians: the order does not depend on l2
-        table[1, n] = 0.0
-        best = max(score for score, _, _ in slow_scores(table, l2))
-        assert run_search(table, rules)[0][GAIN] == pytest.approx(best, rel=1e-12)
-
-
-def test_nothing_to_scan():
-    """One category, or none."""
-    for n in (0, 1):
-        table, out = table_of(0, n), np.full((1, 6), -np.inf)
-        sums = table[1, :, :3].sum(axis=0), np.zeros(3)
-        scratch = np.zeros((5, 4)), np.zeros(n + 1), np.zeros(n + 1, np.int64)
-        scan_categories(table, 1, n, sums, rules_of(), NO_LIMITS, scratch, out, 0)
-        assert out[0, GAIN] == -np.inf
