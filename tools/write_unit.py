@@ -23,7 +23,8 @@ takes over the functions of the second one.
 What is translated, all else is left to Cython:
 
 - constants (names in capitals) become numbers;
-- functions and types of numpy and math for single numbers become those of C, ``array.dtype.type`` that of the elements;
+- functions and types of numpy and math for single numbers become those of C, as does ``int(x).bit_length()``, and
+  ``array.dtype.type`` that of the elements;
 - fields of records, ``a[i]["name"]``, become members of structs;
 - ``np.empty``, ``np.zeros`` and ``np.full`` make memory views.
 """
@@ -54,6 +55,20 @@ ctypedef unsigned int u32
 ctypedef unsigned long long u64
 ctypedef float f32
 ctypedef double f64
+
+cdef extern from *:
+    \"""
+    #ifdef _MSC_VER
+    #include <intrin.h>
+    static __inline int bit_length(unsigned long long x) {
+        unsigned long last;
+        return _BitScanReverse64(&last, x) ? (int)last + 1 : 0;
+    }
+    #else
+    static inline int bit_length(unsigned long long x) { return x ? 64 - __builtin_clzll(x) : 0; }
+    #endif
+    \"""
+    int bit_length(u64 x) noexcept nogil
 
 # bins of cells, few or many
 ctypedef fused code:
@@ -312,6 +327,8 @@ class Translation(ast.NodeTransformer):
             node.args = [self.visit(argument) for argument in node.args]
             node.func = ast.Name(self.source.functions[called.id])
             return node
+        if isinstance(called, ast.Attribute) and called.attr == "bit_length":
+            return ast.Call(ast.Name("bit_length"), [self.visit(called.value.args[0])], [])
         if match := re.fullmatch(r"(\w+)\.dtype\.type", ast.unparse(called)):  # a number of the type of an array
             kind = self.names[match[1]].removeprefix("const ").partition("[")[0]
             return ast.Name(f"(<{kind}> ({ast.unparse(self.visit(node.args[0]))}))")  # the form that knows fused types
