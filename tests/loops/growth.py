@@ -6,6 +6,7 @@ import numpy as np
 
 from softwood.compiled import growing as loop
 from softwood.density.binning import bin_features
+from softwood.density.growing import knots_for
 from softwood.density.loops.groups import Bins, Kernels, NodeTable
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Desk, Pile, RandomSearch, Search, Targets
@@ -13,15 +14,15 @@ from softwood.tree import KernelShapes, SoftTree, children_of
 from tests.reference.kernels import BOX, LATE, STAIRS, table
 from tests.reference.search import Axis
 
-# Each is code of its own, and takes a while to compile.
+# Each takes a way of its own through the loops.
 TREES = [("one target", False), ("targets", True), ("labels", True), ("labels, entropy", False)]
 EXTRA_TREES = [("one target", False), ("labels", True)]
 
 
-def new_desk(m, p, q, labelled, by_column=False):
+def new_desk(m, p, q, labelled):
     """Scratch space for the points of a node, filled with nonsense."""
     return Desk(
-        points=np.full((m, 1 if labelled else 1 + q), np.nan, order="F" if by_column else "C"),
+        points=np.full((m, 1 if labelled else 1 + q), np.nan),
         labels=np.full(m if labelled else 0, 77, dtype=np.int32),
         left_rows=np.full(m, 77, dtype=np.uint32),
         left_shares=np.full(m, np.nan),
@@ -29,6 +30,11 @@ def new_desk(m, p, q, labelled, by_column=False):
         numbers=np.full(q, 77, dtype=np.int32),
         totals=np.full(q, np.nan),
     )
+
+
+def nonsense(name, shape, dtype=np.float64):
+    """As `Workspace.array` makes one."""
+    return np.full(shape, np.nan if dtype == np.float64 else 77, dtype)
 
 
 @dataclass
@@ -43,7 +49,7 @@ class Problem:
     weights: np.ndarray
     labels: np.ndarray | None
     stored: np.ndarray  # (n, q) targets, or classes as columns of 0 and 1
-    criterion: int | None
+    criterion: int
 
     @property
     def q(self):
@@ -72,12 +78,12 @@ class Problem:
         return Targets(self.weights, matrix, (matrix**2).sum(axis=1))
 
     def scratch(self, m, at_once=True, random=False):
-        """Scratch space: of the points, and of the three searches, of which two are None."""
+        """Scratch space: of the points, and of the two searches, of which one is None."""
         most, p, q = self.bins.most, self.X.shape[1], self.q
-        desk = new_desk(m, p, q, self.labels is not None, by_column=random)
+        desk = new_desk(m, p, q, self.labels is not None)
         if random:
-            nothing = (np.full(size, np.nan) for size in (most + 1, m, 1 + q))
-            return desk, None, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)
+            nothing = (np.full(size, np.nan) for size in (most + 1, m, (2, q)))
+            return desk, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)
         is_single = q == 1 and self.criterion == SQUARED
         q = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
         search = Search(
@@ -86,10 +92,11 @@ class Problem:
             groups=np.zeros(1, np.uint64),
             atoms=np.full((most, 3 + q), np.nan),
             lines=np.full((most + 1, 5), np.nan),
-            work=np.full((4, q), np.nan),
+            work=np.full((5, q), np.nan),
             stop=np.zeros(1, np.uint8),
+            knots=knots_for(self.kernels, most, m, q, nonsense),
         )
-        return (desk, None, search, None) if is_single else (desk, search, None, None)
+        return desk, search, None
 
     def axis(self, rows, masses, j, lo, hi):
         """The points of a node along one feature, None if there are none."""

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softwood.compiled.growing import _lowest_bit, add_points, mark_points, take_atoms
+from softwood.compiled.growing import add_points, lowest_bit, mark_points, take_atoms
 
 
 def run(codes, n_bins, points, labels, q, *, sparse, values):
@@ -11,17 +11,19 @@ def run(codes, n_bins, points, labels, q, *, sparse, values):
     matrix = np.zeros((m + 3, 2), dtype=np.uint32)
     rows = np.arange(m + 3, dtype=np.uint32)[::-1].copy()  # the node's rows begin at place 1
     matrix[rows[1 : m + 1], 1] = codes
-    table = np.zeros((n_bins + 1, 1 + q if labels is None else 3 + q))  # with labels, some may not be in use
+    tables = np.zeros((3, n_bins + 1, 1 + q if labels is None else 3 + q))  # with labels, some may not be in use
+    tables[[0, 2]] = 7.0  # the tables of other features
     words = np.zeros((n_bins >> 6) + 1, dtype=np.uint64)
     groups = np.zeros((len(words) >> 6) + 1, dtype=np.uint64)
     atoms = np.full((n_bins, 3 + q), np.nan)
     half = m // 2  # in two blocks
-    add_points(matrix, 1, rows, 1, points, labels, 0, half, table)
-    add_points(matrix, 1, rows, 1, points, labels, half, m, table)
+    add_points(matrix, 1, rows, 1, points, labels, 0, half, tables, 1)
+    add_points(matrix, 1, rows, 1, points, labels, half, m, tables, 1)
     if sparse:
         mark_points(matrix, 1, rows, 1, m, words, groups)
-    n = take_atoms(table, words, groups, values, 4, n_bins, q, sparse, atoms)
-    assert not table.any()
+    n = take_atoms(tables, 1, words, groups, values, 4, n_bins, q, sparse, atoms)
+    assert not tables[1].any()
+    assert np.all(tables[[0, 2]] == 7.0)
     assert not words.any()
     assert not groups.any()
     return atoms[:n]
@@ -77,7 +79,7 @@ def test_all_values_missing():
 @pytest.mark.tiny
 @given(st.integers(1, 2**64 - 1) | st.integers(0, 63).map(lambda k: 2**k))
 def test_lowest_bit(word):
-    assert _lowest_bit(np.uint64(word)) == next(k for k in range(64) if word >> k & 1)
+    assert lowest_bit(np.uint64(word)) == next(k for k in range(64) if word >> k & 1)
 
 
 @pytest.mark.tiny
