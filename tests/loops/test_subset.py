@@ -7,8 +7,6 @@ import pytest
 from softwood.compiled.growing import (
     divide_by_set,
     draw_set,
-    has_member,
-    is_category,
     keep_drawn,
     keep_set,
     merge_rare,
@@ -20,9 +18,10 @@ from softwood.compiled.growing import (
     sort_by_key,
     subset_parts,
 )
-from softwood.compiled.trees import partition_by_set
+from softwood.compiled.trees import has_member, is_category, partition_by_set
 
 from softwood.density.loops.groups import Bins, Goal, SubsetSpace
+from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.subset import ABSENT
 from softwood.trees.loops.predict import ITEM
 
@@ -42,10 +41,18 @@ def bins_of(categories, n_categories, codes=None):
     return Bins(codes, values, values, values, offsets, np.arange(2), np.array([0, n_categories]))
 
 
-def space_of(n, n_words=2):
+def space_of(n, q, n_words=2):
+    means = np.full((n, q), np.nan)
     return SubsetSpace(
-        np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), np.full((1, n_words), 99, np.uint32)
+        np.zeros(n), np.zeros(n, np.int64), np.zeros(n, np.int64), means, np.full((1, n_words), 99, np.uint32)
     )  # fmt: skip
+
+
+def work_of(atoms):
+    """The sums of all atoms in the first row, and nonsense."""
+    work = np.full((4, atoms.shape[1] - 3), np.nan)
+    work[0] = atoms[:, 3:].sum(axis=0)
+    return work
 
 
 def atoms_of(seed, n, q):
@@ -63,10 +70,10 @@ def slow_merit(atoms, left, criterion):
     merit = 0.0
     for side in filter(len, (left, sorted(set(range(len(atoms))) - set(left)))):
         mass, sums = atoms[side, 2].sum(), atoms[side, 3:].sum(axis=0)
-        if criterion is None:
+        if criterion == SQUARED:
             merit += (sums**2).sum() / mass
         else:
-            sums = np.append(sums, mass - sums[0]) if criterion == 2 else sums
+            sums = np.append(sums, mass - sums[0]) if criterion == BINARY_ENTROPY else sums
             merit += (sums[sums > 0] * np.log(sums[sums > 0] / mass)).sum()
     return merit
 
@@ -82,17 +89,14 @@ def best_of_all(atoms, criterion, min_mass=0.0):
 
 def run_scan(atoms, criterion, n_categories=None, rare_mass=0.0, min_mass=0.0):
     n, q = len(atoms), atoms.shape[1] - 3
-    bins, space = bins_of(np.arange(n), n if n_categories is None else n_categories), space_of(n)
-    totals = atoms[:, 3:].sum(axis=0)
-    goal = Goal(atoms[:, 2].sum(), 0.0, min_mass, 1e-12, q, rare_mass)
-    found = scan_category(
-        atoms.copy(), n, q, totals, np.empty(q), bins, 1, goal, criterion, rare_mass, space
-    )  # fmt: skip
+    bins, space = bins_of(np.arange(n), n if n_categories is None else n_categories), space_of(n, q)
+    goal = Goal(atoms[:, 2].sum(), 0.0, min_mass, 1e-12, q, criterion, rare_mass)
+    found = scan_category(atoms.copy(), n, q, work_of(atoms), bins, 1, goal, space)
     return bins, space, found
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("criterion", [None, 2], ids=["squared", "entropy"])
+@pytest.mark.parametrize("criterion", [SQUARED, BINARY_ENTROPY], ids=["squared", "entropy"])
 def test_best_of_all_subsets_with_one_output(seed, criterion):
     atoms = atoms_of(seed, 7, 1)
     _, space, (merit, last, left_mass, rare) = run_scan(atoms, criterion)
@@ -103,7 +107,7 @@ def test_best_of_all_subsets_with_one_output(seed, criterion):
     assert left_mass == pytest.approx(atoms[left, 2].sum())
 
 
-@pytest.mark.parametrize("criterion", [None, 1], ids=["gini", "entropy"])
+@pytest.mark.parametrize("criterion", [SQUARED, ENTROPY], ids=["gini", "entropy"])
 def test_several_outputs_are_near_the_best_of_all_subsets(criterion):
     """A heuristic: the merit is that of a set, never better than the best one, and in the mean not far from it."""
     parts = []
@@ -119,26 +123,26 @@ def test_several_outputs_are_near_the_best_of_all_subsets(criterion):
 
 def test_order_of_several_outputs_is_the_first_principal_component():
     atoms = atoms_of(3, 9, 4)
-    keys, totals = np.empty(9), atoms[:, 3:].sum(axis=0)
-    order_keys(atoms, 9, 4, totals, atoms[:, 2].sum(), keys)
+    keys, totals, means = np.empty(9), atoms[:, 3:].sum(axis=0), np.full((9, 4), np.nan)
+    order_keys(atoms, 9, 4, atoms[:, 2].sum(), work_of(atoms), means, keys)
     means = atoms[:, 3:] / atoms[:, 2:3] - totals / atoms[:, 2].sum()
     _, vectors = np.linalg.eigh((means * atoms[:, 2:3]).T @ means)
     expected = means @ vectors[:, -1]
     assert abs(np.corrcoef(keys, expected)[0, 1]) > 0.99
-    order_keys(atoms[:, :4], 9, 1, totals, 1.0, keys)
+    order_keys(atoms[:, :4].copy(), 9, 1, 1.0, work_of(atoms), means, keys)
     assert keys == pytest.approx(atoms[:, 3] / atoms[:, 2])
     same = atoms.copy()
     same[:, 3:] = same[:, 2:3] * 0.25  # no direction at all
-    order_keys(same, 9, 4, same[:, 3:].sum(axis=0), same[:, 2].sum(), keys)
+    order_keys(same, 9, 4, same[:, 2].sum(), work_of(same), means, keys)
     assert np.all(np.isfinite(keys))
 
 
 def test_minimum_mass_of_a_side():
     atoms = atoms_of(1, 6, 1)
     atoms[:, 2], atoms[:, 3] = [1, 1, 1, 1, 1, 95], [1, 0.1, 0.5, 0.2, 0.9, 0]
-    _, _, (_, _, left_mass, _) = run_scan(atoms, None, min_mass=5.0)
+    _, _, (_, _, left_mass, _) = run_scan(atoms, SQUARED, min_mass=5.0)
     assert min(left_mass, 100 - left_mass) >= 5.0
-    _, _, (merit, last, _, _) = run_scan(atoms, None, min_mass=6.0)
+    _, _, (merit, last, _, _) = run_scan(atoms, SQUARED, min_mass=6.0)
     assert (merit, last) == (-np.inf, -1)
 
 
@@ -147,25 +151,25 @@ def test_rare_categories_stay_together(seed):
     atoms = atoms_of(seed, 8, 1)
     atoms[:, 2:] += 1.0
     atoms[:3, 2:] *= 0.1
-    _, space, (merit, _, _, rare) = run_scan(atoms, None, rare_mass=1.0)
+    _, space, (merit, _, _, rare) = run_scan(atoms, SQUARED, rare_mass=1.0)
     merged = np.vstack([atoms[3:], atoms[:3].sum(axis=0)])
-    assert merit == pytest.approx(best_of_all(merged, None), rel=1e-12)
+    assert merit == pytest.approx(best_of_all(merged, SQUARED), rel=1e-12)
     assert space.ranks[:3].tolist() == [rare] * 3
     assert sorted(set(space.ranks.tolist())) == list(range(6))
-    _, _, (merit, _, _, rare) = run_scan(atoms[:4], None, rare_mass=1e9)
-    assert (merit, rare) == (pytest.approx(best_of_all(atoms[:4], None), rel=1e-12), -1), "few are never rare"
-    assert run_scan(atoms[:1], None)[2][0] == -np.inf, "one category cannot be split"
+    _, _, (merit, _, _, rare) = run_scan(atoms[:4], SQUARED, rare_mass=1e9)
+    assert (merit, rare) == (pytest.approx(best_of_all(atoms[:4], SQUARED), rel=1e-12), -1), "few are never rare"
+    assert run_scan(atoms[:1], SQUARED)[2][0] == -np.inf, "one category cannot be split"
 
 
 def test_merged_atoms():
     atoms = atoms_of(0, 6, 2)
     atoms[:, 2] = [5.0, 0.5, 7.0, 0.25, 2.0, 1.0]
     before, ranks = atoms.copy(), np.full(6, ABSENT)
-    assert merge_rare(atoms, 6, 2, 3.0, 1, ranks) == (5, 4), "the four largest stay, though two of them are below 3"
+    assert merge_rare(atoms, 6, 2, 3.0, 1, ranks, work_of(atoms)) == (5, 4), "the four largest stay, though two of them are below 3"
     assert ranks.tolist() == [0, 4, 1, 4, 2, 3]
     np.testing.assert_array_equal(atoms[:4, 2:], before[[0, 2, 4, 5], 2:])
     np.testing.assert_allclose(atoms[4, 2:], before[[1, 3], 2:].sum(axis=0))
-    assert merge_rare(before, 6, 2, 0.0, 1, ranks) == (6, -1)
+    assert merge_rare(before, 6, 2, 0.0, 1, ranks, work_of(atoms)) == (6, -1)
     assert ranks.tolist() == list(range(6))
     masses = np.array([[3.0], [9.0], [1.0], [4.0], [2.0]])
     for n, least, expected in ((5, 100.0, 2.0), (5, 1.5, 1.5), (3, 100.0, 0.0), (0, 1.0, 0.0)):
@@ -181,10 +185,10 @@ def test_order_of_equal_keys():
 
 
 def test_scan_of_a_given_order():
-    atoms, order, left = atoms_of(5, 5, 1), np.array([2, 0, 4, 1, 3]), np.empty(1)
-    totals = atoms[:, 3:].sum(axis=0)
-    merit, last, mass = scan_subset(atoms, 5, 1, totals, left, order, Goal(atoms[:, 2].sum(), 0.0, 0.0, 0.0, 1), None)
-    merits = [slow_merit(atoms, order[: k + 1].tolist(), None) for k in range(4)]
+    atoms, order = atoms_of(5, 5, 1), np.array([2, 0, 4, 1, 3])
+    goal = Goal(atoms[:, 2].sum(), 0.0, 0.0, 0.0, 1, SQUARED)
+    merit, last, mass = scan_subset(atoms, 5, 1, work_of(atoms), order, goal)
+    merits = [slow_merit(atoms, order[: k + 1].tolist(), SQUARED) for k in range(4)]
     assert (last, merit) == (int(np.argmax(merits)), pytest.approx(max(merits)))
     assert mass == pytest.approx(atoms[order[: last + 1], 2].sum())
 
@@ -215,11 +219,12 @@ def test_division_of_rows(cutoff):
     bins, subsets = bins_of([1, 2, 3], 4, codes), np.array([[0], [0b1010]], dtype=np.uint32)
     rows, shares = np.array([9, 4, 3, 1, 0], np.uint32), np.array([0.0, 1.0, 1.0, 0.5, 1.0])
     parts = np.empty(4)
-    subset_parts(bins, 1, subsets, 1, 0.25, rows, 1, 4, parts)
+    subset_parts(codes, bins, 1, subsets, 1, 0.25, rows, 1, 4, parts)
     assert parts.tolist() == [1.0, 0.25, 0.0, 1.0]
     left_rows, left_shares = np.zeros(4, np.uint32), np.empty(4)
-    keep = np.ones(5), 3.5, 0.0, cutoff
-    n_left, n_right = divide_by_set(bins, 1, subsets, 1, 0.25, rows, shares, 1, 4, keep, left_rows, left_shares)
+    n_left, n_right = divide_by_set(
+        bins, np.ones(5), rows, shares, 1, 4, (1, np.nan, 0.25), subsets, 1, (3.5, 0.0, cutoff), left_rows, left_shares
+    )
     if cutoff == 0.0:
         assert (left_rows[:n_left].tolist(), left_shares[:n_left].tolist()) == ([4, 3, 0], [1.0, 0.25, 1.0])
         assert (rows[1 : 1 + n_right].tolist(), shares[1 : 1 + n_right].tolist()) == ([3, 1], [0.75, 0.5])
@@ -241,7 +246,7 @@ def test_drawn_sets():
     assert not draw_set(np.array([2, 2], np.uint8), 2, 5, np.uint64(1), table)
     table[:5] = [1.0, ABSENT, 0.0, 1.0, ABSENT]
     subset = np.zeros((1, 1), np.uint32)
-    keep_drawn(table, bins_of(np.arange(5), 5), 1, True, subset)
+    keep_drawn(table, bins_of(np.arange(5), 5), 1, True, np.empty(5, np.int64), subset)
     assert members(subset) == {0, 1, 3, 4}
 
 
@@ -251,8 +256,7 @@ def test_a_list_is_taken_apart_by_a_set():
     subsets = np.array([[0, 0], [0b1000, 0b10]], dtype=np.uint32)
     items, spare = np.zeros(8, ITEM), np.zeros(15, ITEM)
     items["row"], items["share"] = [77, 0, 1, 2, 3, 4, 5, 77], np.arange(8) / 8
-    ends = np.uint64(1), np.uint64(7)
-    n_left, n_right = partition_by_set(X, 1, subsets, 1, items, *ends, spare)
+    n_left, n_right = partition_by_set(X, 1, subsets, 1, items, 1, 7, spare)
     assert (n_left, n_right) == (2, 2)
     assert spare[:2].tolist() == [(0, 1 / 8), (2, 3 / 8)]
     assert items[1:3].tolist() == [(3, 4 / 8), (5, 6 / 8)]
