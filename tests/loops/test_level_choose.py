@@ -2,20 +2,22 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.growing import merit_and_impurity
 
-from softwood.density.loops.groups import Bins, Kernels
-from softwood.density.loops.scan import ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import NODE, Rules, Search
-from softwood.loops.level_choose import (
+from softwood.compiled.growing import (
     atoms_of,
     choose_random,
     choose_searched,
     left_of,
+    merit_and_impurity,
     node_goal,
     random_threshold,
-    to_floats,
 )
+from softwood.density.growing import knots_for
+from softwood.density.loops.groups import Bins, Goal, Kernels
+from softwood.density.loops.level_choose import LevelNodes
+from softwood.density.loops.scan import ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import NODE, Rules, Search
+from tests.loops.growth import nonsense
 from tests.reference import random_search as slow
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 from tests.reference.search import Axis
@@ -56,19 +58,21 @@ def kernels_of(shape):
     )
 
 
-def search_of(q):
-    columns = -(-q // 4) * 4
+def search_of(q, kernels=None):
+    columns = q if q == 1 else -(-q // 4) * 4
     return Search(
         np.zeros((1, N_BINS + 1, 1 + columns)), np.zeros(1, np.uint64), np.zeros(1, np.uint64),
-        np.zeros((N_BINS, 3 + columns)), np.zeros((N_BINS + 1, 5)), np.zeros((4, 1 + columns)), np.zeros(1, np.uint8),
+        np.zeros((N_BINS, 3 + columns)), np.zeros((N_BINS + 1, 5)), np.zeros((5, columns)), np.zeros(1, np.uint8),
+        knots=knots_for(kernels, N_BINS, 0, columns, nonsense),
     )  # fmt: skip
 
 
-def nodes_of(totals):
+def nodes_of(totals, seeds=(0, 0)):
     lines = np.zeros(2, NODE)
     lines["mass"] = totals[:, 0]
     lines["square"] = 1e3
-    return lines, np.ascontiguousarray(totals[:, 1:])
+    bounds = np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P))
+    return LevelNodes(lines, np.ascontiguousarray(totals[:, 1:]), bounds, np.array(seeds, np.uint64))
 
 
 def axis_of(given, bins, node, j, width, shape):
@@ -86,20 +90,17 @@ def axis_of(given, bins, node, j, width, shape):
 def test_no_split_is_better_than_the_one_found(width, q, criterion, name, shape, missing):
     bins = bins_of(0)
     given, totals = tables_of(1, 1 + q, missing=missing)
-    nodes, rules = nodes_of(totals), Rules(5, 1.0, 0.0, P, 0.0, q > 1)
-    bounds = np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P))
-    space = search_of(q)
-    is_single = q == 1 and criterion == SQUARED
-    search, single = (None, space._replace(tables=np.zeros((1, N_BINS + 1, 2)))) if is_single else (space, None)
+    nodes, rules, kernels = nodes_of(totals), Rules(5, 1.0, 0.0, P, 0.0, q > 1), kernels_of(shape)
+    found = np.full((2, 4), np.nan)
     numbers, features = np.array([1, 0]), np.array([[2, 0, 1], [0, 1, 2]])
     asked = np.stack([given[node][order] for node, order in zip(numbers, features, strict=True)])
-    found = choose_searched(
-        asked, np.full(1 + q, UNIT), features, numbers, nodes, bins, (np.full(P, width), bounds), kernels_of(shape),
-        rules, criterion, search, single,
+    choose_searched(
+        asked, np.full(1 + q, UNIT), features, numbers, nodes, bins, np.full(P, width), kernels, rules, criterion,
+        search_of(q, kernels), found,
     )  # fmt: skip
     for (feature, threshold, left_mass, gain), node in zip(found, numbers, strict=True):
         axes = [axis_of(given, bins, node, j, width, shape) for j in range(P)]
-        base = merit_and_impurity(*nodes, node, criterion, q > 1)[0]
+        base = merit_and_impurity(nodes.lines, nodes.sums, node, criterion, q > 1)[0]
         best = max(
             axis.merit(t, name)
             for axis in axes
@@ -118,12 +119,12 @@ def test_no_split_is_better_than_the_one_found(width, q, criterion, name, shape,
 def test_the_best_of_random_splits_is_taken(width, shape):
     bins = bins_of(2)
     given, totals = tables_of(3, 2)
-    nodes, rules = nodes_of(totals), Rules(5, 1.0, 0.0, P, 0.0, False)
-    bounds = np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P))
-    numbers, features, seeds = np.arange(2), np.tile(np.arange(P), (2, 1)), np.array([7, 8], np.uint64)
-    found = choose_random(
-        given, np.full(2, UNIT), features, numbers, nodes, bins, (np.full(P, width), bounds), kernels_of(shape), rules,
-        SQUARED, seeds, search_of(1),
+    seeds, kernels, found = (7, 8), kernels_of(shape), np.full((2, 5), np.nan)
+    nodes, rules = nodes_of(totals, seeds), Rules(5, 1.0, 0.0, P, 0.0, False)
+    numbers, features = np.arange(2), np.tile(np.arange(P), (2, 1))
+    choose_random(
+        given, np.full(2, UNIT), features, numbers, nodes, bins, np.full(P, width), kernels, rules, SQUARED,
+        search_of(1, kernels), found,
     )  # fmt: skip
     for node in range(2):
         best = -np.inf
@@ -135,7 +136,7 @@ def test_the_best_of_random_splits_is_taken(width, shape):
             mass = axis.left(t)[0]
             if 1.0 <= mass <= totals[node, 0] - 1.0 and axis.merit(t, "squared") > best:
                 best, feature = axis.merit(t, "squared"), j
-        base = merit_and_impurity(*nodes, node, SQUARED, False)[0]
+        base = merit_and_impurity(nodes.lines, nodes.sums, node, SQUARED, False)[0]
         assert found[node, 0] == feature
         assert found[node, 3] == pytest.approx(best - base)
         assert found[node, 4] == P
@@ -146,25 +147,21 @@ def test_steps_of_the_choice():
     bins = bins_of(6)
     given, totals = tables_of(7, 3)
     given[0, 1, 2] = 1, 1, 0  # a trifle: no atom
-    out = np.full((N_BINS + 1, 3), np.nan)
-    to_floats(given[0, 1], np.array([UNIT, 2 * UNIT, UNIT]), N_BINS, 1e6, 0, out)
-    np.testing.assert_array_equal(out[2], 0.0)
-    np.testing.assert_array_equal(out[3], given[0, 1, 3] * UNIT * [1, 2, 1])
-    assert np.isnan(out[N_BINS]).all()
-    space = search_of(2)
-    n = atoms_of(given[0, 1], np.full(3, UNIT), bins, 1, 1e6, np.int64(4), space)
+    space, units = search_of(2), np.array([UNIT, 2 * UNIT, UNIT])
+    n = atoms_of(given, units, 0, 1, bins, 1, 1e6, 4, space)
+    np.testing.assert_array_equal(space.atoms[2, 2:5], given[0, 1, 3] * units, "after the atom that is left out")
+    n = atoms_of(given, np.full(3, UNIT), 0, 1, bins, 1, 1e6, 4, space)
     assert n == N_BINS - 1
     kept = np.delete(np.arange(N_BINS), 2)
     np.testing.assert_array_equal(space.atoms[:n, 0], bins.values[N_BINS + kept])
     np.testing.assert_allclose(space.atoms[:n, 2:5], given[0, 1, kept] * UNIT)
-    left = np.empty(3)
-    left_of(space.atoms, n, 1, 0.1, 0.3, (-np.inf, np.inf), None, left)
+    mass = left_of(space.atoms, n, 1, 0.1, 0.3, (-np.inf, np.inf), None, 2, space.work)
     shares = [left_share(0.1, x, 0.3, -np.inf, np.inf) for x in space.atoms[:n, 0]]
-    np.testing.assert_allclose(left, shares @ space.atoms[:n, 2:5])
+    np.testing.assert_allclose([mass, *space.work[1, :2]], shares @ space.atoms[:n, 2:5])
     t = random_threshold(space.atoms, n, 1, 0.3, (-0.5, np.inf), None, 0.5)
     low, high = max(space.atoms[0, 0] - 0.3, -0.5), space.atoms[n - 1, 0] + 0.3
     assert t == pytest.approx(0.5 * (low + high))
     assert np.isnan(random_threshold(space.atoms, 1, 1, 0.3, (-np.inf, np.inf), None, 0.5))
-    goal = node_goal(nodes_of(totals), 1, SQUARED, Rules(5, 1.5, 0.0, P, 0.0, True))
+    goal = Goal(*node_goal(nodes_of(totals), 1, SQUARED, Rules(5, 1.5, 0.0, P, 0.0, True)))
     assert (goal.total, goal.min_mass, goal.n_outputs) == (totals[1, 0], 1.5, 2)
     assert goal.base == pytest.approx((totals[1, 1:] ** 2).sum() / totals[1, 0])

@@ -331,7 +331,8 @@ def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_out
     """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
 
     As `scan_box_single`; `interval` is the node's, and `work` is (4, >= n_outputs) scratch space, its first row the
-    sums over all atoms. A number of outputs that is a multiple of four is fastest.
+    sums over all atoms. The number of outputs must be even, and is fastest as a multiple of four: outputs that are all
+    zero change nothing.
     """
     total = 0.0
     for o in range(n_outputs):
