@@ -8,6 +8,7 @@ from softwood.compiled.growing import (
     _add,
     _begin,
     _merit_ahead,
+    knot_place,
     place_knots,
     rising_order,
     scan_atoms,
@@ -17,9 +18,12 @@ from softwood.compiled.growing import (
     scan_points,
 )
 
+from softwood.density.growing import knots_for
 from softwood.density.loops.groups import Bins, Goal, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.density.loops.tree_groups import Search
 from softwood.tree import KernelShapes
+from tests.loops.growth import new_desk, nonsense
 from tests.loops.strategies import CRITERION_NAMES, check, nodes, with_slivers
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
@@ -49,19 +53,42 @@ def shape_and_node(draw, *, widths, unique):
     return shape, node
 
 
-def goal_of(min_mass, n_outputs, tie=1e-12):
+def goal_of(min_mass, n_outputs, criterion, tie=1e-12):
     """The mass and the merit of the node unsplit are not read by scans."""
-    return Goal(np.nan, np.nan, min_mass, tie, n_outputs)
+    return Goal(np.nan, np.nan, min_mass, tie, n_outputs, criterion)
 
 
 def node_goal(node):
-    return goal_of(node.min_mass, node.sums.shape[1], node.tie)
+    return goal_of(node.min_mass, node.sums.shape[1], node.criterion, node.tie)
+
+
+def kernels_of(shape):
+    """A table of one shape, for one feature with half-widths of single cells."""
+    edges, values = table(shape)
+    return Kernels(np.zeros(1, np.int64), edges[None], values[None], np.empty((0, 1)), np.ones(1, bool))
+
+
+def room(kernels, n, q):
+    """Scratch space of a scan of `n` points or atoms: knots, and work."""
+    return knots_for(kernels, n, n, q, nonsense), np.full((5, q), np.nan)
 
 
 def run_atoms(node, shape):
+    kernels = kernels_of(shape)
     return scan_atoms(
-        node.atoms(), len(node.x), node.widths[0], table(shape), (node.lo, node.hi), node_goal(node), node.criterion
-    )
+        node.atoms(), len(node.x), node.widths[0], 0, kernels, (node.lo, node.hi), node_goal(node),
+        *room(kernels, len(node.x), node.sums.shape[1]),
+    )  # fmt: skip
+
+
+def scan(x, widths, bounds, points, labels, shape, interval, goal):
+    """`scan_points`, with scratch space."""
+    kernels = kernels_of(shape)
+    cells = np.vstack([x, widths, bounds])
+    return scan_points(
+        cells, points, labels, len(x), 0, kernels.edges, kernels.cdfs, interval, goal,
+        *room(kernels, len(x), goal.n_outputs),
+    )  # fmt: skip
 
 
 def bounds_of(node, shape):
@@ -73,22 +100,20 @@ def bounds_of(node, shape):
 def run_points(node, shape, bounds=None, labels=None):
     bounds = bounds_of(node, shape) if bounds is None else bounds
     points = np.column_stack([node.masses, node.sums]) if labels is None else node.masses[:, None].copy()
-    return scan_points(
-        node.x, node.widths, bounds, points, labels, table(shape), (node.lo, node.hi), node_goal(node), node.criterion
-    )
+    return scan(node.x, node.widths, bounds, points, labels, shape, (node.lo, node.hi), node_goal(node))
 
 
 def run_events(node, shape, order):
     """By `scan_general` itself, with the breakpoints in any order."""
-    edges, values = table(shape)
-    events = [np.full(len(node.x) * (len(edges) + 1) + 1, np.nan) for _ in range(2)]
-    events.append(np.full(len(events[0]), 10**6))
-    at = np.int64(0)
+    kernels, n = kernels_of(shape), len(node.x)
+    knots, work = room(kernels, n, node.sums.shape[1])
+    at = 0
     for a, (x, width, lower, upper) in enumerate(zip(node.x, node.widths, *bounds_of(node, shape), strict=True)):
-        at = place_knots(x, width, edges, values, lower, upper, a, *events, at)
-    shuffled = tuple(np.concatenate([each[:at][order(at)], each[at:]]) for each in events)
-    interval = node.lo, node.hi
-    return scan_general(shuffled, at, node.atoms(), len(node.x), interval, node_goal(node), node.criterion)
+        at = place_knots(x, width, 0, kernels.edges, kernels.cdfs, lower, upper, a, knots, at)
+    shuffled = order(at)
+    for each in (knots.times, knots.rates, knots.owners):
+        each[:at] = each[:at][shuffled]
+    return scan_general(knots, at, node.atoms(), n, (node.lo, node.hi), node_goal(node), work)
 
 
 @pytest.mark.tiny
@@ -153,9 +178,9 @@ def test_labels_in_place_of_targets(criterion):
     labels = rng.integers(3, size=12).astype(np.int32)
     x[4] = np.nan
     one_hot = masses[:, None] * np.eye(3)[labels]
-    rest = (table(STAIRS), NO_ENDS, goal_of(0.5, 3), criterion)
-    by_label = scan_points(x, widths, whole(12), masses[:, None].copy(), labels, *rest)
-    by_target = scan_points(x, widths, whole(12), np.column_stack([masses, one_hot]), None, *rest)
+    rest = (STAIRS, NO_ENDS, goal_of(0.5, 3, criterion))
+    by_label = scan(x, widths, whole(12), masses[:, None].copy(), labels, *rest)
+    by_target = scan(x, widths, whole(12), np.column_stack([masses, one_hot]), None, *rest)
     assert by_label == by_target
     assert np.isfinite(by_label[0])
 
@@ -174,8 +199,11 @@ def test_cells_of_a_binned_feature():
     bins = Bins(codes, values, values, values, np.array([0, 3, 6]), np.arange(2), points=places)
     shapes = KernelShapes.of([table(BOX), table(LATE)])
     kernels = Kernels(np.array([0, 1]), shapes.edges, shapes.cdfs, cells, np.array([False, True]))
-    node = NodePoints(rows, 1, 5, points, np.arange(2), 2)
-    found = scan_cells(bins, kernels, 1, node, None, (lo, hi), goal_of(0.5, 1), SQUARED)
+    desk, goal = new_desk(5, 2, 1, False)._replace(points=points), goal_of(0.5, 1, SQUARED)
+    nothing, stop = np.empty(0, np.uint64), np.zeros(1, np.uint8)
+    knots, work = room(kernels, 5, 1)
+    search = Search(np.empty((0, 0, 0)), nothing, nothing, np.empty((0, 4)), np.empty((0, 5)), work, stop, knots=knots)
+    found = scan_cells(bins, kernels, 1, rows, 1, 5, desk, (lo, hi), goal, search)
     x = np.array([-1.0, 2.0, np.nan, 2.0, 0.5])
     widths = cells[rows[1:], 1]
     bounds = np.array([[cdf(end, a, w, LATE) for a, w in zip(x, widths, strict=True)] for end in (lo, hi)])
@@ -183,7 +211,7 @@ def test_cells_of_a_binned_feature():
     best, _ = axis.best("squared", 0.5)
     assert found[0] >= best - 1e-9
     assert axis.merit(found[1], "squared") == pytest.approx(found[0])
-    assert found == scan_points(x, widths, bounds, points, None, table(LATE), (lo, hi), goal_of(0.5, 1), SQUARED)
+    assert found == scan(x, widths, bounds, points, None, LATE, (lo, hi), goal)
 
 
 @pytest.mark.tiny
@@ -191,10 +219,12 @@ def test_the_box_in_a_longer_table():
     # shapes of one tree are kept in one table, the last edge of the shorter ones repeated
     edges, values = np.array([-1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 1.0, 1.0])
     atoms = np.array([[0.0, 0, 1.0, 0.0], [0.7, 1, 2.0, 2.0], [1.1, 2, 1.0, 0.0]])
-    lines, work = np.empty((4, 5)), np.full((4, 1), atoms[:, 3].sum())
+    padded = np.hstack([atoms, np.zeros((3, 1))])  # the scan of boxes takes an even number of outputs
+    lines, work, places = np.empty((4, 5)), np.array([[atoms[:, 3].sum(), 0.0]] * 4), atoms[:, 0].copy()
+    kernels = kernels_of(BOX)._replace(edges=edges[None], cdfs=values[None])
     for interval in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
-        short = scan_box(atoms, 3, atoms[:, 0], atoms[:, 0], interval, 0.5, 0.1, 1e-12, SQUARED, 1, lines, work)
-        long = scan_atoms(atoms, 3, 0.5, (edges, values), interval, goal_of(0.1, 1), SQUARED)
+        short = scan_box(padded, 3, places, places, interval, 0.5, 0.1, 1e-12, SQUARED, 2, lines, work)
+        long = scan_atoms(atoms, 3, 0.5, 0, kernels, interval, goal_of(0.1, 1, SQUARED), *room(kernels, 3, 1))
         assert long == pytest.approx(short, rel=1e-12)
 
 
@@ -203,19 +233,33 @@ def test_the_box_in_a_longer_table():
 def test_rising_order_is_a_stable_sort(keys):
     keys = np.array([*keys, -9, 5], dtype=float)  # the last two are beyond n
     n = len(keys) - 2
-    assert rising_order(keys, n).tolist() == np.argsort(keys[:n], kind="stable").tolist()
+    orders = np.full((2, n + 1), -1)
+    row = rising_order(keys, n, orders)
+    assert orders[row, :n].tolist() == np.argsort(keys[:n], kind="stable").tolist()
+    assert orders[:, n].tolist() == [-1, -1]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("shape", SHAPES)
+def test_place_of_a_mass_within_a_piece(shape):
+    edges, values = table(shape)
+    for k in np.flatnonzero(np.diff(values)):
+        for part in (0.0, 0.3, 1.0):
+            mass = values[k] + part * (values[k + 1] - values[k])
+            place = knot_place(mass, 0, edges[None], values[None], k)
+            assert place == pytest.approx(edges[k] + part * (edges[k + 1] - edges[k]), abs=1e-12)
 
 
 @pytest.mark.tiny
 @given(shape_and_node(widths=half_widths, unique=True))
 def test_knots_describe_the_share(case):
     shape, node = case
-    edges, values = table(shape)
+    kernels = kernels_of(shape)
     x, width = node.x[0], node.widths[0]
     lower, upper = cdf(node.lo, x, width, shape), cdf(node.hi, x, width, shape)
-    size = len(edges) + 3
-    times, rates, owners = np.full(size, np.nan), np.full(size, np.nan), np.full(size, -1)
-    end = place_knots(x, width, edges, values, lower, upper, 7, times, rates, owners, 2)
+    knots, _ = room(kernels, 3, 1)
+    times, rates, owners = knots.times, knots.rates, knots.owners
+    end = place_knots(x, width, 0, kernels.edges, kernels.cdfs, lower, upper, 7, knots, 2)
     assert set(owners[2:end]) == {7}
     assert np.all(np.isnan(times[:2]))
     assert np.all(np.isnan(times[end:]))
@@ -229,14 +273,15 @@ def test_knots_describe_the_share(case):
 
 @pytest.mark.tiny
 def test_a_crisp_point_and_a_thin_slice_are_steps():
-    edges, values = table(STAIRS)
-    times, rates, owners = np.empty(8), np.empty(8), np.empty(8, dtype=np.int64)
-    end = place_knots(2.0, 0.0, edges, values, 0.0, 1.0, 0, times, rates, owners, 0)
+    kernels = kernels_of(STAIRS)
+    knots, _ = room(kernels, 3, 1)
+    times, rates = knots.times, knots.rates
+    end = place_knots(2.0, 0.0, 0, kernels.edges, kernels.cdfs, 0.0, 1.0, 0, knots, 0)
     assert end == 2
     assert times[:2].tolist() == [np.nextafter(2.0, 0), 2.0]
     assert rates[0] == 0.0
     assert np.isnan(rates[1])
-    end = place_knots(2.0, 1.0, edges, values, 0.5, 0.5 + 1e-8, 0, times, rates, owners, 0)
+    end = place_knots(2.0, 1.0, 0, kernels.edges, kernels.cdfs, 0.5, 0.5 + 1e-8, 0, knots, 0)
     assert end == 2
     assert times[:2] == pytest.approx([2.0, 2.0], abs=1e-6)
     assert rates[0] == 0.0
@@ -258,11 +303,10 @@ def test_sums_with_what_rounding_loses(numbers):
 @pytest.mark.tiny
 def test_a_scan_begins_with_nothing_on_the_left():
     atoms = np.random.default_rng(0).normal(size=(5, 6))
-    totals, left, slope = np.full((3, 3), 7.0)
-    assert _begin(atoms, 4, totals, left, slope) == pytest.approx(atoms[:4, 2].sum())
-    assert totals == pytest.approx(atoms[:4, 3:].sum(axis=0))
-    assert not left.any()
-    assert not slope.any()
+    work = np.full((5, 3), 7.0)
+    assert _begin(atoms, 4, 3, work) == pytest.approx(atoms[:4, 2].sum())
+    assert work[0] == pytest.approx(atoms[:4, 3:].sum(axis=0))
+    assert not work[[1, 2, 4]].any(), "left sums, slopes, and what these lose by rounding"
 
 
 @pytest.mark.tiny
@@ -270,10 +314,10 @@ def test_a_scan_begins_with_nothing_on_the_left():
 def test_merit_of_a_threshold_further_on(criterion):
     q = 1 if criterion == BINARY_ENTROPY else 2
     totals, left, slope, rest = np.array([[3.0, 2.0], [0.5, 0.25], [1.0, 0.5], [0.25, 0.125]])[:, :q]
-    work = np.array([totals, left, slope, np.full(q, np.nan)])
+    work = np.array([totals, left, slope, np.full(q, np.nan), rest])
     ahead = left + 0.4 * (slope + rest)
     expected = merit(1.5, ahead, 3.5, totals - ahead, CRITERION_NAMES[criterion])
-    assert _merit_ahead(0.4, 1.5, 5.0, work, rest, criterion) == pytest.approx(expected, rel=1e-12)
+    assert _merit_ahead(0.4, 1.5, 5.0, work, q, criterion) == pytest.approx(expected, rel=1e-12)
     assert work[:3].tolist() == [totals.tolist(), left.tolist(), slope.tolist()]
 
 
@@ -287,9 +331,7 @@ def test_steep_slopes_of_narrow_kernels_leave_nothing_behind(seed):
     y = rng.normal(size=n)
     edges, values = table(STAIRS)
     points = np.column_stack([np.ones(n), y])
-    best, threshold, left = scan_points(
-        x, h, whole(n), points, None, (edges, values), NO_ENDS, goal_of(1.0, 1, 0.0), SQUARED
-    )
+    best, threshold, left = scan(x, h, whole(n), points, None, STAIRS, NO_ENDS, goal_of(1.0, 1, SQUARED, 0.0))
     share = np.interp((threshold - x) / h, edges, values)
     mass, s = share.sum(), share @ y
     assert left == pytest.approx(mass, rel=1e-9)
@@ -310,9 +352,7 @@ def test_sums_do_not_drift_over_many_points(widths):
     y = 1.0 * (x > np.quantile(x, 0.7)) + rng.normal(size=n)
     points = np.column_stack([masses, masses * y])
     edges, values = table(STAIRS)
-    best, threshold, left = scan_points(
-        x, h, whole(n), points, None, (edges, values), NO_ENDS, goal_of(1.0, 1, 0.0), SQUARED
-    )
+    best, threshold, left = scan(x, h, whole(n), points, None, STAIRS, NO_ENDS, goal_of(1.0, 1, SQUARED, 0.0))
     z = (threshold - x) / np.where(h > 0, h, 1.0)
     share = np.where(h > 0, np.interp(z, edges, values), x <= threshold)
     mass, s = share @ masses, share @ points[:, 1]
