@@ -29,6 +29,7 @@ from softwood.density.loops.groups import Bins, Goal, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import RandomSearch
 from softwood.tree import KernelShapes
+from tests.loops.growth import new_desk
 from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places
 from tests.reference import random_search as slow
 from tests.reference.gains import merit
@@ -101,7 +102,7 @@ class Node:
     n_draw: int
     seed: int
     min_mass: float
-    criterion: int | None
+    criterion: int
 
     @property
     def begin(self):
@@ -109,9 +110,9 @@ class Node:
 
     @property
     def points(self):
-        """By column, as random searches have them."""
+        """Mass, and mass times target if there are no labels."""
         sums = self.masses[:, None] * self.targets
-        return np.asfortranarray(np.column_stack([self.masses, *([sums] if self.labels is None else [])]))
+        return np.column_stack([self.masses, *([sums] if self.labels is None else [])])
 
     @property
     def bins(self):
@@ -119,10 +120,6 @@ class Node:
         arrays = [np.concatenate([getattr(c, name) for c in self.columns]) for name in ("means", "lows", "highs")]
         offsets = np.cumsum([0] + [len(c.means) for c in self.columns])
         return Bins(self.codes, *arrays, offsets, np.arange(len(self.columns)))
-
-    @property
-    def node_points(self):
-        return NodePoints(self.rows, self.begin, len(self.masses), self.points, self.order, self.n_draw)
 
     @property
     def widths(self):
@@ -156,11 +153,14 @@ class Node:
         q, m = self.targets.shape[1], len(self.masses)
         bins, total = self.bins, self.masses.sum()
         intervals = np.array([[c.lo for c in self.columns], [c.hi for c in self.columns]])
+        desk = new_desk(m, len(self.columns), q, self.labels is not None)._replace(
+            points=self.points, order=self.order, totals=np.append(self.masses @ self.targets, np.nan)
+        )
+        desk = desk if self.labels is None else desk._replace(labels=self.labels)
         return search_random(
-            bins, self.widths, self.kernels, self.node_points, self.labels, intervals,
-            Goal(total, self.base, self.min_mass, self.tie, q), self.criterion, np.uint64(self.seed),
-            np.append(self.masses @ self.targets, np.nan),
-            RandomSearch(np.empty(m, self.codes.dtype), *(np.full(k, np.nan) for k in (bins.most + 1, m, 2 + q))),
+            bins, self.widths, self.kernels, self.rows, self.begin, m, desk, self.n_draw, intervals,
+            Goal(total, self.base, self.min_mass, self.tie, q, self.criterion), np.uint64(self.seed),
+            RandomSearch(np.empty(m, self.codes.dtype), *(np.full(k, np.nan) for k in (bins.most + 1, m, (2, q + 1)))),
         )  # fmt: skip
 
     def slow_search(self):
@@ -451,11 +451,11 @@ def test_support_and_shares(node, is_wide):
     """The codes may be bytes, or wider."""
     m = len(node.masses)
     node.codes = node.codes.astype(np.uint32) if is_wide else node.codes
-    bins, kernels, own, widths = node.bins, node.kernels, node.node_points, node.widths
+    bins, kernels, own, widths = node.bins, node.kernels, (node.rows, node.begin, m), node.widths
     for j, column in enumerate(node.columns):
         n_bins = len(column.means)
         node_codes = np.empty(m, node.codes.dtype)
-        copy_codes(bins.codes, j, own.rows, own.begin, m, node_codes)
+        copy_codes(bins.codes, j, *own, node_codes)
         np.testing.assert_array_equal(node_codes, node.codes[node.rows[node.begin :], j])
         lowest, highest = code_range(node_codes, m)
         assert (lowest, highest) == (node_codes.min(), node_codes.max())
@@ -463,9 +463,7 @@ def test_support_and_shares(node, is_wide):
         assert highest == max((int(c) for c in node_codes if c < n_bins), default=-1)
         if highest < 0:
             continue
-        start, stop, is_one = kernel_support(
-            node_codes, bins.values, bins.offsets[j], n_bins, kernels, j, own, widths[j], lowest, highest
-        )
+        start, stop, is_one = kernel_support(node_codes, bins, kernels, j, *own, widths[j], lowest, highest)
         start, stop = max(start, column.lo), min(stop, column.hi)
         if column.support() is None:
             assert is_one or not stop > start
@@ -473,7 +471,7 @@ def test_support_and_shares(node, is_wide):
         assert (start, stop) == pytest.approx(column.support(), rel=1e-14, abs=1e-14)
         threshold = 0.3 * start + 0.7 * stop
         shares = np.empty(m)
-        left_shares(bins, kernels, j, own, threshold, widths[j], (column.lo, column.hi), node_codes, shares)
+        left_shares(node_codes, bins, kernels, j, *own, threshold, widths[j], (column.lo, column.hi), shares)
         np.testing.assert_array_equal(np.isnan(shares), np.isnan(column.x))
         share_missing(node.points, m, shares)
         assert shares == pytest.approx(column.shares(threshold, node.masses), abs=1e-9)
@@ -496,21 +494,21 @@ def test_places_of_points_by_table_and_without(codes, dtype):
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("q", [1, 2, 3])
-@pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("is_sorted", [False, True])
-def test_sums_of_the_left_parts(q, order, is_sorted):
+def test_sums_of_the_left_parts(q, is_sorted):
     """Of targets, and of classes in any order of the points."""
     rng = np.random.default_rng(0)
     m = 20
     mass, shares, labels = rng.random(m), rng.random(m), rng.integers(q, size=m).astype(np.int32)
     labels = np.sort(labels) if is_sorted else labels
-    left = np.full(1 + q, np.nan)
-    left_masses(np.array(mass[:, None], order=order), labels, m, shares, left)
-    assert left == pytest.approx([shares @ mass, *(shares * mass) @ np.eye(q)[labels]])
+    work = np.full((2, q), np.nan)
+    assert left_masses(mass[:, None].copy(), labels, m, shares, q, work) == pytest.approx(shares @ mass)
+    assert work[1] == pytest.approx((shares * mass) @ np.eye(q)[labels])
     targets = rng.normal(size=(m, q))
-    points = np.array(np.column_stack([mass, mass[:, None] * targets]), order=order)
-    left_sums(points, m, shares, left)
-    assert left == pytest.approx([shares @ mass, *(shares * mass) @ targets])
+    points = np.column_stack([mass, mass[:, None] * targets])
+    assert left_sums(points, m, shares, q, work) == pytest.approx(shares @ mass)
+    assert work[1] == pytest.approx((shares * mass) @ targets)
+    assert np.isnan(work[0]).all()
 
 
 @pytest.mark.tiny
