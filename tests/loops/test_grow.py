@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from softwood.compiled import growing as loop
+from softwood.compiled.trees import next_seed
 from softwood.density.binning import bin_features
 from softwood.density.loops.groups import Goal
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
@@ -61,7 +62,7 @@ def test_all_features_in_order_if_all_are_wanted():
 def test_seeds_of_the_nodes_of_a_tree_are_all_different():
     seeds = [np.uint64(1)]
     for level in range(8):
-        seeds += [np.uint64(loop.next_seed(s, k)) for s in seeds[2**level - 1 :] for k in range(2)]
+        seeds += [np.uint64(next_seed(s, k)) for s in seeds[2**level - 1 :] for k in range(2)]
     assert len(set(map(int, seeds))) == len(seeds)
 
 
@@ -126,8 +127,7 @@ def test_labels_of_a_node_are_numbered_without_gaps(labels):
     masses = [labels.count(o) / 4 for o in range(5)]
     desk = new_desk(len(labels), 1, 5, True)
     desk.labels[:] = labels
-    given_labels = np.empty(0, np.int32)  # whether there are any is all that matters
-    assert loop.number_labels(np.array([[9.0] * 5, masses]), 1, len(labels), given_labels, desk) == len(present)
+    assert loop.number_labels(np.array([[9.0] * 5, masses]), 1, len(labels), desk) == len(present)
     assert [present[k] for k in desk.labels] == labels
     assert desk.totals[: len(present)].tolist() == [masses[o] for o in present]
 
@@ -135,7 +135,7 @@ def test_labels_of_a_node_are_numbered_without_gaps(labels):
 @pytest.mark.tiny
 def test_sums_of_targets_are_taken_as_they_are():
     desk = new_desk(1, 1, 3, False)
-    assert loop.number_labels(np.array([[2.0, 0.0, -1.0]]), 0, 0, None, desk) == 3
+    assert loop.number_labels(np.array([[2.0, 0.0, -1.0]]), 0, 0, desk) == 3
     assert desk.totals.tolist() == [2.0, 0.0, -1.0]
 
 
@@ -161,24 +161,23 @@ def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once)
         # ends that leave a part of every kernel inside
         ends = np.array([[-np.inf] * 4, [np.inf] * 4])
         ends[:, 2] = np.nanmin(given.X[at, 2]) - 0.1, np.nanmax(given.X[at, 2]) + 0.4
-        desk, search, single, _ = given.scratch(11, at_once)
+        desk, search, _ = given.scratch(11, at_once)
         lines, sums = np.zeros(1, NODE), np.zeros((1, given.q))
         loop.weigh(rows, 2, shares, 11, given.labels, given.targets, desk, lines, sums, 0)
         base, impure = loop.merit_and_impurity(lines, sums, 0, given.criterion, given.labels is not None)
-        n_outputs = loop.number_labels(sums, 0, 11, given.labels, desk)
+        n_outputs = loop.number_labels(sums, 0, 11, desk)
         min_mass, n_draw, tie = 0.4, 1 + seed // 2, loop.tie_of(base, impure, masses.sum())
         # the one that cannot be split comes first every other time: the search goes on
         order = np.append(3, rng.permutation(3)) if seed % 2 else rng.permutation(4)
         feature, threshold, left, gain = loop.search_node(
-            given.bins, given.widths, given.kernels, NodePoints(rows, 2, 11, desk.points, order, n_draw),
-            None if given.labels is None else desk.labels, ends,
-            Goal(masses.sum(), base, min_mass, tie, n_outputs), given.criterion, search, single,
+            given.bins, given.widths, given.kernels, rows, 2, 11, desk._replace(order=order), n_draw, ends,
+            Goal(masses.sum(), base, min_mass, tie, n_outputs, given.criterion), search,
         )  # fmt: skip
         name = CRITERION_NAMES[given.criterion]
         axes = [given.axis(at, masses, j, *ends[:, j]) for j in range(4)]
         best = best_gain_of(axes, order, n_draw, name, min_mass, base, tie)
         assert (feature >= 0) == np.isfinite(best)
-        assert not (search or single).tables.any(), "left empty for the next node"
+        assert not search.tables.any(), "left empty for the next node"
         if feature < 0:
             continue
         n_found += 1
@@ -196,15 +195,15 @@ def search_root(given, order, *, base=None, stop=0):
     """The split of all rows on these features."""
     n = len(given.X)
     rows, shares = np.arange(n, dtype=np.uint32), np.ones(n)
-    desk, search, single, _ = given.scratch(n)
+    desk, search, _ = given.scratch(n)
     lines, sums = np.zeros(1, NODE), np.zeros((1, 1))
     loop.weigh(rows, 0, shares, n, None, given.targets, desk, lines, sums, 0)
-    node = NodePoints(rows, 0, n, desk.points, np.array(order), len(order))
+    desk = desk._replace(order=np.array(order))
     ends = np.array([[-np.inf] * 4, [np.inf] * 4])
     mass = lines["mass"][0]
-    goal = Goal(mass, sums[0, 0] ** 2 / mass if base is None else base, 0.1, 1e-9, 1)
-    single.stop[0] = stop
-    return loop.search_node(given.bins, given.widths, None, node, None, ends, goal, SQUARED, search, single)
+    goal = Goal(mass, sums[0, 0] ** 2 / mass if base is None else base, 0.1, 1e-9, 1, SQUARED)
+    search.stop[0] = stop
+    return loop.search_node(given.bins, given.widths, None, rows, 0, n, desk, len(order), ends, goal, search)
 
 
 @pytest.mark.tiny
@@ -253,8 +252,8 @@ def test_points_are_divided_by_their_kernels(general, feature, cutoff):
         threshold = np.nanmedian(x) + 0.07 * rng.random()
         left_rows, left_shares = np.zeros(11, np.uint32), np.zeros(11)
         n_left, n_right = loop.divide(
-            given.bins, given.widths, given.kernels, rows, shares, 2, 11, (feature, threshold, 0.4), (lo, hi),
-            (given.weights, 0.0, 0.0, cutoff), left_rows, left_shares,
+            given.bins, given.kernels, given.weights, rows, shares, 2, 11, (feature, threshold, 0.4),
+            (given.widths[feature], lo, hi), (0.0, 0.0, cutoff), left_rows, left_shares,
         )  # fmt: skip
         known = ~np.isnan(x)
         part = np.full(11, 0.4)
@@ -283,8 +282,8 @@ def test_places_and_parts_of_points(feature):
         np.testing.assert_array_equal(places, [*x, 77.0])
         threshold, parts = np.nanmedian(x) + 0.07, np.full(12, 77.0)
         loop.kernel_parts(
-            given.bins.points, given.widths[feature], given.kernels, rows, 2, 11, (feature, threshold, 0.4),
-            (-np.inf, np.inf), parts,
+            given.bins.points, given.kernels, rows, 2, 11, (feature, threshold, 0.4),
+            (given.widths[feature], -np.inf, np.inf), parts,
         )  # fmt: skip
         width, shape = given.cell_widths[rows[2:], feature], given.shapes[feature]
         expected = left_share(threshold, np.nan_to_num(x), width, -np.inf, np.inf, shape)
@@ -327,7 +326,7 @@ def test_shares_are_parted_and_rows_sorted_out(points, cutoff):
 )
 def test_no_child_is_too_light(points, min_mass, cutoff):
     """Small shares stay on their side where a child would be too light without them; else the node is not divided."""
-    u, parts, weights = np.array(points).T
+    u, parts, weights = np.array(points).T.copy()
     m, total = len(points), float(weights @ u)
 
     def left_of(cutoff):
@@ -344,7 +343,7 @@ def test_no_child_is_too_light(points, min_mass, cutoff):
     left_rows, left_shares = np.zeros(m, np.uint32), parts.copy()
     found = loop.left_mass_of(rows, shares, 0, m, weights, cutoff, left_shares)
     assert found == pytest.approx(weights @ left_of(cutoff), abs=1e-12)
-    n_left, n_right = loop.share_out(rows, shares, 0, m, (weights, total, min_mass, cutoff), left_rows, left_shares)
+    n_left, n_right = loop.share_out(weights, rows, shares, 0, m, (total, min_mass, cutoff), left_rows, left_shares)
     if expected is None:
         assert (n_left, n_right) == (0, 0)
         assert shares.tolist() == u.tolist(), "the node is what it was"
