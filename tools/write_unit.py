@@ -191,7 +191,9 @@ def read_sheet(text: str, path: Path) -> Sheet:
             lines = [line.strip().removeprefix("cdef ") for line in block.splitlines()[1:] if line.strip()]
             (sheet.classes if match[1] == "class" else sheet.structs)[match[2]] = [typed(line) for line in lines]
         elif match := re.match(
-            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<result>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
+            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<result>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$",
+            block,
+            re.S,
         ):
             pairs = (part.partition("=") for part in split_arguments(match["locals"] or ""))
             sheet.functions[match["name"]] = Function(
@@ -335,7 +337,11 @@ class Translation(ast.NodeTransformer):
         if isinstance(called, ast.Name) and called.id in ("int", "float"):
             kind = {"int": "i64", "float": "f64"}[called.id]
             return ast.Call(ast.Name("cython.cast"), [ast.Name(kind), self.visit(node.args[0])], [])
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id in ("np", "math"):
+        if (
+            isinstance(called, ast.Attribute)
+            and isinstance(called.value, ast.Name)
+            and called.value.id in ("np", "math")
+        ):
             if called.attr in TYPES:
                 return ast.Call(ast.Name("cython.cast"), [ast.Name(TYPES[called.attr]), self.visit(node.args[0])], [])
             if called.attr in FUNCTIONS:
@@ -352,7 +358,9 @@ class Translation(ast.NodeTransformer):
         ):
             kind = self.names.get(node.targets[0].id)
             if kind is None or "[" not in kind:
-                raise SystemExit(f"{self.source.name}.{self.function.name}: {node.targets[0].id} needs a type in the sheet.")
+                raise SystemExit(
+                    f"{self.source.name}.{self.function.name}: {node.targets[0].id} needs a type in the sheet."
+                )
             sizes = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
             self.arrays.add(kind)
             name = f"{call.func.attr}_{array_name(kind)}"
@@ -394,8 +402,14 @@ def c_function(source: Source, node: ast.FunctionDef, arrays: set[str], classes:
     function = source.sheet.functions[node.name]
     names = [argument.arg for argument in node.args.args]
     if names != [name for _, name in function.arguments]:
-        raise SystemExit(f"{source.name}.{node.name}: arguments {names}; the sheet has {[n for _, n in function.arguments]}")
-    body = node.body[1:] if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant) else node.body
+        raise SystemExit(
+            f"{source.name}.{node.name}: arguments {names}; the sheet has {[n for _, n in function.arguments]}"
+        )
+    body = (
+        node.body[1:]
+        if isinstance(node.body[0], ast.Expr) and isinstance(node.body[0].value, ast.Constant)
+        else node.body
+    )
     translation = Translation(source, function, arrays, classes)
     body = [ast.fix_missing_locations(translation.visit(statement)) for statement in body]
     head = ", ".join(f"{kind} {name}" for kind, name in function.arguments)
@@ -446,7 +460,9 @@ def class_text(name: str, fields: list[tuple[str, str]], classes: set[str]) -> s
             continue
         value = field_name
         if kind in classes:
-            value = f"{field_name} if {field_name} is None or isinstance({field_name}, {kind}) else {kind}(*{field_name})"
+            value = (
+                f"{field_name} if {field_name} is None or isinstance({field_name}, {kind}) else {kind}(*{field_name})"
+            )
         declared += f"    cdef {kind} {field_name}\n"
         values += f"        self.{field_name} = {value}\n"
     text = f"\n@cython.final\ncdef class {name}:\n{declared}"

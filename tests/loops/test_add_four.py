@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.boosting import add_four, add_rows, are_neighbours
 
+from softwood.compiled.boosting import add_four, add_rows, are_neighbours
 from softwood.density.loops.add_four import GROUP
 
 

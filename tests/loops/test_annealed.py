@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softwood.compiled.trees import fill_batch
 
 from softwood.compiled import gradient as loop
+from softwood.compiled.trees import fill_batch
 from softwood.gradient.loops.annealed import AnnealedDescent, AnnealedScratch
 from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import Mixture

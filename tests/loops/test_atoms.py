@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from softwood.compiled.growing import add_points, lowest_bit, mark_points, take_atoms
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from softwood.compiled.trees import fill_batch, fill_gate_inputs
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softwood.compiled.growing import encode_column, part_of
 
+from softwood.compiled.growing import encode_column, part_of
 from softwood.density.loops.binning import N_PARTS
 
 numbers = st.integers(-5, 5).map(float) | st.sampled_from([-np.inf, np.inf, 0.5, -0.0])

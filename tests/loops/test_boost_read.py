@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.boosting import read_rows, set_gates
 
+from softwood.compiled.boosting import read_rows, set_gates
 from softwood.density.binning import bin_features
 from softwood.density.held_out import HeldOutRows
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
+from softwood import SoftForest, SoftTree
 from softwood.compiled.explain import (
     bound_rows,
     kernel_parts,
@@ -20,8 +22,6 @@ from softwood.compiled.explain import (
     tree_bounds,
     walk_box,
 )
-
-from softwood import SoftForest, SoftTree
 from softwood.gates import Gate
 from softwood.inspect.certificates import BoxModel
 from softwood.inspect.loops.certificates import ALL, NONE

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from softwood.compiled.gradient import fill_gate_gradient
 
 

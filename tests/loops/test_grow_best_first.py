@@ -8,6 +8,7 @@ import pytest
 from softwood.compiled import growing as loop
 from softwood.density.binning import bin_features
 from softwood.density.loops.groups import NodeTable
+from softwood.density.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NODES, N_SPLITS, OPEN, OpenPile
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Rules
 from softwood.tree import children_of
@@ -32,12 +33,12 @@ def run_best_first(
     `pauses` are numbers of splits at which growth ends at first, and then goes on.
     """
     n, p = given.X.shape
-    pile = loop.OpenPile(
+    pile = OpenPile(
         state=np.array([1, 0, n, 0, 0, most_splits, 0, -1]),
         stop=np.full(1, stop, np.uint8),
         lines=np.zeros(room, NODE),
         sums=np.full((room, given.q), np.nan),
-        nodes=np.zeros(room, loop.OPEN),
+        nodes=np.zeros(room, OPEN),
         seeds=np.zeros(room, np.uint64),
         heap=np.full(room, 77),
         order=np.full(room, 77),
@@ -50,26 +51,26 @@ def run_best_first(
     scratch = given.scratch(n, random=random)
     n_calls, is_finished = 0, False
     for pause in pauses:
-        pile.state[loop.MOST_SPLITS], pile.state[loop.MOST_NODES] = pause, 1000
+        pile.state[MOST_SPLITS], pile.state[MOST_NODES] = pause, 1000
         assert loop.grow_best_first(
             given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
         )
-        assert pile.state[loop.N_SPLITS] <= pause
-    pile.state[loop.MOST_SPLITS] = most_splits
+        assert pile.state[N_SPLITS] <= pause
+    pile.state[MOST_SPLITS] = most_splits
     while not is_finished:
         n_calls += 1
-        before = pile.state[loop.N_NODES]
-        pile.state[loop.MOST_NODES] = before + budget
+        before = pile.state[N_NODES]
+        pile.state[MOST_NODES] = before + budget
         is_finished = loop.grow_best_first(
             given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
         )
-        assert pile.state[loop.N_NODES] <= before + budget + 1
+        assert pile.state[N_NODES] <= before + budget + 1
         if stop:
             break
-        if pile.state[loop.N_NODES] == before and not is_finished:
+        if pile.state[N_NODES] == before and not is_finished:
             names = ("lines", "sums", "nodes", "seeds", "heap", "order", "rows", "shares")
             pile = pile._replace(**{name: longer(getattr(pile, name)) for name in names})
-    n_nodes, n_splits = pile.state[[loop.N_NODES, loop.N_SPLITS]]
+    n_nodes, n_splits = pile.state[[N_NODES, N_SPLITS]]
     return NodeTable(pile.lines[:n_nodes], pile.sums[:n_nodes]), pile.order[:n_splits], n_calls
 
 
@@ -230,7 +231,7 @@ def test_ends_of_nodes(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_open_nodes_come_by_gain_and_age(seed):
     rng = np.random.default_rng(seed)
-    nodes, heap, n = np.zeros(60, loop.OPEN), np.full(60, -1), 0
+    nodes, heap, n = np.zeros(60, OPEN), np.full(60, -1), 0
     nodes["gain"] = rng.integers(12, size=60) / 4
     is_open = set()
     for node in range(60):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.layers import gate_slopes, leaf_slopes, route_rows, route_slopes, share_block
 
+from softwood.compiled.layers import gate_slopes, leaf_slopes, route_rows, route_slopes, share_block
 from softwood.gates import Gate
 from softwood.nn.loops.layout import BIAS, BLEND_AT, WIDTH
 from softwood.nn.loops.route import BLOCK

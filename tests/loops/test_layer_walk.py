@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from softwood.compiled.layers import (
     add_kernel_slopes,
     add_multiple,
@@ -17,7 +18,6 @@ from softwood.compiled.layers import (
     walk_rows,
     walk_slopes,
 )
-
 from softwood.gates import Gate
 from softwood.nn.loops.layout import SHAPE, THRESHOLD, WIDTH, LayerTrees
 from softwood.nn.loops.walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.boosting import choose_boosted, set_table
 
+from softwood.compiled.boosting import choose_boosted, set_table
 from softwood.density.loops.boost_search import GAIN, LEAF, THRESHOLD
 from softwood.density.loops.groups import Bins
 from softwood.density.loops.level_boosted import BoostSpace

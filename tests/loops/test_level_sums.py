@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.boosting import add_columns, add_node, add_totals, gather_values, weigh_rows
 
+from softwood.compiled.boosting import add_columns, add_node, add_totals, gather_values, weigh_rows
 from softwood.density.loops.level_sums import BLOCK
 
 

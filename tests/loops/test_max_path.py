@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from softwood.compiled.trees import fill_batch, fill_gate_inputs
 
 from softwood.compiled import gradient as loop
+from softwood.compiled.trees import fill_batch, fill_gate_inputs
 from softwood.gradient.loops.max_path import LEAST_SHARE, NO_GRADIENT, OTHER, MaxPathDescent, MaxPathScratch
 from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import Paths, in_order, leaf_logits, leaves_of, random_shape

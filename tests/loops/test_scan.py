@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from softwood.compiled.growing import (
     _merit_at_least,
     _scan_slopes,
@@ -17,7 +18,6 @@ from softwood.compiled.growing import (
     sum_atoms,
     x_log_x,
 )
-
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, THIN
 from tests.loops.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit

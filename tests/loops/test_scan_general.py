@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from softwood.compiled.growing import (
     _add,
     _begin,
@@ -17,7 +18,6 @@ from softwood.compiled.growing import (
     scan_general,
     scan_points,
 )
-
 from softwood.density.growing import knots_for
 from softwood.density.loops.groups import Bins, Goal, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
+
 from softwood.compiled.growing import (
     code_range,
     copy_codes,
@@ -24,7 +25,6 @@ from softwood.compiled.growing import (
     tie_of,
 )
 from softwood.compiled.trees import next_seed, to_unit
-
 from softwood.density.loops.groups import Bins, Goal, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import RandomSearch

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from softwood.compiled.explain import add_pairs, add_shapley, fill_absent, fill_present, go_down, go_up, order_steps
 
+from softwood.compiled.explain import add_pairs, add_shapley, fill_absent, fill_present, go_down, go_up, order_steps
 from softwood.forest import SoftForest
 from softwood.inspect.loops.shapley import STEP, Scratch
 from softwood.inspect.shapley_exact import _plan

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.trees import fill_batch, predict_sigmoid, share_rows
 
+from softwood.compiled.trees import fill_batch, predict_sigmoid, share_rows
 from softwood.gradient.loops.soft_split import IDENTITY, SOFTMAX
 from tests.reference.soft import Tree, predict
 

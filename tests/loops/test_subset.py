@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+
 from softwood.compiled.growing import (
     divide_by_set,
     draw_set,
@@ -19,7 +20,6 @@ from softwood.compiled.growing import (
     subset_parts,
 )
 from softwood.compiled.trees import has_member, is_category, partition_by_set
-
 from softwood.density.loops.groups import Bins, Goal, SubsetSpace
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.subset import ABSENT
@@ -165,7 +165,9 @@ def test_merged_atoms():
     atoms = atoms_of(0, 6, 2)
     atoms[:, 2] = [5.0, 0.5, 7.0, 0.25, 2.0, 1.0]
     before, ranks = atoms.copy(), np.full(6, ABSENT)
-    assert merge_rare(atoms, 6, 2, 3.0, 1, ranks, work_of(atoms)) == (5, 4), "the four largest stay, though two of them are below 3"
+    assert merge_rare(atoms, 6, 2, 3.0, 1, ranks, work_of(atoms)) == (5, 4), (
+        "the four largest stay, though two of them are below 3"
+    )
     assert ranks.tolist() == [0, 4, 1, 4, 2, 3]
     np.testing.assert_array_equal(atoms[:4, 2:], before[[0, 2, 4, 5], 2:])
     np.testing.assert_allclose(atoms[4, 2:], before[[1, 3], 2:].sum(axis=0))

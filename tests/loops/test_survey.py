@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.growing import add_moments, key_rows, mix_bits
 
+from softwood.compiled.growing import add_moments, key_rows, mix_bits
 from softwood.density import bandwidths
 
 

@@ -18,7 +18,9 @@ def kernel_cdf(t, x, width, shape, edges, cdfs):
     k = 1
     while k < edges.shape[1] - 1 and z > edges[shape, k]:
         k += 1
-    return cdfs[shape, k - 1] + (cdfs[shape, k] - cdfs[shape, k - 1]) * (z - edges[shape, k - 1]) / (edges[shape, k] - edges[shape, k - 1])
+    return cdfs[shape, k - 1] + (cdfs[shape, k] - cdfs[shape, k - 1]) * (z - edges[shape, k - 1]) / (
+        edges[shape, k] - edges[shape, k - 1]
+    )
 
 
 def kernel_density(t, x, width, shape, edges, cdfs):

@@ -85,7 +85,7 @@ def crisp_leaves_fast(points, tests, thresholds, subsets, out):
     n = points.shape[0]
     node = np.empty(LANES, np.uint32)
     for begin in range(0, n, LANES):
-        lanes = (min(LANES, n - begin))
+        lanes = min(LANES, n - begin)
         for lane in range(lanes):
             node[lane] = 0
         moving = True
@@ -117,7 +117,7 @@ def partition(points, j, low, high, items, start, stop, spare):
     """
     n_left = 0
     n_right = start
-    back = (spare.shape[0] - 1)
+    back = spare.shape[0] - 1
     for k in range(start, stop):
         row = items[k]["row"]
         share = items[k]["share"]
@@ -139,7 +139,7 @@ def partition_by_set(points, j, subsets, node, items, start, stop, spare):
     """`partition` for a set of categories: rows are to be divided if the value is missing."""
     n_left = 0
     n_right = start
-    back = (spare.shape[0] - 1)
+    back = spare.shape[0] - 1
     for k in range(start, stop):
         row = items[k]["row"]
         share = items[k]["share"]
@@ -186,7 +186,7 @@ def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
     """
     only_boxes = trees.only_boxes
     j = trees.gates[node]["feature"]
-    last = (lists.spare.shape[0] - 1)
+    last = lists.spare.shape[0] - 1
     for k in range(n_between):
         row = lists.spare[last - k]["row"]
         share = lists.spare[last - k]["share"]
@@ -197,13 +197,19 @@ def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
             frame = lists.bounds[LOWER, j]
             while frame >= 0:
                 at = lists.frames[frame, NODE]
-                lower = max(lower, mass_below(x, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes))
+                lower = max(
+                    lower,
+                    mass_below(x, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes),
+                )
                 frame = lists.frames[frame, BEFORE]
             upper = 1.0
             frame = lists.bounds[UPPER, j]
             while frame >= 0:
                 at = lists.frames[frame, NODE]
-                upper = min(upper, mass_below(x, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes))
+                upper = min(
+                    upper,
+                    mass_below(x, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes),
+                )
                 frame = lists.frames[frame, BEFORE]
             mass = mass_below(x, node, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes)
             left = share if mass >= upper else 0.0 if mass <= lower else share * (mass - lower) / (upper - lower)
@@ -255,7 +261,7 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
     first : column of `out` that the first value goes to
     """
     gates, subsets = trees.gates, trees.subsets
-    n = (end - begin)
+    n = end - begin
     for k in range(n):
         lists.items[k]["row"] = begin + k
         lists.items[k]["share"] = 1.0
@@ -325,7 +331,7 @@ def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, subsets
         t = numbers[k]
         first = output[t]
         for begin in range(0, n, LANES):
-            lanes = (min(LANES, n - begin))
+            lanes = min(LANES, n - begin)
             for lane in range(lanes):
                 node[lane] = offsets[t]
             moving = True
