@@ -221,6 +221,7 @@ class GrowingForest:
 
         Parameters as in `GrowingTree.learn`.
         """
+        weights = np.ascontiguousarray(weights)
         targets = self._bounded(targets, weights)
         for begin in range(0, len(points), ROWS_PER_ROUND):
             rows = slice(begin, begin + ROWS_PER_ROUND)
@@ -401,7 +402,7 @@ class GrowingForest:
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
-        n, n_trees = len(points), len(self.trees)
+        n, n_trees, points = len(points), len(self.trees), np.ascontiguousarray(points)
         outputs, out = np.empty((n_trees, n, self.n_outputs)), np.empty((n, self.n_outputs))
         few = self._seen_by_all(points) if n < ROWS_PER_LOOK else None
         for t, tree in enumerate(self.trees):
@@ -421,7 +422,7 @@ class GrowingForest:
             )
         out = np.zeros((len(points), self.n_outputs, points.shape[1]))
         for tree, columns, weight in zip(self.trees, self.columns, weights / weights.sum(), strict=True):
-            seen = self._seen(points, columns)
+            seen = self._seen(np.ascontiguousarray(points), columns)
             gradient = tree.input_gradient(seen) * columns
             if is_geometric:  # the mean is that of the logarithms
                 p = tree.predict(seen)[:, :, None]

@@ -179,6 +179,8 @@ class GrowingTree:
     }
     # scratch space, not part of the state
     scratch: ClassVar[tuple[str, ...]] = ("events",)
+    # whether targets are classes
+    classifies: ClassVar[bool]
     # what is made of the arrays when it is needed
     caches: ClassVar[tuple[str, ...]] = ("_arguments",)
     # how many nodes and slots must be free before a row is learned
@@ -457,7 +459,8 @@ class GrowingTree:
             part = slice(begin, begin + ROWS_PER_CALL)
             # a copy: a loop that stops within a row notes there what is left of its weight
             left_over = weights[part].copy()
-            rows = as_rows(points[part], targets[part], left_over, NO_PREDICTIONS if out is None else out[part])
+            found = NO_PREDICTIONS if out is None else out[part]
+            rows = as_rows(points[part], found, targets[part], left_over, is_class=self.classifies)
             done = 0
             while True:
                 done, is_alarm, _ = self._learn(rows, done)
@@ -491,7 +494,7 @@ class GrowingTree:
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
         out = np.empty((len(points), self.n_outputs))
-        self._predict(as_rows(points, None, None, out))
+        self._predict(as_rows(np.ascontiguousarray(points), out))
         return out
 
     def predict_row(self, row: OneRow) -> None:

@@ -107,6 +107,7 @@ class HoeffdingTree(GrowingTree):
 class HoeffdingClassTree(HoeffdingTree):
     """A growing tree for classes."""
 
+    classifies = True
     axes = GrowingTree.axes | {
         "counts": ("nodes", "outputs"),
         "keys": ("nodes", "outputs"),
@@ -154,6 +155,7 @@ class HoeffdingClassTree(HoeffdingTree):
 class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
     """A growing tree for real targets."""
 
+    classifies = False
     axes = GrowingTree.axes | {
         "models": ("nodes", ("features", 1)),
         "scaler": (N_SCALER_ROWS, "features"),

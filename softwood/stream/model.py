@@ -399,6 +399,11 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         return predictions[:, 0]
 
     def _codes(self, y: Any) -> np.ndarray:
+        if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == np.float64 and len(y):
+            with np.errstate(over="ignore", invalid="ignore"):
+                is_finite = np.isfinite(y.sum())
+            if is_finite:  # check enough
+                return _in_order(y)
         refuse_masked(y, "y")
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         return _in_order(column_or_1d(targets, warn=True))

@@ -14,11 +14,15 @@ __all__ = ["NO_PREDICTIONS", "OneRow", "as_rows"]
 NO_PREDICTIONS = np.empty((0, 0))
 
 
-def as_rows(points: np.ndarray, targets: np.ndarray | None, weights: np.ndarray | None, out: np.ndarray) -> Any:
-    """The tuple `softwood.stream.loops.layout.Rows`, compiled; `targets` are labels if they are whole numbers."""
-    if targets is not None and targets.dtype.kind == "i":
-        return Rows(np.ascontiguousarray(points), targets, None, weights, out)
-    return Rows(np.ascontiguousarray(points), None, targets, weights, out)
+def as_rows(
+    points: np.ndarray, out: np.ndarray, targets: np.ndarray | None = None, weights: np.ndarray | None = None, *,
+    is_class: bool = False,
+) -> Any:  # fmt: skip
+    """The tuple `softwood.stream.loops.layout.Rows`, compiled; without targets and weights for predictions.
+
+    With `is_class`, targets are int64 numbers of classes, else float64.
+    """
+    return Rows(points, targets if is_class else None, None if is_class else targets, weights, out)
 
 
 class OneRow:
@@ -42,7 +46,7 @@ class OneRow:
     def __init__(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
         self.points, self.targets, self.weights, self.out = points, targets, weights, out
         self.values, self.outputs = points[0], out.reshape(-1)
-        self.rows = as_rows(points, targets, weights, out)
+        self.rows = as_rows(points, out, targets, weights, is_class=targets.dtype.kind == "i")
 
     def __reduce__(self) -> tuple:
         return OneRow, (self.points, self.targets, self.weights, self.out)

@@ -86,8 +86,8 @@ class SoftGrowingTree(GrowingTree):
     scratch = ("events", "places", "shares")
     caches = ("_arguments", "_readers")
     wants_all_leaves = True
-    seed: np.uint64 = np.uint64(0)
     is_class: ClassVar[bool]
+    seed: np.uint64 = np.uint64(0)
 
     def _plant(self) -> None:
         super()._plant()
@@ -178,7 +178,7 @@ class SoftGrowingTree(GrowingTree):
     def raw(self, points: np.ndarray) -> np.ndarray:
         """Outputs before the softmax of classes and the scale of targets, (n, n_outputs)."""
         out = np.empty((len(points), self.n_outputs))
-        self._fill(as_rows(points, None, None, out), RAW)
+        self._fill(as_rows(np.ascontiguousarray(points), out), RAW)
         return out
 
     def _fill(self, rows: Any, kind: int) -> None:
@@ -201,7 +201,7 @@ class SoftGrowingTree(GrowingTree):
         points : (n, n_features) float64 in C order, nan where missing
         targets : (n,) int64 numbers of the classes, or float64 targets; None: rows enter only the running means
         """
-        observe_rows(as_rows(points, targets, None, NO_PREDICTIONS), *self._arguments)
+        observe_rows(as_rows(points, NO_PREDICTIONS, targets, is_class=self.is_class), *self._arguments)
 
     def is_split_due(self) -> bool:
         """Whether a leaf has seen enough rows since the last attempt to split it."""
@@ -323,7 +323,7 @@ def _gradient(tree: SoftTree, points: np.ndarray) -> np.ndarray:
 class SoftClassTree(SoftGrowingTree):
     """A soft tree for classes."""
 
-    is_class = True
+    is_class = classifies = True
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
 
     def widen(self, n_features: int, n_outputs: int) -> None:
@@ -346,7 +346,7 @@ class SoftClassTree(SoftGrowingTree):
 class SoftRealTree(RealGrowingTree, SoftGrowingTree):
     """A soft tree for real targets."""
 
-    is_class = False
+    is_class = classifies = False
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS)}
 
     def snapshot(self) -> SoftTree:
