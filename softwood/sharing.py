@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from softwood.trees.loops.predict import Lists
     from softwood.tree import NodeArrays, SoftTree
+    from softwood.trees.loops.predict import Lists
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 
@@ -24,6 +24,8 @@ __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predi
 _LEAST_BLOCK, _LARGEST_BLOCK = 1024, 32768
 # Entries of the lists of all levels together, which limits the blocks of very deep trees.
 _MOST_ENTRIES = 2**21
+# Rows that `predict_sigmoid` takes at once.
+_SIGMOID_BLOCK = 32
 
 Way = Callable[[np.ndarray, np.ndarray], None]
 
@@ -136,11 +138,13 @@ def _add_kernel(
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
     """Predictions of a tree of sigmoid gates, (n_rows, n_outputs); nan for rows with missing values."""
-    from softwood.loops.soft_joint import predict_sigmoid
+    from softwood.compiled.trees import predict_sigmoid
 
-    scratch, out = np.empty((2, tree.n_nodes)), np.empty((len(X), tree.n_outputs))
+    size = min(max(1, len(X)), _SIGMOID_BLOCK)
+    batch, scratch = np.empty((tree.n_features, size)), np.empty((2, tree.n_nodes, size))
+    out = np.empty((len(X), tree.n_outputs))
     predict_sigmoid(
-        X, tree.children_left, tree.children_right, tree._sigmoid_gates, tree.value, tree.link == "softmax",
+        X, tree.children_left, tree.children_right, tree._sigmoid_gates, tree.value, tree.link == "softmax", batch,
         scratch[0], scratch[1], out,
     )  # fmt: skip
     return out

@@ -1,12 +1,13 @@
 """Write a Cython unit from plain Python loops and their sheets of types.
 
-    python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...]
+    python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...] [--wide]
 
 A source is ordinary Python, which also runs uncompiled: functions of arrays, numbers and named tuples of them. Its sheet is
 the .pxd of the same name, with the types of the arguments, results and locals. A unit is one C file, so that the compiler
 can inline functions of one source into those of another. For each function of the sheets, the unit has
 
-- a C function without the GIL, named after the source and the function, and
+- a C function without the GIL, named after the source and the function, which the compiler inlines if the sheet says
+  ``cdef inline``, and
 - for sources that are not `--inline`, a function that Python can call, which releases the GIL.
 
 A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if there are
@@ -16,10 +17,14 @@ struct is a line of a record array, with the fields of its numpy type. ``SOURCES
 A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a statement
 that uses it, to hand it to a function, is written once for each type.
 
+A unit that is `--wide` is compiled twice, the second time as UNIT_avx2 for processors with AVX2: there, the first one
+takes over the functions of the second one.
+
 What is translated, all else is left to Cython:
 
 - constants (names in capitals) become numbers;
-- functions and types of numpy and math for single numbers become those of C, ``array.dtype.type`` that of the elements;
+- functions and types of numpy and math for single numbers become those of C, as does ``int(x).bit_length()``, and
+  ``array.dtype.type`` that of the elements;
 - fields of records, ``a[i]["name"]``, become members of structs;
 - ``np.empty``, ``np.zeros`` and ``np.full`` make memory views.
 """
@@ -51,6 +56,20 @@ ctypedef unsigned long long u64
 ctypedef float f32
 ctypedef double f64
 
+cdef extern from *:
+    \"""
+    #ifdef _MSC_VER
+    #include <intrin.h>
+    static __inline int bit_length(unsigned long long x) {
+        unsigned long last;
+        return _BitScanReverse64(&last, x) ? (int)last + 1 : 0;
+    }
+    #else
+    static inline int bit_length(unsigned long long x) { return x ? 64 - __builtin_clzll(x) : 0; }
+    #endif
+    \"""
+    int bit_length(u64 x) noexcept nogil
+
 # bins of cells, few or many
 ctypedef fused code:
     u8
@@ -68,11 +87,31 @@ ctypedef fused number:
 """
 
 FUSED = {"code": ("u8", "u32"), "real": ("f32", "f64"), "number": ("i64", "f64")}
+# At the end of a unit that is compiled twice.
+WIDE = """
+cdef extern from *:
+    \"\"\"
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #define HAS_AVX2 (__builtin_cpu_init(), __builtin_cpu_supports("avx2") != 0)
+    #elif defined(_M_X64)
+    __declspec(dllimport) int __stdcall IsProcessorFeaturePresent(unsigned long);
+    #define HAS_AVX2 IsProcessorFeaturePresent(40)
+    #else
+    #define HAS_AVX2 0
+    #endif
+    \"\"\"
+    const bint HAS_AVX2
+
+if __name__ == "softwood.compiled.{name}" and HAS_AVX2:
+    from softwood.compiled import {name}_avx2
+    globals().update({{each: getattr({name}_avx2, each) for each in SOURCES}})
+"""
+
 TYPES = {
     "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "bool_": "u8",
 }  # fmt: skip
-FUNCTIONS = set("ceil copysign erf exp floor isfinite isnan log log1p log2 nextafter rint sqrt".split())
+FUNCTIONS = set("ceil copysign erf exp floor isfinite isnan log log1p log2 nextafter pow rint sqrt".split())
 VALUES = {"inf": "INFINITY", "nan": "NAN"}
 NUMPY_TYPES = {"i8": "int8", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
                "u64": "uint64", "f32": "float32", "f64": "float64"}  # fmt: skip
@@ -86,6 +125,7 @@ class Function:
     result: str
     arguments: list[tuple[str, str]]  # type and name
     locals: dict[str, str]
+    is_inline: bool  # callers contain it, which saves the time of handing it many arrays
 
 
 @dataclass
@@ -151,14 +191,15 @@ def read_sheet(text: str, path: Path) -> Sheet:
             lines = [line.strip().removeprefix("cdef ") for line in block.splitlines()[1:] if line.strip()]
             (sheet.classes if match[1] == "class" else sheet.structs)[match[2]] = [typed(line) for line in lines]
         elif match := re.match(
-            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<head>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
+            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<result>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$", block, re.S
         ):
             pairs = (part.partition("=") for part in split_arguments(match["locals"] or ""))
             sheet.functions[match["name"]] = Function(
                 match["name"],
-                match["head"].removeprefix("inline ").strip(),
+                match["result"].strip(),
                 [typed(part) for part in split_arguments(match["arguments"])],
                 {name: kind.strip('"') for name, _, kind in pairs},
+                match["inline"] is not None,
             )
         else:
             raise SystemExit(f"{path}: not understood:\n{block}")
@@ -286,6 +327,8 @@ class Translation(ast.NodeTransformer):
             node.args = [self.visit(argument) for argument in node.args]
             node.func = ast.Name(self.source.functions[called.id])
             return node
+        if isinstance(called, ast.Attribute) and called.attr == "bit_length":
+            return ast.Call(ast.Name("bit_length"), [self.visit(called.value.args[0])], [])
         if match := re.fullmatch(r"(\w+)\.dtype\.type", ast.unparse(called)):  # a number of the type of an array
             kind = self.names[match[1]].removeprefix("const ").partition("[")[0]
             return ast.Name(f"(<{kind}> ({ast.unparse(self.visit(node.args[0]))}))")  # the form that knows fused types
@@ -356,7 +399,8 @@ def c_function(source: Source, node: ast.FunctionDef, arrays: set[str], classes:
     translation = Translation(source, function, arrays, classes)
     body = [ast.fix_missing_locations(translation.visit(statement)) for statement in body]
     head = ", ".join(f"{kind} {name}" for kind, name in function.arguments)
-    text = f"\ncdef {function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
+    inline = "inline " if function.is_inline else ""
+    text = f"\ncdef {inline}{function.result} {source.functions[node.name]}({head}) noexcept nogil:\n"
     text += "".join(f"    cdef {kind} {name}\n" for name, kind in function.locals.items())
     lines = (re.sub(r" # in :$", ":", line) for line in ast.unparse(body).splitlines())
     return text + "".join(f"    {line}\n" for line in lines)
@@ -445,9 +489,11 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("sources", nargs="+", type=Path)
     parser.add_argument("--inline", nargs="*", type=Path, default=[])
+    parser.add_argument("--wide", action="store_true")
     arguments = parser.parse_args()
     paths = [(path, True) for path in arguments.inline] + [(path, False) for path in arguments.sources]
-    arguments.output.write_text(unit(read_sources(paths)))
+    text = unit(read_sources(paths))
+    arguments.output.write_text(text + (WIDE.format(name=arguments.output.stem) if arguments.wide else ""))
 
 
 if __name__ == "__main__":

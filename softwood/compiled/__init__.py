@@ -1,3 +1,16 @@
-"""The compiled loops, in one module a unit. Their sources are in the folders ``loops`` of the families; see meson.build."""
+"""The compiled loops: one module a unit, see meson.build. Their sources are in the folders ``loops`` of the families."""
 
-UNITS = ("boosting", "growing", "trees")
+from importlib import import_module
+
+UNITS = ("trees", "growing", "gradient", "stream", "explain", "layers", "boosting")
+
+
+def use_sources() -> None:
+    """Replace the compiled functions by their sources, for tests and traces.
+
+    Must be called before other modules import functions from the units.
+    """
+    for name in UNITS:
+        unit = import_module(f"softwood.compiled.{name}")
+        for attribute, source in unit.SOURCES.items():
+            setattr(unit, attribute, getattr(import_module(source), attribute))

@@ -10,9 +10,9 @@ import numpy as np
 from softwood.files.checks import check_array, check_entries, is_within
 from softwood.files.estimators import checked_parameters
 from softwood.files.values import damage
-from softwood.loops import drift as loops
-from softwood.loops.drift import LAST, N_ALARMS
 from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
+from softwood.stream.loops import drift as loops
+from softwood.stream.loops.drift import LAST, N_ALARMS
 
 __all__ = ["build_detector", "check_window", "detector_state"]
 

@@ -14,13 +14,13 @@ from softwood.files.checks import check_array, check_entries, check_integer, che
 from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
-from softwood.loops.drift import A_DELTA, A_TOTAL
-from softwood.loops.stream_alarms import N_SIZES, N_WINDOW, SIZE
-from softwood.loops.stream_forest import N_SCORES
-from softwood.loops.stream_layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS, SCALED_WEIGHT, VARIANCE
 from softwood.stream.forest_growth import ForestRules, GrowingForest, Recipe
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_detector
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.alarms import N_SIZES, N_WINDOW, SIZE
+from softwood.stream.loops.drift import A_DELTA, A_TOTAL
+from softwood.stream.loops.forest import N_SCORES
+from softwood.stream.loops.layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS, SCALED_WEIGHT, VARIANCE
 from softwood.stream.model import StreamModel
 from softwood.stream.pool import ModelPool
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
@@ -368,7 +368,7 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     if isinstance(growth, GrowingForest):
         growth.n_jobs = model.n_jobs
     model._growth = growth
-    model._row = np.empty((1, len(places)))
+    model._set_rows()
     return model
 
 

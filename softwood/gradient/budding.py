@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, lone_root
+from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.starting import random_start
-from softwood.loops import budding as loop
-from softwood.loops.soft_split import mean_loss
 from softwood.parameters import check_count, check_number, parameter
 from softwood.steps import Best
 
@@ -39,10 +39,14 @@ class _Buds:
         self.offsets = rng.normal(scale=SLEEPING_SPREAD, size=self.values.shape)
         self.buds = np.zeros(n_inner)
         self.buds[0] = 1.0
-        self.scratch = loop.Scratch(np.empty(n_inner), np.empty_like(self.values), np.empty_like(self.values))
-        self._gradient = loop.Gradient(np.zeros_like(self.gates), np.zeros_like(self.values), np.zeros_like(self.buds))
+        self.scratch = BuddingScratch(
+            np.empty(n_inner), np.empty_like(self.values), np.empty_like(self.values), np.empty(q)
+        )  # fmt: skip
+        self._gradient = BuddingGradient(
+            np.zeros_like(self.gates), np.zeros_like(self.values), np.zeros_like(self.buds)
+        )  # fmt: skip
         steps = np.zeros((2, len(self.values)), np.int64)
-        self._moments = loop.Adam(np.zeros((2, *self.gates.shape)), np.zeros((2, *self.values.shape)), steps)
+        self._moments = BuddingAdam(*np.zeros((2, *self.gates.shape)), *np.zeros((2, *self.values.shape)), steps)
         self.wake()
 
     def wake(self) -> None:
@@ -64,9 +68,9 @@ class _Buds:
         self.awake, self.living = awake, np.array(living, dtype=np.int64)
 
     @property
-    def nodes(self) -> loop.Nodes:
+    def nodes(self) -> BuddingNodes:
         """As the loops take it."""
-        return loop.Nodes(self.gates, self.values, self.buds, self.awake, self.living)
+        return BuddingNodes(self.gates, self.values, self.buds, self.awake, self.living)
 
     def run_pass(self) -> None:
         """One pass."""
@@ -85,7 +89,7 @@ class _Buds:
         """Mean loss."""
         out = np.empty_like(rows.targets)
         loop.budding_outputs(rows.points, self.nodes, self.scratch, out)
-        return float(mean_loss(rows.targets, rows.weights, self.link, out))
+        return float(loop.mean_loss(rows.targets, rows.weights, self.link, out))
 
     def grown(self) -> GrownTree:
         """The same response as a tree of sigmoid gates: a node that is partly a leaf is two gates, one constant."""

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from softwood.compiled.gradient import add_leaves
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import StageRules
-from softwood.loops.crisp_shape import add_leaves
 from softwood.steps import Steps
 
 __all__ = ["Candidate", "CrispWork"]

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
+from softwood.gradient.loops.annealed import AnnealedDescent, AnnealedScratch
+from softwood.gradient.loops.max_path import MaxPathDescent, MaxPathScratch
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import column_start, fitted_start, linear_start, random_start
-from softwood.loops import annealed, crisp_shape, max_path
 
 __all__ = ["COST_IN_TRAINING", "CrispTraining", "Pace", "Recipe"]
 
@@ -25,6 +27,9 @@ COST_IN_TRAINING = 2.0
 STEADY, LAST_RATE = 0.6, 0.05
 # Part of the passes after which gates get steeper.
 GENTLE = 0.3
+# Numbers that lines of batches are longer than the batch, by a line of the cache: lines of 256 rows would all fall on the
+# same places of the cache.
+PADDING = 8
 
 
 @dataclass(frozen=True)
@@ -126,13 +131,15 @@ class CrispTraining:
         rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size
         n_inner, d = len(gates), gates.shape[1] - 1
         q, depth = rows.targets.shape[1], int(np.log2(n_inner + 1))
-        scratch = max_path.Scratch(
-            batch=np.empty((d + 1, size)), inputs=np.empty((n_inner, size)), by_inputs=np.empty((n_inner, size)),
-            sides=np.empty((n_inner, q, size), dtype=bool), best=np.empty((depth + 1, 2, q, size)), shares=np.empty(q),
+        width = size + PADDING
+        scratch = MaxPathScratch(
+            batch=np.empty((d, width)), inputs=np.empty((n_inner, width)), by_inputs=np.empty((n_inner, width)),
+            sides=np.empty((n_inner, q, width), np.float32), best=np.empty((depth + 1, 2, q, width)),
+            shares=np.empty(q),
         )  # fmt: skip
-        descent = max_path.Descent(
+        descent = MaxPathDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), steps=np.zeros(n_inner, np.int64),
-            by_gate=np.zeros(d + 1),
+            by_gates=np.zeros_like(gates),
         )  # fmt: skip
         splits, place = np.empty(n_inner, np.int64), np.empty(2 * n_inner + 1, np.int64)
         logits = np.empty((2 * n_inner + 1, q))
@@ -141,9 +148,9 @@ class CrispTraining:
             counts = NodeCounts(self, rows)
             alive = counts.pruned(COST_IN_TRAINING)
             alive[0] = True
-            n_splits = crisp_shape.order_splits(alive, splits, place)
-            max_path.fill_logits(counts.values, splits[:n_splits], place, recipe.is_pure, logits)
-            max_path.max_path_pass(
+            n_splits = loop.order_splits(alive, splits, place)
+            loop.fill_logits(counts.values, splits[:n_splits], place, recipe.is_pure, logits)
+            loop.max_path_pass(
                 rows.arrays, self._rng.permutation(len(rows)), size, gates, splits[:n_splits], place, logits,
                 self.pace.rate_at(number), l2, scratch, descent,
             )  # fmt: skip
@@ -154,23 +161,22 @@ class CrispTraining:
         n_inner, d = len(gates), gates.shape[1] - 1
         n_nodes, q = 2 * n_inner + 1, rows.targets.shape[1]
         values = NodeCounts(self, rows).values[n_inner:].copy()
-        scratch = annealed.Scratch(
-            batch=np.empty((d + 1, size)), sides=np.empty((n_inner, size)), shares=np.empty((n_nodes, size)),
-            outputs=np.empty((n_nodes, q, size)), by_output=np.empty((q, size)), by_input=np.empty(size),
+        width = size + PADDING
+        scratch = AnnealedScratch(
+            batch=np.empty((d, width)), sides=np.empty((n_inner, width)), shares=np.empty((n_nodes, width)),
+            outputs=np.empty((n_nodes, q, width)), by_output=np.empty((q, width)), by_input=np.empty((1, width)),
         )  # fmt: skip
-        descent = annealed.Descent(
+        descent = AnnealedDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), value_first=np.zeros_like(values),
-            value_second=np.zeros_like(values), by_gate=np.zeros(d + 1), by_value=np.zeros(q),
+            value_second=np.zeros_like(values), by_gates=np.zeros_like(gates), by_values=np.zeros_like(values),
         )  # fmt: skip
         total = self.unit * len(rows)
-        steps = np.int64(0)
+        steps = 0
         for number in range(self.pace.n_passes):
-            steps = np.int64(
-                annealed.annealed_pass(
-                    rows.arrays, self._rng.permutation(len(rows)), size, gates, values,
-                    self.pace.steepness_at(number, recipe), self.pace.rate_at(number), recipe.l1 / total,
-                    recipe.l2 / total, steps, scratch, descent,
-                )
+            steps = loop.annealed_pass(
+                rows.arrays, self._rng.permutation(len(rows)), size, gates, values,
+                self.pace.steepness_at(number, recipe), self.pace.rate_at(number), recipe.l1 / total,
+                recipe.l2 / total, steps, scratch, descent,
             )  # fmt: skip
             yield
 
@@ -192,25 +198,25 @@ class NodeCounts:
         tree = StagedTree(gates, gates[:, 0], gates[:, 0] > 0.0, self.mass, self.sums)
         bottom = tree.add_up(rows)
         if not self._is_class:
-            crisp_shape.add_squares(rows.arrays, bottom, self.squares)
+            loop.add_squares(rows.arrays, bottom, self.squares)
         self.values = np.empty((n_nodes, q))
-        crisp_shape.fill_values(self.mass, self.sums, training.prior, self.values)
+        loop.fill_values(self.mass, self.sums, training.prior, self.values)
         self.losses = self.losses_with(self.values)
 
     def losses_with(self, values: np.ndarray) -> np.ndarray:
         """Sum of the loss of the rows of each node, (n_nodes,), if it were a leaf with one of these values."""
         losses = np.empty(len(self.mass))
-        crisp_shape.fill_losses(self.mass, self.sums, self.squares, values, self._is_class, losses)
+        loop.fill_losses(self.mass, self.sums, self.squares, values, self._is_class, losses)
         return losses
 
     def errors_with(self, values: np.ndarray) -> np.ndarray:
         """Weight of the rows of each node that are not of the largest class of its value."""
         errors = np.empty(len(self.mass))
-        crisp_shape.fill_errors(self.mass, self.sums, values, errors)
+        loop.fill_node_errors(self.mass, self.sums, values, errors)
         return errors
 
     def pruned(self, cost: float) -> np.ndarray:
         """Which nodes are split, (n_inner,), if a split must save `cost`."""
         alive = np.empty(self._n_inner, dtype=bool)
-        crisp_shape.prune(self.losses, cost / self._unit, np.empty(len(self.mass)), alive)
+        loop.prune(self.losses, cost / self._unit, np.empty(len(self.mass)), alive)
         return alive

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 from softwood.targets import ClassTargets, RealTargets
 
 __all__ = [

@@ -14,8 +14,8 @@ from softwood.base import ClassifierBase, Fit
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import to_soft_tree
+from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.model import Training, ValidatedTree
-from softwood.loops.soft_joint import Nodes
 from softwood.parameters import check_flag, check_integer, check_number, parameter
 from softwood.steps import Steps
 from softwood.tree import SoftTree
@@ -384,5 +384,5 @@ def _finish(root: _Node, train: LearningSet, data: Training) -> SoftTree:
     impurity = np.array([_impurity(node.sums) for node in nodes])
     mass_unit = data.mass / train.weights.sum()
     return to_soft_tree(
-        Nodes(left, right, gates, values), mass, mass_unit, impurity, Gate.OBLIQUE, data.scaling, data.targets
+        SoftNodes(left, right, gates, values), mass, mass_unit, impurity, Gate.OBLIQUE, data.scaling, data.targets
     )

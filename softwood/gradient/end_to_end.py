@@ -9,12 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
+from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows, EndToEndScratch
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage import finish_staged
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import random_start
-from softwood.loops import end_to_end as loop
 from softwood.parameters import check_count, check_number, parameter
 from softwood.steps import Best
 
@@ -59,17 +60,21 @@ class _Expectation:
     def passes(self, n_gates: int, first_gate: int, steepness: np.ndarray, rate: float) -> Iterator[None]:
         """Train the gates from `first_gate` on, a pass for each steepness."""
         rows, n = self.rows, len(self.rows)
-        shares, belongs = np.empty(2 * n_gates + 1), np.empty(2 * n_gates + 1)
-        descent = loop.Descent(*np.zeros((3, *self.gates.shape)))
+        shares, belongs = np.empty((2, 2 * n_gates + 1, BATCH))
+        scratch = EndToEndScratch(
+            batch=np.empty((rows.points.shape[1], BATCH)), sides=np.empty((n_gates, BATCH)), shares=shares,
+            belongs=belongs, factors=np.empty(BATCH),
+        )  # fmt: skip
+        descent = EndToEndDescent(*np.zeros((3, *self.gates.shape)))
         posterior = np.empty((n, n_gates + 1))
         likelihoods = np.ones((n, n_gates + 1))
-        n_steps = np.int64(0)
+        n_steps = 0
         for steep in steepness:
-            loop.posteriors(rows.points, likelihoods, self.gates, n_gates, steep, shares, posterior)
+            loop.posteriors(rows.points, likelihoods, self.gates, n_gates, steep, scratch, posterior)
             likelihoods = self.likelihoods(posterior)
             n_steps = loop.maximise_pass(
-                loop.Rows(rows.points, likelihoods, rows.weights), self.rng.permutation(n), BATCH, self.gates, n_gates,
-                first_gate, steep, rate, n_steps, shares, belongs, descent,
+                EndToEndRows(rows.points, likelihoods, rows.weights), self.rng.permutation(n), self.gates, n_gates,
+                first_gate, steep, rate, n_steps, scratch, descent,
             )  # fmt: skip
             yield
 

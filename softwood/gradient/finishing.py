@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from softwood.compiled.gradient import node_sums
 from softwood.gates import Gate
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.growing import GrownTree
+from softwood.gradient.loops.soft_joint import SoftNodes
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC
 from softwood.gradient.model import Training
 from softwood.gradient.refining import scratch_of
-from softwood.loops.soft_joint import Nodes, node_sums
-from softwood.loops.soft_split import IDENTITY, LOGISTIC
 from softwood.targets import RealTargets
 from softwood.tree import SoftTree
 
@@ -31,7 +32,7 @@ def finish(tree: GrownTree, data: Training) -> SoftTree:
 
 
 def to_soft_tree(
-    nodes: Nodes,
+    nodes: SoftNodes,
     mass: np.ndarray,
     mass_unit: float,
     impurity: np.ndarray,
@@ -73,7 +74,7 @@ def to_soft_tree(
     )
 
 
-def _mass_and_impurity(rows: LearningSet, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
+def _mass_and_impurity(rows: LearningSet, nodes: SoftNodes) -> tuple[np.ndarray, np.ndarray]:
     """Mass of the rows in each node, (n_nodes,), and the variance of each of their targets, (n_nodes, q)."""
     n_nodes, q = len(nodes.left), rows.targets.shape[1]
     mass, sums, squares = np.zeros(n_nodes), np.zeros((n_nodes, q)), np.zeros((n_nodes, q))

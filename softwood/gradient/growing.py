@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet, visits
-from softwood.loops import soft_split as loop
-from softwood.loops.soft_joint import Nodes
+from softwood.gradient.loops.soft_joint import SoftNodes
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, Near
 from softwood.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter
 from softwood.steps import Best, Steps
 
@@ -76,9 +77,9 @@ class GrownTree:
         """Number of leaves."""
         return (len(self.left) + 1) // 2
 
-    def arrays(self) -> Nodes:
+    def arrays(self) -> SoftNodes:
         """left, right (n_nodes,) int32; gates (n_nodes, d + 1); values (n_nodes, q)."""
-        return Nodes(
+        return SoftNodes(
             np.array(self.left, dtype=np.int32), np.array(self.right, dtype=np.int32), np.array(self.gates),
             np.array(self.values),
         )  # fmt: skip
@@ -139,9 +140,9 @@ class _Near:
         return cls(data.take(rows), rest[rows], path[rows])
 
     @property
-    def arrays(self) -> loop.Near:
+    def arrays(self) -> Near:
         """As the loops take them."""
-        return loop.Near(*self.rows.arrays, self.rest, self.path)
+        return Near(*self.rows.arrays, self.rest, self.path)
 
 
 @dataclass
@@ -169,7 +170,7 @@ def grow_soft_tree(
     Parameters
     ----------
     train, validation : rows to learn from, and rows that decide whether a split stays
-    link : `loop.IDENTITY`, `loop.LOGISTIC` or `loop.SOFTMAX`
+    link : IDENTITY, LOGISTIC or SOFTMAX of `softwood.gradient.loops.soft_split`
     steps : told of each split that is tried
     snapshot : attributes of the estimator if the training ended here
     """
@@ -230,9 +231,9 @@ def lone_root(train: LearningSet, link: int) -> GrownTree:
 
 def leaf_values(sums: np.ndarray, mass: float, link: int) -> np.ndarray:
     """Value of a leaf with these sums of targets: their mean, log odds, or logarithms of class shares with mean 0."""
-    if link == loop.IDENTITY:
+    if link == IDENTITY:
         return sums / mass
-    if link == loop.LOGISTIC:
+    if link == LOGISTIC:
         return np.log((sums + PRIOR_ROWS) / (mass - sums + PRIOR_ROWS))
     logs = np.log((sums + PRIOR_ROWS) / (mass + PRIOR_ROWS * len(sums)))
     return logs - logs.mean()
@@ -327,7 +328,8 @@ class _Grower:
             gate[:] = rng.uniform(-0.01, 0.01, d + 1)
             total = leaf_values(masses @ train.targets, masses.sum(), self.link)
             return gate, total + rng.uniform(-0.01, 0.01, (2, train.targets.shape[1]))
-        feature, threshold = loop.best_test(train.points, train.targets, masses, self.orders)
+        sums = np.empty((2, train.targets.shape[1]))
+        feature, threshold = loop.best_test(train.points, train.targets, masses, self.orders, 0, len(train), sums)
         if feature < 0:
             return None
         gate[feature] = -rules.init_slope

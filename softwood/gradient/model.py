@@ -34,7 +34,7 @@ class Training:
     Attributes
     ----------
     train, validation : rows to learn from, and rows that validate
-    link : see `softwood.loops.soft_split`
+    link : see `softwood.gradient.loops.soft_split`
     scaling : of the inputs
     targets : as they were read
     mass, validation_mass : total weights of both, before they were brought to mean 1; a single row that is in both

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.compiled.gradient import step_value
 from softwood.gates import Gate
 from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
+from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
-from softwood.loops.one_stage import step_value
-from softwood.loops.soft_joint import Nodes
 from softwood.parameters import check_flag, check_n_jobs, parameter
 from softwood.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
@@ -181,7 +181,7 @@ def finish_staged(
             values[k] = tree.sums[0] / tree.mass[0]
         else:
             values[k] = values[number[(node - 1) // 2]]
-            step_value(node, tree.mass, tree.sums, prior, values[k])
+            step_value(node, tree.mass, tree.sums, prior, values, k)
     squares = np.zeros(len(tree.mass))
     np.add.at(squares, bottom, rows.weights * (rows.targets**2).sum(axis=1))
     for node in range(tree.n_inner - 1, -1, -1):
@@ -190,7 +190,7 @@ def finish_staged(
     total = np.maximum(mass, np.finfo(float).tiny)
     impurity = np.maximum(squares[kept] / total - ((tree.sums[kept] / total[:, None]) ** 2).sum(axis=1), 0.0)
     mass_unit = total_mass / rows.weights.sum()
-    nodes = Nodes(left, right, gates, values)
+    nodes = SoftNodes(left, right, gates, values)
     return to_soft_tree(nodes, mass, mass_unit, impurity, Gate.OBLIQUE, scaling, targets)
 
 

@@ -9,15 +9,24 @@ from typing import Any
 
 import numpy as np
 
+from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
+from softwood.gradient.loops.one_stage import (
+    GUMBEL,
+    JOINT,
+    PROXIMAL,
+    OneStageDescent,
+    OneStageNodes,
+    OneStageScratch,
+    Pace,
+)
 from softwood.gradient.starting import fitted_start, random_start
-from softwood.loops import one_stage as loop
 from softwood.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.steps import Best, Steps
 
 __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
 
-MODES = {"proximal": loop.PROXIMAL, "joint": loop.JOINT, "gumbel": loop.GUMBEL}
+MODES = {"proximal": PROXIMAL, "joint": JOINT, "gumbel": GUMBEL}
 # Smaller probabilities count as this in the validation loss, the cross-entropy.
 LEAST_PROBABILITY = 1e-9
 # Passes over all rows, validation rows too, when the shape is known; with this part of the learning rate.
@@ -66,7 +75,7 @@ class StagedTree:
     Attributes
     ----------
     gates : (n_inner, d + 1);  gamma : (n_inner,) in [0, 1];  alive : (n_inner,) bool
-    mass, sums : of the rows that pass each node, see `softwood.loops.one_stage`
+    mass, sums : of the rows that pass each node, see `softwood.gradient.loops.one_stage`
     """
 
     gates: np.ndarray
@@ -80,9 +89,9 @@ class StagedTree:
         """Number of nodes that can be split."""
         return len(self.gates)
 
-    def nodes(self, prior: float) -> loop.Nodes:
+    def nodes(self, prior: float) -> OneStageNodes:
         """As the loops take it."""
-        return loop.Nodes(self.gates, self.alive, self.mass, self.sums, prior)
+        return OneStageNodes(self.gates, self.alive, self.mass, self.sums, prior)
 
     def copy(self) -> StagedTree:
         """The same tree in arrays of its own."""
@@ -154,7 +163,7 @@ def train_one_stage(
     snapshot : attributes of the estimator if the training ended with this tree
     """
     mode = MODES[rules.architecture]
-    if mode == loop.JOINT:
+    if mode == JOINT:
         validation = train
     steps = Steps("pass", rules.max_iter) if steps is None else steps
     rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start goes on, and does not repeat itself
@@ -173,13 +182,13 @@ def train_one_stage(
             loop.train_pass(
                 train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
                 tree.nodes(rules.prior), tree.gamma, bottom,
-                loop.Pace(
+                Pace(
                     rules.batch_size, rules.learning_rate, rules.l1_regularization, rules.l2_regularization, gamma_rate,
                     rules.split_cost,
                 ),
                 np.uint64(rng.integers(1, 2**62)), *state,
             )  # fmt: skip
-            loop.discretise(loop.PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
+            loop.discretise(PROXIMAL, tree.gamma, np.uint64(0), tree.alive)
             bottom = tree.add_up(train)
             step.end(None if snapshot is None else lambda: snapshot(best.state), **measure())
             if best.is_stalled:
@@ -194,24 +203,24 @@ def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) ->
         return
     rng = np.random.default_rng([seed, 9])
     shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
-    pace = loop.Pace(
+    pace = Pace(
         rules.batch_size, FINAL_RATE * rules.learning_rate, rules.l1_regularization, rules.l2_regularization, 0.0, 0.0
     )
     for _ in range(FINAL_PASSES):
         bottom, order = tree.add_up(rows), rng.permutation(len(rows))
         loop.train_pass(
-            rows.arrays, order, rows.arrays, order, loop.PROXIMAL, tree.nodes(rules.prior), shape, bottom, pace,
+            rows.arrays, order, rows.arrays, order, PROXIMAL, tree.nodes(rules.prior), shape, bottom, pace,
             np.uint64(rng.integers(1, 2**62)), *state,
         )  # fmt: skip
 
 
-def _state_of(tree: StagedTree, depth: int) -> tuple[loop.Scratch, loop.Descent]:
+def _state_of(tree: StagedTree, depth: int) -> tuple[OneStageScratch, OneStageDescent]:
     """Scratch space of `loop.train_pass`, and what it keeps from pass to pass."""
     n_inner, q = tree.n_inner, tree.sums.shape[1]
-    scratch = loop.Scratch(
-        path=np.empty(depth, np.int64), inputs=np.empty(depth), values=np.empty((depth + 1, q)), spare=np.empty(q)
+    scratch = OneStageScratch(
+        path=np.empty(depth, np.int64), inputs=np.empty(depth), values=np.empty((depth + 1, q)), spare=np.empty((1, q))
     )
-    descent = loop.Descent(
+    descent = OneStageDescent(
         first=np.zeros_like(tree.gates), second=np.zeros_like(tree.gates), steps=np.zeros(n_inner, np.int64),
         by_gates=np.zeros_like(tree.gates), touched=np.zeros(n_inner, dtype=bool), by_architecture=np.zeros(n_inner),
     )  # fmt: skip

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules
-from softwood.loops import soft_joint as loop
+from softwood.gradient.loops.soft_joint import SoftDescent, SoftNodes, SoftScratch
 from softwood.steps import Best, Steps
 
 __all__ = ["refine", "refit_values", "scratch_of"]
@@ -22,10 +23,13 @@ N_ITER_NO_CHANGE, SLOW_DOWN, TIMES_SLOWER = 10, 3.0, 2
 OLD_VALUE_ROWS = 1.0
 
 
-def scratch_of(nodes: loop.Nodes) -> loop.Scratch:
+def scratch_of(nodes: SoftNodes) -> SoftScratch:
     """Work space of the loops over this tree."""
     n, q = nodes.values.shape
-    return loop.Scratch(shares=np.empty(n), sides=np.empty(n), outputs=np.empty((n, q)), error=np.empty(q))
+    return SoftScratch(
+        batch=np.empty((nodes.gates.shape[1] - 1, BATCH)), shares=np.empty((n, BATCH)), sides=np.empty((n, BATCH)),
+        outputs=np.empty((n, q, BATCH)), errors=np.empty((q, BATCH)), output=np.empty(q), by_input=np.empty((1, BATCH)),
+    )  # fmt: skip
 
 
 def refine(
@@ -51,7 +55,7 @@ def refine(
     scratch, gates, values = scratch_of(nodes), nodes.gates, nodes.values
     n = len(train)
     moments = np.zeros((2, *gates.shape)), np.zeros((2, *values.shape))
-    descent = loop.Descent(np.zeros_like(gates), np.zeros_like(values), *moments)
+    descent = SoftDescent(np.zeros_like(gates), *moments[0], np.zeros_like(values), *moments[1])
     rng = np.random.default_rng([seed, 2])
 
     steps = Steps("pass", rules.refine_max_iter) if steps is None else steps
@@ -64,7 +68,7 @@ def refine(
         return {"validation_loss": loss, "n_leaves": tree.n_leaves}
 
     steps.note(**measure())
-    n_steps = np.int64(0)
+    n_steps = 0
     rate, n_slower = rules.refine_learning_rate, 0
     for step in steps:
         n_steps = loop.refine_pass(
@@ -81,7 +85,7 @@ def refine(
             gates[:], values[:] = tree.gates, tree.values
             for moment in moments:
                 moment[:] = 0.0
-            n_steps = np.int64(0)
+            n_steps = 0
     if rules.l1_regularization > 0:
         tree.merge_constant_gates()
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from softwood.compiled.gradient import best_test, column_gates, logistic_gate
 from softwood.gradient.data import LearningSet
-from softwood.loops import first_gates
-from softwood.loops.first_gates import LEAST_SPREAD, SPREAD
-from softwood.loops.soft_split import best_test
+from softwood.gradient.loops.first_gates import LEAST_SPREAD, SPREAD
 
 __all__ = ["column_start", "fitted_start", "linear_start", "random_start"]
 
@@ -26,7 +25,7 @@ def column_start(rows: LearningSet, depth: int) -> np.ndarray:
     """Gates (2 ** depth - 1, d + 1) that test one column each, as a conventional tree does."""
     gates = np.empty((2**depth - 1, rows.points.shape[1] + 1))
     orders = np.ascontiguousarray(np.argsort(rows.points, axis=0, kind="stable").T)
-    first_gates.column_gates(rows.arrays, orders, gates)
+    column_gates(rows.arrays, orders, gates)
     return gates
 
 
@@ -63,7 +62,7 @@ def _logistic(points: np.ndarray, targets: np.ndarray, weights: np.ndarray, pena
     if not 1e-12 < share < 1.0 - 1e-12:
         return None
     gate = np.empty(d + 1)
-    first_gates.logistic_gate(points, coded, weights, penalty, gate)
+    logistic_gate(points, coded, weights, penalty, gate)
     inputs = points @ gate[:-1] + gate[-1]
     if not LEAST_ROWS <= np.count_nonzero(inputs > 0.0) <= n - LEAST_ROWS:
         middle = np.median(inputs)
@@ -117,7 +116,8 @@ def _one_column(points: np.ndarray, targets: np.ndarray, weights: np.ndarray) ->
     if len(points) < 2:
         return None
     orders = np.ascontiguousarray(np.argsort(points, axis=0, kind="stable").T)
-    feature, threshold = best_test(points, targets, weights, orders)
+    sums = np.empty((2, targets.shape[1]))
+    feature, threshold = best_test(points, targets, weights, orders, 0, len(points), sums)
     if feature < 0:
         return None
     column = points[:, feature]

@@ -16,7 +16,7 @@ from softwood.parameters import parameter_error
 from softwood.tree import KernelShapes
 
 if TYPE_CHECKING:
-    from softwood.loops.certificates import Ensemble, Room, Trees
+    from softwood.inspect.loops.certificates import Ensemble, Room, Trees
 
 __all__ = ["Certificates", "certified_radius", "certify"]
 
@@ -224,7 +224,7 @@ class Certificates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoxModel:
-    """A model with all that the loops of `softwood.loops.certificates` take.
+    """A model with all that the loops of `softwood.inspect.loops.certificates` take.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class BoxModel:
     @classmethod
     def of(cls, model: Any, caller: str) -> BoxModel:
         """Read a model; a ValueError if its predictions are not those of its trees."""
-        from softwood.loops.certificates import Ensemble, Trees
+        from softwood.inspect.loops.certificates import Ensemble, Trees
 
         known = PortableModel.of(model, caller)
         forest = known.forest
@@ -320,7 +320,7 @@ class BoxModel:
     def _search(
         self, matrix: np.ndarray, deltas: np.ndarray, is_ball: bool, labels: np.ndarray, out: np.ndarray
     ) -> None:
-        from softwood.loops.certificates import search_rows
+        from softwood.compiled.explain import search_rows
 
         for rows in _blocks(len(matrix)):
             centres = self._centres(matrix[rows], labels[rows])
@@ -330,7 +330,7 @@ class BoxModel:
             )  # fmt: skip
 
     def _bounds(self, matrix: np.ndarray, deltas: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        from softwood.loops.certificates import bound_rows
+        from softwood.compiled.explain import bound_rows
 
         out = np.empty((len(matrix), 2, self.forest.n_outputs))
         for rows in _blocks(len(matrix)):
@@ -357,7 +357,7 @@ class BoxModel:
 
     def _room(self) -> Room:
         """Scratch space of the loops."""
-        from softwood.loops.certificates import Room
+        from softwood.inspect.loops.certificates import Room
 
         n, q, p = int(self.forest.sizes.max()), self.forest.value.shape[1], self.forest.n_features
         return Room(

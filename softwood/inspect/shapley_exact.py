@@ -13,7 +13,7 @@ from softwood.inspect.shapley_model import ExplainedModel, Points, absent_shares
 from softwood.tree import SoftTree
 
 if TYPE_CHECKING:
-    from softwood.loops.shapley import Plan
+    from softwood.inspect.loops.shapley import Plan
 
 __all__ = ["exact_values"]
 
@@ -55,29 +55,27 @@ def exact_values(
 
 def _plan(forest: SoftForest, players: np.ndarray) -> Plan:
     """The trees in the form that the loop takes."""
-    from softwood.loops.shapley import BY_SET, STEP, Plan, fill_absent, order_steps
+    from softwood.compiled.explain import fill_absent, order_steps
+    from softwood.inspect.loops.shapley import BY_SET, STEP, Plan
 
     order, steps = np.empty(forest.n_nodes, np.int64), np.zeros(forest.n_nodes, STEP)
-    offsets, left, right, feature, edges, cdfs = (
-        np.require(array, requirements=["C", "W"])  # the loops would be compiled again for read-only arrays
-        for array in (
-            forest.offsets, forest.children_left, forest.children_right, forest.feature, forest.shapes.edges,
-            forest.shapes.cdfs,
-        )
+    most = np.empty(len(forest), np.int64)
+    order_steps(
+        forest.children_left, forest.children_right, forest.feature, players.astype(np.int64), forest.offsets, order,
+        steps, most,
     )  # fmt: skip
-    most = order_steps(left, right, feature, players.astype(np.int64), offsets, order, steps)
     for name in ("kernel", "threshold", "width", "missing_left"):
         steps[name] = getattr(forest, name)[order]
     steps["kernel"][forest.gate[order] == Gate.SUBSET] = BY_SET
     absent = np.ones(forest.n_nodes)
     shares = absent_shares(forest)[order]
     for tree in range(len(forest)):
-        fill_absent(steps, shares, offsets[tree], offsets[tree + 1], absent)
+        fill_absent(steps, shares, forest.offsets[tree], forest.offsets[tree + 1], absent)
     n_points = np.maximum(1, (most + 1) // 2)  # exact for the degree, one less than the number of players
     points, weights = _gauss_legendre(n_points)
     return Plan(
-        steps, np.ascontiguousarray(forest.value[order]), offsets, forest.output.astype(np.int64), absent, n_points,
-        points, weights, edges, cdfs, np.ascontiguousarray(forest.set_words[order]),
+        steps, forest.value[order], forest.offsets, forest.output.astype(np.int64), absent, n_points, points, weights,
+        forest.shapes.edges, forest.shapes.cdfs, forest.set_words[order],
     )  # fmt: skip
 
 
@@ -98,7 +96,8 @@ def _add_part(
     plan: Plan, rows: Points, background: Points | None, values: np.ndarray, pairs: np.ndarray | None
 ) -> None:
     """Add the values of some rows, summed over the background rows, a block of them at a time."""
-    from softwood.loops.shapley import Scratch, add_shapley
+    from softwood.compiled.explain import add_shapley
+    from softwood.inspect.loops.shapley import Scratch
 
     n, m, q = int(np.diff(plan.offsets).max()), plan.points.shape[0], plan.value.shape[1]
     size = min(_BACKGROUND, max(1, _MOST_FACTORS // n))
@@ -109,6 +108,6 @@ def _add_part(
         others, cells = (None, None) if block is None else block
         scratch = Scratch(
             np.empty(n), np.empty((1 if others is None else len(others), n)), np.empty((2, n)), np.empty((n, m)),
-            np.empty((n, m)), np.empty((n, q * m)), np.empty(m), np.empty(n, np.int64),
+            np.empty((n, m)), np.empty((n, q * m)), np.empty(m), np.empty(n, np.int64), np.empty((2, n), np.int64),
         )  # fmt: skip
         add_shapley(rows[0], rows[1], others, cells, plan, scratch, values, pairs)

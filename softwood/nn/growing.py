@@ -9,8 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from softwood.gates import Gate
-from softwood.loops.layer_layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
-from softwood.loops.stream_layout import (
+from softwood.nn.checks import read_points
+from softwood.nn.enlarging import add_parameter, group_of
+from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
+from softwood.nn.operators import reached_nodes
+from softwood.nn.structure import Structure
+from softwood.nn.trees import Trees
+from softwood.parameters import check_choice, check_count, check_flag, check_number
+from softwood.stream.growth import Limits, SplitEvent, new_settings
+from softwood.stream.loops.layout import (
     ALPHA,
     ALPHA_AT,
     BATCH,
@@ -34,16 +41,9 @@ from softwood.loops.stream_layout import (
     WEIGH_BY_SHARE,
     WEIGHT,
 )
-from softwood.loops.stream_layout import FEATURE as NODE_FEATURE
-from softwood.loops.stream_layout import LEFT as NODE_LEFT
-from softwood.loops.stream_layout import RIGHT as NODE_RIGHT
-from softwood.nn.checks import read_points
-from softwood.nn.enlarging import add_parameter, group_of
-from softwood.nn.operators import reached_nodes
-from softwood.nn.structure import Structure
-from softwood.nn.trees import Trees
-from softwood.parameters import check_choice, check_count, check_flag, check_number
-from softwood.stream.growth import Limits, SplitEvent, new_settings
+from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
+from softwood.stream.loops.layout import LEFT as NODE_LEFT
+from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from softwood.tree import KernelShapes, SoftTree
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.loops.layer_layout import FEATURE
 from softwood.nn.checks import read_points
+from softwood.nn.loops.layout import FEATURE
 from softwood.nn.structure import Structure, bound_kernels
 from softwood.nn.trees import Trees
 from softwood.parameters import check_choice, check_count, check_number

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from softwood.columns import Columns
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.loops.layer_layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.checks import read_points
+from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.one_hot import one_hot_trees
@@ -235,7 +235,7 @@ def _placed(whole: Tensor, places: Tensor, part: Tensor) -> Tensor:
 
 
 def _numbers(trees: SoftTree | SoftForest, structure: Structure, kind: torch.dtype) -> np.ndarray:
-    """Numbers of all gates, see `softwood.loops.layer_layout`, (n_gates, 5) float64, for parameters of a type."""
+    """Numbers of all gates, see `softwood.nn.loops.layout`, (n_gates, 5) float64, for parameters of a type."""
     nodes = structure.gate_nodes
     numbers = np.zeros((len(nodes), N_GATE_NUMBERS))
     numbers[:, BIAS] = trees.bias[nodes]

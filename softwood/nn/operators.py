@@ -12,9 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from softwood.loops.layer_layout import LayerTrees
-from softwood.loops.layer_route import BLOCK, route_rows, route_slopes
-from softwood.loops.layer_walk import N_ROOM, Slopes, count_reached, mark_reached, walk_rows, walk_slopes
+from softwood.compiled.layers import count_reached, mark_reached, route_rows, route_slopes, walk_rows, walk_slopes
+from softwood.nn.loops.layout import LayerTrees
+from softwood.nn.loops.route import BLOCK
+from softwood.nn.loops.walk import N_ROOM
 
 __all__ = ["reached_nodes", "reached_part", "route", "walk"]
 
@@ -24,7 +25,7 @@ def _array(tensor: Tensor) -> np.ndarray:
 
 
 def _layer_trees(table: Tensor, gates: Tensor, leaves: Tensor, edges: Tensor, cdfs: Tensor) -> LayerTrees:
-    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges), _array(cdfs))
+    return LayerTrees(_array(table), _array(gates), _array(leaves), _array(edges.double()), _array(cdfs.double()))
 
 
 def _walk_room(trees: LayerTrees, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +64,7 @@ def walk(
     points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor,
     edges: Tensor, cdfs: Tensor,
 ) -> Tensor:  # fmt: skip
-    """Sums of leaf values by row and tree; see `softwood.loops.layer_walk`. `weights` may be empty."""
+    """Sums of leaf values by row and tree; see `softwood.nn.loops.walk`. `weights` may be empty."""
     rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     out = np.zeros((len(rows), len(trees.gates) - 1, values.shape[1]), values.dtype)
@@ -85,13 +86,11 @@ def walk_backward(
     rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     wanted = (with_points, with_gates, with_gates, True)
-    slopes = Slopes(
-        *(
-            np.zeros((len(tensor) if want else 0, tensor.shape[1]), values.dtype)
-            for tensor, want in zip((points, weights, numbers, value), wanted, strict=True)
-        )
-    )
-    walk_slopes(rows, trees, lines, columns, values, *_walk_room(trees, rows), _array(slope), slopes)
+    slopes = [
+        np.zeros((len(tensor) if want else 0, tensor.shape[1]), values.dtype)
+        for tensor, want in zip((points, weights, numbers, value), wanted, strict=True)
+    ]
+    walk_slopes(rows, trees, lines, columns, values, *_walk_room(trees, rows), _array(slope), *slopes)
     by_points, by_weights, by_numbers, by_value = map(torch.from_numpy, slopes)
     return by_points, by_weights, by_numbers, by_value
 
@@ -136,7 +135,7 @@ def _route_trees(table: Tensor, gates: Tensor, leaves: Tensor) -> LayerTrees:
 
 @torch.library.custom_op("softwood::route", mutates_args=(), device_types="cpu")
 def route(z: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor, gamma: float) -> Tensor:
-    """Sums of leaf values by row and tree; see `softwood.loops.layer_route`."""
+    """Sums of leaf values by row and tree; see `softwood.nn.loops.route`."""
     trees, inputs, values = _route_trees(table, gates, leaves), _array(z), _array(value)
     out = np.zeros((len(trees.gates) - 1, values.shape[1], inputs.shape[1]), inputs.dtype)
     room = _route_room(trees.gates, trees.leaves, inputs.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.loops.layer_layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
+from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.tree import KernelShapes, SoftTree
 
 __all__ = ["Structure"]
@@ -20,7 +20,7 @@ class Structure:
 
     Attributes
     ----------
-    table, gates, leaves : see `softwood.loops.layer_layout.LayerTrees`
+    table, gates, leaves : see `softwood.nn.loops.layout.LayerTrees`
     shapes : of the trees, see `SoftTree`
     gate_nodes, leaf_nodes : numbers of the gates and leaves in the arrays of the `SoftTree` or `SoftForest`
     """

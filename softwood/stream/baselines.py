@@ -48,32 +48,36 @@ class Baselines:
 
     def _classes(self, y: np.ndarray, arriving: np.ndarray, is_known: np.ndarray) -> dict[str, Outcome]:
         n_classes = max(len(self._counts), int(arriving.max(initial=-1)) + 1)
-        counts = np.pad(self._counts, (0, n_classes - len(self._counts)))
+        counts = np.append(self._counts, np.zeros(n_classes - len(self._counts)))
         added = np.zeros((len(y), n_classes))
         added[np.flatnonzero(is_known), arriving[is_known]] = 1.0
         before = counts + np.cumsum(added, axis=0)
         if len(y):
             self._counts = before[-1]
-        total = before.sum(axis=1)
+        total = counts.sum() + np.cumsum(is_known)
         is_scored = total > 0
         shares = before / np.where(is_scored, total, 1.0)[:, None]
-        majority = self._majority(counts, arriving, is_known)
+        majority = self._majority(counts, before, arriving)
         return {
             "no_change": Outcome(y, is_known, arriving, None, None, 0.0, None),
             "majority": Outcome(y, is_scored, majority, shares, None, 0.0, None),
         }
 
-    def _majority(self, counts: np.ndarray, arriving: np.ndarray, is_known: np.ndarray) -> np.ndarray:
-        """The most frequent class before each row; of equally frequent ones that which was so first."""
-        found = np.empty(len(arriving), dtype=np.int64)
-        numbers, best = counts.tolist(), self._best
-        for i, (label, is_there) in enumerate(zip(arriving.tolist(), is_known.tolist(), strict=True)):
-            if is_there:
-                numbers[label] += 1.0
-                if best < 0 or numbers[label] > numbers[best]:
-                    best = label
-            found[i] = best
-        self._best = best
+    def _majority(self, counts: np.ndarray, before: np.ndarray, arriving: np.ndarray) -> np.ndarray:
+        """The most frequent class before each row; of equally frequent ones that which was so first.
+
+        Parameters
+        ----------
+        counts, before : (n_classes,) rows of each class so far, and (n, n_classes) the same before each row
+        """
+        if not len(before):
+            return np.empty(0, dtype=np.int64)
+        own = before[np.arange(len(before)), arriving]
+        largest = np.maximum.accumulate(np.append(counts.max(), own))
+        is_new = own > largest[:-1]  # the class that arrives makes a new largest number
+        last = np.maximum.accumulate(np.where(is_new, np.arange(len(before)), -1))
+        found = np.where(last >= 0, arriving[last], self._best)
+        self._best = int(found[-1])
         return found
 
     def _targets(self, y: np.ndarray, arriving: np.ndarray, is_known: np.ndarray) -> dict[str, Outcome]:

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from softwood.loops import drift as loops
-from softwood.loops.drift import DRIFT, LAST, N_ALARMS, N_DDM, N_PAGE_HINKLEY, WARNING
+from softwood.compiled import stream as compiled
 from softwood.parameters import check_choice, check_count, check_number
+from softwood.stream.loops import drift as loops
+from softwood.stream.loops.drift import DRIFT, LAST, N_ALARMS, N_DDM, N_PAGE_HINKLEY, WARNING
 
 __all__ = ["ADWIN", "DDM", "DriftDetector", "PageHinkley"]
 
@@ -117,8 +118,8 @@ class ADWIN(DriftDetector):
     (944, 0.44)
     """
 
-    _update = staticmethod(loops.update_adwin)
-    _scan = staticmethod(loops.scan_adwin)
+    _update = staticmethod(compiled.update_adwin)
+    _scan = staticmethod(compiled.scan_adwin)
 
     def __init__(
         self,
@@ -189,8 +190,8 @@ class PageHinkley(DriftDetector):
     array([1048])
     """
 
-    _update = staticmethod(loops.update_page_hinkley)
-    _scan = staticmethod(loops.scan_page_hinkley)
+    _update = staticmethod(compiled.update_page_hinkley)
+    _scan = staticmethod(compiled.scan_page_hinkley)
 
     def __init__(
         self,
@@ -209,7 +210,7 @@ class PageHinkley(DriftDetector):
 
     def _first_state(self) -> np.ndarray:
         state = np.zeros(N_PAGE_HINKLEY)
-        loops.clear_page_hinkley(state)
+        compiled.clear_page_hinkley(state)
         state[loops.P_LEAST] = check_count(self, "min_instances", self.min_instances, low=0)
         state[loops.P_DELTA] = check_number(self, "delta", self.delta, low=0)
         state[loops.P_THRESHOLD] = check_number(self, "threshold", self.threshold, low=0)
@@ -235,8 +236,8 @@ class DDM(DriftDetector):
     array([1041])
     """
 
-    _update = staticmethod(loops.update_ddm)
-    _scan = staticmethod(loops.scan_ddm)
+    _update = staticmethod(compiled.update_ddm)
+    _scan = staticmethod(compiled.scan_ddm)
 
     def __init__(self, warm_start: int = 30, warning_threshold: float = 2.0, drift_threshold: float = 3.0) -> None:
         self.warm_start = warm_start
@@ -246,7 +247,7 @@ class DDM(DriftDetector):
 
     def _first_state(self) -> np.ndarray:
         state = np.zeros(N_DDM)
-        loops.clear_ddm(state)
+        compiled.clear_ddm(state)
         state[loops.D_LEAST] = check_count(self, "warm_start", self.warm_start, low=0)
         state[loops.D_WARNING] = check_number(self, "warning_threshold", self.warning_threshold, low=0)
         state[loops.D_DRIFT] = check_number(self, "drift_threshold", self.drift_threshold, low=0)

@@ -481,7 +481,11 @@ class _Record:
 def _add_scored(measure: Measure, outcome: Outcome, is_scored: np.ndarray) -> None:
     """Add the rows with a prediction to a measure, if there are predictions of its kind."""
     prediction = getattr(outcome, measure.takes)
-    if prediction is not None and is_scored.any():
+    if prediction is None:
+        return
+    if is_scored.all():
+        measure.update(outcome.y, prediction)
+    elif is_scored.any():
         measure.update(outcome.y[is_scored], prediction[is_scored])
 
 

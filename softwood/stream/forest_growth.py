@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from softwood.forest import SoftForest
-from softwood.loops.drift import DRIFT, NOTHING
-from softwood.compiled.trees import next_seed, to_unit
-from softwood.loops.stream_forest import (
-    LEAST_IN_VOTES,
-    LOSS,
-    N_LOSSES,
-    N_SCORES,
-    N_SIZES,
+from softwood.compiled.stream import (
     bound_targets,
     draw_row,
     draw_weights,
@@ -33,10 +26,15 @@ from softwood.loops.stream_forest import (
     watch,
     watch_row,
 )
-from softwood.loops.stream_layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
+from softwood.compiled.trees import next_seed, to_unit
+from softwood.forest import SoftForest
 from softwood.losses import softmax_gradient
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
+from softwood.stream.loops.drift import DRIFT, NOTHING
+from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORES, N_SIZES
+from softwood.stream.loops.layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
+from softwood.stream.rows import OneRow
 from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
@@ -89,6 +87,26 @@ class ForestRules:
     sharpness: float
 
 
+class _OneRowOfAll:
+    """Room for a single row of all trees of a forest.
+
+    Attributes
+    ----------
+    seen, outputs : (n_trees, 1, n_features) the row as each tree sees it, and (n_trees, 1, n_outputs) predictions
+    targets : (1,) target as the trees learn it
+    drawn, rest : (n_trees,) weights with which the trees learn the row, and what is left of them
+    losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors tell
+    rows : the same for each tree
+    """
+
+    def __init__(self, n_trees: int, n_features: int, n_outputs: int, is_class: bool) -> None:
+        self.seen, self.outputs = np.empty((n_trees, 1, n_features)), np.empty((n_trees, 1, n_outputs))
+        self.targets = np.empty(1, dtype=np.int64 if is_class else np.float64)
+        self.drawn, self.rest = np.empty(n_trees), np.empty(n_trees)
+        self.losses, self.found = np.empty((n_trees, 1)), np.empty(n_trees, dtype=np.int64)
+        self.rows = [OneRow(self.seen[t], self.targets, self.rest[t : t + 1], self.outputs[t]) for t in range(n_trees)]
+
+
 class GrowingForest:
     """Trees that learn the same stream.
 
@@ -102,11 +120,11 @@ class GrowingForest:
     ----------
     trees, spares : the tree in each place, and the one that learns beside it since a warning, or None
     columns, spare_columns : (n_trees, n_features) bool, columns that these trees see
-    scores, spare_scores : (n_trees, N_SCORES) see `softwood.loops.stream_forest`
+    scores, spare_scores : (n_trees, N_SCORES) see `softwood.stream.loops.forest`
     detectors : (n_trees, 2, n_numbers) states of the warning and the drift detector of each tree
     n_planted : (n_trees,) int64, trees that have been made in each place
     is_category : (n_features,) as the trees' array of the same name
-    target_scaler : (N_SCALER_ROWS, 1) running scale of real targets, see `softwood.loops.stream_layout.RealNodes`
+    target_scaler : (N_SCALER_ROWS, 1) running scale of real targets, see `softwood.stream.loops.layout.RealNodes`
     n_rows : rows learned, those of weight 0 left out
     drifts : alarms, oldest first
     n_jobs : threads for blocks of rows; the forest does not depend on it
@@ -176,6 +194,7 @@ class GrowingForest:
             return
         new = range(self.n_features, n_features)
         self.n_features, self.n_outputs = n_features, n_outputs
+        self.__dict__.pop("_one", None)
         self.is_category = np.concatenate([self.is_category, np.zeros(len(new), dtype=np.int64)])
         for tree in self._all_trees():
             tree.widen(n_features, n_outputs)
@@ -270,30 +289,50 @@ class GrowingForest:
                     break
         return events
 
-    def learn_row(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> None:
+    @cached_property
+    def _one(self) -> _OneRowOfAll:
+        """Room for a row as each tree sees it, until there are other columns or classes."""
+        return _OneRowOfAll(len(self.trees), self.n_features, self.n_outputs, self.classifies)
+
+    def learn_row(self, row: OneRow) -> None:
         """`learn` for a single row, with less around it."""
-        if weights[0] <= 0.0:
+        weight = float(row.weights[0])
+        if weight <= 0.0:
             return
-        n_trees, targets = len(self.trees), self._bounded(targets, weights)
-        drawn, found = np.empty(n_trees), np.empty(n_trees, dtype=np.int64)
-        outputs = np.empty((n_trees, 1, self.n_outputs))
-        draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weights[0], drawn)
-        rest, seen = drawn.copy(), self._seen_by_all(points)
-        for t, tree in enumerate(self.trees):
-            tree.learn_row(seen[t], targets, rest[t : t + 1], outputs[t])
-        labels, reals = self._either(targets)
-        watch_row(outputs, labels, reals, weights, self.rules.memory, self.detectors, self.scores, found)
+        one = self._one
+        if self.classifies:
+            one.targets[0] = row.targets[0]
+        else:
+            bound_targets(row.targets, row.weights, self.target_scaler, OUTLIER_LIMIT, one.targets)
+        draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weight, one.drawn)
+        one.rest[:] = one.drawn
+        keep_columns_of_all(row.points, self.columns.view(np.uint8), one.seen)
+        for tree, own in zip(self.trees, one.rows, strict=True):
+            tree.learn_row(own)
+        labels, reals = self._either(one.targets)
+        known = self.rules.memory, self.detectors, self.scores
+        watch_row(one.outputs, labels, reals, row.weights, *known, one.losses, one.found)
         self.n_rows += 1
         events = []
-        for t, what in enumerate(found.tolist()):
+        for t, what in enumerate(one.found.tolist()):
             if self.spares[t] is not None:
-                of_spare = self._seen(points, self.spare_columns[t])
-                self._teach_spare(t, of_spare, targets, weights, drawn[t : t + 1])
-            kind = self._heed(t, what)
-            if kind is not None:
-                events.append(DriftEvent(kind, self.n_rows, t))
+                of_spare = self._seen(row.points, self.spare_columns[t])
+                self._teach_spare(t, of_spare, one.targets, row.weights, one.drawn[t : t + 1])
+            if what != NOTHING:
+                kind = self._heed(t, what)
+                if kind is not None:
+                    events.append(DriftEvent(kind, self.n_rows, t))
         if events:
             self._note(events)
+
+    def predict_row(self, row: OneRow) -> None:
+        """`predict` for a single row, with less around it."""
+        one = self._one
+        keep_columns_of_all(row.points, self.columns.view(np.uint8), one.seen)
+        for tree, own in zip(self.trees, one.rows, strict=True):
+            tree.predict_row(own)
+        one.losses[:, 0] = self.scores[:, LOSS]
+        self._count_votes(one.outputs, one.losses, row.out)
 
     def _teach_spare(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, drawn: np.ndarray
@@ -315,13 +354,13 @@ class GrowingForest:
         if columns.all():
             return points
         seen = np.empty_like(points)
-        keep_columns(points, columns, seen)
+        keep_columns(points, columns.view(np.uint8), seen)
         return seen
 
     def _seen_by_all(self, points: np.ndarray) -> np.ndarray:
         """A few rows as each tree sees them, (n_trees, n, n_features), in one call."""
         seen = np.empty((len(self.trees), *points.shape))
-        keep_columns_of_all(points, self.columns, seen)
+        keep_columns_of_all(points, self.columns.view(np.uint8), seen)
         return seen
 
     def _heed(self, number: int, what: int) -> str | None:
@@ -452,6 +491,9 @@ class GrowingForest:
                 for tree in trees
             ]
         return SoftForest.mean([replace(tree, center=center, scale=scale) for tree in trees])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_one"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = {"target_scaler": np.zeros((N_SCALER_ROWS, 1))} | state  # pickles of earlier releases have none

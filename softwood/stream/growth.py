@@ -7,14 +7,18 @@ loop goes on where it stopped. Features and classes that appear in mid-stream wi
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from softwood.loops.stream_alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, RECENT
-from softwood.loops.stream_layout import (
+from softwood.compiled import stream as compiled
+from softwood.stream.drift import ADWIN
+from softwood.stream.growth_checks import check_state
+from softwood.stream.loops.alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, RECENT
+from softwood.stream.loops.layout import (
     DEPTH,
     DRIFT_DELTA,
     EVENT,
@@ -35,13 +39,14 @@ from softwood.loops.stream_layout import (
     SLOT,
     SLOTS_ARE_ALL,
     THRESHOLD,
+    Statistics,
+    TreeNodes,
 )
-from softwood.stream.drift import ADWIN
-from softwood.stream.growth_checks import check_state
+from softwood.stream.rows import NO_PREDICTIONS, OneRow, as_rows
 from softwood.stream.threads import ThreadLock
 from softwood.tree import SoftTree
 
-__all__ = ["DriftEvent", "GrowingTree", "Limits", "SplitEvent", "keep_last", "new_detector", "writeable"]
+__all__ = ["DriftEvent", "GrowingTree", "Limits", "SplitEvent", "as_compiled", "keep_last", "new_detector", "writeable"]
 
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
@@ -56,8 +61,6 @@ MOST_REPLACED = 5000
 MOST_DRIFTS = 5000
 # A tree whose mean error is larger than this restarts on every alarm.
 LITTLE_TO_LOSE = 0.3
-# What the loops get if nobody wants the predictions: always an array, so that they are compiled once.
-NO_PREDICTIONS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,7 @@ def keep_last(drifts: list[DriftEvent]) -> None:
 
 
 def new_detector(delta: float) -> np.ndarray:
-    """State of a detector that has seen nothing, see `softwood.loops.stream_alarms`; empty if there is none."""
+    """State of a detector that has seen nothing, see `softwood.stream.loops.alarms`; empty if there is none."""
     if delta <= 0.0:
         return np.zeros(0)
     return np.concatenate([ADWIN(delta, max_buckets=N_BUCKETS, mode="up")._state, np.zeros(N_DETECTOR - N_WINDOW)])
@@ -141,7 +144,7 @@ class GrowingTree:
     Attributes
     ----------
     arrays : the whole state, by name
-    settings : (N_SETTINGS,) see `softwood.loops.stream_layout`
+    settings : (N_SETTINGS,) see `softwood.stream.loops.layout`
     log : the audit log of the tree, oldest first; a restart empties it
     drifts : alarms, oldest first
     lock : taken by models while they learn, and while they read what learning changes
@@ -176,6 +179,8 @@ class GrowingTree:
     }
     # scratch space, not part of the state
     scratch: ClassVar[tuple[str, ...]] = ("events",)
+    # what is made of the arrays when it is needed
+    caches: ClassVar[tuple[str, ...]] = ("_arguments",)
     # how many nodes and slots must be free before a row is learned
     wants_all_leaves: ClassVar[bool] = False
     # arrays that have an axis, with its place in each, and those with neither nodes nor slots: each new feature asks
@@ -271,13 +276,29 @@ class GrowingTree:
         self.arrays |= resized
         self._forget_arguments()
 
-    @cached_property
-    def _arguments(self) -> tuple:
-        """The arrays as the compiled loops take them, until one is replaced."""
+    def _groups(self) -> tuple:
+        """The arrays in the named tuples of `softwood.stream.loops.layout` that the loops take."""
         raise NotImplementedError
 
+    def _tree_nodes(self) -> TreeNodes:
+        """What all trees have."""
+        arrays = self.arrays
+        return TreeNodes(arrays["nodes"], arrays["numbers"], arrays["counters"], self.settings, arrays["detector"])
+
+    def _statistics(self) -> Statistics:
+        """What leaves have seen, with room of its own for the sides of a test."""
+        arrays, sides = self.arrays, np.empty((2, max(3, self.n_outputs)))
+        names = ("slots", "stats", "seen", "is_category", "events")
+        return Statistics(*(arrays.get(name) for name in names), sides)
+
+    @cached_property
+    def _arguments(self) -> tuple:
+        """The groups, compiled, until one of their arrays is replaced."""
+        return as_compiled(self._groups())
+
     def _forget_arguments(self) -> None:
-        self.__dict__.pop("_arguments", None)
+        for name in self.caches:
+            self.__dict__.pop(name, None)
 
     def _bytes_of(self, axis: str) -> int:
         """Bytes of one place on an axis, over all arrays."""
@@ -433,39 +454,52 @@ class GrowingTree:
         out : (n, n_outputs) float64 or None
         """
         for begin in range(0, len(points), ROWS_PER_CALL):
-            rows = slice(begin, begin + ROWS_PER_CALL)
-            part = NO_PREDICTIONS if out is None else out[rows]
-            n = len(points[rows])
-            done = 0
+            part = slice(begin, begin + ROWS_PER_CALL)
             # a copy: a loop that stops within a row notes there what is left of its weight
-            left_over = weights[rows].copy()
+            left_over = weights[part].copy()
+            rows = as_rows(points[part], targets[part], left_over, NO_PREDICTIONS if out is None else out[part])
+            done = 0
             while True:
-                done = self._learn(points[rows], targets[rows], left_over, done, part)
-                is_alarm = self._heed_alarm()
-                if done == n:
+                done, is_alarm, _ = self._learn(rows, done)
+                if is_alarm:
+                    self._heed_alarm()
+                if done == len(left_over):
                     break
                 if not is_alarm:
                     self._make_room()
         if self.arrays["counters"][N_EVENTS]:
             self._read_events()
 
-    def learn_row(
-        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray = NO_PREDICTIONS
-    ) -> None:
-        """`learn` for a single row, with less around it; `weights` may be changed."""
-        while self._learn(points, targets, weights, 0, out) == 0:
-            if not self._heed_alarm():
+    def learn_row(self, row: OneRow) -> None:
+        """`learn` for a single row, with less around it."""
+        done, is_alarm, n_events = self._learn(row.rows, 0)
+        while done == 0:
+            if is_alarm:
+                self._heed_alarm()
+            else:
                 self._make_room()
-        self._heed_alarm()
-        if self.arrays["counters"][N_EVENTS]:
+            done, is_alarm, n_events = self._learn(row.rows, 0)
+        if is_alarm:
+            self._heed_alarm()
+        if n_events:
             self._read_events()
 
-    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        """Call the compiled loop; returns the number of the first row that was not learned."""
+    def _learn(self, rows: Any, start: int) -> tuple[int, bool, int]:
+        """Call the compiled loop; returns what `softwood.stream.loops.layout.Learned` says."""
         raise NotImplementedError
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
+        out = np.empty((len(points), self.n_outputs))
+        self._predict(as_rows(points, None, None, out))
+        return out
+
+    def predict_row(self, row: OneRow) -> None:
+        """`predict` for a single row, with less around it."""
+        self._predict(row.rows)
+
+    def _predict(self, rows: Any) -> None:
+        """Call the compiled loop."""
         raise NotImplementedError
 
     def input_gradient(self, points: np.ndarray) -> np.ndarray:
@@ -547,17 +581,22 @@ class GrowingTree:
         return nodes, self.arrays["numbers"][: self.n_nodes], nodes[:, LEFT] >= 0
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name != "_arguments"}
+        state = {name: value for name, value in self.__dict__.items() if name not in self.caches}
         state["arrays"] = {name: array for name, array in self.arrays.items() if name not in self.scratch}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        # Memory maps may be read-only, and the loops would be compiled once more for these.
+        # Memory maps may be read-only, and loops change the arrays.
         self.arrays = {name: writeable(array) for name, array in self.arrays.items()}
         self.settings = writeable(self.settings)
         for name in self.scratch:
             self.arrays[name] = self._empty(name)
+
+
+def as_compiled(groups: Sequence[NamedTuple | None]) -> tuple:
+    """Named tuples of arrays as the compiled loops take them: with many short calls, these are made once."""
+    return tuple(None if group is None else getattr(compiled, type(group).__name__)(*group) for group in groups)
 
 
 def writeable(array: np.ndarray) -> np.ndarray:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.loops.observers import BIN_N, BIN_WIDTH, LOWER, N_BIN_NUMBERS, TOTAL
-from softwood.loops.stream_layout import (
+from softwood.stream.loops.layout import (
     ALPHA_AT,
     BATCH,
     DEPTH,
@@ -34,6 +33,7 @@ from softwood.loops.stream_layout import (
     TOUCHED,
     WEIGHT,
 )
+from softwood.stream.loops.observers import BIN_N, BIN_WIDTH, LOWER, N_BIN_NUMBERS, TOTAL
 
 __all__ = ["check_state"]
 

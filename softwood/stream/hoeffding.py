@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.loops.stream_layout import (
+from softwood.parameters import check_choice, check_integer, check_number
+from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_settings
+from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
     ADAPTIVE,
     CRITERION,
     DELTA,
@@ -27,9 +30,6 @@ from softwood.loops.stream_layout import (
     RESTART_RISE,
     TAU,
 )
-from softwood.parameters import check_choice, check_integer, check_number
-from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_settings
-from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from softwood.compiled.stream import learn_classes, learn_targets, predict_classes, predict_targets
 from softwood.gates import Gate
-from softwood.loops.hoeffding import FEW, LARGEST_ROOT, learn_classes, learn_targets, predict_classes, predict_targets
-from softwood.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS
-from softwood.loops.stream_layout import (
+from softwood.losses import softmax_gradient
+from softwood.stream.growth import GrowingTree
+from softwood.stream.loops.hoeffding import FEW, LARGEST_ROOT
+from softwood.stream.loops.layout import (
     CENTRE,
     FEATURE,
     INVERSE,
@@ -31,10 +32,8 @@ from softwood.loops.stream_layout import (
     WEIGHT,
     ClassNodes,
     RealNodes,
-    Statistics,
 )
-from softwood.losses import softmax_gradient
-from softwood.stream.growth import GrowingTree
+from softwood.stream.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.target_units import RealGrowingTree
 from softwood.tree import SoftTree
@@ -47,13 +46,6 @@ N_BINS = 64
 
 class HoeffdingTree(GrowingTree):
     """What both share: rows go down one path."""
-
-    nodes_type: ClassVar[Any]
-
-    @cached_property
-    def _arguments(self) -> tuple:
-        arrays = self.arrays | {"settings": self.settings}
-        return tuple(tuple(arrays[name] for name in kind._fields) for kind in (self.nodes_type, Statistics))
 
     def _plant(self) -> None:
         super()._plant()
@@ -115,12 +107,15 @@ class HoeffdingTree(GrowingTree):
 class HoeffdingClassTree(HoeffdingTree):
     """A growing tree for classes."""
 
-    nodes_type = ClassNodes
     axes = GrowingTree.axes | {
         "counts": ("nodes", "outputs"),
         "keys": ("nodes", "outputs"),
         "stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS),
     }
+
+    def _groups(self) -> tuple:
+        classes = ClassNodes(self.arrays["counts"], self.arrays["keys"], np.empty((1, self.n_outputs)))
+        return self._tree_nodes(), classes, self._statistics()
 
     def _promise(self, nodes: np.ndarray) -> np.ndarray:
         counts = self.arrays["counts"][nodes]
@@ -129,14 +124,11 @@ class HoeffdingClassTree(HoeffdingTree):
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         zeros_in_normals(self.arrays["stats"], column, sibling)
 
-    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        return learn_classes(points, targets, weights, start, *self._arguments, self.arrays["detector"], out)
+    def _learn(self, rows: Any, start: int) -> tuple[int, bool, int]:
+        return learn_classes(rows, start, *self._arguments)
 
-    def predict(self, points: np.ndarray) -> np.ndarray:
-        """Class probabilities, (n, n_outputs)."""
-        out = np.empty((len(points), self.n_outputs))
-        predict_classes(points, *self._arguments, out)
-        return out
+    def _predict(self, rows: Any) -> None:
+        predict_classes(rows, *self._arguments)
 
     def _uses_model(self, leaves: np.ndarray) -> np.ndarray:
         numbers = self.arrays["numbers"][leaves]
@@ -162,12 +154,14 @@ class HoeffdingClassTree(HoeffdingTree):
 class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
     """A growing tree for real targets."""
 
-    nodes_type = RealNodes
     axes = GrowingTree.axes | {
         "models": ("nodes", ("features", 1)),
         "scaler": (N_SCALER_ROWS, "features"),
         "stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS),
     }
+
+    def _groups(self) -> tuple:
+        return self._tree_nodes(), RealNodes(self.arrays["models"], self.arrays["scaler"]), self._statistics()
 
     def _promise(self, nodes: np.ndarray) -> np.ndarray:
         return self.arrays["numbers"][nodes, SPREAD]
@@ -176,14 +170,12 @@ class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
         zeros_in_scaler(self.arrays["scaler"], column, sibling)
         zeros_in_histograms(self.arrays["stats"], column, sibling)
 
-    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        return learn_targets(points, targets, weights, start, *self._arguments, self.arrays["detector"], out)
+    def _learn(self, rows: Any, start: int) -> tuple[int, bool, int]:
+        return learn_targets(rows, start, *self._arguments)
 
-    def predict(self, points: np.ndarray) -> np.ndarray:
-        """Predicted targets, (n, 1)."""
-        out = np.empty((len(points), 1))
-        predict_targets(points, self._arguments[0], out)
-        return out * self.unit
+    def _predict(self, rows: Any) -> None:
+        tree, reals, _ = self._arguments
+        predict_targets(rows, tree, reals)
 
     def _uses_model(self, leaves: np.ndarray) -> np.ndarray:
         numbers = self.arrays["numbers"][leaves]

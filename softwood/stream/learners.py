@@ -59,6 +59,7 @@ class ClassCodes:
 
     def __init__(self, labels: Iterable[Hashable] = ()) -> None:
         self._codes: dict[Hashable, int] = {}
+        self._sorted = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
         for label in labels:
             self.of(label)
 
@@ -82,8 +83,24 @@ class ClassCodes:
         """The code of a class, which is the next one if it is new."""
         return self._codes.setdefault(label, len(self._codes))
 
+    def _known_codes(self, labels: np.ndarray) -> np.ndarray | None:
+        """Codes of labels that are whole numbers; None if there is a class that is new, or anything else than such."""
+        if len(self._sorted[0]) != len(self._codes):
+            if not all(type(label) is int for label in self._codes):
+                return None
+            known = np.array(list(self._codes), dtype=np.int64)
+            order = np.argsort(known)
+            self._sorted = known[order], order
+        known, codes = self._sorted
+        places = np.minimum(np.searchsorted(known, labels), len(known) - 1)
+        return codes[places] if np.array_equal(known[places], labels) else None
+
     def encode(self, labels: np.ndarray) -> np.ndarray:
         """Codes of labels, (n,) int64."""
+        if labels.dtype.kind == "i" and len(self._codes):
+            found = self._known_codes(labels)
+            if found is not None:
+                return found
         try:
             different, places = np.unique(labels, return_inverse=True)
         except TypeError:  # labels of several types have no order

@@ -22,9 +22,9 @@ from softwood.tree import SoftTree
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
 
 
-def _as_compiled(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy if it is read-only or the like: the loops would be compiled once more for it."""
-    return array if array.flags.carray else np.array(array, order="C")
+def _in_order(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy if it is not as the loops take it."""
+    return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
 
 
 def _first_row(matrix: np.ndarray, columns: Columns, at: int, is_late: bool, counts: np.ndarray) -> int:
@@ -177,7 +177,7 @@ class StreamModel(TreeEstimator):
     def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns]:
         """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
         if hasattr(self, "growth_"):
-            is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.flags.carray and X.size > 0
+            is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
                 has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any()
                 with np.errstate(over="ignore", invalid="ignore"):
@@ -188,7 +188,7 @@ class StreamModel(TreeEstimator):
         matrix, columns = read_growing_table(
             self, X, categorical_features=self.categorical_features, columns=known, learn=learn
         )
-        return _as_compiled(matrix), columns
+        return _in_order(matrix), columns
 
     @staticmethod
     def _add_columns(growth: GrowingTree, columns: Columns, begin: int, end: int) -> None:
@@ -401,7 +401,7 @@ class StreamRegressorBase(StreamModel, RegressorBase):
     def _codes(self, y: Any) -> np.ndarray:
         refuse_masked(y, "y")
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-        return _as_compiled(column_or_1d(targets, warn=True))
+        return _in_order(column_or_1d(targets, warn=True))
 
     def _n_outputs(self) -> int:
         return 1

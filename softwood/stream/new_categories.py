@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.loops.observers import TOTAL, N, add_sides
+from softwood.compiled.stream import Statistics, add_sides
+from softwood.stream.loops.observers import TOTAL, N
 
 __all__ = ["zeros_in_histograms", "zeros_in_normals", "zeros_in_scaler"]
 
@@ -18,9 +19,10 @@ def zeros_in_normals(stats: np.ndarray, column: int, sibling: int) -> None:
 def zeros_in_histograms(stats: np.ndarray, column: int, sibling: int) -> None:
     """The same for `stats` of regressors: all weight in the first bin."""
     sides, n_bins = np.zeros((2, 3)), stats.shape[2] - 1
+    statistics = Statistics(None, stats, None, None, None, sides)
     stats[:, column] = 0.0
     for slot in range(len(stats)):
-        add_sides(stats, slot, sibling, n_bins - 1, sides)
+        add_sides(statistics, slot, sibling, n_bins - 1)
         stats[slot, column, 0] = sides[0]
         stats[slot, column, n_bins, TOTAL] = sides[0, 0]
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from numbers import Number
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from softwood.stream.growth import DriftEvent, GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
 from softwood.stream.river_pool import ModelPoolClassifier, ModelPoolRegressor
+from softwood.stream.rows import OneRow
 from softwood.stream.smooth_step import SmoothStepTreeClassifier as _SmoothStepTreeClassifier
 from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftHoeffdingTreeClassifier
@@ -77,6 +79,8 @@ class FeaturePlaces:
         self.categories: dict[Hashable, dict[Hashable, int]] = {}
         self.names: list[str] = []
         self._category_columns: dict[Hashable, np.ndarray] = {}  # of all categories of a feature
+        self._take_all: Callable[[dict], tuple] | None = None  # the values of all numbers
+        self._n_taken = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -124,13 +128,21 @@ class FeaturePlaces:
                 self.names.append(f"{key}={value}")
         return new
 
+    def _all_numbers(self, x: dict) -> Sequence:
+        """The values of all features that are numbers."""
+        if self._take_all is None or self._n_taken != len(self.numbers):
+            if len(self.numbers) < 2:
+                return [x[key] for key in self.numbers]
+            self._take_all, self._n_taken = itemgetter(*self.numbers), len(self.numbers)
+        return self._take_all(x)
+
     def read(self, x: dict, row: np.ndarray) -> bool:
         """Fill a row of the matrix, nan where missing; False if the dict holds something that is not known."""
         if len(x) == len(self.numbers) == len(row):
             # All features are numbers and there: the usual case.
             try:
-                values = [x[key] for key in self.numbers]
-                total = math.fsum(values)
+                values = self._all_numbers(x)
+                total = sum(values)
                 if total - total == 0.0:  # neither nan nor infinity among them, nor text
                     row[:] = values
                     return True
@@ -184,10 +196,22 @@ class _RiverModel:
     def _set_up(self) -> None:
         self._places = FeaturePlaces()
         self._growth = None
-        self._row = np.empty((1, 0))
-        self._target = np.zeros(1)
-        self._weight = np.ones(1)
         self._lock = ThreadLock()
+
+    def _set_rows(self) -> None:
+        """Make room for a row to learn, and for one to predict, when there are other columns or classes."""
+        assert self._growth is not None
+        n_features, is_class = len(self._places), hasattr(self, "_codes")
+        self._learned = OneRow.empty(n_features, 0, is_class=is_class)
+        self._asked = OneRow.empty(n_features, self._growth.n_outputs, is_class=is_class)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_learned", "_asked")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._growth is not None:
+            self._set_rows()
 
     def _estimator(self) -> Any:
         """The scikit-learn model with the same parameters."""
@@ -213,7 +237,8 @@ class _RiverModel:
         growth.widen(len(places), n_outputs)
         for column, sibling in new:
             growth.mark_category(column, sibling)
-        self._growth, self._places, self._row = growth, places, np.empty((1, len(places)))
+        self._growth, self._places = growth, places
+        self._set_rows()
 
     def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> bool:
         """Learn a row, if it has a weight; nothing has changed if it cannot be learned.
@@ -222,35 +247,38 @@ class _RiverModel:
         -------
         whether the row was learned
         """
-        weight = _read_weight(w)
+        weight = w if type(w) is float and 0.0 < w < math.inf else _read_weight(w)
         if weight == 0.0:
             self._places.check(x)
             return False
         with self._lock:
-            if self._growth is None or n_outputs != self._growth.n_outputs or not self._reads(x):
+            growth = self._growth
+            if growth is None or n_outputs != growth.n_outputs or not self._reads(x):
                 self._take_in(x, n_outputs)
-                self._places.read(x, self._row[0])
-            assert self._growth is not None
-            self._target[0] = code
-            self._weight[0] = weight
-            self._growth.learn_row(self._row, self._target, self._weight)
+                growth = self._growth
+                self._places.read(x, self._learned.values)
+            assert growth is not None
+            row = self._learned
+            row.targets[0] = code
+            row.weights[0] = weight
+            growth.learn_row(row)
         return True
 
     def _reads(self, x: dict) -> bool:
         """Read a row; False if there is something new in it, or something that has to be told by name."""
         try:
-            return self._places.read(x, self._row[0])
+            return self._places.read(x, self._learned.values)
         except (TypeError, ValueError, OverflowError):
             self._places.check(x)
             raise
 
-    def _outputs_of(self, x: dict) -> np.ndarray:
-        """Outputs for a row, (n_outputs,); what is not known in it is left out."""
+    def _outputs_of(self, x: dict) -> list[float]:
+        """Outputs for a row; what is not known in it is left out. The lock must be held."""
         assert self._growth is not None
-        with self._lock:
-            row = np.empty((1, len(self._places)))
-            self._places.read(x, row[0])
-            return self._growth.predict(row)[0]
+        row = self._asked
+        self._places.read(x, row.values)
+        self._growth.predict_row(row)
+        return row.out[0].tolist()
 
     def _matrix(self, X: pd.DataFrame) -> np.ndarray | None:
         """The rows of a frame of numbers whose columns are known, or None."""
@@ -335,7 +363,6 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
 
     def _set_up(self) -> None:
         super()._set_up()
-        self._target = np.zeros(1, dtype=np.int64)
         self._codes: dict[Hashable, int] = {}
 
     @property
@@ -370,7 +397,7 @@ class _RiverClassifier(_RiverModel, base.MiniBatchClassifier):  # type: ignore[n
         with self._lock:
             if self._growth is None:
                 return {}
-            return dict(zip(self._codes, self._outputs_of(x).tolist(), strict=True))
+            return dict(zip(self._codes, self._outputs_of(x), strict=True))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
         """Learn the rows of a frame, as `learn_one` does one after the other."""
@@ -445,11 +472,12 @@ class _RiverRegressor(_RiverModel, base.MiniBatchRegressor):  # type: ignore[nam
 
     def predict_one(self, x: dict) -> float:
         """Predicted target; 0 before the first row."""
-        return 0.0 if self._growth is None else float(self._outputs_of(x)[0])
+        with self._lock:
+            return 0.0 if self._growth is None else self._outputs_of(x)[0]
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
         """Learn the rows of a frame, as `learn_one` does one after the other."""
-        targets = np.array(y, dtype=np.float64)  # a copy: loops are compiled once more for arrays that are read-only
+        targets = np.array(y, dtype=np.float64)
         if not np.all(np.isfinite(targets)):
             raise ValueError("y must hold finite numbers.")
         weights = self._check_block(X, targets, w)

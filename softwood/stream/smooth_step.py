@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.loops.stream_layout import ALPHA, HAS_BIAS
 from softwood.parameters import check_count, check_flag
 from softwood.stream.growth import GrowingTree, Limits, new_settings
+from softwood.stream.loops.layout import ALPHA, HAS_BIAS
 from softwood.stream.model import StreamClassifierBase, StreamRegressorBase
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from softwood.stream.soft_hoeffding import SoftStreamTree, soft_settings

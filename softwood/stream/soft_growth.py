@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from softwood.compiled.stream import learn_soft, observe_rows, predict_soft, split_leaves
 from softwood.gates import Gate
-from softwood.loops.hoeffding import SURPRISES
-from softwood.loops.layer_growth import observe_rows, split_leaves
-from softwood.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
-from softwood.loops.soft_stream import learn_soft, predict_soft
-from softwood.loops.stream_layout import (
+from softwood.losses import softmax_gradient
+from softwood.stream.growth import GrowingTree, SplitEvent, as_compiled
+from softwood.stream.hoeffding_growth import N_BINS
+from softwood.stream.loops.hoeffding import SURPRISES
+from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALPHA_AT,
     BIAS_AT,
@@ -37,20 +38,21 @@ from softwood.loops.stream_layout import (
     OUTLIER_LIMIT,
     OWNER,
     PARENT,
+    PROBABILITIES,
+    RAW,
     RIGHT,
     RUN,
     SLOT,
+    TARGETS,
     THRESHOLD,
     VARIANCE,
     WEIGHT,
     Path,
     SoftNodes,
-    SoftStatistics,
 )
-from softwood.losses import softmax_gradient
-from softwood.stream.growth import GrowingTree, SplitEvent
-from softwood.stream.hoeffding_growth import N_BINS
+from softwood.stream.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
+from softwood.stream.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.target_units import RealGrowingTree
 from softwood.tree import SoftTree
 
@@ -82,6 +84,7 @@ class SoftGrowingTree(GrowingTree):
         "events": ("nodes",),
     }
     scratch = ("events", "places", "shares")
+    caches = ("_arguments", "_readers")
     wants_all_leaves = True
     seed: np.uint64 = np.uint64(0)
     is_class: ClassVar[bool]
@@ -138,20 +141,27 @@ class SoftGrowingTree(GrowingTree):
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         zeros_in_scaler(self.arrays["scaler"], column, sibling)
 
+    def _groups(self) -> tuple:
+        arrays = self.arrays | {"seed": self.seed}
+        soft = SoftNodes(*(arrays[name] for name in SoftNodes._fields))
+        path = self._new_path(self.arrays["places"], self.arrays["shares"])
+        # A tree that does not grow has no use for statistics.
+        return self._tree_nodes(), soft, path, self._statistics() if self.settings[MAX_INNER] > 0 else None
+
+    def _new_path(self, places: np.ndarray, shares: np.ndarray) -> Path:
+        n_features = self.n_features
+        return Path(places, shares, np.empty(1 + n_features), np.empty((1, n_features)), np.empty((1, self.n_outputs)))
+
     @cached_property
-    def _arguments(self) -> tuple:
-        arrays = self.arrays | {"settings": self.settings, "seed": self.seed}
-        # A tree that does not grow has no use for statistics; loops without them are compiled sooner.
-        kinds = (SoftNodes, Path, SoftStatistics if self.settings[MAX_INNER] > 0 else None)
-        return tuple(None if kind is None else tuple(arrays[name] for name in kind._fields) for kind in kinds)
+    def _readers(self) -> tuple:
+        """What predicting takes: the compiled groups of the nodes, and paths that no thread is using."""
+        return *self._arguments[:2], self.arrays["places"], self.arrays["shares"], []
 
-    def _learn(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, start: int, out: np.ndarray) -> int:
-        labels, reals = (targets, None) if self.is_class else (None, targets)
-        return learn_soft(points, labels, reals, weights, start, *self._arguments, self.arrays["detector"], out)
+    def _learn(self, rows: Any, start: int) -> tuple[int, bool, int]:
+        return learn_soft(rows, start, *self._arguments)
 
-    def predict(self, points: np.ndarray) -> np.ndarray:
-        """Class probabilities, or outputs in units of the running scale of targets, (n, n_outputs)."""
-        return self._outputs(points, True if self.is_class else None)
+    def _predict(self, rows: Any) -> None:
+        self._fill(rows, PROBABILITIES if self.is_class else TARGETS)
 
     def input_gradient(self, points: np.ndarray) -> np.ndarray:
         """Derivative of `predict` with respect to the points, (n, n_outputs, n_features); 0 where a value is missing.
@@ -167,14 +177,19 @@ class SoftGrowingTree(GrowingTree):
 
     def raw(self, points: np.ndarray) -> np.ndarray:
         """Outputs before the softmax of classes and the scale of targets, (n, n_outputs)."""
-        return self._outputs(points, None)
-
-    def _outputs(self, points: np.ndarray, is_class: bool | None) -> np.ndarray:
-        tree, path, _ = self._arguments
         out = np.empty((len(points), self.n_outputs))
-        # Scratch space of its own: several threads may predict at once.
-        predict_soft(points, tree, tuple(map(np.empty_like, path)), is_class, out)
+        self._fill(as_rows(points, None, None, out), RAW)
         return out
+
+    def _fill(self, rows: Any, kind: int) -> None:
+        tree, soft, places, shares, paths = self._readers
+        # A path of its own: several threads may predict at once.
+        try:
+            path = paths.pop()
+        except IndexError:
+            (path,) = as_compiled([self._new_path(np.empty_like(places), np.empty_like(shares))])
+        predict_soft(rows, kind, tree, soft, path)
+        paths.append(path)
 
     # Growing beside a layer, which learns
 
@@ -186,8 +201,7 @@ class SoftGrowingTree(GrowingTree):
         points : (n, n_features) float64 in C order, nan where missing
         targets : (n,) int64 numbers of the classes, or float64 targets; None: rows enter only the running means
         """
-        labels, reals = (targets, None) if self.is_class else (None, targets)
-        observe_rows(points, labels, reals, *self._arguments)
+        observe_rows(as_rows(points, targets, None, NO_PREDICTIONS), *self._arguments)
 
     def is_split_due(self) -> bool:
         """Whether a leaf has seen enough rows since the last attempt to split it."""
@@ -199,9 +213,7 @@ class SoftGrowingTree(GrowingTree):
     def split_leaves(self) -> list[SplitEvent]:
         """Split the leaves whose time has come; returns what was split. The setting BATCH must be above 1."""
         n_before = len(self.log)
-        any_array = np.empty(0, np.int64 if self.is_class else np.float64)
-        labels, reals = (any_array, None) if self.is_class else (None, any_array)
-        while not split_leaves(labels, reals, *self._arguments):
+        while not split_leaves(self.is_class, *self._arguments):
             self._make_room()
         self._read_events()
         return self.log[n_before:]
@@ -336,11 +348,6 @@ class SoftRealTree(RealGrowingTree, SoftGrowingTree):
 
     is_class = False
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", N_BINS + 1, N_BIN_NUMBERS)}
-
-    def predict(self, points: np.ndarray) -> np.ndarray:
-        """Predicted targets, (n, 1)."""
-        target = self.arrays["target_scaler"]
-        return (target[1, 0] + super().predict(points) * math.sqrt(target[3, 0])) * self.unit
 
     def snapshot(self) -> SoftTree:
         """The tree as it is now, in the user's units."""

@@ -9,7 +9,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
-from softwood.loops.stream_layout import (
+from softwood.parameters import check_choice, check_count, check_flag, check_number
+from softwood.stream.growth import GrowingTree, Limits
+from softwood.stream.hoeffding import SplittingTree, growth_settings, is_auto, size_limits
+from softwood.stream.loops.layout import (
     ALPHA,
     ALPHA_RATE,
     BATCH,
@@ -32,9 +35,6 @@ from softwood.loops.stream_layout import (
     STATISTICS_SHARE,
     WEIGH_BY_SHARE,
 )
-from softwood.parameters import check_choice, check_count, check_flag, check_number
-from softwood.stream.growth import GrowingTree, Limits
-from softwood.stream.hoeffding import SplittingTree, growth_settings, is_auto, size_limits
 from softwood.stream.model import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 

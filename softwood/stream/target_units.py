@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from softwood.losses import ORDINARY_TARGETS, unit_of
-from softwood.stream.growth import NO_PREDICTIONS, GrowingTree
+from softwood.stream.growth import GrowingTree
+from softwood.stream.rows import OneRow
 
 __all__ = ["RealGrowingTree"]
 
@@ -33,17 +34,31 @@ class RealGrowingTree(GrowingTree):
                 out[rows] *= self.unit
             begin = rows.stop
 
-    def learn_row(
-        self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray = NO_PREDICTIONS
-    ) -> None:
-        """`learn` for a single row, with less around it; `weights` may be changed."""
+    def learn_row(self, row: OneRow) -> None:
+        """`learn` for a single row, with less around it."""
         low, high = ORDINARY_TARGETS
-        size = abs(float(targets[0]))
+        size = abs(float(row.targets[0]))
+        if self.unit == 1.0 and (size == 0.0 or low <= size <= high):
+            super().learn_row(row)
+            return
         if size > high * self.unit or 0.0 < size < low * self.unit:
-            self._end_of_unit(targets, weights, 0)
-        super().learn_row(points, self._in_unit(targets), weights, out)
+            self._end_of_unit(row.targets, row.weights, 0)
+        super().learn_row(OneRow(row.points, self._in_unit(row.targets), row.weights, row.out))
+        if self.unit != 1.0:
+            row.out *= self.unit
+
+    def predict(self, points: np.ndarray) -> np.ndarray:
+        """Predicted targets, (n, 1)."""
+        out = super().predict(points)
         if self.unit != 1.0:
             out *= self.unit
+        return out
+
+    def predict_row(self, row: OneRow) -> None:
+        """`predict` for a single row, with less around it."""
+        super().predict_row(row)
+        if self.unit != 1.0:
+            row.out *= self.unit
 
     def _in_unit(self, targets: np.ndarray) -> np.ndarray:
         """Targets as the loops get them; an outlier, which is always the first, is as large as the unit allows."""

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 __all__ = ["ThreadLock"]
 
 
-class ThreadLock:
+class ThreadLock(type(threading.RLock())):  # type: ignore[misc]
     """A lock that its holder may take again, and that copies, pickles and files leave behind: theirs is a new one."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: Any) -> None:
-        self._lock.release()
 
     def __reduce__(self) -> tuple:
         return ThreadLock, ()

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.loops.stream_layout import (
+from softwood.parameters import parameter_error
+from softwood.stream.loops.layout import (
     BIAS_AT,
     DEPTH,
     FEATURE,
@@ -25,7 +26,6 @@ from softwood.loops.stream_layout import (
     THRESHOLD,
     WEIGHT,
 )
-from softwood.parameters import parameter_error
 from softwood.stream.model import StreamModel
 from softwood.stream.soft_growth import SoftGrowingTree
 

@@ -8,9 +8,9 @@ import pytest
 
 import softwood
 from softwood.files.errors import InvalidFileError
-from softwood.loops.drift import A_COUNTS, A_DELTA, A_WIDTH
-from softwood.loops.stream_alarms import SIZE
-from softwood.loops.stream_layout import DRIFT_DELTA
+from softwood.stream.loops.alarms import SIZE
+from softwood.stream.loops.drift import A_COUNTS, A_DELTA, A_WIDTH
+from softwood.stream.loops.layout import DRIFT_DELTA
 from tests.files.models import NAMES, fitted
 from tests.files.mutate import OF_BYTES, OF_CONTENT, good_files, seal, split, try_file
 

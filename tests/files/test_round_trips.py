@@ -67,6 +67,7 @@ def assert_same(one, other):
     elif hasattr(one, "__dict__") and not isinstance(one, type) and not callable(one):
         made = (
             "_arguments", "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
+            "_readers", "_one", "_learned", "_asked", "_take_all", "_n_taken",
             "_set_features", "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned", "_category_columns",
         )  # fmt: skip
         kept = [{k: v for k, v in vars(x).items() if k not in made} for x in (one, other)]
@@ -77,7 +78,7 @@ def assert_same(one, other):
                 for array in value:
                     if array not in one.scratch:
                         assert_same(value[array], kept[1][key][array])
-            elif key not in ("_row", "_target", "_weight"):
+            else:
                 assert_same(value, kept[1][key])
     else:
         assert one == other or (one != one and other != other)

@@ -114,13 +114,13 @@ def test_first_gates_are_those_of_the_recipe(is_class, init):
 
 def test_a_pruned_node_can_be_split_later(monkeypatch):
     shapes = []
-    order_splits = crisp_training.crisp_shape.order_splits
+    order_splits = crisp_training.loop.order_splits
 
     def spy(is_split, *rest):
         shapes.append(is_split.copy())
         return order_splits(is_split, *rest)
 
-    monkeypatch.setattr(crisp_training.crisp_shape, "order_splits", spy)
+    monkeypatch.setattr(crisp_training.loop, "order_splits", spy)
     n_returned = 0
     for seed in range(3):
         run(training_of(rows_of(seed, n=200, q=6), depth=4, n_passes=40, recipe=Recipe("random", l2=0.01)))

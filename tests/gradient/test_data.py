@@ -14,7 +14,7 @@ from softwood.gradient.data import (
     visits,
     with_mean_1,
 )
-from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 from softwood.targets import read_classes, read_reals
 
 # ------------------------------------------------------------------ scaling

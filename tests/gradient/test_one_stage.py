@@ -10,12 +10,12 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.model_selection import train_test_split
 
 from softwood import BuddingTreeClassifier, Gate, OneStageTreeClassifier, OneStageTreeRegressor
+from softwood.compiled import gradient as budding_loop
 from softwood.gradient import one_stage
 from softwood.gradient.budding import _Buds
 from softwood.gradient.data import LearningSet
+from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.one_stage_training import StagedTree, prune, row_losses
-from softwood.loops import budding as budding_loop
-from softwood.loops.soft_split import IDENTITY
 from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
     ALL,

@@ -3,17 +3,23 @@
 import numpy as np
 import pytest
 
-from softwood.loops.adam import adam_line
+from softwood.compiled.gradient import adam_line, adam_step
 
 
 def steps(gradients, rate=0.1, n_penalised=0, l1=0.0, l2=0.0):
-    line = np.array([1.0, -2.0, 0.05])
-    first, second = np.zeros(3), np.zeros(3)
-    for k, gradient in enumerate(gradients, start=1):
-        used = np.array(gradient)
-        adam_line(line, used, first, second, k, rate, n_penalised, l1, l2)
-        assert not used.any()
-    return line
+    """A line after these steps; it is the second of a table, whose other lines must stay."""
+    lines = np.tile([1.0, -2.0, 0.05], (3, 1))
+    others = lines[[0, 2]].copy()
+    first, second = np.zeros_like(lines), np.zeros_like(lines)
+    for number, gradient in enumerate(gradients, start=1):
+        used = np.tile(gradient, (3, 1))
+        adam_line(lines, used, first, second, 1, adam_step(number, rate), n_penalised, l1, l2)
+        assert not used[1].any()
+        assert np.array_equal(used[[0, 2]], np.tile(gradient, (2, 1)))
+    assert np.array_equal(lines[[0, 2]], others)
+    assert not first[[0, 2]].any()
+    assert not second[[0, 2]].any()
+    return lines[1]
 
 
 @pytest.mark.tiny

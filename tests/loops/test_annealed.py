@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import annealed as loop
-from softwood.loops.max_path import fill_batch, fill_gate_gradient
-from softwood.loops.soft_split import Rows
+from softwood.compiled import gradient as loop
+from softwood.compiled.trees import fill_batch
+from softwood.gradient.loops.annealed import AnnealedDescent, AnnealedScratch
+from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import Mixture
 from tests.reference.one_stage import leaf_shares
 from tests.reference.soft import slope
@@ -29,10 +30,10 @@ def scratch(tree, size):
     """What is not filled is not a number; there is room for more rows than come."""
     n_inner, q = len(tree.gates), tree.values.shape[1]
     shapes = (
-        (tree.points.shape[1] + 1, size), (n_inner, size), (2 * n_inner + 1, size), (2 * n_inner + 1, q, size),
-        (q, size), (size,),
+        (tree.points.shape[1], size), (n_inner, size), (2 * n_inner + 1, size), (2 * n_inner + 1, q, size),
+        (q, size), (1, size),
     )  # fmt: skip
-    return loop.Scratch(*(np.full(shape, np.nan) for shape in shapes))
+    return AnnealedScratch(*(np.full(shape, np.nan) for shape in shapes))
 
 
 class Batch:
@@ -46,17 +47,17 @@ class Batch:
         self.scratch = scratch(tree, self.n + 2)
         batch, sides, shares, outputs, by_output, _ = self.scratch
         fill_batch(tree.points, self.order, self.begin, self.n, batch)
-        loop.fill_outputs(batch, self.n, tree.gates, tree.values, tree.steepness, sides, shares, outputs)
+        loop.fill_mixtures(batch, self.n, tree.gates, tree.values, tree.steepness, sides, shares, outputs)
         self.loss = loop.fill_output_gradient(rows_of(tree), self.order, self.begin, self.n, outputs, by_output)
 
     def gate_gradient(self):
-        batch, sides, shares, outputs, by_output, by_input = self.scratch
+        _, sides, shares, outputs, by_output, by_input = self.scratch
         found = np.full_like(self.tree.gates, np.nan)
         for node in range(len(found)):
             loop.fill_input_gradient(
                 node, self.n, self.tree.steepness, sides, shares, outputs, by_output, by_input
             )  # fmt: skip
-            fill_gate_gradient(batch, self.n, by_input, found[node])
+            loop.fill_gate_gradient(self.tree.points, self.order, self.begin, self.n, by_input, 0, found, node)
         return found
 
 
@@ -108,20 +109,17 @@ def test_steep_gates_of_rows_far_away_do_not_overflow(seed):
 
 def run(tree, size, n_passes=1, rate=0.05, l1=0.0, l2=0.0):
     gates, values = tree.gates.copy(), tree.values.copy()
-    descent = loop.Descent(
-        np.zeros_like(gates), np.zeros_like(gates), np.zeros_like(values), np.zeros_like(values),
-        np.zeros(gates.shape[1]), np.zeros(values.shape[1]),
-    )  # fmt: skip
-    step = np.int64(0)
+    first, second, by_gates = np.zeros((3, *gates.shape))
+    value_first, value_second, by_values = np.zeros((3, *values.shape))
+    descent = AnnealedDescent(first, second, value_first, value_second, by_gates, by_values)
+    step = 0
     for _ in range(n_passes):
-        step = np.int64(
-            loop.annealed_pass(
-                rows_of(tree), np.arange(len(tree.points)), size, gates, values, tree.steepness, rate, l1, l2, step,
-                scratch(tree, size), descent,
-            )
+        step = loop.annealed_pass(
+            rows_of(tree), np.arange(len(tree.points)), size, gates, values, tree.steepness, rate, l1, l2, step,
+            scratch(tree, size), descent,
         )  # fmt: skip
-    assert not descent.by_gate.any()
-    assert not descent.by_value.any()
+    assert not by_gates.any()
+    assert not by_values.any()
     return gates, values, step
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softwood.loops import budding as loop
-from softwood.loops.soft_split import IDENTITY, Rows
+from softwood.compiled import gradient as loop
+from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
+from softwood.gradient.loops.soft_split import IDENTITY, Rows
 from tests.reference.one_stage import Budding
 from tests.reference.soft import LINKS, adam, loss, random_targets, sigmoid
 
@@ -21,17 +22,17 @@ def rows(seed, link, q, n=4, d=2):
 
 def nodes(tree):
     living, awake = tree.alive()
-    return loop.Nodes(tree.gates, tree.values, tree.buds, awake, living)
+    return BuddingNodes(tree.gates, tree.values, tree.buds, awake, living)
 
 
 def scratch(tree):
     """What is not filled is not a number."""
     sides, outputs = np.full(len(tree.gates), np.nan), np.full_like(tree.values, np.nan)
-    return loop.Scratch(sides, outputs, outputs.copy())
+    return BuddingScratch(sides, outputs, outputs.copy(), np.full(outputs.shape[1], np.nan))
 
 
 def empty_gradient(tree):
-    return loop.Gradient(np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros_like(tree.buds))
+    return BuddingGradient(np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros_like(tree.buds))
 
 
 BATCH = np.array([3, 1, 0, 2]), 1, 4
@@ -67,7 +68,7 @@ def test_every_living_node_responds_and_no_other(seed):
     tree, (points, _, _) = Budding.random(seed), rows(seed, IDENTITY, 2)
     living, awake = tree.alive()
     for i, x in enumerate(points):
-        sides, outputs, _ = work = scratch(tree)
+        sides, outputs, _, _ = work = scratch(tree)
         loop.respond(points, i, nodes(tree), work)
         assert outputs[living] == pytest.approx(np.array([tree.response(x, node) for node in living]))
         assert np.isnan(np.delete(outputs, living, axis=0)).all()
@@ -108,13 +109,13 @@ class Pass:
         self.living, self.awake = tree.alive()
         self.steps = np.zeros((2, len(tree.values)), np.int64)
         self.gradient = empty_gradient(tree)
-        self.adam = loop.Adam(np.zeros((2, *tree.gates.shape)), np.zeros((2, *tree.values.shape)), self.steps)
+        self.adam = BuddingAdam(*np.zeros((2, *tree.gates.shape)), *np.zeros((2, *tree.values.shape)), self.steps)
 
     def now(self):
         return Budding(self.gates, self.values, self.buds)
 
     def run(self, *, batch=2, rate=0.05, bud_learning_rate=0.1, cost=0.0):
-        tree = loop.Nodes(self.gates, self.values, self.buds, self.awake, self.living)
+        tree = BuddingNodes(self.gates, self.values, self.buds, self.awake, self.living)
         loop.budding_pass(
             self.data, np.arange(len(self.data.points)), batch, self.link, tree, rate, bud_learning_rate, cost,
             scratch(self.tree), self.gradient, self.adam,

@@ -4,13 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from softwood import SoftForest, SoftTree
-from softwood.gates import Gate
-from softwood.inspect.certificates import BoxModel
-from softwood.loops.certificates import (
-    ALL,
-    NONE,
+from softwood.compiled.explain import (
     bound_rows,
     kernel_parts,
     leads,
@@ -26,6 +20,11 @@ from softwood.loops.certificates import (
     tree_bounds,
     walk_box,
 )
+
+from softwood import SoftForest, SoftTree
+from softwood.gates import Gate
+from softwood.inspect.certificates import BoxModel
+from softwood.inspect.loops.certificates import ALL, NONE
 from tests.reference.certificates import box_bounds
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import node_shares, other_share, prediction
@@ -59,7 +58,7 @@ def test_parts_of_kernel_gates(seed, widths):
     shapes = SHAPES if widths == "any" else (BOX,)
     tree = random_tree(seed, n_features=1, widths=widths, shapes=shapes, n_leaves=8)
     rng = np.random.default_rng(seed)
-    is_box = widths != "any"
+    trees, is_box = BoxModel.of(tree, "test").trees, widths != "any"
     for _ in range(20):
         low = rng.normal()
         high = low + rng.choice([0.0, 0.2, 2.0])
@@ -67,9 +66,7 @@ def test_parts_of_kernel_gates(seed, widths):
         grid = np.linspace(low, high, 41)
         shares = np.array([node_shares(tree, shapes, np.array([x])) for x in grid])
         for node in np.flatnonzero(tree.children_left >= 0):
-            smallest, largest = kernel_parts(
-                node, 0, tree.parent, tree.children_left, tree.gate, tree.feature, ends, is_box
-            )
+            smallest, largest = kernel_parts(node, 0, trees, ends, is_box)
             reached = shares[:, node] > 1e-9
             parts = shares[reached, tree.children_left[node]] / shares[reached, node]
             assert np.all((parts >= smallest - 1e-9) & (parts <= largest + 1e-9))
@@ -91,7 +88,7 @@ def test_parts_of_oblique_gates(kind, seed):
     low = rng.normal(size=3)
     high = low + rng.choice([0.0, 1.0], size=3) * rng.random(3)
     nothing = np.full(3, np.nan)
-    sums = oblique_sums(low, high, tree.weights[0], tree.bias[0], nothing)
+    sums = oblique_sums(np.stack([low, high]), tree.weights, 0, tree.bias[0], nothing)
     rows = in_box(rng, low, high, 200)
     inputs = rows @ tree.weights[0] + tree.bias[0]
     assert sums[0] <= inputs.min() + 1e-12
@@ -107,10 +104,10 @@ def test_parts_of_oblique_gates(kind, seed):
 
 
 def test_missing_values_of_oblique_gates():
-    row, nothing = np.array([2.0, 0.0, 1.0]), np.full(3, np.nan)
-    x = np.array([np.nan, np.nan, 3.0])
-    assert np.isnan(oblique_sums(x, x, row, 1.0, nothing)).all()
-    assert oblique_sums(x, x, row, 1.0, np.array([5.0, 77.0, 77.0])) == (14.0, 14.0)
+    weights, nothing = np.array([[77.0, 77.0, 77.0], [2.0, 0.0, 1.0]]), np.full(3, np.nan)
+    box = np.array([[np.nan, np.nan, 3.0]] * 2)
+    assert np.isnan(oblique_sums(box, weights, 1, 1.0, nothing)).all()
+    assert oblique_sums(box, weights, 1, 1.0, np.array([5.0, 77.0, 77.0])) == (14.0, 14.0)
 
 
 # Trees
@@ -118,19 +115,22 @@ def test_missing_values_of_oblique_gates():
 
 def test_bounds_of_mixtures():
     """Of the children's bounds at the two ends of the part, the one that is worse."""
-    left, right = np.array([1, -1, 3, -1, -1]), np.array([2, -1, 4, -1, -1])
+    left, right = np.array([[1, -1, 3, -1, -1], [2, -1, 4, -1, -1]], dtype=np.int32)
     leaves = {1: (0.0, 1.0), 3: (2.0, 2.5), 4: (-1.0, 0.5)}
     parts = np.array([[0.2, 0.5], [0, 0], [0.1, 0.4], [0, 0], [0, 0]])
     bounds = np.full((2, 5, 1), np.nan)
     for leaf, ends in leaves.items():
         bounds[:, leaf, 0] = ends
-    mix_bounds(np.array([0, 2, 4, 3, 1]), 5, 0, left, right, parts, bounds)
+    box = BoxModel.of(random_tree(0), "test")
+    trees = box.trees._replace(left=left, right=right)
+    room = box._room()._replace(nodes=np.array([0, 2, 4, 3, 1]), parts=parts, bounds=bounds)
+    mix_bounds(5, 0, trees, room)
     below = 0.1 * 2.0 + 0.9 * -1.0, 0.4 * 2.5 + 0.6 * 0.5
     assert bounds[:, 2, 0] == pytest.approx(below)
     lowest = min(part * 0.0 + (1 - part) * below[0] for part in (0.2, 0.5))
     assert bounds[:, 0, 0] == pytest.approx([lowest, max(part * 1.0 + (1 - part) * below[1] for part in (0.2, 0.5))])
     parts[0] = 0.0  # the box is all on the right
-    mix_bounds(np.array([0, 2, 4, 3]), 4, 0, left, right, parts, bounds)
+    mix_bounds(4, 0, trees, room)
     assert bounds[:, 0, 0] == pytest.approx(below)
 
 
@@ -142,13 +142,12 @@ def test_walks_through_boxes(kind, seed, widths):
     tree = random_tree(seed, gates=KINDS[kind], widths=widths, shapes=shapes)
     box = BoxModel.of(tree, "test")
     rng = np.random.default_rng(seed)
-    is_box, fill = box.ensemble.is_box[0], box.ensemble.fill
     for x in random_points(seed, 6, 3, missing=0.1):
         for size in (0.0, 0.3, 3.0):
             room = box_around(x, size * rng.random(3) * (rng.random(3) < 0.7), box)
             low, high = room.box
-            walk_box(low, high, 0, box.trees, box.weights, fill, is_box, -1, room)
-            expected = box_bounds(tree, shapes, low, high, is_box)
+            walk_box(0, box.trees, box.ensemble, box.weights, -1, room)
+            expected = box_bounds(tree, shapes, low, high, box.ensemble.is_box[0])
             assert room.bounds[0, 0] == pytest.approx(expected[0], abs=1e-9)
             assert room.bounds[1, 0] == pytest.approx(expected[1], abs=1e-9)
             found = np.array([prediction(tree, shapes, z) for z in in_box(rng, low, high, 20)])
@@ -159,7 +158,7 @@ def test_walks_through_boxes(kind, seed, widths):
             if size == 0.0:
                 assert expected[0] == pytest.approx(prediction(tree, shapes, x), abs=1e-9)
                 assert expected[1] == pytest.approx(expected[0], abs=1e-9)
-            walk_box(low, high, 0, box.trees, box.weights, fill, is_box, 1, room)
+            walk_box(0, box.trees, box.ensemble, box.weights, 1, room)
             margins = found[:, 1] - found[:, 0]
             assert np.all((margins >= room.bounds[0, 0, 0] - 1e-9) & (margins <= room.bounds[1, 0, 0] + 1e-9))
             assert room.bounds[:, 0, 1].tolist() == [0.0, 0.0]
@@ -171,27 +170,27 @@ def test_no_more_mass_moves_than_stated(shape, seed):
     """Sums of the differences of leaf shares, for kernels with several peaks too."""
     tree = random_tree(seed, widths=[0.5, 1.0, 2.0], shapes=(BOX, shape), n_leaves=20)
     tree = replace(tree, kernel=np.where(tree.gate == Gate.KERNEL, 1, 0).astype(np.int32))
-    rates = BoxModel.of(tree, "test").ensemble.rates[0]
+    rates = BoxModel.of(tree, "test").ensemble.rates
     rng = np.random.default_rng(seed)
     leaf = tree.children_left < 0
     shapes = (BOX, shape)
     for x in random_points(seed, 8, 3):
         delta = rng.random(3) * rng.choice([0.05, 0.5])
-        most = moved_mass(delta, rates, False)
+        most = moved_mass(0, delta, rates, False)
         parts = rng.dirichlet(np.ones(3))
         here = node_shares(tree, shapes, x)[leaf]
         there = node_shares(tree, shapes, x + delta * rng.choice([-1, 1], 3))[leaf]
         assert 0.5 * np.abs(here - there).sum() <= most + 1e-12
         nearer = node_shares(tree, shapes, x + delta * parts)[leaf]
-        assert 0.5 * np.abs(here - nearer).sum() <= moved_mass(delta, rates, True) + 1e-12
+        assert 0.5 * np.abs(here - nearer).sum() <= moved_mass(0, delta, rates, True) + 1e-12
 
 
 def test_moved_mass_by_hand():
-    rates = np.array([0.5, 0.0, np.inf])
-    assert moved_mass(np.array([1.0, np.inf, 0.0]), rates, False) == 0.5
-    assert moved_mass(np.array([0.5, 9.0, 0.1]), rates, False) == 1.0
-    assert moved_mass(np.array([1.0, 1.0]), np.array([0.5, 0.5]), False) == 0.75
-    assert moved_mass(np.array([1.0, 0.6]), np.array([0.5, 0.5]), True) == 0.5
+    rates = np.array([[0.5, 0.0, np.inf], [0.5, 0.5, 0.0]])
+    assert moved_mass(0, np.array([1.0, np.inf, 0.0]), rates, False) == 0.5
+    assert moved_mass(0, np.array([0.5, 9.0, 0.1]), rates, False) == 1.0
+    assert moved_mass(1, np.array([1.0, 1.0, 0.0]), rates, False) == 0.75
+    assert moved_mass(1, np.array([1.0, 0.6, 0.0]), rates, True) == 0.5
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -207,8 +206,8 @@ def test_bounds_of_a_tree_are_the_better_of_two(seed):
         tree_bounds(0, False, box.trees, box.ensemble, box.weights, -1, centre, room)
         walk = box_bounds(tree, (BOX,), low, high, box.ensemble.is_box[0])
         room2 = box_around(x, delta, box)
-        walk_box(low, high, 0, box.trees, box.weights, box.ensemble.fill, box.ensemble.is_box[0], -1, room2)
-        change = moved_mass(delta, box.ensemble.rates[0], False) * (room2.found[3] - room2.found[2])
+        walk_box(0, box.trees, box.ensemble, box.weights, -1, room2)
+        change = moved_mass(0, delta, box.ensemble.rates, False) * (room2.found[3] - room2.found[2])
         assert room.found[0] == pytest.approx(np.maximum(walk[0], centre[0] - change), abs=1e-9)
         assert room.found[1] == pytest.approx(np.minimum(walk[1], centre[0] + change), abs=1e-9)
         found = np.array([prediction(tree, (BOX,), z) for z in in_box(rng, low, high, 20)])

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import crisp_shape as loop
-from softwood.loops.soft_split import Rows
+from softwood.compiled import gradient as loop
+from softwood.gradient.loops.crisp_shape import LEAST_PROBABILITY
+from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import in_order, leaves_of, node_loss, node_values, random_shape, rows_at, shapes
 
 
@@ -56,7 +57,7 @@ def test_losses_of_nodes_as_leaves(case):
     losses = np.full(len(case.mass), np.nan)
     loop.fill_losses(case.mass, case.sums, case.squares, case.values, case.is_class, losses)
     expected = [
-        node_loss(value, case.targets[here], case.weights[here], case.is_class, loop.LEAST_PROBABILITY)
+        node_loss(value, case.targets[here], case.weights[here], case.is_class, LEAST_PROBABILITY)
         for value, here in zip(case.values, case.members, strict=True)
     ]
     np.testing.assert_allclose(losses, expected, atol=1e-9)
@@ -66,14 +67,14 @@ def test_losses_of_nodes_as_leaves(case):
 def test_classes_that_were_never_seen_cost_no_more_than_the_least_probability():
     losses = np.empty(1)
     loop.fill_losses(np.array([2.0]), np.array([[0.0, 2.0]]), np.zeros(1), np.array([[1.0, 0.0]]), True, losses)
-    assert losses[0] == pytest.approx(-2.0 * np.log(loop.LEAST_PROBABILITY))
+    assert losses[0] == pytest.approx(-2.0 * np.log(LEAST_PROBABILITY))
 
 
 @pytest.mark.tiny
 @given(cases)
 def test_errors_of_nodes_as_leaves(case):
     errors = np.full(len(case.mass), np.nan)
-    loop.fill_errors(case.mass, case.sums, case.values, errors)
+    loop.fill_node_errors(case.mass, case.sums, case.values, errors)
     expected = []
     for value, here in zip(case.values, case.members, strict=True):
         of_others = case.weights[here] * (1.0 - case.targets[here, value.argmax()])

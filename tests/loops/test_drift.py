@@ -1,7 +1,23 @@
 import numpy as np
 import pytest
 
-from softwood.loops.drift import (
+from softwood.compiled.stream import (
+    add_to_window,
+    bucket_place,
+    clear_adwin,
+    clear_ddm,
+    clear_page_hinkley,
+    drop_buckets,
+    forget_oldest,
+    has_cut,
+    scan_adwin,
+    scan_ddm,
+    scan_page_hinkley,
+    update_adwin,
+    update_ddm,
+    update_page_hinkley,
+)
+from softwood.stream.loops.drift import (
     A_BUCKETS,
     A_COUNTS,
     A_DELTA,
@@ -21,20 +37,6 @@ from softwood.loops.drift import (
     N_PAGE_HINKLEY,
     P_DELTA,
     UP,
-    add_to_window,
-    bucket_place,
-    clear_adwin,
-    clear_ddm,
-    clear_page_hinkley,
-    drop_buckets,
-    forget_oldest,
-    has_cut,
-    scan_adwin,
-    scan_ddm,
-    scan_page_hinkley,
-    update_adwin,
-    update_ddm,
-    update_page_hinkley,
 )
 from tests.reference.drift import PlainADWIN, plain_ddm, plain_page_hinkley
 

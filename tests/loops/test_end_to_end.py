@@ -5,7 +5,8 @@ import pytest
 
 from softwood.gradient import end_to_end
 from softwood.gradient.data import LearningSet
-from softwood.loops import end_to_end as loop
+from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows, EndToEndScratch
+from softwood.compiled import gradient as loop
 from tests.reference.one_stage import leaf_shares, log_likelihood
 from tests.reference.soft import adam, slope
 
@@ -23,16 +24,18 @@ def case(seed, depth=2, n=6, d=2):
     )  # fmt: skip
 
 
-def nodes(gates):
-    """Scratch space for each node."""
-    return np.full(2 * len(gates) + 1, np.nan)
+def scratch(gates, size):
+    """What is not filled is not a number."""
+    n, d = len(gates), gates.shape[1] - 1
+    shapes = (d, size), (n, size), (2 * n + 1, size), (2 * n + 1, size), (size,)
+    return EndToEndScratch(*(np.full(shape, np.nan) for shape in shapes))
 
 
 def gradient(rows, order, gates, n_gates, first_gate, steepness):
     """That of the rows of `order` but the first, which is not in the batch."""
-    found = np.zeros_like(gates)
-    loop.add_posterior_gradient(
-        loop.Rows(*rows), order, 1, len(order), gates, n_gates, first_gate, steepness, nodes(gates), nodes(gates), found
+    found, n = np.zeros_like(gates), len(order) - 1
+    loop.fill_posterior_gradient(
+        EndToEndRows(*rows), order, 1, n, gates, n_gates, first_gate, steepness, scratch(gates, n + 1), found
     )
     return found
 
@@ -47,12 +50,14 @@ def expected_gradient(rows, order, gates, steepness):
 @depths
 def test_shares_of_the_nodes(seed, depth):
     points, gates, _, _ = case(seed, depth)
-    for i, x in enumerate(points):
-        shares = nodes(gates)
-        loop.leaf_shares(points, i, gates, len(gates), 2.0, shares)
+    n, work = len(points), scratch(gates, len(points) + 1)
+    loop.leaf_shares(points.T.copy(), n, gates, len(gates), 2.0, work.sides, work.shares)
+    for x, shares, sides in zip(points, work.shares.T, work.sides.T, strict=False):
         assert shares[len(gates) :] == pytest.approx(leaf_shares(gates, x, 2.0))
         for node in range(len(gates)):
+            assert shares[2 * node + 1] == pytest.approx(shares[node] * sides[node])
             assert shares[2 * node + 1] + shares[2 * node + 2] == pytest.approx(shares[node])
+    assert np.isnan(work.shares[:, n:]).all()
 
 
 @pytest.mark.tiny
@@ -62,7 +67,7 @@ def test_shares_of_the_nodes(seed, depth):
 def test_posteriors_add_up_to_one(seed, depth, steepness):
     points, gates, likelihoods, _ = case(seed, depth)
     out = np.empty_like(likelihoods)
-    found = loop.posteriors(points, likelihoods, gates, len(gates), steepness, nodes(gates), out)
+    found = loop.posteriors(points, likelihoods, gates, len(gates), steepness, scratch(gates, 4), out)
     np.testing.assert_allclose(out.sum(axis=1), 1.0)
     if steepness < 1000:
         shares = np.array([leaf_shares(gates, x, steepness) for x in points])
@@ -78,7 +83,7 @@ def test_posteriors_add_up_to_one(seed, depth, steepness):
 def test_nothing_is_divided_by_zero():
     points, gates, likelihoods, weights = case(0)
     out = np.empty_like(likelihoods)
-    loop.posteriors(points, np.zeros_like(likelihoods), gates, 3, 1.0, nodes(gates), out)
+    loop.posteriors(points, np.zeros_like(likelihoods), gates, 3, 1.0, scratch(gates, 4), out)
     assert not out.any()
     gates[0, -1] = 1e4  # nobody comes to the right
     found = gradient((points, likelihoods, weights), np.arange(6), gates, 3, 0, 20.0)
@@ -117,14 +122,13 @@ def test_the_upper_gates_of_a_deeper_tree(seed):
 def test_one_batch_is_one_step_of_adam(seed, first_gate):
     points, gates, likelihoods, weights = case(seed)
     expected = -slope(lambda g: log_likelihood(g, points, likelihoods, weights, 2.0), gates) / 6
-    rows, found, descent = loop.Rows(points, likelihoods, weights), gates.copy(), loop.Descent(*np.zeros((3, 3, 3)))
-    work = nodes(gates), nodes(gates), descent
-    n_steps = loop.maximise_pass(rows, np.arange(6), 6, found, 3, first_gate, 2.0, 0.1, np.int64(0), *work)
+    rows, found, descent = EndToEndRows(points, likelihoods, weights), gates.copy(), EndToEndDescent(*np.zeros((3, 3, 3)))
+    n_steps = loop.maximise_pass(rows, np.arange(6), found, 3, first_gate, 2.0, 0.1, 0, scratch(gates, 6), descent)
     assert n_steps == 1
     assert found[first_gate:] == pytest.approx(adam(gates, [expected], 0.1)[first_gate:], abs=1e-4)
     assert np.array_equal(found[:first_gate], gates[:first_gate])
     assert not descent.by_gates.any()
-    again = loop.maximise_pass(rows, np.arange(6), 4, found, 3, first_gate, 2.0, 0.1, n_steps, *work)
+    again = loop.maximise_pass(rows, np.arange(6), found, 3, first_gate, 2.0, 0.1, n_steps, scratch(gates, 4), descent)
     assert again == 3
 
 
@@ -181,7 +185,7 @@ def test_steps_of_the_leaves_never_lower_the_likelihood(seed, build, prior, monk
     belongs, likelihoods = np.empty((40, 4)), np.ones((40, 4))
     climbed = []
     for _ in range(12):
-        loop.posteriors(model.rows.points, likelihoods, model.gates, 3, 1.0, np.empty(7), belongs)
+        loop.posteriors(model.rows.points, likelihoods, model.gates, 3, 1.0, scratch(model.gates, 32), belongs)
         likelihoods = model.likelihoods(belongs)
         climbed.append(goal(model, belongs))
     assert np.diff(climbed).min() > -1e-9
@@ -196,7 +200,7 @@ def test_growing_and_annealing_raise_the_likelihood(build):
     def now():
         belongs, likelihoods = np.empty((40, 4)), np.ones((40, 4))
         for _ in range(2):
-            loop.posteriors(model.rows.points, likelihoods, model.gates, 3, 1.0, np.empty(7), belongs)
+            loop.posteriors(model.rows.points, likelihoods, model.gates, 3, 1.0, scratch(model.gates, 32), belongs)
             likelihoods = model.likelihoods(belongs)
         return goal(model, belongs)
 

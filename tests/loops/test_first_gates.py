@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from softwood.loops import first_gates as loop
-from softwood.loops.soft_split import Rows
+from softwood.compiled import gradient as loop
+from softwood.gradient.loops.first_gates import SPREAD
+from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import rows_at
 from tests.reference.soft import best_merit
 
@@ -18,10 +19,11 @@ def test_products(seed, n, d):
     rng = np.random.default_rng(seed)
     points, w, v = rng.normal(size=(n, d)), rng.normal(size=d + 1), rng.normal(size=n)
     out, back = np.full(n, np.nan), np.full(d + 1, np.nan)
-    loop._multiply(points, w, out)
-    np.testing.assert_allclose(out, points @ w[:-1] + w[-1], atol=1e-12)
     loop._multiply_back(points, v, back)
     np.testing.assert_allclose(back, [*(v @ points), v.sum()], atol=1e-12)
+    loop._multiply_both(points, w, v, out, back)
+    np.testing.assert_allclose(out, points @ w[:-1] + w[-1], atol=1e-12)
+    np.testing.assert_allclose(back, [*((v * out) @ points), v @ out], atol=1e-12)
 
 
 # ------------------------------------------------------------------ logistic fits
@@ -109,7 +111,7 @@ def test_every_gate_tests_the_best_column(rows, depth):
         left = points[here] @ gate[:-1] + gate[-1] > 0
         assert (used[0], tuple(left.tolist())) in places
         z, w = points[here] @ gate[:-1] + gate[-1], weights[here]
-        assert np.sqrt(np.average((z - np.average(z, weights=w)) ** 2, weights=w)) == pytest.approx(loop.SPREAD)
+        assert np.sqrt(np.average((z - np.average(z, weights=w)) ** 2, weights=w)) == pytest.approx(SPREAD)
 
 
 @pytest.mark.tiny

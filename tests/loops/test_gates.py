@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from softwood.compiled.trees import oblique_share, oblique_slope, sigmoid, smooth_step, smooth_step_slope
 
+from softwood.compiled.trees import oblique_share, oblique_slope, sigmoid, smooth_step, smooth_step_slope
 from softwood.trees.loops.gates import BLEND, OBLIQUE, SIGMOID
 
 Z = np.concatenate([np.linspace(-4, 4, 161), [-800.0, -40.0, 40.0, 800.0]])

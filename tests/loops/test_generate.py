@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops.generate import (
+from softwood.compiled.stream import (
     bounced,
     draw_application,
     fill_applications,
     loan_class,
+    moved,
     perturb_application,
     scatter_around_centroids,
     turn_hyperplane,
@@ -80,7 +81,8 @@ def test_hyperplanes_turn_as_step_by_step(n_features, n_drifting, magnitude, noi
     for part in (slice(0, 7), slice(7, n_rows)):
         assert (weights[:n_drifting] + magnitude * steps).tolist() == rows[part][0][2][:n_drifting]
         is_flipped, is_turned = flips[part] + 0.01 <= noise, turns[part] + 0.01 <= turn_probability
-        turn_hyperplane(X[part], y[part], is_flipped, is_turned, weights, magnitude, steps, directions)
+        flags = is_flipped.view(np.uint8), is_turned.view(np.uint8)
+        turn_hyperplane(X[part], y[part], *flags, weights, magnitude, steps, directions)
     assert y.tolist() == [label for _, label, _ in rows]
 
 
@@ -127,3 +129,10 @@ def test_applications_are_drawn_and_moved_as_by_the_twin(seed, perturbation):
     perturb_application(X, 1, perturbation, np.uint64(seed))
     assert X[1] == pytest.approx(expected, rel=1e-14)
     assert np.isnan(X[0]).all()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", [0, 5, 2**63 + 7])
+def test_moved_numbers_are_within_the_span(seed):
+    assert moved(5.0, 0.0, np.uint64(seed)) == 5.0
+    assert moved(5.0, 3.0, np.uint64(seed)) == pytest.approx(5.0 + 3.0 * (2.0 * slow.to_unit(seed) - 1.0), rel=1e-14)

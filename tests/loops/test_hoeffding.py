@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import hoeffding as loop
-from softwood.loops.stream_layout import (
+from softwood.compiled import stream as loop
+from softwood.stream.growth import Limits, SplitEvent, new_settings
+from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
     CRITERION,
@@ -50,11 +52,10 @@ from softwood.loops.stream_layout import (
     WEIGHT,
     ClassNodes,
     FoundTest,
-    RealNodes,
+    Rows,
     Statistics,
+    TreeNodes,
 )
-from softwood.stream.growth import Limits, SplitEvent, new_settings
-from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from tests.reference import hoeffding as slow
 from tests.reference.soft_stream import Scaler
 
@@ -234,11 +235,12 @@ def test_predictions_of_leaves_by_kind():
 def test_a_row_without_the_value_goes_to_the_heavier_side():
     tree = class_tree(slow.ClassTree(2, [False]))
     a = tree.arrays
-    loop.put_test(0, FoundTest(0, 1.5, 0.4, 0.3), 0.1, 9.0, a["nodes"], a["numbers"], a["counters"], a["events"])
-    rows = [np.array([v]) for v in (1.5, np.nextafter(1.5, 2.0), np.nan)]
+    own, _, statistics = tree._groups()
+    loop.put_test(0, FoundTest(0, 1.5, 0.4, 0.3), 0.1, 9.0, own, statistics)
+    points = np.array([[1.5], [np.nextafter(1.5, 2.0)], [np.nan]])
     for weights, heavier in [((2.0, 1.0), 1), ((1.0, 2.0), 2), ((1.0, 1.0), 1)]:
         a["numbers"][1:3, WEIGHT] = weights
-        assert [loop.find_leaf(row, a["nodes"], a["numbers"]) for row in rows] == [1, 2, heavier]
+        assert [loop.find_leaf(points, i, own) for i in range(3)] == [1, 2, heavier]
 
 
 @pytest.mark.tiny
@@ -319,12 +321,18 @@ def test_scaler_holds_means_and_deviations(rows):
     x, w = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
     scaler = np.zeros((N_SCALER_ROWS, 1))
     for value, weight in zip(x, w, strict=True):
-        loop.update_scaler(scaler, np.array([value]), weight, np.inf, 0.0)
-    loop.update_scaler(scaler, np.array([np.nan]), 1.0, np.inf, 0.0)
+        loop.update_scale(scaler, 0, value, weight, np.inf, 0.0)
+    loop.update_scale(scaler, 0, np.nan, 1.0, np.inf, 0.0)
     mean = np.average(x, weights=w)
     variance = np.average((x - mean) ** 2, weights=w)
     assert scaler[[0, 1, 3], 0] == pytest.approx([w.sum(), mean, variance], abs=1e-9 * max(1.0, (x**2).max()))
     assert scaler[2, 0] == (1.0 / math.sqrt(scaler[3, 0]) if scaler[3, 0] > 0.0 else 0.0)
+    both = np.zeros((N_SCALER_ROWS, 2))
+    points = np.column_stack([np.full(len(x), np.nan), x])
+    for i, weight in enumerate(w):
+        loop.update_scaler(both, points, i, weight, np.inf, 0.0)
+    assert np.array_equal(both[:, 1:], scaler)
+    assert not both[:, 0].any()
 
 
 @pytest.mark.tiny
@@ -345,7 +353,7 @@ def test_differences_from_the_mean_have_squares(x, inverse):
 def test_scaler_forgets_what_is_beyond_its_memory():
     scaler, x = np.zeros((N_SCALER_ROWS, 1)), np.random.default_rng(0).normal(size=30)
     for value in x:
-        loop.update_scaler(scaler, np.array([value]), 1.0, 10.0, 0.0)
+        loop.update_scale(scaler, 0, value, 1.0, 10.0, 0.0)
     weights = np.where(np.arange(30) < 10, 1.0, np.nan)
     for i in range(10, 30):
         # Nine tenths of what was, one tenth of the new row.
@@ -366,7 +374,7 @@ def test_scaler_forgets_what_is_beyond_its_memory():
 def test_a_scaler_with_a_limit_is_that_of_the_twin(rows):
     scaler, twin = np.zeros((N_SCALER_ROWS, 1)), Scaler(1, limit=6.0)
     for value, weight in rows:
-        loop.update_scaler(scaler, np.array([value]), weight, np.inf, 6.0)
+        loop.update_scale(scaler, 0, value, weight, np.inf, 6.0)
         twin.add(np.array([value]), weight)
     expected = [twin.weight[0], twin.mean[0], twin.variance[0], twin.run[0], twin.last[0]]
     assert scaler[[0, 1, 3, 4, 5], 0] == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -379,7 +387,7 @@ def test_a_scaler_gets_over_outliers(at, n_outliers):
     x[at : at + n_outliers] = 1e6
     scaler = np.zeros((N_SCALER_ROWS, 1))
     for value in x:
-        loop.update_scaler(scaler, np.array([value]), 1.0, np.inf, 30.0)
+        loop.update_scale(scaler, 0, value, 1.0, np.inf, 30.0)
     assert scaler[1, 0] == pytest.approx(3.0, abs=0.6)
     assert 1.5 < np.sqrt(scaler[3, 0]) < 20.0
 
@@ -389,7 +397,7 @@ def test_a_scaler_gets_over_outliers(at, n_outliers):
 def test_a_scaler_follows_a_new_scale(n_before):
     rng, scaler = np.random.default_rng(0), np.zeros((N_SCALER_ROWS, 1))
     for value in [*rng.normal(size=n_before), *rng.normal(1000.0, 100.0, 300)]:
-        loop.update_scaler(scaler, np.array([value]), 1.0, np.inf, 30.0)
+        loop.update_scale(scaler, 0, value, 1.0, np.inf, 30.0)
     assert scaler[1, 0] == pytest.approx(1000.0, rel=0.1)
     assert 70.0 < np.sqrt(scaler[3, 0]) < 300.0
 
@@ -400,18 +408,17 @@ def test_a_scaler_keeps_the_scale_of_rare_values():
     x = (np.random.default_rng(0).random(20_000) < 0.002).astype(float)
     scaler = np.zeros((N_SCALER_ROWS, 1))
     for value in x:
-        loop.update_scaler(scaler, np.array([value]), 1.0, np.inf, 30.0)
+        loop.update_scale(scaler, 0, value, 1.0, np.inf, 30.0)
     assert scaler[3, 0] == pytest.approx(x.var(), rel=0.3)
-    assert loop.past_weight(scaler, np.int64(0), 0.0, 1.0, 30.0) == 20_000.0
+    assert loop.past_weight(scaler, 0, 0.0, 1.0, 30.0) == 20_000.0
 
 
 # ------------------------------------------------------------------ the single loops
 
 
-def loops_of(tree):
-    """The tuples of arrays that loops take."""
-    own, statistics = tree._arguments
-    return (ClassNodes if isinstance(tree, HoeffdingClassTree) else RealNodes)(*own), Statistics(*statistics)
+def rows_of(X, targets, weights, out):
+    is_class = targets.dtype == np.int64
+    return Rows(X, targets if is_class else None, None if is_class else targets, weights, out)
 
 
 def grown(seed, kind=slow.ClassTree, n=240, **settings):
@@ -430,10 +437,13 @@ def test_there_is_room_for_one_split_or_none_will_be_made():
     counters[[N_INNER, N_NODES]] = 3, 7
     for n_nodes, n_slots, n_events, is_all, max_inner in product((8, 9), (4, 5), (2, 3), (0, 1), (3, 4)):
         counters[[N_EVENTS, SLOTS_ARE_ALL]], settings[MAX_INNER] = (n_events, is_all), max_inner
-        nodes, slots = np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_slots, 5), dtype=np.int64)
+        tree = TreeNodes(
+            np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_nodes, 7)), counters, settings, np.empty(0)
+        )
+        statistics = Statistics(np.empty((n_slots, 5), dtype=np.int64), None, None, None, np.empty(3, EVENT), None)
         # Two nodes more; statistics of five leaves, unless there are no more slots; an entry in a log of three.
         is_expected = n_events < 3 and (max_inner == 3 or (n_nodes == 9 and (is_all or n_slots == 5)))
-        assert loop.has_room(nodes, slots, counters, settings, np.empty(3, dtype=EVENT)) == is_expected
+        assert loop.has_room(tree, statistics) == is_expected
 
 
 @pytest.mark.tiny
@@ -441,8 +451,8 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
     tree = class_tree(slow.ClassTree(2, [False]))
     a = tree.arrays
     a["nodes"][1:], a["numbers"][1:], a["counters"][N_ROWS] = 77, 77.0, 6
-    arrays = a["nodes"], a["numbers"], a["counters"], a["events"]
-    loop.put_test(0, FoundTest(0, 1.5, 0.4, 0.3), 0.1, 9.0, *arrays)
+    own, _, statistics = tree._groups()
+    loop.put_test(0, FoundTest(0, 1.5, 0.4, 0.3), 0.1, 9.0, own, statistics)
     assert (tree.n_nodes, tree.n_inner) == (3, 1)
     assert a["nodes"][0, [LEFT, RIGHT, FEATURE]].tolist() == [1, 2, 0]
     for child in (1, 2):
@@ -451,7 +461,7 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
         assert a["nodes"][child].tolist() == expected.tolist()
         assert np.isnan(a["numbers"][child, THRESHOLD])
         assert not np.delete(a["numbers"][child], THRESHOLD).any()
-    loop.put_test(0, FoundTest(0, 2.5, 0.6, 0.2), 0.2, 11.0, *arrays)
+    loop.put_test(0, FoundTest(0, 2.5, 0.6, 0.2), 0.2, 11.0, own, statistics)
     assert (tree.n_nodes, a["numbers"][0, THRESHOLD]) == (3, 2.5)
     tree._read_events()
     splits = [("split", 6, 0, 0, 1.5, 0.4, 0.3, 0.1, 9.0), ("replace", 6, 0, 0, 2.5, 0.6, 0.2, 0.2, 11.0)]
@@ -462,13 +472,14 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12))
 def test_weights_of_classes_are_those_of_a_dict(rows):
     nodes, counts, keys = np.zeros((2, 8), dtype=np.int64), np.zeros((2, 5)), np.zeros((2, 5), dtype=np.int64)
+    tree, classes = TreeNodes(nodes, None, None, None, None), ClassNodes(counts, keys, None)
     expected = {}
     for label, weight in rows:
-        loop.add_class(1, label, weight, nodes, counts, keys)
+        loop.add_class(1, label, weight, tree, classes)
         expected[label] = expected.get(label, 0.0) + weight
     assert keys[1, : nodes[1, N_KEYS]].tolist() == list(expected)
     assert counts[1].tolist() == [expected.get(k, 0.0) for k in range(5)]
-    total, largest, majority = loop.weigh_classes(1, nodes, counts, keys)
+    total, largest, majority = loop.weigh_classes(1, tree, classes)
     assert (total, largest) == (sum(expected.values()), max(expected.values(), default=0.0))
     assert majority == max(expected, key=expected.get, default=-1)
     assert not counts[0].any()
@@ -478,20 +489,33 @@ def test_weights_of_classes_are_those_of_a_dict(rows):
 @leaf_kinds
 def test_probabilities_of_leaves_are_those_of_the_twin(how):
     tree, twin, X, _ = grown(0, how=how)
-    own, statistics = loops_of(tree)
-    out, votes, all_rows = np.empty(N_CLASSES), np.empty(N_CLASSES), np.empty((30, N_CLASSES))
-    loop.predict_classes(X[:30], *tree._arguments, all_rows)
+    own, classes, _ = groups = tree._groups()
+    out, all_rows = np.empty((2, N_CLASSES)), np.empty((30, N_CLASSES))
+    loop.predict_classes(Rows(X[:30], None, None, None, all_rows), *groups)
     for i, x in enumerate(X[:30]):
-        number, leaf = loop.find_leaf(x, own.nodes, own.numbers), twin.path(x)[-1]
-        guess = loop.leaf_probabilities(x, number, own, statistics, votes, out)
-        assert out == pytest.approx(twin.predict(x), abs=1e-9)
-        assert np.array_equal(all_rows[i], out)
+        number, leaf = loop.find_leaf(X, i, own), twin.path(x)[-1]
+        guess = loop.leaf_probabilities(X, i, number, *groups, out, 1)
+        assert out[1] == pytest.approx(twin.predict(x), abs=1e-9)
+        assert np.array_equal(all_rows[i], out[1])
         if how == "plain":
             assert guess == -1
         else:
             bayes = twin.bayes(leaf, x)
             assert guess == max(bayes, key=bayes.get)
-            assert votes == pytest.approx([bayes.get(k, 0.0) for k in range(N_CLASSES)], abs=1e-9)
+            total = loop.weigh_classes(number, own, classes)[0]
+            assert loop.bayes_probabilities(X, i, number, total, *groups, out, 1) == guess
+            assert out[1] == pytest.approx([bayes.get(k, 0.0) for k in range(N_CLASSES)], abs=1e-9)
+
+
+@pytest.mark.tiny
+def test_a_row_whose_density_is_0_in_all_classes_says_nothing():
+    tree = class_tree(slow.ClassTree(2, [False], how="model", grace=1e9))
+    X, labels = np.random.default_rng(0).normal(size=(40, 1)), np.repeat([0, 1], [10, 30])
+    tree.learn(X, labels, np.ones(40), None)
+    groups, far, out = tree._groups(), np.array([[1e200]]), np.empty((1, 2))
+    assert loop.bayes_probabilities(far, 0, 0, 40.0, *groups, out, 0) == -1
+    assert loop.leaf_probabilities(far, 0, 0, *groups, out, 0) == -1
+    assert out.tolist() == [[0.25, 0.75]]
 
 
 @pytest.mark.tiny
@@ -503,7 +527,9 @@ def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
     tree.settings[MAX_INNER], weights, start = np.inf, np.ones(30), 20
     expected, out = [], np.full((30, twin.n_outputs), np.nan)
     while start < 30:
-        start = learn(X, targets, weights, start, *tree._arguments, tree.arrays["detector"], out)
+        start, is_alarm, n_events = learn(rows_of(X, targets, weights, out), start, *tree._arguments)
+        assert not is_alarm
+        assert n_events == tree.arrays["counters"][N_EVENTS]
         tree._make_room()
     for x, y in zip(X[20:], targets[20:], strict=True):
         expected.append(np.atleast_1d(twin.predict(x)))
@@ -511,9 +537,9 @@ def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
     assert_same_tree(tree, twin)
     assert np.isnan(out[:20]).all()
     assert out[20:] == pytest.approx(np.array(expected), abs=1e-9)
-    assert learn(X, targets, weights, 30, *tree._arguments, tree.arrays["detector"], out) == 30
+    assert learn(rows_of(X, targets, weights, out), 30, *tree._arguments)[0] == 30
     tree.arrays["counters"][N_EVENTS] = len(tree.arrays["events"])
-    assert learn(X, targets, weights, 7, *tree._arguments, tree.arrays["detector"], out) == 7
+    assert learn(rows_of(X, targets, weights, out), 7, *tree._arguments)[0] == 7
 
 
 @pytest.mark.tiny
@@ -521,12 +547,11 @@ def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
 @pytest.mark.parametrize("kind", [slow.ClassTree, slow.RealTree])
 def test_a_leaf_is_split_as_by_the_twin(kind, delta):
     tree, twin, _, _ = grown(2, kind, n=150, grace=1e9, delta=delta)
-    own, statistics = loops_of(tree)
     if kind is slow.ClassTree:
-        loop.try_class_split(0, own, statistics)
+        loop.try_class_split(0, *tree._groups())
         twin.try_split(twin.root, sum(twin.root.counts.values()))
     else:
-        loop.try_target_split(0, own, statistics, np.empty((2, 3)))
+        loop.try_target_split(0, *tree._groups())
         twin.try_split(twin.root)
     tree._read_events()
     assert tree.n_inner == (delta > 0.5)
@@ -538,15 +563,15 @@ def test_a_leaf_is_split_as_by_the_twin(kind, delta):
 def test_a_new_leaf_gets_the_slot_of_the_leaf_that_promises_least(weights):
     tree = class_tree(slow.ClassTree(2, [False]))
     tree._resize(slots=2)
-    own, statistics = loops_of(tree)
+    own, classes, statistics = tree._groups()
     for leaf, (a, b) in enumerate(weights):
-        loop.add_class(leaf, 0, a, own.nodes, own.counts, own.keys)
-        loop.add_class(leaf, 1, b, own.nodes, own.counts, own.keys)
+        loop.add_class(leaf, 0, a, own, classes)
+        loop.add_class(leaf, 1, b, own, classes)
     own.nodes[:, SLOT] = [0, 1, *[-1] * (len(own.nodes) - 2)]
     statistics.slots[:, OWNER], statistics.stats[:] = [0, 1], 1.0
     promises = [min(pair) for pair in weights]
     least = min((0, 1), key=promises.__getitem__)
-    slot = loop.slot_for(2, own, statistics)
+    slot = loop.slot_for(2, own, classes, statistics)
     if promises[least] >= promises[2]:
         assert slot == -1
         assert statistics.slots[:, OWNER].tolist() == [0, 1]
@@ -562,12 +587,12 @@ def test_a_new_leaf_gets_the_slot_of_the_leaf_that_promises_least(weights):
 @leaf_kinds
 def test_targets_of_leaves_and_their_linear_models_are_those_of_the_twin(how):
     tree, twin, X, targets = grown(0, slow.RealTree, how=how)
-    own, _ = loops_of(tree)
+    own, reals, _ = tree._groups()
     out = np.empty((30, 1))
-    loop.predict_targets(X[:30], own, out)
+    loop.predict_targets(Rows(X[:30], None, None, None, out), own, reals)
     for i, (x, y) in enumerate(zip(X[:30], targets[:30], strict=True)):
-        number, leaf = loop.find_leaf(x, own.nodes, own.numbers), twin.path(x)[-1]
-        prediction, linear = loop.leaf_target(x, number, own)
+        number, leaf = loop.find_leaf(X, i, own), twin.path(x)[-1]
+        prediction, linear = loop.leaf_target(X, i, number, own, reals)
         assert prediction == out[i, 0] == pytest.approx(twin.predict(x))
         if how == "plain":
             assert linear == prediction
@@ -575,11 +600,21 @@ def test_targets_of_leaves_and_their_linear_models_are_those_of_the_twin(how):
         z = twin.standardised(x)
         error = y - leaf.model @ z
         assert linear == pytest.approx(leaf.model @ z)
-        model, scores = own.models[number].copy(), own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]]
-        loop.learn_linear(x, y, 2.0, number, linear, own)
-        moved = own.models[number] - model
+        model, scores = reals.models[number].copy(), own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]]
+        loop.learn_linear(X, i, y, 2.0, number, linear, own, reals)
+        moved = reals.models[number] - model
         assert moved == pytest.approx((1.0 - (1.0 - twin.rate) ** 2) * error * z / (z @ z), abs=1e-9)
         assert own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] == pytest.approx(
             twin.fading**2 * scores + np.array([error, y - leaf.mean]) ** 2
         )
-        own.models[number], own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] = model, scores
+        reals.models[number], own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] = model, scores
+
+
+@pytest.mark.tiny
+def test_leaves_may_grow_within_the_limits_of_depth_and_inner_nodes():
+    tree = class_tree(slow.ClassTree(2, [False]))
+    own = tree._groups()[0]
+    for depth, n_inner in product((2, 3), (4, 5)):
+        own.nodes[1, DEPTH], own.counters[N_INNER] = depth, n_inner
+        own.settings[[MAX_DEPTH, MAX_INNER]] = 3.0, 5.0
+        assert loop.may_grow(1, own) == (depth == 2 and n_inner == 4)

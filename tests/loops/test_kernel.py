@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from softwood.compiled.trees import box_share, box_shares, kernel_cdf, kernel_density, kernel_share
 
+from softwood.compiled.trees import box_share, box_shares, kernel_cdf, kernel_density, kernel_share
 from tests.reference.kernels import SHAPES, cdf, density, interval_mass, left_share
 from tests.reference.kernels import table as shape_table
 

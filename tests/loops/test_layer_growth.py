@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from softwood.loops.layer_growth import observe_rows, split_leaves
-from softwood.loops.stream_layout import (
+from softwood.compiled.stream import observe_rows, split_leaves
+from softwood.stream.growth import Limits, new_settings
+from softwood.stream.loops.layout import (
     ALPHA,
     BATCH,
     DELTA,
@@ -19,8 +20,8 @@ from softwood.loops.stream_layout import (
     STATISTICS_SHARE,
     TAU,
     TOUCHED,
+    Rows,
 )
-from softwood.stream.growth import Limits, new_settings
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 
 pytestmark = pytest.mark.tiny
@@ -42,8 +43,8 @@ def rows(kind, n=120):
     return points, np.minimum(targets, 1).astype(np.int64) if kind is SoftClassTree else targets.astype(float)
 
 
-def arguments(tree, targets):
-    return ((targets, None) if tree.is_class else (None, targets)), tree._arguments
+def as_rows(points, labels=None, targets=None):
+    return Rows(points, labels, targets, None, np.empty((0, 0)))
 
 
 def test_row_by_row_it_grows_as_a_tree_that_does_not_move():
@@ -52,9 +53,8 @@ def test_row_by_row_it_grows_as_a_tree_that_does_not_move():
     points, labels = rows(SoftClassTree)
     learned.learn(points, labels, np.ones(len(points)), None)
     for i in range(len(points)):
-        pair, rest = arguments(grown, labels[i : i + 1])
-        observe_rows(points[i : i + 1], *pair, *rest)
-        while not split_leaves(*arguments(grown, labels)[0], *grown._arguments):
+        observe_rows(as_rows(points[i : i + 1], labels[i : i + 1]), *grown._arguments)
+        while not split_leaves(True, *grown._arguments):
             grown._make_room()
     grown._read_events()
     assert len(learned.log) >= 2
@@ -70,19 +70,19 @@ def test_row_by_row_it_grows_as_a_tree_that_does_not_move():
 def test_real_targets_and_rows_without_targets():
     tree = new_tree(SoftRealTree, 2)
     points, targets = rows(SoftRealTree)
-    observe_rows(points, None, targets, *tree._arguments)
-    assert split_leaves(None, targets, *tree._arguments)
+    observe_rows(as_rows(points, None, targets), *tree._arguments)
+    assert split_leaves(False, *tree._arguments)
     tree._read_events()
     assert [event.feature for event in tree.log] == [0]
     other = new_tree(SoftRealTree, 2)
-    observe_rows(points, None, None, *other._arguments)
+    observe_rows(as_rows(points), *other._arguments)
     np.testing.assert_array_equal(other.arrays["scaler"], tree.arrays["scaler"])
     assert not other.arrays["stats"].any()
 
 
 def test_the_rows_of_a_batch_see_the_same_means():
     tree, points = new_tree(SoftClassTree, 2), rows(SoftClassTree)[0]
-    observe_rows(points, None, None, *tree._arguments)
+    observe_rows(as_rows(points), *tree._arguments)
     np.testing.assert_allclose(tree.arrays["scaler"][1], np.nanmean(points, axis=0), rtol=0, atol=1e-12)
     np.testing.assert_allclose(tree.arrays["scaler"][3], np.nanvar(points, axis=0), rtol=0, atol=1e-12)
 
@@ -90,7 +90,7 @@ def test_the_rows_of_a_batch_see_the_same_means():
 def test_without_room_nothing_is_split():
     tree = new_tree(SoftClassTree, 2)
     points, labels = rows(SoftClassTree)
-    observe_rows(points, labels, None, *tree._arguments)
+    observe_rows(as_rows(points, labels), *tree._arguments)
     tree._resize(nodes=2)
-    assert not split_leaves(labels, None, *tree._arguments)
+    assert not split_leaves(True, *tree._arguments)
     assert tree.n_nodes == 1

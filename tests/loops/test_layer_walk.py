@@ -2,20 +2,7 @@
 
 import numpy as np
 import pytest
-
-from softwood.gates import Gate
-from softwood.loops.layer_layout import SHAPE, THRESHOLD, WIDTH
-from softwood.loops.layer_walk import (
-    ALONG,
-    BY_HIGH,
-    BY_MASS,
-    HIGH,
-    LOW,
-    MASS,
-    N_ROOM,
-    PART,
-    SHARE,
-    Slopes,
+from softwood.compiled.layers import (
     add_kernel_slopes,
     add_multiple,
     count_reached,
@@ -30,6 +17,10 @@ from softwood.loops.layer_walk import (
     walk_rows,
     walk_slopes,
 )
+
+from softwood.gates import Gate
+from softwood.nn.loops.layout import SHAPE, THRESHOLD, WIDTH, LayerTrees
+from softwood.nn.loops.walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE
 from tests.loops.layers import random_layer
 from tests.reference.layers import kernel_mass, numeric_slopes, shares, smooth_step, sums
 from tests.reference.trees import ALL_GATES, random_points
@@ -70,8 +61,7 @@ def test_what_is_reached(gates):
     if gates == (Gate.OBLIQUE,):
         assert not moved.any()
     nodes, numbers_of_gates = room(trees)
-    table, begin, _, edges, cdfs = trees
-    n = reach_gates(points, 0, begin[0], table, weights, numbers, edges, cdfs, nodes, numbers_of_gates)
+    n = reach_gates(points, 0, 0, trees, weights, numbers, nodes, numbers_of_gates)
     found = {int(node): numbers_of_gates[node, SHARE] for node in nodes[:n]}
     assert found == pytest.approx(expected[0][0][0], abs=1e-13)
 
@@ -87,27 +77,30 @@ def test_slopes(gates, missing):
         return float((sums(points, trees, weights, numbers, value) * slope).sum())
 
     by_weights = np.zeros((0, 3)) if weights is None else np.zeros_like(weights)
-    slopes = Slopes(np.zeros_like(points), by_weights, np.zeros_like(numbers), np.zeros_like(value))
-    walk_slopes(points, trees, weights, numbers, value, *room(trees), slope, slopes)
-    wanted = [(slopes.points, points), (slopes.value, value)] + ([] if weights is None else [(by_weights, weights)])
+    by_points, by_numbers, by_value = np.zeros_like(points), np.zeros_like(numbers), np.zeros_like(value)
+    walk_slopes(
+        points, trees, weights, numbers, value, *room(trees), slope, by_points, by_weights, by_numbers, by_value
+    )  # fmt: skip
+    wanted = [(by_points, points), (by_value, value)] + ([] if weights is None else [(by_weights, weights)])
     for found, array in wanted:
         np.testing.assert_allclose(found, numeric_slopes(loss, array), rtol=0, atol=2e-8)
     columns = [0, THRESHOLD, WIDTH]  # the others are fixed
     expected = numeric_slopes(loss, numbers)[:, columns]
-    np.testing.assert_allclose(slopes.numbers[:, columns], expected, rtol=0, atol=2e-8)
-    only = Slopes(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, numbers.shape[1])), np.zeros_like(value))
-    walk_slopes(points, trees, weights, numbers, value, *room(trees), slope, only)
-    np.testing.assert_array_equal(only.value, slopes.value)
+    np.testing.assert_allclose(by_numbers[:, columns], expected, rtol=0, atol=2e-8)
+    only = [np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, numbers.shape[1])), np.zeros_like(value)]
+    walk_slopes(points, trees, weights, numbers, value, *room(trees), slope, *only)
+    np.testing.assert_array_equal(only[3], by_value)
 
 
 def test_gates_in_the_tests_have_slopes():
     """So that the comparison above is not one of zeros: a kernel gate below another on the same feature, and cut."""
     trees, weights, numbers, value = random_layer(39, n_leaves=(7, 1, 3), widths=3.0)
     points = random_points(2, 3, 3)
-    slopes = Slopes(np.zeros_like(points), np.zeros((0, 3)), np.zeros_like(numbers), np.zeros_like(value))
-    walk_slopes(points, trees, weights, numbers, value, *room(trees), np.ones((3, 3, 2)), slopes)
-    assert np.count_nonzero(slopes.numbers[:, THRESHOLD]) >= 7
-    assert np.count_nonzero(slopes.points) >= 4
+    by_points, by_numbers, by_value = np.zeros_like(points), np.zeros_like(numbers), np.zeros_like(value)
+    slopes = by_points, np.zeros((0, 3)), by_numbers, by_value
+    walk_slopes(points, trees, weights, numbers, value, *room(trees), np.ones((3, 3, 2)), *slopes)
+    assert np.count_nonzero(by_numbers[:, THRESHOLD]) >= 7
+    assert np.count_nonzero(by_points) >= 4
     assert (trees.table[:, 5:] >= 0).sum() >= 6
 
 
@@ -137,9 +130,9 @@ def test_kernel_gates():
     table = np.array([[1, -1, 0, 0, 0, -1, -1], [-2, -3, 0, 0, 0, 0, -1]])
     numbers = np.zeros((2, 5))
     numbers[:, THRESHOLD], numbers[:, WIDTH] = (0.6, 0.1), 1.0
-    space = np.zeros((2, N_ROOM))
-    space[0, PART] = kernel_part(0.3, 0, 0, table, numbers, edges, cdfs, space)
-    space[1, PART] = kernel_part(0.3, 1, 0, table, numbers, edges, cdfs, space)
+    space, trees = np.zeros((2, N_ROOM)), LayerTrees(table, np.array([0, 2]), np.array([0, 3]), edges, cdfs)
+    space[0, PART] = kernel_part(0.3, 0, 0, trees, numbers, space)
+    space[1, PART] = kernel_part(0.3, 1, 0, trees, numbers, space)
     masses = [kernel_mass(threshold - 0.3, 1.0, edges[0], cdfs[0]) for threshold in (0.6, 0.1)]
     assert space[:, MASS] == pytest.approx(masses)
     assert (space[1, HIGH], space[1, LOW]) == (space[0, MASS], 0.0)
@@ -149,9 +142,7 @@ def test_kernel_gates():
     assert space[0, BY_MASS] == pytest.approx(-2.0 * masses[1] / masses[0] ** 2)
     assert space[0, BY_HIGH] == 0.0
     by_points, by_numbers = np.zeros((1, 1)), np.zeros((2, 5))
-    add_kernel_slopes(
-        by_mass, np.array([[0.3]]), 0, 1, table, numbers, edges, cdfs, by_points, by_numbers
-    )  # fmt: skip
+    add_kernel_slopes(by_mass, np.array([[0.3]]), 0, 1, trees, numbers, by_points, by_numbers)
     density = 0.5
     assert by_points[0, 0] == pytest.approx(-by_mass * density)
     assert by_numbers[1, THRESHOLD] == pytest.approx(by_mass * density)

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from softwood.loops import max_path as loop
-from softwood.loops.soft_split import Rows
+from softwood.compiled import gradient as loop
+from softwood.compiled.trees import fill_batch, fill_gate_inputs
+from softwood.gradient.loops.max_path import LEAST_SHARE, NO_GRADIENT, OTHER, MaxPathDescent, MaxPathScratch
+from softwood.gradient.loops.soft_split import Rows
 from tests.reference.crisp import Paths, in_order, leaf_logits, leaves_of, random_shape
 from tests.reference.soft import slope
 
@@ -34,9 +36,9 @@ def order_of(splits, n_nodes):
 def scratch(tree, size):
     """What is not filled is not a number; there is room for more rows than come."""
     n_inner, depth, q = len(tree.gates), int(np.log2(len(tree.gates) + 1)), tree.logits.shape[1]
-    return loop.Scratch(
-        np.full((tree.points.shape[1] + 1, size), np.nan), np.full((n_inner, size), np.nan),
-        np.full((n_inner, size), np.nan), np.zeros((n_inner, q, size), dtype=bool),
+    return MaxPathScratch(
+        np.full((tree.points.shape[1], size), np.nan), np.full((n_inner, size), np.nan),
+        np.full((n_inner, size), np.nan), np.full((n_inner, q, size), np.nan, np.float32),
         np.full((depth + 1, 2, q, size), np.nan), np.full(q, np.nan),
     )  # fmt: skip
 
@@ -51,15 +53,16 @@ class Batch:
         self.begin, self.n = min(1, len(self.order) - 1), max(len(self.order) - 1, 1)
         self.rows = self.order[self.begin :]
         self.scratch = scratch(tree, self.n + 2)
-        loop.fill_batch(tree.points, self.order, self.begin, self.n, self.scratch.batch)
-        loop.fill_inputs(self.scratch.batch, self.n, tree.gates, self.splits, self.scratch.inputs)
+        fill_batch(tree.points, self.order, self.begin, self.n, self.scratch.batch)
+        for s, node in enumerate(self.splits):
+            fill_gate_inputs(self.scratch.batch, self.n, tree.gates, node, self.scratch.inputs, s)
         loop.fill_best(
             self.scratch.inputs, self.n, self.splits, self.place, tree.logits, self.scratch.best, self.scratch.sides
         )
 
     def input_gradient(self):
         """Loss, and the derivatives by the inputs."""
-        loss = loop.fill_input_gradient(
+        loss = loop.fill_path_gradient(
             rows_of(self.tree), self.order, self.begin, self.n, 1.0 / self.n, self.splits, self.place, self.scratch
         )
         return loss, self.scratch.by_inputs[: len(self.splits), : self.n]
@@ -78,7 +81,7 @@ def test_logits_of_leaves(seed, depth, q, is_pure):
     ordered, place = order_of(splits, len(values))
     logits = np.full(values.shape, np.nan)
     loop.fill_logits(values, ordered, place, is_pure, logits)
-    np.testing.assert_allclose(logits, leaf_logits(values, splits, is_pure, loop.OTHER, loop.LEAST_SHARE))
+    np.testing.assert_allclose(logits, leaf_logits(values, splits, is_pure, OTHER, LEAST_SHARE))
 
 
 @pytest.mark.tiny
@@ -100,8 +103,7 @@ def test_of_two_leaves_with_one_class_the_weaker_takes_another():
 @given(cases)
 def test_batches_and_inputs(tree):
     batch = Batch(tree)
-    lines = np.column_stack([tree.points[batch.rows], np.ones(batch.n)])
-    assert np.array_equal(batch.scratch.batch[:, : batch.n], lines.T)
+    assert np.array_equal(batch.scratch.batch[:, : batch.n], tree.points[batch.rows].T)
     assert np.isnan(batch.scratch.batch[:, batch.n :]).all()
     expected = [[tree.z(node, x) for x in tree.points[batch.rows]] for node in batch.splits]
     np.testing.assert_allclose(batch.scratch.inputs[: len(batch.splits), : batch.n], expected, atol=1e-12)
@@ -142,7 +144,7 @@ def test_a_tree_without_splits_has_the_logits_of_its_root():
 def test_with_pure_logits_the_largest_class_is_that_of_the_crisp_leaf(tree):
     """The tree that is trained is the tree that predicts."""
     rng = np.random.default_rng(0)
-    tree.logits[:] = loop.OTHER
+    tree.logits[:] = OTHER
     tree.logits[np.arange(len(tree.logits)), rng.integers(0, tree.logits.shape[1], size=len(tree.logits))] = 0.0
     batch = Batch(tree)
     for i, row in enumerate(batch.rows):
@@ -165,7 +167,7 @@ def test_loss_and_gradient_by_the_inputs(tree):
     assert loss == pytest.approx(tree.losses()[batch.rows].mean())
     expected = np.array([tree.input_gradient(row)[batch.splits] for row in batch.rows]).T / batch.n
     # parts of the gradient that are as good as 0 are left out
-    np.testing.assert_allclose(found, expected, atol=4 * 2 * loop.NO_GRADIENT)
+    np.testing.assert_allclose(found, expected, atol=4 * 2 * NO_GRADIENT)
 
 
 @pytest.mark.tiny
@@ -174,10 +176,9 @@ def test_gradient_by_the_gates_is_that_of_small_steps(tree):
     assume(tree.distance_to_ties() > 1e-3)
     batch = Batch(tree)
     batch.input_gradient()
-    found, by_gate = np.zeros_like(tree.gates), np.full(tree.gates.shape[1], np.nan)
+    found = np.zeros_like(tree.gates)
     for s, node in enumerate(batch.splits):
-        loop.fill_gate_gradient(batch.scratch.batch, batch.n, batch.scratch.by_inputs[s], by_gate)
-        found[node] = by_gate
+        loop.fill_gate_gradient(tree.points, batch.order, batch.begin, batch.n, batch.scratch.by_inputs, s, found, node)
     expected = slope(lambda gates: tree.with_gates(gates).losses()[batch.rows].mean(), tree.gates)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     np.testing.assert_allclose(found, tree.gradient(batch.rows), atol=1e-5)
@@ -198,8 +199,9 @@ def test_gradients_are_bounded_however_far_a_row_is_off(seed):
 
 def run(tree, size, n_passes=1, rate=0.05, l2=0.0):
     """Gates and mean losses after passes in the order of the rows."""
-    gates, d = tree.gates.copy(), tree.points.shape[1]
-    descent = loop.Descent(np.zeros_like(gates), np.zeros_like(gates), np.zeros(len(gates), np.int64), np.zeros(d + 1))
+    gates = tree.gates.copy()
+    first, second, by_gates = np.zeros((3, *gates.shape))
+    descent = MaxPathDescent(first, second, np.zeros(len(gates), np.int64), by_gates)
     splits, place = order_of(tree.splits, len(tree.logits))
     losses = [
         loop.max_path_pass(
@@ -241,7 +243,7 @@ def test_passes_are_those_of_the_slow_twin(seed, size, l2):
     assert losses == pytest.approx(expected_losses, abs=1e-5)
     n_steps = 2 * -(-len(tree.points) // size)
     assert descent.steps.tolist() == [n_steps if node in tree.splits else 0 for node in range(len(gates))]
-    assert not descent.by_gate.any()
+    assert not descent.by_gates.any()
 
 
 @pytest.mark.tiny

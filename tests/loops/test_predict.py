@@ -2,21 +2,12 @@
 
 import numpy as np
 import pytest
-from softwood.compiled.trees import (
-    add_block,
-    add_crisp_trees,
-    add_kernel_trees,
-    crisp_leaves_fast,
-    divide,
-    mass_below,
-    next_list,
-    partition,
-)
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftForest, SoftTree
 from softwood.density.kernels import gaussian
-from softwood.sharing import kernel_lists
+from softwood.compiled.trees import add_block, add_crisp_trees, add_kernel_trees, crisp_leaves_fast, divide, mass_below, next_list, partition
 from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
+from softwood.sharing import kernel_lists
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import prediction
 from tests.reference.trees import random_points, random_tree

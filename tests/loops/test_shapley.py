@@ -4,20 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from softwood.compiled.explain import add_pairs, add_shapley, fill_absent, fill_present, go_down, go_up, order_steps
 
 from softwood.forest import SoftForest
+from softwood.inspect.loops.shapley import STEP, Scratch
 from softwood.inspect.shapley_exact import _plan
-from softwood.loops.shapley import (
-    STEP,
-    Scratch,
-    add_pairs,
-    add_shapley,
-    fill_absent,
-    fill_present,
-    go_down,
-    go_up,
-    order_steps,
-)
 from tests.reference.kernels import SHAPES
 from tests.reference.shapley import (
     absent_factor,
@@ -54,7 +45,7 @@ def half_widths(seed, shape):
 def scratch_of(plan, n_background=1):
     n, m, q = int(np.diff(plan.offsets).max()), plan.points.shape[0], plan.value.shape[1]
     shapes = n, (n_background, n), (2, n), (n, m), (n, m), (n, q * m), m
-    return Scratch(*(np.full(shape, 77.0) for shape in shapes), np.full(n, 77))
+    return Scratch(*(np.full(shape, 77.0) for shape in shapes), np.full(n, 77), np.full((2, n), 77))
 
 
 def walked(seed, groups):
@@ -71,9 +62,10 @@ def test_steps_are_in_the_order_of_a_walk(seed, grouping):
     trees = [tree_of(seed), tree_of(seed + 10, n_leaves=1), tree_of(seed + 20)]
     forest, player = SoftForest.mean(trees), players_of(GROUPS[grouping])
     order, steps = np.empty(forest.n_nodes, np.int64), np.zeros(forest.n_nodes, STEP)
-    most = order_steps(
-        forest.children_left, forest.children_right, forest.feature, player, forest.offsets, order, steps
-    )
+    most = np.full(3, 77)
+    order_steps(
+        forest.children_left, forest.children_right, forest.feature, player, forest.offsets, order, steps, most
+    )  # fmt: skip
     for number, tree in enumerate(trees):
         begin, end = forest.offsets[number : number + 2]
         walk = list(tree.walk())
@@ -128,13 +120,9 @@ def test_factors_of_present_players(seed, grouping, by_cell):
             assert scratch.present[at] == pytest.approx(expected, abs=1e-14)
 
 
-def down(plan, present, absent, scratch):
+def down(plan, scratch, b):
     m = plan.n_points[0]
-    end = plan.offsets[1]
-    return go_down(
-        plan.steps, np.int64(0), end, present, absent, plan.points[m - 1, :m], scratch.product, scratch.inverse,
-        scratch.visited,
-    )  # fmt: skip
+    return go_down(plan.steps, 0, plan.offsets[1], plan.points[m - 1, :m], scratch, b)
 
 
 @pytest.mark.tiny
@@ -145,8 +133,9 @@ def test_products_on_the_way_down(seed):
     tree, plan, walk = walked(seed, groups)
     rng = np.random.default_rng(seed)
     present, absent = rng.random((2, tree.n_nodes)) * (rng.random((2, tree.n_nodes)) < 0.7)
-    scratch = scratch_of(plan)
-    n = down(plan, present, absent, scratch)
+    scratch = scratch_of(plan, 2)
+    scratch.present[:], scratch.absent[1] = present, absent
+    n = down(plan, scratch, 1)
     step_of = {node: at for at, node in enumerate(walk)}
     visited = []
     for at, node in enumerate(walk[1:], start=1):
@@ -172,7 +161,7 @@ def test_values_and_pairs_on_the_way_up(seed):
     arguments = plan.steps, 0, tree.n_nodes, plan.edges, plan.cdfs, plan.subsets, scratch.bounds
     fill_present(np.array([x]), 0, None, *arguments, scratch.present)
     fill_present(np.array([z]), 0, None, *arguments, scratch.absent[1])
-    n = down(plan, scratch.present, scratch.absent[1], scratch)
+    n = down(plan, scratch, 1)
     m = plan.n_points[0]
     weights = plan.weights[m - 1, :m]
     values, pairs = np.ones((2, 3, 3)), np.ones((2, 3, 3, 3))

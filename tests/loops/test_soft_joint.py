@@ -3,22 +3,24 @@
 import numpy as np
 import pytest
 
-from softwood.loops import soft_joint as loop
-from softwood.loops.soft_split import IDENTITY, SOFTMAX, Rows
-from tests.reference.soft import LINKS, Tree, adam, loss, predict, random_targets
+from softwood.compiled import gradient as loop
+from softwood.gradient.loops.soft_joint import SoftDescent, SoftNodes, SoftScratch
+from softwood.gradient.loops.soft_split import IDENTITY, Rows
+from tests.reference.soft import LINKS, Tree, adam, loss, random_targets
 
 links = pytest.mark.parametrize(("link", "q"), LINKS)
 sizes = pytest.mark.parametrize("n_leaves", [1, 2, 6])
 
 
-def scratch(tree):
+def scratch(tree, size=2):
     """What is not filled is not a number."""
-    n, q = tree.values.shape
-    return loop.Scratch(np.full(n, np.nan), np.full(n, np.nan), np.full((n, q), np.nan), np.full(q, np.nan))
+    (n, q), d = tree.values.shape, tree.gates.shape[1] - 1
+    shapes = (d, size), (n, size), (n, size), (n, q, size), (q, size), (q,), (1, size)
+    return SoftScratch(*(np.full(shape, np.nan) for shape in shapes))
 
 
 def nodes(tree):
-    return loop.Nodes(tree.left, tree.right, tree.gates, tree.values)
+    return SoftNodes(tree.left, tree.right, tree.gates, tree.values)
 
 
 def rows(seed, link, q, n=5, d=3):
@@ -26,54 +28,7 @@ def rows(seed, link, q, n=5, d=3):
     return Rows(rng.normal(size=(n, d)), random_targets(rng, n, q, link), rng.integers(0, 3, size=n).astype(float))
 
 
-# ------------------------------------------------------------------ outputs and sums
-
-
-@pytest.mark.tiny
-@sizes
-@pytest.mark.parametrize("seed", range(3))
-def test_shares_are_those_of_the_recursion(n_leaves, seed):
-    tree, (points, _, _) = Tree.random(seed, n_leaves), rows(seed, IDENTITY, 2)
-    shares, sides, _, _ = scratch(tree)
-    for i, x in enumerate(points):
-        loop.share_row(points, i, tree.left, tree.right, tree.gates, 0.0, shares, sides)
-        assert shares == pytest.approx(tree.shares(x))
-        inner = tree.left >= 0
-        assert sides[inner] == pytest.approx([tree.side(node, x) for node in np.flatnonzero(inner)])
-        assert shares[~inner].sum() == pytest.approx(1.0)
-
-
-@pytest.mark.tiny
-def test_a_share_that_is_too_small_is_not_divided():
-    tree, (points, _, _) = Tree.random(1, 6), rows(1, IDENTITY, 2)
-    shares, sides, _, _ = scratch(tree)
-    for i, x in enumerate(points):
-        exact = tree.shares(x)
-        loop.share_row(points, i, tree.left, tree.right, tree.gates, 0.3, shares, sides)
-        assert shares[tree.left < 0].sum() == pytest.approx(1.0)
-        for node in np.flatnonzero(tree.left >= 0):
-            side = tree.side(node, x) if shares[node] >= 0.3 else 1.0
-            assert sides[node] == pytest.approx(side)
-            assert shares[tree.left[node]] == pytest.approx(shares[node] * side)
-        assert np.any(shares != pytest.approx(exact))
-
-
-@pytest.mark.tiny
-@sizes
-@pytest.mark.parametrize("is_softmax", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_predictions_are_those_of_the_recursion(n_leaves, is_softmax, seed):
-    tree, (points, _, _) = Tree.random(seed, n_leaves, q=3), rows(seed, IDENTITY, 3)
-    tree.values *= 50.0 if seed else 1.0
-    points[2, 1] = np.nan
-    shares, sides, _, _ = scratch(tree)
-    found = np.full((5, 3), np.inf)
-    loop.predict_sigmoid(points, *nodes(tree), is_softmax, shares, sides, found)
-    link = SOFTMAX if is_softmax else IDENTITY
-    known = [0, 1, 3, 4] if n_leaves > 1 else range(5)  # a lone root asks for no value
-    for i in known:
-        assert found[i] == pytest.approx(predict(tree.output(points[i]), link))
-    assert np.isnan(found[2, 0]) == (n_leaves > 1)
+# ------------------------------------------------------------------ sums
 
 
 @pytest.mark.tiny
@@ -129,7 +84,7 @@ def test_derivatives_are_those_of_small_steps(link, q, n_leaves, seed):
     tree, data = Tree.random(seed, n_leaves, q=q), rows(seed, link, q)
     by_gates, by_values = np.zeros_like(tree.gates), np.zeros_like(tree.values)
     order = np.array([4, 1, 0, 2, 3])
-    loop.add_gradient(data, order, 1, 4, link, nodes(tree), 0.0, scratch(tree), by_gates, by_values)
+    loop.fill_gradient(data, order, 1, 3, link, nodes(tree), 0.0, scratch(tree, 4), by_gates, by_values)
     expected = [part / 3 for part in tree.gradient(*(column[order[1:4]] for column in data), link)]
     assert by_gates == pytest.approx(expected[0], abs=1e-8)
     assert by_values == pytest.approx(expected[1], abs=1e-8)
@@ -146,17 +101,14 @@ class Pass:
     def __init__(self, tree, points, targets, weights, link):
         self.tree, self.data, self.link = tree, Rows(points, targets, weights), link
         self.gates, self.values = tree.gates.copy(), tree.values.copy()
-        self.descent = loop.Descent(
-            np.zeros_like(tree.gates), np.zeros_like(tree.values), np.zeros((2, *tree.gates.shape)),
-            np.zeros((2, *tree.values.shape)),
-        )  # fmt: skip
-        self.n_steps = np.int64(0)
+        self.descent = SoftDescent(*np.zeros((3, *tree.gates.shape)), *np.zeros((3, *tree.values.shape)))
+        self.n_steps = 0
 
     def run(self, order, batch, *, rate=0.1, l1=0.0, l2=0.0):
         self.n_steps = loop.refine_pass(
             self.data, np.array(order), batch, self.link,
-            loop.Nodes(self.tree.left, self.tree.right, self.gates, self.values), rate, l1, l2, self.n_steps,
-            scratch(self.tree), self.descent,
+            SoftNodes(self.tree.left, self.tree.right, self.gates, self.values), rate, l1, l2, self.n_steps,
+            scratch(self.tree, batch), self.descent,
         )  # fmt: skip
         return self
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import soft_split as loop
-from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from softwood.compiled import gradient as loop
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SHRINK_EVERY, SOFTMAX, Near
 from tests.reference.soft import LINKS, Split, best_merit, loss, predict, random_targets, sigmoid, slope
 
 links = pytest.mark.parametrize(("link", "q"), LINKS)
@@ -15,7 +15,7 @@ links = pytest.mark.parametrize(("link", "q"), LINKS)
 def near(split, weights=None):
     """The rows of a split as the loops take them."""
     weights = np.full(len(split.points), np.nan) if weights is None else weights
-    return loop.Near(split.points, split.targets, weights, split.rest, split.path)
+    return Near(split.points, split.targets, weights, split.rest, split.path)
 
 
 # ------------------------------------------------------------------ losses
@@ -100,7 +100,7 @@ def test_input_and_step_of_a_gate(d):
     rng = np.random.default_rng(d)
     points, gate = rng.normal(size=(4, d)), rng.normal(size=d + 1)
     for i, x in enumerate(points):
-        assert loop.gate_input(points, i, gate) == pytest.approx(gate[:-1] @ x + gate[-1])
+        assert loop.split_input(points, i, gate) == pytest.approx(gate[:-1] @ x + gate[-1])
         moved = gate.copy()
         loop._move_gate(points, i, moved, 0.3)
         assert moved == pytest.approx(gate - 0.3 * np.append(x, 1.0))
@@ -132,8 +132,8 @@ def descend(split, visits, *, step=0.1, decay=1.0, l1=0.0, l2=0.0):
 def test_a_descent_is_that_of_the_twin(link, q, l1, l2):
     """Several times as many visits as the penalties wait for; of one output, `descend` leaves it to another loop."""
     split = Split.random(6, link, q)
-    visits = np.random.default_rng(0).integers(0, len(split.points), size=2 * loop.SHRINK_EVERY + 7)
-    expected = split.descend(visits, 0.1, 0.99, l1, l2, loop.SHRINK_EVERY)
+    visits = np.random.default_rng(0).integers(0, len(split.points), size=2 * SHRINK_EVERY + 7)
+    expected = split.descend(visits, 0.1, 0.99, l1, l2, SHRINK_EVERY)
     found = [descend(split, visits, decay=0.99, l1=l1, l2=l2)]
     if q == 1:
         gate, values = split.gate.copy(), split.values.copy()
@@ -196,7 +196,7 @@ def test_penalties_draw_weights_but_not_the_bias_to_zero(link, q):
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("q", [1, 2])
-@pytest.mark.parametrize("n_visits", [1, 20, loop.SHRINK_EVERY, loop.SHRINK_EVERY + 1, 100])
+@pytest.mark.parametrize("n_visits", [1, 20, SHRINK_EVERY, SHRINK_EVERY + 1, 100])
 def test_penalties_pull_once_for_each_visit(q, n_visits):
     split = Split.random(4, IDENTITY, q)
     split.path[:] = 0.0  # nothing else moves the gate
@@ -240,7 +240,11 @@ def tables(draw):
 
 
 def run_best_test(points, targets, weights):
-    return loop.best_test(points, targets, weights, np.ascontiguousarray(np.argsort(points, axis=0).T))
+    """The test of all rows, which are not the first and last of the orders: those before and after do not count."""
+    n, d = points.shape
+    orders = np.full((d, n + 3), n - 1)
+    orders[:, 1 : n + 1] = np.argsort(points, axis=0).T
+    return loop.best_test(points, targets, weights, orders, 1, n + 1, np.full((2, targets.shape[1]), np.nan))
 
 
 @pytest.mark.tiny

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import soft_stream as loop
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import find_leaf
-from softwood.loops.stream_layout import (
+from softwood.compiled import stream as loop
+from softwood.compiled.trees import smooth_step
+from softwood.stream import SmoothStepTreeClassifier
+from softwood.stream.loops import layout
+from softwood.stream.loops.layout import (
     FADE_1,
     FADE_2,
     FEATURE,
@@ -20,10 +21,9 @@ from softwood.loops.stream_layout import (
     RIGHT,
     THRESHOLD,
     WEIGHT,
-    Path,
-    SoftNodes,
+    Rows,
 )
-from softwood.stream import SmoothStepTreeClassifier
+from softwood.stream.loops.soft_stream import LARGEST_INPUT
 from tests.reference.soft_stream import (
     GAMMA_WIDE,
     SoftStream,
@@ -39,10 +39,6 @@ seeds = pytest.mark.parametrize("seed", range(3))
 kinds = pytest.mark.parametrize("is_class", [True, False], ids=["class", "real"])
 
 
-def soft_nodes(tree):
-    return SoftNodes(*tree._arguments[0])
-
-
 def raw_row(tree, x):
     """The row that has these standardised values."""
     return tree.arrays["scaler"][1] + x[1:] / tree.arrays["scaler"][2]
@@ -50,9 +46,11 @@ def raw_row(tree, x):
 
 def output(tree, row, x):
     n, places, shares = visited(tree, row, x)
-    out = np.full(tree.n_outputs, np.nan)
-    loop.add_outputs(n, tree.arrays["nodes"], tree.arrays["values"], Path(places, shares), out)
-    return out
+    own, soft, path, _ = tree._groups()
+    out = np.full((2, tree.n_outputs), np.nan)
+    loop.add_outputs(n, own, soft, path._replace(places=places, shares=shares), out, 1)
+    assert np.isnan(out[0]).all()
+    return out[1]
 
 
 def cross_entropy(out):
@@ -66,12 +64,14 @@ def squared(out):
 
 def gradients(tree, row, x, slope, pull=0.0, learns_alpha=True):
     """Of gates and values, by the loop."""
-    n, *path = visited(tree, row, x)
+    n, places, shares = visited(tree, row, x)
     gates, values = np.zeros_like(tree.arrays["gate_slopes"]), np.zeros_like(tree.arrays["value_slopes"])
     settings = tree.settings.copy()
     settings[[layout.PULL, layout.ALPHA_RATE]] = pull, learns_alpha
-    own = soft_nodes(tree)._replace(gate_slopes=gates, value_slopes=values, settings=settings)
-    loop.add_gradients(x, slope, 1.0, n, own, Path(*path))
+    own, soft, path, _ = tree._groups()
+    path = path._replace(places=places, shares=shares, x=x, slope=slope[None].copy())
+    soft = soft._replace(gate_slopes=gates, value_slopes=values)
+    loop.add_gradients(1.0, n, own._replace(settings=settings), soft, path)
     return gates, values
 
 
@@ -138,7 +138,7 @@ def test_with_alpha_0_only_the_leaf_of_the_row_has_a_gradient(seed):
     slope = cross_entropy(output(tree, row, x))[1]
     gates, values = gradients(tree, row, x, slope)
     assert not gates.any()
-    leaf = find_leaf(row, tree.arrays["nodes"], tree.arrays["numbers"])
+    leaf = loop.find_leaf(row[None], 0, tree._tree_nodes())
     expected = np.zeros_like(values)
     expected[leaf] = slope
     assert values == pytest.approx(expected)
@@ -168,7 +168,7 @@ def test_outliers_count_as_the_largest_input_in_a_gradient():
     row, x = point(tree, 0)
     x[2] = 1000.0
     gates, _ = gradients(tree, row, x, np.array([0.5, -0.2, 0.1]))
-    assert gates[0, layout.BIAS_AT + 2] == pytest.approx(loop.LARGEST_INPUT * gates[0, layout.BIAS_AT])
+    assert gates[0, layout.BIAS_AT + 2] == pytest.approx(LARGEST_INPUT * gates[0, layout.BIAS_AT])
 
 
 # ------------------------------------------------------------------ shares
@@ -213,7 +213,7 @@ def test_shares_and_outputs_are_those_of_the_finished_tree(tree, seed):
     shares = shares.toarray() if hasattr(shares, "toarray") else np.asarray(shares)
     x = np.empty(4)
     for i, row in enumerate(X):
-        loop.standardise(row, tree.arrays["scaler"], True, x)
+        loop.standardise(row[None], 0, tree.arrays["scaler"], True, x)
         n, places, found = visited(tree, row, x)
         own = np.zeros(tree.n_nodes)
         own[places[:n, 0]] = found[:n, layout.SHARE]
@@ -228,11 +228,11 @@ def test_a_missing_value_is_the_mean_to_the_smooth_step_and_shared_by_the_test_a
     feature = a["nodes"][0, FEATURE]
     row, x = raw_row(tree, np.array([1.0, 0.4, -0.3, 0.2])), np.empty(4)
     row[feature] = np.nan
-    loop.standardise(row, a["scaler"], True, x)
+    loop.standardise(row[None], 0, a["scaler"], True, x)
     assert x[1 + feature] == 0.0
     alpha = a["gates"][0, 0, layout.ALPHA_AT]
     passed = a["numbers"][0, LEFT_WEIGHT] / a["numbers"][0, WEIGHT]
-    step = loop.smooth_step(a["gates"][0, 0, layout.BIAS_AT :] @ x, GAMMA_WIDE)
+    step = smooth_step(a["gates"][0, 0, layout.BIAS_AT :] @ x, GAMMA_WIDE)
     _, _, shares = visited(tree, row, x)
     assert shares[0, layout.PART] == pytest.approx(alpha * step + (1 - alpha) * passed)
     a["numbers"][0, WEIGHT] = 0.0
@@ -258,9 +258,9 @@ def test_missing_values_do_not_change_the_part_that_passes():
 def test_standardise():
     scaler = np.array([[5.0, 5.0, 0.0], [1.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.25, 0.0, 0.0]])
     x = np.full(4, np.nan)
-    loop.standardise(np.array([3.0, 9.0, np.nan]), scaler, True, x)
+    loop.standardise(np.array([[3.0, 9.0, np.nan]]), 0, scaler, True, x)
     assert x.tolist() == [1.0, 4.0, 0.0, 0.0]
-    loop.standardise(np.array([np.nan, 9.0, 1.0]), scaler, False, x)
+    loop.standardise(np.array([[np.nan, 9.0, 1.0]]), 0, scaler, False, x)
     assert x.tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
@@ -268,11 +268,11 @@ def test_standardise():
 def test_bounded_rows():
     scaler = np.zeros((layout.N_SCALER_ROWS, 3))
     scaler[layout.CENTRE], scaler[layout.VARIANCE] = [1.0, 2.0, 5.0], [4.0, 0.0, 1.0]
-    within = np.empty(3)
-    loop.bounded(np.array([-1e9, 1e9, np.nan]), scaler, 3.0, within)
-    assert within.tolist() == pytest.approx([-5.0, 1e9, np.nan], nan_ok=True)  # no deviation, no bound
-    loop.bounded(np.array([-1e9, 1e9, 7.0]), scaler, 0.0, within)
-    assert within.tolist() == [-1e9, 1e9, 7.0]
+    points, within = np.array([[-1e9, 1e9, np.nan], [-1e9, 1e9, 7.0]]), np.empty((1, 3))
+    loop.bounded(points, 0, scaler, 3.0, within)
+    assert within[0].tolist() == pytest.approx([-5.0, 1e9, np.nan], nan_ok=True)  # no deviation, no bound
+    loop.bounded(points, 1, scaler, 0.0, within)
+    assert within[0].tolist() == [-1e9, 1e9, 7.0]
 
 
 @pytest.mark.tiny
@@ -283,23 +283,24 @@ def test_young_leaves_count_labels(labels, seed):
     tree = growing(SoftStream(3, 4, count_period=3.0))
     tree.arrays["values"][0, 0] = start
     tree.arrays["places"][0], tree.arrays["shares"][0] = 0, 1.0
-    nodes, path, _ = tree._arguments
+    own, soft, path, _ = tree._groups()
     for label in labels:
-        loop.count_label(label, 1.0, 1, SoftNodes(*nodes), Path(*path))
+        loop.count_label(label, 1.0, 1, own, soft, path)
         tree.arrays["numbers"][0, WEIGHT] += 1.0
     counts = 10 * np.exp(start) / np.exp(start).sum() + np.bincount(labels[:12], minlength=4)
     assert tree.arrays["values"][0, 0] == pytest.approx(np.log(counts / counts.sum()), abs=1e-9)
     before = tree.arrays["values"].copy()
     tree.arrays["numbers"][0, WEIGHT] = 12.0  # no longer young
-    loop.count_label(0, 1.0, 1, SoftNodes(*nodes), Path(*path))
+    loop.count_label(0, 1.0, 1, own, soft, path)
     assert np.array_equal(tree.arrays["values"], before)
 
 
 @pytest.mark.tiny
 def test_softmax_of_large_numbers():
-    out = np.array([1000.0, 999.0, -1000.0])
-    loop.softmax(out)
-    assert out == pytest.approx([1 / (1 + np.exp(-1)), np.exp(-1) / (1 + np.exp(-1)), 0.0])
+    out = np.array([[0.5, 7.0, 1.0], [1000.0, 999.0, -1000.0]])
+    loop.softmax(out, 1)
+    assert out[0].tolist() == [0.5, 7.0, 1.0]
+    assert out[1] == pytest.approx([1 / (1 + np.exp(-1)), np.exp(-1) / (1 + np.exp(-1)), 0.0])
 
 
 # ------------------------------------------------------------------ learning and growing, against the twin
@@ -363,7 +364,7 @@ def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
     twin = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
     tree = learn_both(twin, X[:120], y[:120], np.ones(120))
     a, x, row = copy.deepcopy(tree.arrays), np.empty(4), X[120]
-    loop.standardise(row, a["scaler"], True, x)
+    loop.standardise(row[None], 0, a["scaler"], True, x)
     out = output(tree, row, x)
     target = copy.deepcopy(twin.target_scaler)
     target.add(y[120:], 1.0)
@@ -400,10 +401,10 @@ def test_with_alpha_0_rows_are_routed_as_in_a_hoeffding_tree():
     assert tree.n_inner >= 3
     inner, x = tree.structure()[2], np.empty(4)
     for row in X[:50]:
-        loop.standardise(row, tree.arrays["scaler"], True, x)
+        loop.standardise(row[None], 0, tree.arrays["scaler"], True, x)
         n, places, shares = visited(tree, row, x)
         assert (~inner[places[:n, 0]]).sum() == 1
-        assert places[n - 1, 0] == find_leaf(row, tree.arrays["nodes"], tree.arrays["numbers"])
+        assert places[n - 1, 0] == loop.find_leaf(row[None], 0, tree._tree_nodes())
         assert (shares[:n, layout.SHARE] == 1.0).all()
 
 
@@ -551,11 +552,13 @@ def test_shares_are_those_of_the_twin(is_class):
 @kinds
 def test_predictions_are_those_of_the_twin(is_class):
     tree, twin, X, _ = learned(is_class)
-    own, path, _ = tree._arguments
-    out = np.empty((30, twin.n_outputs))
-    loop.predict_soft(X[:30], own, path, True if is_class else None, out)
-    expected = [twin.predict(row) if is_class else twin.raw(row) for row in X[:30]]
-    assert out == pytest.approx(np.array(expected), abs=1e-7)
+    own, soft, path, _ = tree._arguments
+    out, raw = np.empty((30, twin.n_outputs)), np.empty((30, twin.n_outputs))
+    kind = layout.PROBABILITIES if is_class else layout.TARGETS
+    loop.predict_soft(Rows(X[:30], None, None, None, out), kind, own, soft, path)
+    loop.predict_soft(Rows(X[:30], None, None, None, raw), layout.RAW, own, soft, path)
+    assert out == pytest.approx(np.array([twin.predict(row) for row in X[:30]]), abs=1e-7)
+    assert raw == pytest.approx(np.array([twin.raw(row) for row in X[:30]]), abs=1e-7)
 
 
 @pytest.mark.tiny
@@ -586,15 +589,15 @@ def test_steps_are_taken_at_the_end_of_a_batch_where_a_gradient_waits(batch, is_
         a["nodes"][k, layout.TOUCHED] = 1 if k % 2 == 0 else -1
         node.slope = rng.normal(size=len(node.slope))
         (a["gate_slopes"] if node.children else a["value_slopes"])[k] = node.slope
-    path = Path(a["places"], a["shares"])
+    own, soft, path, _ = tree._groups()
     path.places[: len(twin.nodes), 0] = np.arange(len(twin.nodes))
     if batch > 1:
         a["counters"][layout.N_IN_BATCH] = batch - 2
         before = copy.deepcopy(a)
-        loop.take_steps(len(twin.nodes), soft_nodes(tree), path)
+        loop.take_steps(len(twin.nodes), own, soft, path)
         assert a["counters"][layout.N_IN_BATCH] == batch - 1
         assert np.array_equal(a["values"], before["values"])
-    loop.take_steps(len(twin.nodes), soft_nodes(tree), path)
+    loop.take_steps(len(twin.nodes), own, soft, path)
     for node in twin.nodes:
         twin.step(node)
     assert a["counters"][layout.N_IN_BATCH] == 0
@@ -608,9 +611,11 @@ def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class)
     twin.grace = tree.settings[layout.GRACE] = 5.0
     weights, start, expected = np.full(60, 2.0), 40, []
     out = np.full((60, twin.n_outputs), np.nan)
-    labels, targets = (y, None) if is_class else (None, y)
+    rows = Rows(X, y if is_class else None, None if is_class else y, weights, out)
     while start < 60:
-        start = loop.learn_soft(X, labels, targets, weights, start, *tree._arguments, tree.arrays["detector"], out)
+        start, is_alarm, n_events = loop.learn_soft(rows, start, *tree._arguments)
+        assert not is_alarm
+        assert n_events == tree.arrays["counters"][layout.N_EVENTS]
         tree._make_room()
     for row, target in zip(X[40:], y[40:], strict=True):
         expected.append(twin.predict(row))
@@ -620,4 +625,4 @@ def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class)
     assert np.isnan(out[:40]).all()
     assert out[40:] == pytest.approx(np.array(expected), abs=1e-7)
     tree.arrays["counters"][layout.N_EVENTS] = len(tree.arrays["events"])
-    assert loop.learn_soft(X, labels, targets, weights, 7, *tree._arguments, tree.arrays["detector"], out) == 7
+    assert loop.learn_soft(rows, 7, *tree._arguments)[0] == 7

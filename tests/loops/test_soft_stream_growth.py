@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.loops import observers as observers_loop
-from softwood.loops import soft_stream
-from softwood.loops import soft_stream_growth as loop
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import put_test
-from softwood.loops.stream_layout import ALPHA, FADE_1, FADE_2, FEATURE, Path, SoftNodes, SoftStatistics
+from softwood.compiled import stream as loop
 from softwood.stream.growth import new_settings
+from softwood.stream.loops import layout
+from softwood.stream.loops.layout import ALPHA, FADE_1, FADE_2, FEATURE, Statistics, TreeNodes
+from softwood.stream.loops.observers import N
+from softwood.stream.loops.soft_stream_growth import FIRST_WEIGHTS
 from softwood.stream.soft_growth import SoftRealTree
 from tests.reference import observers
 from tests.reference.soft_stream import SoftStream, assert_same_tree, growing, stream, visited
@@ -66,7 +65,7 @@ def test_a_new_gate_agrees_with_its_test():
     tree.arrays["scaler"][2], tree.arrays["scaler"][3] = 1 / deviation, deviation**2
     x = np.empty(2)
     for value in [*np.linspace(-5, 10, 50), threshold - 1e-6, threshold + 1e-6]:
-        soft_stream.standardise(np.array([value]), tree.arrays["scaler"], True, x)
+        loop.standardise(np.array([[value]]), 0, tree.arrays["scaler"], True, x)
         part = visited(tree, np.array([value]), x)[2][0, layout.PART]
         assert (part > 0.5) == (value <= threshold)
 
@@ -77,7 +76,7 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
     gate = tree.arrays["gates"][0, 0]
     assert gate[layout.ALPHA_AT] == tree.settings[ALPHA]
     assert gate[layout.BIAS_AT] == 0.0
-    assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= loop.FIRST_WEIGHTS
+    assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= FIRST_WEIGHTS
 
 
 @pytest.mark.tiny
@@ -87,7 +86,7 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
 def test_depth_for_many_classes(is_auto, n_outputs, expected):
     settings = new_settings()
     settings[layout.MAX_DEPTH], settings[layout.DEEPER_FOR_CLASSES] = 7.0, is_auto
-    assert loop.deepest(settings, np.int64(n_outputs)) == expected
+    assert loop.deepest(TreeNodes(None, None, None, settings, None), n_outputs) == expected
 
 
 # ------------------------------------------------------------------ tests that became bad, learned alpha
@@ -167,14 +166,8 @@ def unsplit(is_class, **settings):
     return tree, twin, X, y
 
 
-def loops_of(tree):
-    """The tuples of arrays that loops take."""
-    own, path, statistics = tree._arguments
-    return SoftNodes(*own), Path(*path), SoftStatistics(*statistics)
-
-
 def flags(is_class, y):
-    return (y, None) if is_class else (None, y)
+    return (y, np.nan) if is_class else (-1, y)
 
 
 @pytest.mark.tiny
@@ -183,22 +176,25 @@ def test_there_is_room_for_all_splits_of_a_row():
     counters[[layout.N_INNER, layout.N_NODES, layout.N_TAKEN]] = 3, 7, 2
     for n_nodes, n_slots, n_events, is_all, max_inner in product((14, 15), (5, 6), (1, 2), (0, 1), (3, 4)):
         counters[[layout.N_EVENTS, layout.SLOTS_ARE_ALL]], settings[layout.MAX_INNER] = (n_events, is_all), max_inner
-        nodes, slots = np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_slots, 4), dtype=np.int64)
+        tree = TreeNodes(np.empty((n_nodes, 8), dtype=np.int64), None, counters, settings, None)
+        statistics = Statistics(
+            np.empty((n_slots, 4), dtype=np.int64), None, None, None, np.empty(8, layout.EVENT), None
+        )
         # Two children of four leaves; slots of two of these, and of their children; each node in a log of eight.
         is_expected = n_events == 1 and (max_inner == 3 or (n_nodes == 15 and (is_all or n_slots == 6)))
-        assert loop.has_room_for_all(nodes, slots, counters, settings, np.empty(8, layout.EVENT)) == is_expected
+        assert loop.has_room_for_all(tree, statistics) == is_expected
 
 
 @pytest.mark.tiny
 def test_passing_a_test_is_a_part_where_the_value_is_missing():
     nodes, numbers = np.zeros((1, layout.N_NODE_INTS), dtype=np.int64), np.zeros((1, layout.N_NODE_NUMBERS))
     numbers[0, layout.THRESHOLD] = 1.5
-    rows = [np.array([v]) for v in (1.5, 1.6, np.nan)]
-    assert [loop.passes(row, 0, nodes, numbers) for row in rows] == [1.0, 0.0, 0.5]
+    tree, points = TreeNodes(nodes, numbers, None, None, None), np.array([[1.5], [1.6], [np.nan]])
+    assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.5]
     numbers[0, [layout.WEIGHT, layout.LEFT_WEIGHT]] = 4.0, 1.0
-    assert [loop.passes(row, 0, nodes, numbers) for row in rows] == [1.0, 0.0, 0.25]
+    assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.25]
     nodes[0, FEATURE] = -1
-    assert [loop.passes(row, 0, nodes, numbers) for row in rows] == [0.0, 0.0, 0.0]
+    assert [loop.passes(points, i, 0, tree) for i in range(3)] == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.tiny
@@ -212,13 +208,12 @@ def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
     tree.learn(X[:50], y[:50], np.ones(50), None)
     for row, target in zip(X[:50], y[:50], strict=True):
         twin.learn(row, target, 1.0)
-    own, path, statistics = loops_of(tree)
+    own, soft, path, statistics = tree._groups()
     assert len(twin.nodes) >= 3
-    for row, target in zip(X[50:], y[50:], strict=True):
+    for i, (row, target) in enumerate(zip(X[50:], y[50:], strict=True), 50):
         x = twin.inputs(row)
-        n = soft_stream.visit(row, x, own.nodes, own.numbers, own.gates, tree.settings[layout.GAMMA], path)
-        label, real = flags(is_class, target)
-        loop.observe(row, label, real, 1.5, n, own.nodes, own.numbers, own.settings, path, statistics)
+        n = loop.visit(X, i, own, soft, path._replace(x=x))
+        loop.observe(X, i, *flags(is_class, target), 1.5, n, own, path, statistics)
         twin.observe(twin.reached(row, x), row, target, 1.5)
     for k, node in enumerate(twin.nodes):
         assert own.numbers[k, layout.WEIGHT] == pytest.approx(node.weight)
@@ -232,7 +227,7 @@ def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
         for j in range(3):
             known = node.seen.known(j)[1].sum()
             stats = statistics.stats[slot, j]
-            assert (stats[:, observers_loop.N].sum() if is_class else stats[-1, 2]) == pytest.approx(known)
+            assert (stats[:, N].sum() if is_class else stats[-1, 2]) == pytest.approx(known)
 
 
 @pytest.mark.tiny
@@ -241,19 +236,18 @@ def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
 @pytest.mark.parametrize("recheck", [30.0, np.inf])
 def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_class):
     tree, twin, X, y = unsplit(is_class, batch=batch, recheck=recheck)
-    own, path, statistics = loops_of(tree)
+    own, soft, path, statistics = tree._groups()
     twin.grace = own.settings[layout.GRACE] = 20.0
     path.places[0, 0] = 0
     own.counters[layout.N_IN_BATCH] = twin.n_in_batch = 0
-    grow = (1, *flags(is_class, y), own, path, statistics, np.empty((2, 3)))
+    grow = (1, is_class, own, soft, path, statistics)
     loop.grow(*grow)
     twin.grow([twin.nodes[0]])
     assert tree.n_inner == 1
     if recheck < np.inf:
         # Another test than the one that it got, and rows that show it.
-        for row, target in zip(X, y, strict=True):
-            label, real = flags(is_class, target)
-            loop.observe(row, label, real, 1.0, 1, own.nodes, own.numbers, own.settings, path, statistics)
+        for i, (row, target) in enumerate(zip(X, y, strict=True)):
+            loop.observe(X, i, *flags(is_class, target), 1.0, 1, own, path, statistics)
             twin.observe([(twin.nodes[0], path.shares[0, layout.SHARE])], row, target, 1.0)
         own.nodes[0, FEATURE], own.numbers[0, layout.THRESHOLD] = 1, 20.0
         twin.nodes[0].feature, twin.nodes[0].threshold = 1, 20.0
@@ -273,27 +267,25 @@ def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_c
 @pytest.mark.parametrize("gate_init", [0.0, 0.5])
 @pytest.mark.parametrize("leaf_init", [0.0, 0.7])
 def test_a_divided_leaf_is_that_of_the_twin(leaf_init, gate_init, is_class):
-    tree, twin, _, y = unsplit(is_class, leaf_init=leaf_init, gate_init=gate_init, tau=1e9)
-    own, _, statistics = loops_of(tree)
+    tree, twin, _, _ = unsplit(is_class, leaf_init=leaf_init, gate_init=gate_init, tau=1e9)
+    own, soft, _, statistics = tree._groups()
     total = sum(twin.nodes[0].seen.weights)
-    sides = np.empty((2, 3))
     (feature, threshold, merit, second), found, bound, _ = twin.best_test(twin.nodes[0].seen, total)
     test = layout.FoundTest(feature, threshold, merit, second)
-    put_test(0, test, bound, total, own.nodes, own.numbers, own.counters, statistics.events)
+    loop.put_test(0, test, bound, total, own, statistics)
     if is_class:
-        moves = np.empty((2, 3))
-        loop.class_moves(0, own.nodes, own.numbers, statistics, moves)
+        loop.class_moves(0, own, statistics)
         expected = twin.side_values(twin.nodes[0].seen, feature, threshold, None)
-        assert moves[:, :2] == pytest.approx(np.array(expected))
+        assert statistics.sides[:, :2] == pytest.approx(np.array(expected))
     else:
-        sides[:] = found
-    copied = copy.deepcopy(own)
-    loop.start_gate(0, copied)
-    assert copied.gates[0, 0] == pytest.approx(copy.copy(twin).first_gate(feature, threshold))
-    assert not copied.gates[1:, 0].any()
-    assert copied.numbers[0, [FADE_1, FADE_2]].tolist() == [1.0, 1.0]
+        statistics.sides[:] = found
+    nodes, gates = copy.deepcopy((own, soft))
+    loop.start_gate(0, nodes, gates)
+    assert gates.gates[0, 0] == pytest.approx(copy.copy(twin).first_gate(feature, threshold))
+    assert not gates.gates[1:, 0].any()
+    assert nodes.numbers[0, [FADE_1, FADE_2]].tolist() == [1.0, 1.0]
     own.numbers[0, layout.WEIGHT] = 0.0
-    loop.divide_leaf(0, *flags(is_class, y), own, statistics, sides)
+    loop.divide_leaf(0, is_class, own, soft, statistics)
     twin.try_split(twin.nodes[0], total)
     tree._read_events()
     assert_same_tree(tree, twin)

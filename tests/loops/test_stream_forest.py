@@ -3,15 +3,10 @@ import math
 import numpy as np
 import pytest
 
-from softwood.loops.drift import DRIFT, NOTHING, WARNING
-from softwood.loops.stream_forest import (
-    LOSS,
-    N_LOSSES,
-    N_SCORES,
-    N_SIZES,
-    SIZE,
+from softwood.compiled.stream import (
     bound_targets,
     class_error,
+    draw_count,
     draw_row,
     draw_weights,
     keep_columns,
@@ -23,8 +18,10 @@ from softwood.loops.stream_forest import (
     watch,
     watch_row,
 )
-from softwood.loops.stream_layout import CENTRE, N_SCALER_ROWS, VARIANCE
 from softwood.stream.drift import ADWIN
+from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
+from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
+from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
 
 pytestmark = pytest.mark.tiny
 
@@ -47,13 +44,16 @@ def test_draws_are_a_poisson_distribution_by_number_of_row():
     seeds, one = np.array([9, 5], dtype=np.uint64), np.empty(2)
     draw_row(seeds, 1001, rate, 2.0, one)
     assert one[1] == 2 * out[1001]
+    draw_row(seeds, 1001, rate, 0.0, one)
+    assert not one.any()
+    assert [draw_count(np.uint64(5), k, rate, math.exp(-rate)) for k in range(20)] == out[:20].tolist()
 
 
 def test_columns_that_are_not_seen_are_missing():
     points, out = np.arange(6.0).reshape(2, 3), np.empty((2, 3))
-    keep_columns(points, np.array([True, False, True]), out)
+    keep_columns(points, np.array([1, 0, 1], dtype=np.uint8), out)
     np.testing.assert_array_equal(out, [[0.0, np.nan, 2.0], [3.0, np.nan, 5.0]])
-    both, of_two = np.empty((2, 2, 3)), np.array([[True, True, True], [True, False, True]])
+    both, of_two = np.empty((2, 2, 3)), np.array([[1, 1, 1], [1, 0, 1]], dtype=np.uint8)
     keep_columns_of_all(points, of_two, both)
     np.testing.assert_array_equal(both, [points, out])
 
@@ -90,13 +90,13 @@ def test_losses_fade():
     rows = [(0.8, 0), (0.3, 1), (0.9, 0), (0.0, 1)]
     losses = []
     for p, label in rows:
-        output = np.array([p, 1.0 - p]) if label == 0 else np.array([1.0 - p, p])
-        assert class_error(output, label, 3.0, scores) == float(p < 0.5)
+        outputs = np.array([[0.5, 0.5], [p, 1.0 - p] if label == 0 else [1.0 - p, p]])
+        assert class_error(outputs, 1, label, 3.0, scores) == float(p < 0.5)
         losses.append(-math.log(max(p, 1e-3)))
     assert scores[LOSS] == pytest.approx(2 / 3 * np.mean(losses[:3]) + 1 / 3 * losses[3])
     assert scores[N_LOSSES] == 3.0
     scores = np.zeros(N_SCORES)
-    found = [real_error(np.array([x]), 1.0, 3.0, scores) for x in (1.0, 3.0, -1.0, 5.0)]
+    found = [real_error(x, 1.0, 3.0, scores) for x in (1.0, 3.0, -1.0, 5.0)]
     assert scores[SIZE] == pytest.approx(np.mean([0.0, 2.0, 2.0, 4.0]))
     assert scores[N_SIZES] == 4.0
     assert scores[LOSS] == pytest.approx(2 / 3 * np.mean([0.0, 2.0, 2.0]) + 4 / 3)
@@ -128,9 +128,10 @@ def test_watching_stops_at_alarms_and_goes_on_there():
     one = []
     for i in range(len(labels)):
         assert losses[i] == own[LOSS]
-        what = np.empty(1, dtype=np.int64)
+        what, loss = np.empty(1, dtype=np.int64), np.empty((1, 1))
         row = slice(i, i + 1)
-        watch_row(outputs[None, row], labels[row], None, weights[row], 50.0, twin[None], own[None], what)
+        watch_row(outputs[None, row], labels[row], None, weights[row], 50.0, twin[None], own[None], loss, what)
+        assert loss[0, 0] == losses[i]
         if what[0] != NOTHING:
             one.append((i + 1, what[0]))
     assert one == [each for each in found if each[1] != NOTHING]

@@ -5,18 +5,7 @@ import math
 import numpy as np
 
 from softwood.gates import Gate
-from softwood.loops.layer_layout import (
-    BIAS,
-    BLEND_AT,
-    FEATURE,
-    KIND,
-    LEFT,
-    MISSING_LEFT,
-    RIGHT,
-    SHAPE,
-    THRESHOLD,
-    WIDTH,
-)
+from softwood.nn.loops.layout import BIAS, BLEND_AT, FEATURE, KIND, LEFT, MISSING_LEFT, RIGHT, SHAPE, THRESHOLD, WIDTH
 
 
 def kernel_mass(distance, width, edges, cdf):

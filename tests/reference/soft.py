@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 
 LINKS = [(IDENTITY, 1), (IDENTITY, 3), (LOGISTIC, 1), (SOFTMAX, 3)]
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from softwood.loops import stream_layout as layout
-from softwood.loops.hoeffding import put_test
-from softwood.loops.soft_stream import visit
-from softwood.loops.stream_layout import ALPHA_AT, FoundTest, Path
+from softwood.compiled.stream import put_test, visit
 from softwood.stream.growth import Limits, new_settings
+from softwood.stream.loops import layout
+from softwood.stream.loops.layout import ALPHA_AT, FoundTest
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
 from tests.reference import observers
 from tests.reference.observers import Seen, hoeffding_bound
@@ -452,7 +451,7 @@ def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2
         leaves = np.flatnonzero(a["nodes"][: tree.n_nodes, layout.LEFT] < 0)
         leaf = k if k < 7 else rng.choice(leaves)
         test = FoundTest(rng.integers(n_features), rng.uniform(-1, 1), 0.0, 0.0)
-        put_test(np.int64(leaf), test, 0.0, 0.0, a["nodes"], a["numbers"], a["counters"], a["events"])
+        put_test(leaf, test, 0.0, 0.0, tree._tree_nodes(), tree._statistics())
     a["gates"][0] = rng.uniform(-size, size, a["gates"][0].shape)
     a["gates"][0, :, ALPHA_AT] = rng.uniform(0.1, 0.9, tree.n_nodes) if alpha is None else alpha
     a["values"][0] = rng.normal(size=a["values"][0].shape)
@@ -465,6 +464,6 @@ def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2
 
 def visited(tree, row, x):
     """Number of nodes visited, places and shares."""
-    a = tree.arrays
-    path = Path(np.full_like(a["places"], -9), np.full(a["shares"].shape, np.nan))
-    return visit(row, x, a["nodes"], a["numbers"], a["gates"], tree.settings[layout.GAMMA], path), *path
+    own, soft, path, _ = tree._groups()
+    path = path._replace(places=np.full_like(path.places, -9), shares=np.full_like(path.shares, np.nan), x=x)
+    return visit(row[None], 0, own, soft, path), path.places, path.shares

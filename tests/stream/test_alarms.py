@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import softwood
-from softwood.loops.stream_layout import LEFT
 from softwood.stream import (
     AS_PUBLISHED,
     HoeffdingTreeClassifier,
@@ -15,6 +14,7 @@ from softwood.stream import (
     adaptation,
 )
 from softwood.stream.growth import MOST_DRIFTS, DriftEvent, keep_last
+from softwood.stream.loops.layout import LEFT
 
 CHANGE = 1200
 

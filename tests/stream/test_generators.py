@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
 
-from softwood.loops.generate import bounced, loan_class
+from softwood.compiled.stream import bounced, loan_class
 from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF
 from softwood.stream.generators.random_rbf import _moves_to_cover
 from tests.reference import streams as slow

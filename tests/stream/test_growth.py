@@ -7,7 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-from softwood.loops.stream_layout import (
+from softwood.stream import growth
+from softwood.stream.growth import Limits, new_settings
+from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.layout import (
     ADAPTIVE,
     DELTA,
     FADING,
@@ -23,9 +26,7 @@ from softwood.loops.stream_layout import (
     SLOTS_ARE_ALL,
     TAU,
 )
-from softwood.stream import growth
-from softwood.stream.growth import Limits, new_settings
-from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.rows import NO_PREDICTIONS, OneRow
 from softwood.stream.soft_growth import SoftClassTree
 from tests.reference.soft_stream import SoftStream, assert_same_arrays, growing, stream
 
@@ -106,7 +107,7 @@ def test_a_single_row_is_learned_as_in_a_block(kind):
     (X, y, weights), whole, single = rows_for(kind), new_tree(kind), new_tree(kind)
     whole.learn(X, y, weights, None)
     for i in range(len(X)):
-        single.learn_row(X[i : i + 1], y[i : i + 1], weights[i : i + 1].copy())
+        single.learn_row(OneRow(X[i : i + 1], y[i : i + 1], weights[i : i + 1].copy(), NO_PREDICTIONS))
     assert_same_arrays(whole, single)
 
 

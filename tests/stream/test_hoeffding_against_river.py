@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from softwood.loops.stream_layout import FEATURE, LEFT, RIGHT, THRESHOLD
 from softwood.stream import HoeffdingTreeClassifier
+from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
 
 river_tree = pytest.importorskip("river.tree")
 synth = pytest.importorskip("river.datasets.synth")

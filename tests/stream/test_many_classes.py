@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from softwood.loops.stream_layout import COUNT_PERIOD, DEEPER_FOR_CLASSES, MAX_DEPTH, MERIT_RANGE, OUTLIER_LIMIT
 from softwood.stream import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.stream.loops.layout import COUNT_PERIOD, DEEPER_FOR_CLASSES, MAX_DEPTH, MERIT_RANGE, OUTLIER_LIMIT
 from softwood.stream.river import SoftHoeffdingTreeClassifier as RiverTree
 
 

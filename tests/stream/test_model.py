@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 
 from softwood import export_text
-from softwood.loops.stream_layout import N_ROWS
 from softwood.stream import (
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
@@ -20,6 +19,7 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
+from softwood.stream.loops.layout import N_ROWS
 from tests.contract.test_inputs import ODD
 
 CLASSIFIERS = [HoeffdingTreeClassifier, SoftHoeffdingTreeClassifier, SmoothStepTreeClassifier]

@@ -3,7 +3,6 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from softwood.loops.stream_layout import FEATURE, LEFT, RIGHT, THRESHOLD
 from softwood.stream import (
     AS_PUBLISHED,
     SEA,
@@ -14,6 +13,7 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
+from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
 from softwood.stream.transparency import decision_rules, important_features
 
 

@@ -1,4 +1,3 @@
-@cython.locals(isolated=u64, position=i64)
 cdef i64 lowest_bit(u64 word) noexcept nogil
 
 @cython.locals(c=i64, k=i64, o=i64)

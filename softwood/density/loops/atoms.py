@@ -10,14 +10,7 @@ import numpy as np
 
 def lowest_bit(word):
     """Position of the lowest set bit."""
-    isolated = word & (~word + np.uint64(1))
-    position = 32 if isolated & np.uint64(0xFFFFFFFF00000000) != 0 else 0
-    position += 16 if isolated & np.uint64(0xFFFF0000FFFF0000) != 0 else 0
-    position += 8 if isolated & np.uint64(0xFF00FF00FF00FF00) != 0 else 0
-    position += 4 if isolated & np.uint64(0xF0F0F0F0F0F0F0F0) != 0 else 0
-    position += 2 if isolated & np.uint64(0xCCCCCCCCCCCCCCCC) != 0 else 0
-    position += 1 if isolated & np.uint64(0xAAAAAAAAAAAAAAAA) != 0 else 0
-    return position
+    return int(word & (~word + np.uint64(1))).bit_length() - 1
 
 
 def add_points(codes, feature, rows, begin, points, labels, first, last, tables, slot):
@@ -90,9 +83,8 @@ def take_atoms(tables, slot, words, groups, values, offset, n_bins, n_outputs, s
                         n += 1
     else:
         for c in range(n_bins):
-            if tables[slot, c, 0] > 0.0:
-                atoms[n, 1] = c
-                n += 1
+            atoms[n, 1] = c
+            n += int(tables[slot, c, 0] > 0.0)  # without a branch: which bins are occupied cannot be predicted
     for a in range(n):
         c = int(atoms[a, 1])
         atoms[a, 0] = values[offset + c]

@@ -4,7 +4,7 @@ The searches are those of growth node by node, see `softwood.density.loops.scan`
 
 Arguments that recur
 --------------------
-tables : (n_nodes, n_features, most + 1, n_columns), see `softwood.loops.level_sums`
+tables : (n_nodes, n_features, most + 1, n_columns), see `softwood.density.loops.level_sums`
 units : (n_columns,) what 1 means in each column
 numbers : (n_nodes,) which nodes the tables belong to;  nodes : `LevelNodes`
 """

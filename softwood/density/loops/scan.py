@@ -143,8 +143,7 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
     while ended < n:
         start = lines[begun, 0]
         end = lines[ended, 1]
-        is_start = start <= end
-        t_next = start if is_start else end
+        t_next = min(start, end)
         right = total - left
         right_sum = total_sum - left_sum
         up = left_sum * left_sum * right + right_sum * right_sum * left
@@ -175,16 +174,17 @@ def scan_box_single(atoms, n, lows, highs, lo, hi, h, min_mass, tie, lines):
         left = reach
         left_sum += slope_sum * step
         t = t_next
-        # Written without branches: which edge comes next is not to be predicted.
-        k = begun if is_start else ended
-        rate = lines[k, 2] if is_start else -lines[k, 2]
+        # Computed without branches: which edge comes next is not to be predicted.
+        is_start = int(start <= end)
+        k = ended + is_start * (begun - ended)
+        rate = (2.0 * is_start - 1.0) * lines[k, 2]
         slope += rate * atoms[k, 2]
         slope_sum += rate * atoms[k, 3]
-        if lines[k, 2] == 0.0 and not is_start:
+        if rate == 0.0 and is_start == 0:
             left += atoms[k, 2]
             left_sum += atoms[k, 3]
-        begun += 1 if is_start else 0
-        ended += 0 if is_start else 1
+        begun += is_start
+        ended += 1 - is_start
         if begun == ended:  # no kernel reaches here: the running sums are known exactly, forget rounding errors
             slope = 0.0
             slope_sum = 0.0
@@ -209,16 +209,23 @@ def _scan_steps(atoms, n, lows, highs, total, n_outputs, min_mass, tie, criterio
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
+    half = n_outputs >> 1
     left_mass = 0.0
     for a in range(n - 1):
         left_mass += atoms[a, 2]
-        squares_left = 0.0
-        squares_right = 0.0
-        for o in range(n_outputs):
+        squares_left, more_left = 0.0, 0.0
+        squares_right, more_right = 0.0, 0.0
+        for o in range(half):
             s = work[1, o] + atoms[a, 3 + o]
+            r = work[1, half + o] + atoms[a, 3 + half + o]
             work[1, o] = s
+            work[1, half + o] = r
             squares_left += s * s
+            more_left += r * r
             squares_right += (work[0, o] - s) ** 2
+            more_right += (work[0, half + o] - r) ** 2
+        squares_left += more_left
+        squares_right += more_right
         if left_mass >= least and left_mass <= most:
             merit = squares_left / left_mass + squares_right / (total - left_mass)
             if criterion != SQUARED:
@@ -250,13 +257,14 @@ def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion,
     best_mass = 0.0
     begun = 0
     ended = 0
+    half = n_outputs >> 1
     left_mass = 0.0
     slope_mass = 0.0
     t = lines[0, 0]
     while ended < n:
-        is_start = lines[begun, 0] <= lines[ended, 1]
-        k = begun if is_start else ended
-        t_next = lines[k, 0] if is_start else lines[k, 1]
+        start = lines[begun, 0]
+        end = lines[ended, 1]
+        t_next = min(start, end)
         step = t_next - t
         reach = left_mass + slope_mass * step
         if (left_mass < least and reach > min_mass) or (left_mass < total - min_mass and reach > most):
@@ -268,20 +276,42 @@ def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion,
                         best = merit
                         best_t = t + (goal - left_mass) / slope_mass
                         best_mass = goal
-        rate = lines[k, 2] if is_start else -lines[k, 2]
-        jump = 1.0 if (rate == 0.0 and not is_start) else 0.0
-        begun += 1 if is_start else 0
-        ended += 0 if is_start else 1
+        is_start = int(start <= end)  # computed with, not branched on, as in `scan_box_single`
+        k = ended + is_start * (begun - ended)
+        rate = (2.0 * is_start - 1.0) * lines[k, 2]
+        jump = 1.0 if (rate == 0.0 and is_start == 0) else 0.0
+        begun += is_start
+        ended += 1 - is_start
         is_gap = begun == ended  # no kernel reaches here: forget rounding errors
         keep = 0.0 if is_gap else 1.0
-        squares_left = 0.0
-        squares_right = 0.0
-        for o in range(n_outputs):
-            s = work[1, o] + work[2, o] * step + jump * atoms[k, 3 + o]
-            work[1, o] = s
-            work[2, o] = keep * (work[2, o] + rate * atoms[k, 3 + o])
-            squares_left += s * s
-            squares_right += (work[0, o] - s) ** 2
+        squares_left, more_left = 0.0, 0.0
+        squares_right, more_right = 0.0, 0.0
+        if is_gap or jump != 0.0:
+            for o in range(half):
+                s = work[1, o] + work[2, o] * step + jump * atoms[k, 3 + o]
+                r = work[1, half + o] + work[2, half + o] * step + jump * atoms[k, 3 + half + o]
+                work[1, o] = s
+                work[1, half + o] = r
+                work[2, o] = keep * (work[2, o] + rate * atoms[k, 3 + o])
+                work[2, half + o] = keep * (work[2, half + o] + rate * atoms[k, 3 + half + o])
+                squares_left += s * s
+                more_left += r * r
+                squares_right += (work[0, o] - s) ** 2
+                more_right += (work[0, half + o] - r) ** 2
+        else:
+            for o in range(half):
+                s = work[1, o] + work[2, o] * step
+                r = work[1, half + o] + work[2, half + o] * step
+                work[1, o] = s
+                work[1, half + o] = r
+                work[2, o] += rate * atoms[k, 3 + o]
+                work[2, half + o] += rate * atoms[k, 3 + half + o]
+                squares_left += s * s
+                more_left += r * r
+                squares_right += (work[0, o] - s) ** 2
+                more_right += (work[0, half + o] - r) ** 2
+        squares_left += more_left
+        squares_right += more_right
         left_mass = lines[ended - 1, 3] if is_gap else reach + jump * atoms[k, 2]
         slope_mass = keep * (slope_mass + rate * atoms[k, 2])
         t = t_next

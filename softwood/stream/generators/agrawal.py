@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from softwood.loops.generate import fill_applications
+from softwood.compiled.stream import fill_applications
 from softwood.parameters import check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.stream.generators.base import Stream
 

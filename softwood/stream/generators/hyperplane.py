@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.loops.generate import turn_hyperplane
+from softwood.compiled.stream import turn_hyperplane
 from softwood.parameters import check_count, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
@@ -91,6 +91,7 @@ class Hyperplane(Stream):
         y = np.empty(n, dtype=np.int64)
         steps, directions = self._steps.copy(), self._directions.copy()
         magnitude = float(self.magnitude)
-        turn_hyperplane(X, y, is_flipped, is_turned, self._first_weights, magnitude, steps, directions)
+        flags = is_flipped.view(np.uint8), is_turned.view(np.uint8)
+        turn_hyperplane(X, y, *flags, self._first_weights, magnitude, steps, directions)
         self._steps, self._directions = steps, directions
         return X, y

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.loops.generate import scatter_around_centroids
+from softwood.compiled.stream import scatter_around_centroids
 from softwood.parameters import check_count, check_integer, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
@@ -116,6 +116,8 @@ class RandomRBF(Stream):
 
 def _moves_to_cover(distance: np.ndarray, velocity: np.ndarray) -> np.ndarray:
     """Number of the first move that goes further than this distance, int64."""
+    if not velocity.any():
+        return np.full(distance.shape, _NEVER + 1)
     whole = np.full(distance.shape, float(_NEVER))
     np.divide(distance, velocity, out=whole, where=velocity > distance / _NEVER)
     return np.floor(whole).astype(np.int64) + 1

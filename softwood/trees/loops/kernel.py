@@ -7,7 +7,6 @@ from 0 to 1. A half-width of 0 is the crisp limit: all mass sits on the point it
 import numpy as np
 
 
-
 def kernel_cdf(t, x, width, shape, edges, cdfs):
     """Mass at or below `t` of the kernel around `x` (paper: F(t, x))."""
     distance = t - x

@@ -3,7 +3,6 @@
 import numpy as np
 
 
-
 def next_seed(seed, salt):
     """A new 64-bit seed from a seed and a number (splitmix64)."""
     z = seed + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(salt) + np.uint64(1))

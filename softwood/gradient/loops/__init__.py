@@ -1,0 +1,1 @@
+"""Sources of `softwood.compiled.gradient`."""

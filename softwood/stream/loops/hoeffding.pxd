@@ -1,0 +1,58 @@
+@cython.locals(has_slots=bint)
+cdef bint has_room(TreeNodes tree, Statistics statistics) noexcept nogil
+
+@cython.locals(goes_left=bint, node=i64)
+cdef i64 find_leaf(const f64[:, ::1] points, i64 i, TreeNodes tree) noexcept nogil
+
+@cython.locals(c=i64, child=i64, e=i64, is_leaf=bint, side=i64)
+cdef void put_test(i64 node, FoundTest test, f64 bound, f64 seen, TreeNodes tree, Statistics statistics) noexcept nogil
+
+@cython.locals(i=i64, label=i64, majority=i64)
+cdef (f64, f64, i64) weigh_classes(i64 node, TreeNodes tree, ClassNodes classes) noexcept nogil
+
+@cython.locals(i=i64, n=i64)
+cdef void add_class(i64 node, i64 label, f64 weight, TreeNodes tree, ClassNodes classes) noexcept nogil
+
+@cython.locals(guess=i64, k=i64, label=i64, n_keys=i64, slot=i64)
+cdef i64 bayes_probabilities(const f64[:, ::1] points, i64 i, i64 leaf, f64 total, TreeNodes tree, ClassNodes classes, Statistics statistics, f64[:, ::1] out, i64 line) noexcept nogil
+
+@cython.locals(guess=i64, k=i64, n_classes=i64)
+cdef i64 leaf_probabilities(const f64[:, ::1] points, i64 i, i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics, f64[:, ::1] out, i64 line) noexcept nogil
+
+@cython.locals(i=i64, leaf=i64)
+cdef void predict_classes(Rows rows, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+@cython.locals(guess=i64, has_out=bint, i=i64, is_alarm=bint, label=i64, leaf=i64, majority=i64, node=i64, slot=i64)
+cdef Learned learn_classes(Rows rows, i64 start, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+cdef bint may_grow(i64 leaf, TreeNodes tree) noexcept nogil
+
+@cython.locals(child=i64, i=i64, is_category=bint, label=i64, n_present=i64, side=i64, slot=i64)
+cdef void try_class_split(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+@cython.locals(s=i64, slot=i64)
+cdef i64 slot_for(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+cdef f64 from_mean(f64 x, const f64[:, ::1] scaler, i64 j) noexcept nogil
+
+@cython.locals(is_known=bint, j=i64)
+cdef (f64, f64) leaf_target(const f64[:, ::1] points, i64 i, i64 leaf, TreeNodes tree, RealNodes reals) noexcept nogil
+
+@cython.locals(i=i64)
+cdef void predict_targets(Rows rows, TreeNodes tree, RealNodes reals) noexcept nogil
+
+@cython.locals(j=i64)
+cdef void update_scaler(f64[:, ::1] scaler, const f64[:, ::1] points, i64 i, f64 weight, f64 memory, f64 limit) noexcept nogil
+
+cdef void update_scale(f64[:, ::1] scaler, i64 j, f64 x, f64 weight, f64 memory, f64 limit) noexcept nogil
+
+cdef f64 past_weight(f64[:, ::1] scaler, i64 j, f64 x, f64 weight, f64 limit) noexcept nogil
+
+@cython.locals(j=i64)
+cdef void learn_linear(const f64[:, ::1] points, i64 i, f64 target, f64 weight, i64 leaf, f64 linear, TreeNodes tree, RealNodes reals) noexcept nogil
+
+@cython.locals(has_model=bint, has_out=bint, i=i64, leaf=i64, node=i64, slot=i64)
+cdef Learned learn_targets(Rows rows, i64 start, TreeNodes tree, RealNodes reals, Statistics statistics) noexcept nogil
+
+@cython.locals(child=i64, j=i64, side=i64, slot=i64)
+cdef void try_target_split(i64 leaf, TreeNodes tree, RealNodes reals, Statistics statistics) noexcept nogil

@@ -1,0 +1,219 @@
+"""Arrays in which growing trees are held, and their columns.
+
+A tree that grows on a stream is a handful of arrays with room to spare, so that the whole state can be saved as it is.
+Loops get them in the named tuples below.
+
+nodes : (capacity, N_NODE_INTS) int64
+numbers : (capacity, N_NODE_NUMBERS) float64
+counters : (N_COUNTERS,) int64
+settings : (N_SETTINGS,) float64
+slots : (n_slots, 2 + n_outputs) int64; a slot is room for the statistics of one node: the node (-1 if the slot is
+    free), the number of classes seen, and these classes in the order in which they came
+stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.stream.loops.observers`
+is_category : (n_features,) int64, 0 for numbers; columns of zeros and ones for the categories of the same source have
+    its number, from 1 on
+events : (room,) records of type EVENT, the log of splits, which the caller empties
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# nodes; TOUCHED: a gradient of the present batch is waiting
+LEFT, RIGHT, PARENT, FEATURE, DEPTH, SLOT, N_KEYS, TOUCHED = range(8)
+N_NODE_INTS = 8
+
+# numbers, of all trees: WEIGHT is what has come to the node
+THRESHOLD, WEIGHT, LAST_ATTEMPT = range(3)
+# of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors
+MODEL_SCORE, PLAIN_SCORE, MEAN, SPREAD = range(3, 7)
+# of soft trees: the weight that passed the test, powers of Adam's factors, and of the root the weight of all rows
+LEFT_WEIGHT, FADE_1, FADE_2, ALL_WEIGHT = range(3, 7)
+N_NODE_NUMBERS = 7
+
+# slots
+OWNER, N_SLOT_KEYS, FIRST_KEY = range(3)
+
+# counters; N_TAKEN: slots that nodes of a soft tree have
+N_NODES, N_INNER, N_EVENTS, N_ROWS, N_DRAWS, N_IN_BATCH, SLOTS_ARE_ALL, N_TAKEN = range(8)
+N_COUNTERS = 8
+
+# settings of growth, for all trees
+GRACE, DELTA, TAU, MAX_DEPTH, MAX_INNER, MIN_FRACTION, MAX_SHARE, CRITERION = range(8)
+# of Hoeffding trees
+LEAF_PREDICTION, FADING = 8, 9
+# of soft trees
+(
+    RATE, GAMMA, ALPHA, BATCH, MEMORY, HAS_BIAS, STATISTICS_SHARE, WEIGH_BY_SHARE, LEAF_INIT, GATE_INIT, ALPHA_RATE,
+    PULL, RECHECK, OUTLIER_LIMIT, COUNT_PERIOD, MERIT_RANGE, DEEPER_FOR_CLASSES,
+) = range(10, 27)  # fmt: skip
+# of alarms, for all trees; 0: there are none, no rise restarts the tree
+DRIFT_DELTA, RESTART_RISE = 27, 28
+N_SETTINGS = 29
+
+# scalers
+SCALED_WEIGHT, CENTRE, INVERSE, VARIANCE, RUN, LAST = range(6)
+N_SCALER_ROWS = 6
+
+# places in a line of a soft tree's gates
+ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
+# what a row leaves at each of the nodes that it reaches in a soft tree
+SHARE, PART, SLOPE, ALONG, LESS_TEST = range(5)
+
+# criteria
+INFO_GAIN, GINI = 0, 1
+
+# predictions of leaves
+PLAIN, MODEL, ADAPTIVE = 0, 1, 2
+
+# outputs of soft trees: as they are, or behind the softmax, or in the units of the running scale of targets
+RAW, PROBABILITIES, TARGETS = 0, 1, 2
+
+# events, with the fields of `softwood.stream.growth.SplitEvent`
+SPLIT, REPLACE = 0, 1
+EVENT = np.dtype(
+    [(name, np.int64) for name in ("kind", "n_samples", "node", "feature")]
+    + [(name, np.float64) for name in ("threshold", "merit", "second_merit", "bound", "weight_seen")]
+)
+
+
+class Rows(NamedTuple):
+    """Rows to learn, or to predict: then only points and out are used.
+
+    Attributes
+    ----------
+    points : (n, n_features) values, nan where missing
+    labels, targets : (n,) int64 numbers of the classes of the rows; their real targets. One of the two is None
+    weights : (n,) rows of weight 0 are predicted but not learned
+    out : (n, n_outputs) gets the prediction for each row before it was learned; without rows if nobody wants these
+    """
+
+    points: np.ndarray
+    labels: np.ndarray | None
+    targets: np.ndarray | None
+    weights: np.ndarray | None
+    out: np.ndarray
+
+
+class TreeNodes(NamedTuple):
+    """What all trees have; `detector` is that of `softwood.stream.loops.alarms`."""
+
+    nodes: np.ndarray
+    numbers: np.ndarray
+    counters: np.ndarray
+    settings: np.ndarray
+    detector: np.ndarray
+
+
+class ClassNodes(NamedTuple):
+    """What a Hoeffding tree for classes has besides.
+
+    Attributes
+    ----------
+    counts : (capacity, n_classes) class weights of each node
+    keys : (capacity, n_classes) int64, classes of each node in the order in which they came
+    prediction : (1, n_classes) room for the prediction of a row that is learned
+    """
+
+    counts: np.ndarray
+    keys: np.ndarray
+    prediction: np.ndarray
+
+
+class RealNodes(NamedTuple):
+    """What a Hoeffding tree for real targets has besides.
+
+    Attributes
+    ----------
+    models : (capacity, 1 + n_features) the linear model of each node: constant and weights of standardised features
+    scaler : (N_SCALER_ROWS, n_features) of each feature the running weight, mean, inverse standard deviation and
+        variance, the weight of values in a row that contradict these (see `past_weight` of
+        `softwood.stream.loops.hoeffding`), and the last value
+    """
+
+    models: np.ndarray
+    scaler: np.ndarray
+
+
+class SoftNodes(NamedTuple):
+    """What a soft tree has besides.
+
+    Attributes
+    ----------
+    gates : (3, capacity, 2 + n_features) parameters of gates and Adam's two moments: alpha, which is the part of the
+        smooth step in the gate, bias, and weights of the standardised features
+    values : (3, capacity, n_outputs) values of leaves and Adam's two moments
+    gate_slopes, value_slopes : (capacity, 2 + n_features) and (capacity, n_outputs), gradients that wait for a step
+    scaler : (N_SCALER_ROWS, n_features) as in `RealNodes`
+    target_scaler : (N_SCALER_ROWS, 1) the same of a real target
+    seed : of the first weights of gates
+    """
+
+    gates: np.ndarray
+    values: np.ndarray
+    gate_slopes: np.ndarray
+    value_slopes: np.ndarray
+    scaler: np.ndarray
+    target_scaler: np.ndarray
+    seed: np.uint64
+
+
+class Path(NamedTuple):
+    """Room for the way of one row through a soft tree.
+
+    Attributes
+    ----------
+    places : (capacity, 3) int64, nodes that the row reaches, parents first, and the places of both children (-1: none)
+    shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
+        subtree's output, and the smooth step less the test
+    x : (1 + n_features,) 1 or 0 and the standardised row
+    within : (1, n_features) the row, without outliers
+    slope : (1, n_outputs) outputs of the tree, then the derivative of the loss by these, times the weight of the row
+    """
+
+    places: np.ndarray
+    shares: np.ndarray
+    x: np.ndarray
+    within: np.ndarray
+    slope: np.ndarray
+
+
+class Statistics(NamedTuple):
+    """What leaves have seen, and the log of what was made of it.
+
+    Attributes
+    ----------
+    seen : (n_slots, n_outputs) of soft trees the class weights of each slot, of soft regressors the weight; else None
+    sides : (2, at least n_outputs and 3) room for both sides of a test
+    """
+
+    slots: np.ndarray
+    stats: np.ndarray
+    seen: np.ndarray | None
+    is_category: np.ndarray
+    events: np.ndarray
+    sides: np.ndarray
+
+
+class Learned(NamedTuple):
+    """What a loop has done.
+
+    Attributes
+    ----------
+    n_rows : number of the first row of which something is not learned: there was no room, or an alarm
+    is_alarm : whether there is an alarm that Python has not heeded yet
+    n_events : entries in the log
+    """
+
+    n_rows: int
+    is_alarm: bool
+    n_events: int
+
+
+class FoundTest(NamedTuple):
+    """A test ``x[feature] <= threshold`` (feature -1: none), its merit, and that of the best one on another feature."""
+
+    feature: int
+    threshold: float
+    merit: float
+    second: float

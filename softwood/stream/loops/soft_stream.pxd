@@ -1,0 +1,35 @@
+@cython.locals(j=i64)
+cdef void standardise(const f64[:, ::1] points, i64 i, const f64[:, ::1] scaler, bint has_bias, f64[::1] x) noexcept nogil
+
+@cython.locals(j=i64)
+cdef void bounded(const f64[:, ::1] points, i64 i, const f64[:, ::1] scaler, f64 limit, f64[:, ::1] within) noexcept nogil
+
+@cython.locals(j=i64, n=i64)
+cdef f64 along(const f64[:, :, ::1] gates, i64 node, const f64[::1] x) noexcept nogil
+
+@cython.locals(at=i64, n=i64, node=i64, side=i64)
+cdef i64 visit(const f64[:, ::1] points, i64 i, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
+
+@cython.locals(at=i64, k=i64, node=i64)
+cdef void add_outputs(i64 n, TreeNodes tree, SoftNodes soft, Path path, f64[:, ::1] out, i64 line) noexcept nogil
+
+@cython.locals(k=i64)
+cdef void softmax(f64[:, ::1] out, i64 line) noexcept nogil
+
+@cython.locals(has_bias=bint, i=i64, n=i64)
+cdef void predict_soft(Rows rows, i64 kind, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
+
+@cython.locals(at=i64, at_left=i64, at_right=i64, j=i64, k=i64, learns_alpha=bint, node=i64)
+cdef void add_gradients(f64 weight, i64 n, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
+
+@cython.locals(at=i64, k=i64, node=i64, q=i64)
+cdef void count_label(i64 label, f64 weight, i64 n, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
+
+@cython.locals(j=i64)
+cdef void adam_part(f64[:, :, ::1] lines, f64[:, ::1] slopes, i64 node, i64 begin, i64 end, f64 scale, f64 rate, const f64[:, ::1] numbers) noexcept nogil
+
+@cython.locals(at=i64, is_batch=bint, node=i64)
+cdef void take_steps(i64 n, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
+
+@cython.locals(grows=bint, has_bias=bint, has_out=bint, i=i64, is_alarm=bint, is_begun=bint, is_class=bint, k=i64, label=i64, n=i64, n_outputs=i64)
+cdef Learned learn_soft(Rows rows, i64 start, TreeNodes tree, SoftNodes soft, Path path, Statistics statistics) noexcept nogil

@@ -1,0 +1,356 @@
+"""Soft trees on streams: rows are shared among leaves, all gates and leaves that a row reaches learn from it.
+
+Arguments that recur are the tuples of `softwood.stream.loops.layout`,
+
+rows : `Rows`;  tree : `TreeNodes`;  soft : `SoftNodes`;  path : `Path`
+statistics : `Statistics`, or None in a tree that does not grow
+
+and
+
+points, i : (n, n_features) values, nan where missing, and the number of the row that is meant
+n : number of nodes that the row reaches, which are listed in `path`
+out, line : an array of outputs, and its line for this row
+"""
+
+import math
+
+import numpy as np
+
+from softwood.stream.loops.alarms import learned, note_class, note_target
+from softwood.stream.loops.hoeffding import update_scale, update_scaler
+from softwood.stream.loops.layout import (
+    ALL_WEIGHT,
+    ALONG,
+    ALPHA_AT,
+    ALPHA_RATE,
+    BATCH,
+    BIAS_AT,
+    CENTRE,
+    COUNT_PERIOD,
+    FADE_1,
+    FADE_2,
+    GAMMA,
+    HAS_BIAS,
+    INVERSE,
+    LEFT,
+    LESS_TEST,
+    MEMORY,
+    N_IN_BATCH,
+    N_NODES,
+    N_ROWS,
+    OUTLIER_LIMIT,
+    PART,
+    PROBABILITIES,
+    PULL,
+    RATE,
+    SHARE,
+    SLOPE,
+    TARGETS,
+    TOUCHED,
+    VARIANCE,
+    WEIGHT,
+)
+from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
+from softwood.trees.loops.gates import smooth_step, smooth_step_slope
+
+# Adam's factors of both moments, and what keeps steps finite.
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+# A learned alpha does not fall below this: with 0 one side is not reached, and nothing could ever be learned again.
+LEAST_ALPHA = 0.02
+# A weight up to this is learned in portions of 1.
+MOST_ALIKE = 64.0
+# A standardised value counts in a gradient up to here, so that an outlier does not fill Adam's second moment.
+LARGEST_INPUT = 10.0
+# Rows for which the values that a leaf begins with count while it follows class shares.
+PRIOR_WEIGHT = 10.0
+
+
+def standardise(points, i, scaler, has_bias, x):
+    """Fill `x` (1 + n_features,): 1 for the bias if there is one, and standardised values, 0 where missing."""
+    x[0] = 1.0 if has_bias else 0.0
+    for j in range(points.shape[1]):
+        x[1 + j] = 0.0 if np.isnan(points[i, j]) else (points[i, j] - scaler[CENTRE, j]) * scaler[INVERSE, j]
+
+
+def bounded(points, i, scaler, limit, within):
+    """Fill `within` (1, n_features): the row, with values beyond the limit of `update_scale` moved to there."""
+    for j in range(points.shape[1]):
+        x = points[i, j]
+        if limit > 0.0 and scaler[VARIANCE, j] > 0.0 and not np.isnan(x):
+            reach = limit * math.sqrt(scaler[VARIANCE, j])
+            x = min(max(x, scaler[CENTRE, j] - reach), scaler[CENTRE, j] + reach)
+        within[0, j] = x
+
+
+def along(gates, node, x):
+    """Weights of a gate times the standardised row; four sums at once, which takes less time than one."""
+    n = x.shape[0]
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    j = 0
+    while j + 4 <= n:
+        a += gates[0, node, BIAS_AT + j] * x[j]
+        b += gates[0, node, BIAS_AT + j + 1] * x[j + 1]
+        c += gates[0, node, BIAS_AT + j + 2] * x[j + 2]
+        d += gates[0, node, BIAS_AT + j + 3] * x[j + 3]
+        j += 4
+    while j < n:
+        a += gates[0, node, BIAS_AT + j] * x[j]
+        j += 1
+    return (a + c) + (b + d)
+
+
+def visit(points, i, tree, soft, path):
+    """List the nodes that a row reaches, parents first, and its share in each.
+
+    Returns
+    -------
+    number of nodes
+    """
+    gamma = tree.settings[GAMMA]
+    path.places[0, 0] = 0
+    path.shares[0, SHARE] = 1.0
+    n = 1
+    at = 0
+    while at < n:
+        node = path.places[at, 0]
+        path.places[at, 1] = -1
+        path.places[at, 2] = -1
+        if tree.nodes[node, LEFT] >= 0:
+            z = along(soft.gates, node, path.x)
+            step = smooth_step(z, gamma)
+            alpha = soft.gates[0, node, ALPHA_AT]
+            test = passes(points, i, node, tree)
+            part = alpha * step + (1.0 - alpha) * test
+            path.shares[at, PART] = part
+            path.shares[at, SLOPE] = alpha * smooth_step_slope(z, gamma)
+            path.shares[at, LESS_TEST] = step - test
+            for side in range(2):
+                share = part if side == 0 else 1.0 - part
+                if share > 0.0:
+                    path.places[at, 1 + side] = n
+                    path.places[n, 0] = tree.nodes[node, LEFT + side]
+                    path.shares[n, SHARE] = path.shares[at, SHARE] * share
+                    n += 1
+        at += 1
+    return n
+
+
+def add_outputs(n, tree, soft, path, out, line):
+    """Fill a line of `out`: shares of the leaves times their values."""
+    for k in range(out.shape[1]):
+        out[line, k] = 0.0
+    for at in range(n):
+        node = path.places[at, 0]
+        if tree.nodes[node, LEFT] < 0:
+            share = path.shares[at, SHARE]
+            for k in range(out.shape[1]):
+                out[line, k] += share * soft.values[0, node, k]
+
+
+def softmax(out, line):
+    """Of a line, in place, without overflow."""
+    highest = out[line, 0]
+    for k in range(1, out.shape[1]):
+        highest = max(highest, out[line, k])
+    total = 0.0
+    for k in range(out.shape[1]):
+        out[line, k] = math.exp(out[line, k] - highest)
+        total += out[line, k]
+    for k in range(out.shape[1]):
+        out[line, k] /= total
+
+
+def predict_soft(rows, kind, tree, soft, path):
+    """Outputs for rows, of a kind: RAW, PROBABILITIES, or TARGETS."""
+    has_bias = tree.settings[HAS_BIAS] > 0.0
+    centre, deviation = soft.target_scaler[CENTRE, 0], math.sqrt(soft.target_scaler[VARIANCE, 0])
+    for i in range(rows.points.shape[0]):
+        standardise(rows.points, i, soft.scaler, has_bias, path.x)
+        n = visit(rows.points, i, tree, soft, path)
+        add_outputs(n, tree, soft, path, rows.out, i)
+        if kind == PROBABILITIES:
+            softmax(rows.out, i)
+        elif kind == TARGETS:
+            rows.out[i, 0] = centre + rows.out[i, 0] * deviation
+
+
+def add_gradients(weight, n, tree, soft, path):
+    """Add the gradients of one row, whose derivative by the output is in `path`, to those that are waiting.
+
+    Parameters
+    ----------
+    weight : of the row, by which the penalty on each alpha of its path counts
+    """
+    pull = tree.settings[PULL] * weight
+    learns_alpha = tree.settings[ALPHA_RATE] > 0.0
+    for at in range(n - 1, -1, -1):
+        node = path.places[at, 0]
+        share = path.shares[at, SHARE]
+        if tree.nodes[node, LEFT] < 0:
+            tree.nodes[node, TOUCHED] = 1
+            s = 0.0
+            for k in range(path.slope.shape[1]):
+                s += path.slope[0, k] * soft.values[0, node, k]
+                soft.value_slopes[node, k] += share * path.slope[0, k]
+            path.shares[at, ALONG] = s
+            continue
+        at_left, at_right = path.places[at, 1], path.places[at, 2]
+        if at_left < 0:
+            path.shares[at, ALONG] = path.shares[at_right, ALONG]
+        elif at_right < 0:
+            path.shares[at, ALONG] = path.shares[at_left, ALONG]
+        else:
+            part = path.shares[at, PART]
+            difference = path.shares[at_left, ALONG] - path.shares[at_right, ALONG]
+            path.shares[at, ALONG] = part * path.shares[at_left, ALONG] + (1.0 - part) * path.shares[at_right, ALONG]
+            dz = share * difference * path.shares[at, SLOPE]
+            if dz != 0.0:
+                tree.nodes[node, TOUCHED] = 1
+                for j in range(path.x.shape[0]):
+                    soft.gate_slopes[node, BIAS_AT + j] += dz * min(max(path.x[j], -LARGEST_INPUT), LARGEST_INPUT)
+            if learns_alpha:
+                tree.nodes[node, TOUCHED] = 1
+                soft.gate_slopes[node, ALPHA_AT] += share * (difference * path.shares[at, LESS_TEST] + pull)
+
+
+def count_label(label, weight, n, tree, soft, path):
+    """Leaves that have seen few rows of each class follow the class shares of their rows, without a gradient step.
+
+    Their values are logarithms of shares: those that they began with, which count for PRIOR_WEIGHT, and the rows seen.
+    """
+    q = soft.values.shape[2]
+    for at in range(n):
+        node = path.places[at, 0]
+        if tree.nodes[node, LEFT] >= 0 or tree.numbers[node, WEIGHT] >= tree.settings[COUNT_PERIOD] * q:
+            continue
+        mass = weight * path.shares[at, SHARE]
+        part = mass / (tree.numbers[node, WEIGHT] + PRIOR_WEIGHT + mass)
+        highest = soft.values[0, node, 0]
+        for k in range(1, q):
+            highest = max(highest, soft.values[0, node, k])
+        total = 0.0
+        for k in range(q):
+            total += math.exp(soft.values[0, node, k] - highest)
+        before = math.exp(soft.values[0, node, label] - highest) / total
+        less = math.log(1.0 - part) - highest - math.log(total)
+        for k in range(q):
+            soft.values[0, node, k] += less
+            soft.value_slopes[node, k] = 0.0
+        soft.values[0, node, label] = math.log((1.0 - part) * before + part)
+        tree.nodes[node, TOUCHED] = 0
+
+
+def adam_part(lines, slopes, node, begin, end, scale, rate, numbers):
+    """Adam's step for a part of a node's line by `scale` times its gradient, which is then 0."""
+    root = math.sqrt(1.0 - numbers[node, FADE_2])
+    length = rate * root / (1.0 - numbers[node, FADE_1])
+    least = EPSILON * root
+    for j in range(begin, end):
+        g = scale * slopes[node, j]
+        first = BETA_1 * lines[1, node, j] + (1.0 - BETA_1) * g
+        second = BETA_2 * lines[2, node, j] + (1.0 - BETA_2) * g * g
+        lines[1, node, j] = first
+        lines[2, node, j] = second
+        lines[0, node, j] -= length * first / (math.sqrt(second) + least)
+        slopes[node, j] = 0.0
+
+
+def take_steps(n, tree, soft, path):
+    """A step of Adam after each batch, by the mean of its gradients, for the gates and leaves that have one.
+
+    Each counts its own steps, for rows do not reach all nodes.
+    """
+    tree.counters[N_IN_BATCH] += 1
+    if tree.counters[N_IN_BATCH] < tree.settings[BATCH]:
+        return
+    tree.counters[N_IN_BATCH] = 0
+    is_batch = tree.settings[BATCH] > 1.0
+    scale, rate, alpha_rate = 1.0 / tree.settings[BATCH], tree.settings[RATE], tree.settings[ALPHA_RATE]
+    for at in range(tree.counters[N_NODES] if is_batch else n):
+        node = at if is_batch else path.places[at, 0]
+        if tree.nodes[node, TOUCHED] != 1:
+            continue
+        tree.nodes[node, TOUCHED] = 0
+        # Down to 0 at once where it makes no difference: processors are slow with the tiniest numbers.
+        fade_1, fade_2 = tree.numbers[node, FADE_1], tree.numbers[node, FADE_2]
+        tree.numbers[node, FADE_1] = BETA_1 * fade_1 if fade_1 > 1e-18 else 0.0
+        tree.numbers[node, FADE_2] = BETA_2 * fade_2 if fade_2 > 1e-18 else 0.0
+        if tree.nodes[node, LEFT] < 0:
+            adam_part(soft.values, soft.value_slopes, node, 0, soft.values.shape[2], scale, rate, tree.numbers)
+            continue
+        adam_part(soft.gates, soft.gate_slopes, node, BIAS_AT, soft.gates.shape[2], scale, rate, tree.numbers)
+        if alpha_rate > 0.0:
+            adam_part(soft.gates, soft.gate_slopes, node, 0, BIAS_AT, scale, alpha_rate, tree.numbers)
+            soft.gates[0, node, ALPHA_AT] = min(max(soft.gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
+
+
+def learn_soft(rows, start, tree, soft, path, statistics):
+    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`.
+
+    A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
+    the first portions are larger than 1, so that no row takes long.
+    """
+    n_outputs, limit, memory = soft.values.shape[2], tree.settings[OUTLIER_LIMIT], tree.settings[MEMORY]
+    is_class, grows, has_out = rows.labels is not None, statistics is not None, rows.out.shape[0] > 0
+    has_bias = tree.settings[HAS_BIAS] > 0.0
+    is_alarm = False
+    label, target, output = -1, 0.0, 0.0
+    for i in range(start, rows.points.shape[0]):
+        # A negative weight is what is left of a row that was begun before there was no room.
+        is_begun = rows.weights[i] < 0.0
+        left_over = abs(rows.weights[i])
+        while not is_begun or left_over > 0.0:
+            if grows and not has_room_for_all(tree, statistics):
+                if is_begun:
+                    rows.weights[i] = -left_over
+                return learned(i, tree)
+            standardise(rows.points, i, soft.scaler, has_bias, path.x)
+            n = visit(rows.points, i, tree, soft, path)
+            add_outputs(n, tree, soft, path, path.slope, 0)
+            if is_class:
+                softmax(path.slope, 0)
+            else:
+                output = soft.target_scaler[CENTRE, 0] + path.slope[0, 0] * math.sqrt(soft.target_scaler[VARIANCE, 0])
+            if has_out and not is_begun:
+                for k in range(n_outputs):
+                    rows.out[i, k] = path.slope[0, k]
+                if not is_class:
+                    rows.out[i, 0] = output
+            if left_over <= 0.0:
+                break
+            tree.counters[N_ROWS] += not is_begun
+            is_begun = True
+            weight = min(left_over, max(1.0, left_over / MOST_ALIKE))
+            left_over -= weight
+            tree.numbers[0, ALL_WEIGHT] += weight
+            # The derivative of cross-entropy behind a softmax, or of half of the squared error.
+            if is_class:
+                label = rows.labels[i]
+                if grows:
+                    is_alarm = note_class(path.slope, 0, label, tree)
+                path.slope[0, label] -= 1.0
+            else:
+                target = rows.targets[i]
+                if grows:
+                    is_alarm = note_target(output, target, tree)
+                # With the row itself in the scale, which bounds what the first rows can do.
+                update_scale(soft.target_scaler, 0, target, weight, memory, limit)
+                target = (target - soft.target_scaler[CENTRE, 0]) * soft.target_scaler[INVERSE, 0]
+                if limit > 0.0:
+                    target = min(max(target, -limit), limit)
+                path.slope[0, 0] -= target
+            for k in range(n_outputs):
+                path.slope[0, k] *= weight
+            add_gradients(weight, n, tree, soft, path)
+            if grows and is_class and tree.settings[COUNT_PERIOD] > 0.0:
+                count_label(label, weight, n, tree, soft, path)
+            take_steps(n, tree, soft, path)
+            if grows:
+                bounded(rows.points, i, soft.scaler, limit, path.within)
+                observe(path.within, 0, label, target, weight, n, tree, path, statistics)
+                grow(n, is_class, tree, soft, path, statistics)
+            update_scaler(soft.scaler, rows.points, i, weight, memory, limit)
+            if is_alarm:
+                rows.weights[i] = -left_over
+                return learned(i if left_over > 0.0 else i + 1, tree)
+    return learned(rows.points.shape[0], tree)

@@ -1,0 +1,55 @@
+"""Rows of a stream as the compiled loops take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from softwood.compiled.stream import Rows
+
+__all__ = ["NO_PREDICTIONS", "OneRow", "as_rows"]
+
+# What the loops get if nobody wants the predictions.
+NO_PREDICTIONS = np.empty((0, 0))
+
+
+def as_rows(points: np.ndarray, targets: np.ndarray | None, weights: np.ndarray | None, out: np.ndarray) -> Any:
+    """The tuple `softwood.stream.loops.layout.Rows`, compiled; `targets` are labels if they are whole numbers."""
+    if targets is not None and targets.dtype.kind == "i":
+        return Rows(np.ascontiguousarray(points), targets, None, weights, out)
+    return Rows(np.ascontiguousarray(points), None, targets, weights, out)
+
+
+class OneRow:
+    """A single row, in arrays that are filled anew for the next one: what the loops take is made once.
+
+    Parameters
+    ----------
+    points : (1, n_features) float64 in C order, nan where missing
+    targets : (1,) int64 number of the class, or float64 target
+    weights : (1,) weight, which may be changed
+    out : (1, n_outputs) gets the prediction; `NO_PREDICTIONS` if nobody wants it
+
+    Attributes
+    ----------
+    rows : all of them as the loops take them
+    values : (n_features,) those of `points`
+    """
+
+    __slots__ = ("out", "points", "rows", "targets", "values", "weights")
+
+    def __init__(self, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        self.points, self.targets, self.weights, self.out = points, targets, weights, out
+        self.values = points[0]
+        self.rows = as_rows(points, targets, weights, out)
+
+    def __reduce__(self) -> tuple:
+        return OneRow, (self.points, self.targets, self.weights, self.out)
+
+    @classmethod
+    def empty(cls, n_features: int, n_outputs: int, *, is_class: bool) -> OneRow:
+        """Room for a row; without predictions if `n_outputs` is 0."""
+        targets = np.zeros(1, dtype=np.int64 if is_class else np.float64)
+        out = np.empty((1, n_outputs)) if n_outputs else NO_PREDICTIONS
+        return cls(np.empty((1, n_features)), targets, np.ones(1), out)
