@@ -2,20 +2,21 @@
 
     python tools/write_unit.py UNIT.pyx SOURCE.py [SOURCE.py ...] [--inline SOURCE.py ...] [--wide]
 
-A source is ordinary Python, which also runs uncompiled: functions of arrays, numbers and named tuples of them. Its sheet is
-the .pxd of the same name, with the types of the arguments, results and locals. A unit is one C file, so that the compiler
-can inline functions of one source into those of another. For each function of the sheets, the unit has
+A source is ordinary Python, which also runs uncompiled: functions of arrays, numbers and named tuples of them. Its
+sheet is the .pxd of the same name, with the types of the arguments, results and locals. A unit is one C file, so that
+the compiler can inline functions of one source into those of another. For each function of the sheets, the unit has
 
 - a C function without the GIL, named after the source and the function, which the compiler inlines if the sheet says
   ``cdef inline``, and
 - for sources that are not `--inline`, a function that Python can call, which releases the GIL.
 
-A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if there are
-many calls, an object of this class, ``Class(*tuple)``. A struct is a named tuple of numbers, which loops can make; a packed
-struct is a line of a record array, with the fields of its numpy type. ``SOURCES`` says which module each function and class is from.
+A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if
+there are many calls, an object of this class, ``Class(*tuple)``. A struct is a named tuple of numbers, which loops can
+make; a packed struct is a line of a record array, with the fields of its numpy type. ``SOURCES`` names the module that
+each function and class is from.
 
-A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a statement
-that uses it, to hand it to a function, is written once for each type.
+A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a
+statement that uses it, to hand it to a function, is written once for each type.
 
 A unit that is `--wide` is compiled twice, the second time as UNIT_avx2 for processors with AVX2: there, the first one
 takes over the functions of the second one.
@@ -111,7 +112,10 @@ TYPES = {
     "int8": "i8", "int32": "i32", "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
     "float32": "f32", "float64": "f64", "bool_": "u8",
 }  # fmt: skip
-FUNCTIONS = set("ceil copysign erf exp floor isfinite isnan log log1p log2 nextafter pow rint sqrt".split())
+FUNCTIONS = {
+    "ceil", "copysign", "erf", "exp", "floor", "isfinite", "isnan", "log", "log1p", "log2", "nextafter",
+    "pow", "rint", "sqrt",
+}  # fmt: skip
 VALUES = {"inf": "INFINITY", "nan": "NAN"}
 NUMPY_TYPES = {"i8": "int8", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32",
                "u64": "uint64", "f32": "float32", "f64": "float64"}  # fmt: skip
@@ -191,7 +195,8 @@ def read_sheet(text: str, path: Path) -> Sheet:
             lines = [line.strip().removeprefix("cdef ") for line in block.splitlines()[1:] if line.strip()]
             (sheet.classes if match[1] == "class" else sheet.structs)[match[2]] = [typed(line) for line in lines]
         elif match := re.match(
-            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<result>[^(]*?|\([^)]*\) )(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$",
+            r"(?:@cython\.locals\((?P<locals>.*?)\) )?cdef (?P<inline>inline )?(?P<result>[^(]*?|\([^)]*\) )"
+            r"(?P<name>\w+)\((?P<arguments>.*)\) noexcept nogil$",
             block,
             re.S,
         ):
@@ -428,7 +433,8 @@ def python_function(source: Source, function: Function, classes: set[str], struc
     for kind, name in function.arguments:
         if kind in classes:
             # None stays None
-            text += f"    cdef {kind} {name}_ = {name} if {name} is None or isinstance({name}, {kind}) else {kind}(*{name})\n"
+            is_ready = f"{name} is None or isinstance({name}, {kind})"
+            text += f"    cdef {kind} {name}_ = {name} if {is_ready} else {kind}(*{name})\n"
         if kind in structs:
             values = ", ".join(f"{name}[{k}]" for k in range(len(structs[kind])))
             text += f"    cdef {kind} {name}_ = {kind}({values})\n"

@@ -1,4 +1,4 @@
-"""The compiled loops: one module a unit, see meson.build. Their sources are in the folders ``loops`` of the families."""
+"""The compiled loops: one module a unit, see meson.build. Their sources are the folders ``loops`` of the families."""
 
 from importlib import import_module
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.compiled import boosting as loop
+import softwood.compiled.boosting as loop
 from softwood.density.newton import NewtonTree
 from softwood.sharing import kernel_lists
 from softwood.tree import KernelShapes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.compiled import boosting as loop
+import softwood.compiled.boosting as loop
 from softwood.density.level_growing import LevelTree, OpenNode
 from softwood.density.loops.boost import NODE
 from softwood.density.loops.boost_search import LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softwood.compiled import boosting as loop
+import softwood.compiled.boosting as loop
 from softwood.density.level_numbers import Largest, draw_counts, exact_sum, is_drawn, whole
 from softwood.density.loops.groups import Bins, Kernels
 from softwood.density.loops.level_divide import DivideSpace, LevelPile

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.compiled import boosting as loop
+import softwood.compiled.boosting as loop
 from softwood.density.loops.boost import NODE, Columns, Pile
 from softwood.density.loops.boost_histograms import BLOCK
 from softwood.density.loops.boost_search import DIVIDED, LEAF, MOST_BLOCKS, N_FREE, SEARCHED, Edges, Rules, SearchSpace
@@ -245,6 +245,7 @@ class NewtonGrower:
         if pile.shares is None:
             own, left, right = (np.zeros(len(rows)) for rows in (pile.rows, pile.left_rows, pile.right_rows))
             pile = self.pile = pile._replace(shares=own, left_shares=left, right_shares=right)
+        assert pile.shares is not None
         pile.shares[:m] = 1.0
 
     def _sets(self, n_nodes: int) -> np.ndarray | None:

@@ -46,7 +46,8 @@ class _Buds:
             np.zeros_like(self.gates), np.zeros_like(self.values), np.zeros_like(self.buds)
         )  # fmt: skip
         steps = np.zeros((2, len(self.values)), np.int64)
-        self._moments = BuddingAdam(*np.zeros((2, *self.gates.shape)), *np.zeros((2, *self.values.shape)), steps)
+        of_gates, of_values = np.zeros((2, *self.gates.shape)), np.zeros((2, *self.values.shape))
+        self._moments = BuddingAdam(of_gates[0], of_gates[1], of_values[0], of_values[1], steps)
         self.wake()
 
     def wake(self) -> None:

@@ -54,8 +54,8 @@ def refine(
     nodes = tree.arrays()
     scratch, gates, values = scratch_of(nodes), nodes.gates, nodes.values
     n = len(train)
-    moments = np.zeros((2, *gates.shape)), np.zeros((2, *values.shape))
-    descent = SoftDescent(np.zeros_like(gates), *moments[0], np.zeros_like(values), *moments[1])
+    of_gates, of_values = np.zeros((3, *gates.shape)), np.zeros((3, *values.shape))
+    descent = SoftDescent(of_gates[0], of_gates[1], of_gates[2], of_values[0], of_values[1], of_values[2])
     rng = np.random.default_rng([seed, 2])
 
     steps = Steps("pass", rules.refine_max_iter) if steps is None else steps
@@ -83,8 +83,7 @@ def refine(
             n_slower, rate = n_slower + 1, rate / SLOW_DOWN
             best.wait_anew()
             gates[:], values[:] = tree.gates, tree.values
-            for moment in moments:
-                moment[:] = 0.0
+            of_gates[1:], of_values[1:] = 0.0, 0.0
             n_steps = 0
     if rules.l1_regularization > 0:
         tree.merge_constant_gates()

@@ -290,8 +290,9 @@ class GrowingTree:
     def _statistics(self) -> Statistics:
         """What leaves have seen, with room of its own for the sides of a test."""
         arrays, sides = self.arrays, np.empty((2, max(3, self.n_outputs)))
-        names = ("slots", "stats", "seen", "is_category", "events")
-        return Statistics(*(arrays.get(name) for name in names), sides)
+        return Statistics(
+            arrays["slots"], arrays["stats"], arrays.get("seen"), arrays["is_category"], arrays["events"], sides
+        )  # fmt: skip
 
     @cached_property
     def _arguments(self) -> tuple:

@@ -142,8 +142,8 @@ class SoftGrowingTree(GrowingTree):
         zeros_in_scaler(self.arrays["scaler"], column, sibling)
 
     def _groups(self) -> tuple:
-        arrays = self.arrays | {"seed": self.seed}
-        soft = SoftNodes(*(arrays[name] for name in SoftNodes._fields))
+        arrays: dict[str, Any] = self.arrays | {"seed": self.seed}
+        soft = SoftNodes(**{name: arrays[name] for name in SoftNodes._fields})
         path = self._new_path(self.arrays["places"], self.arrays["shares"])
         # A tree that does not grow has no use for statistics.
         return self._tree_nodes(), soft, path, self._statistics() if self.settings[MAX_INNER] > 0 else None

@@ -619,3 +619,84 @@ def test_leaf_values_are_added_by_membership(widths):
 def test_the_first_row_that_is_not_below_a_number():
     rows = np.array([9, 9, 2, 4, 4, 7, 0, 0], np.uint32)
     assert [loop.first_row(rows, 2, 6, row) for row in (0, 2, 3, 4, 5, 7, 8)] == [2, 2, 3, 3, 5, 5, 6]
+
+
+# ------------------------------------------------------------------ parts of the division
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_soft", [False, True])
+def test_sums_and_copies_of_some_rows(is_soft):
+    rng = np.random.default_rng(1)
+    sums, rows = rng.normal(size=(20, 3)), rng.permutation(20).astype(np.uint32)
+    shares = rng.random(20) if is_soft else None
+    expected = (shares[4:15] if is_soft else np.ones(11)) @ sums[rows[4:15]]
+    assert loop.sum_rows(rows, shares, 4, 15, sums) == pytest.approx(expected)
+    new_rows, new_shares = np.full(14, 77, np.uint32), np.full(14, 7.0) if is_soft else None
+    loop.copy_rows(rows, shares, 4, 15, new_rows, new_shares, 2)
+    assert new_rows.tolist() == [77, 77, *rows[4:15], 77]
+    if is_soft:
+        assert new_shares.tolist() == [7.0, 7.0, *shares[4:15], 7.0]
+
+
+@pytest.mark.tiny
+def test_parts_of_the_bins_of_a_feature():
+    values = np.array([9.0, 0.0, 1.0, 2.0])
+    bins = Bins(np.zeros((0, 2), np.uint8), values, values, values, np.array([0, 1, 4]), np.arange(2))
+    parts = np.full(5, 7.0)
+    loop.set_parts(bins, 1, 0.5, (1.25, 0.4), (-np.inf, np.inf), parts)
+    assert parts.tolist() == [1.0, 0.75, 0.0, 0.4, 7.0]
+    loop.set_parts(bins, 1, 0.0, (1.0, 0.4), (-np.inf, np.inf), parts)
+    assert parts.tolist() == [1.0, 1.0, 0.0, 0.4, 7.0]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("is_apart", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+def test_some_rows_of_a_leaf_are_divided_by_the_parts_of_their_bins(is_apart, dtype):
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, 4, (2, 12)).astype(dtype)
+    pile = Pile(
+        np.zeros(7, np.int64), np.zeros(1, np.int64), np.zeros(1, LEAF), np.zeros((1, 6)), np.zeros((1, 2, 2)),
+        np.zeros(1, NODE), rng.permutation(12).astype(np.uint32), np.full(12, 78, np.uint32),
+        np.full(12, 79, np.uint32), np.array([1.0, 0.75, 0.0, 0.02]), np.zeros((1, 2), np.int64), np.zeros((1, 3)),
+        rng.random(12) + 0.2, np.full(12, 7.0), np.full(12, 7.0),
+    )  # fmt: skip
+    rows, shares = pile.rows[2:10].copy(), pile.shares[2:10].copy()
+    part = pile.parts[codes[1, rows]]
+    left = np.where(shares * part < 0.03, 0.0, shares * part)
+    left = np.where(shares - left < 0.03, shares, left)
+    n_left, n_right = loop.divide_rows(codes, 1, 0.03, pile, 2, 10, 1, 2, is_apart)
+    right_rows, right_shares = (pile.right_rows, pile.right_shares) if is_apart else (pile.rows, pile.shares)
+    assert (n_left, n_right) == (np.count_nonzero(left), np.count_nonzero(shares - left > 0))
+    assert pile.left_rows[1 : 1 + n_left].tolist() == rows[left > 0].tolist()
+    assert pile.left_shares[1 : 1 + n_left] == pytest.approx(left[left > 0])
+    assert right_rows[2 : 2 + n_right].tolist() == rows[shares - left > 0].tolist()
+    assert right_shares[2 : 2 + n_right] == pytest.approx((shares - left)[shares - left > 0])
+
+
+@pytest.mark.tiny
+def test_a_leaf_is_settled_and_room_is_looked_for():
+    rng = np.random.default_rng(3)
+    sums = rng.random((6, 3)) + 0.5
+    leaves, nodes = np.zeros(3, LEAF), np.zeros(5, NODE)
+    leaves[1]["begin"], leaves[1]["size"], leaves[1]["line"], leaves[1]["depth"] = 2, 4, 2, 3
+    leaves[1]["lowest"], leaves[1]["highest"] = -np.inf, np.inf
+    nodes[2]["parent"], nodes[2]["side"] = 1, 1
+    state = np.array([3, 2, 6, 1, -1, -1, -1])
+    pile = Pile(
+        state, np.zeros(2, np.int64), leaves, np.zeros((3, 6)), np.zeros((3, 2, 1)), nodes,
+        np.arange(10, dtype=np.uint32), np.zeros(6, np.uint32), np.zeros(6, np.uint32), np.zeros(2),
+        np.zeros((1, 2), np.int64), np.zeros((1, 3)),
+    )  # fmt: skip
+    loop.settle_leaf(1, pile, sums, 0.25)
+    h, g, w = sums[2:6].sum(axis=0)
+    found = nodes[2]
+    assert (found["parent"], found["side"], found["depth"], found["feature"]) == (1, 1, 3, -1)
+    assert [found["h"], found["g"], found["w"], found["value"]] == pytest.approx([h, g, w, -g / (h + 0.25)])
+    assert not loop.is_too_short(pile, 1)
+    assert loop.is_too_short(pile._replace(rows=pile.rows[:9]), 1)
+    for place, value in ((0, 4), (1, 3), (3, 0)):  # nodes, leaves, free slots
+        other = state.copy()
+        other[place] = value
+        assert loop.is_too_short(pile._replace(state=other), 1)

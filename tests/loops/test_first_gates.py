@@ -122,3 +122,14 @@ def test_columns_that_hardly_differ(gap):
     rows = Rows(points, np.repeat([[0.0], [1.0]], 5, axis=0), np.ones(10))
     loop.column_gates(rows, np.argsort(points, axis=0).T.copy(), gates)
     assert not gates.any()
+
+
+@pytest.mark.tiny
+def test_rows_are_added_one_or_four_at_once():
+    points = np.random.default_rng(0).normal(size=(6, 3))
+    out, numbers = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.5, -1.0, 2.0, 0.25])
+    loop._add_rows(points, 1, *numbers, out)
+    expected = np.array([1.0, 2.0, 3.0, 4.0]) + np.append(numbers @ points[1:5], numbers.sum())
+    assert out == pytest.approx(expected)
+    loop._add_row(points, 5, -0.5, out)
+    assert out == pytest.approx(expected + np.append(-0.5 * points[5], -0.5))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.compiled.boosting import add_columns, add_node, add_totals, gather_values, weigh_rows
+from softwood.compiled.boosting import add_classes, add_columns, add_node, add_totals, gather_values, weigh_rows
 from softwood.density.loops.level_sums import BLOCK
 
 
@@ -107,3 +107,19 @@ def test_numbers_of_boosting(is_whole):
     expected = np.column_stack([h, g, w])[:7] * counts[:, None] * scales
     np.testing.assert_array_equal(values[:, :3], np.rint(expected) if is_whole else expected)
     np.testing.assert_array_equal(values[:, 3], 0)
+
+
+@pytest.mark.tiny
+def test_rows_are_added_to_the_columns_of_their_classes():
+    rng = np.random.default_rng(5)
+    codes, labels = rng.integers(0, 3, (9, 2)).astype(np.uint8), rng.integers(0, 2, 9).astype(np.int32)
+    rows, block = rng.permutation(9).astype(np.uint32), rng.integers(1, 5, (4, 1))
+    tables = np.zeros((2, 4, 3), np.int64)
+    add_classes(codes, rows, 3, 7, labels, np.array([1, 0]), tables, block)
+    expected = np.zeros_like(tables)
+    for k in range(4):
+        i = rows[3 + k]
+        for f, j in enumerate((1, 0)):
+            expected[f, codes[i, j], 0] += block[k, 0]
+            expected[f, codes[i, j], 1 + labels[i]] += block[k, 0]
+    np.testing.assert_array_equal(tables, expected)

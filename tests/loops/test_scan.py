@@ -10,7 +10,6 @@ from softwood.compiled.growing import (
     _scan_slopes,
     _scan_steps,
     merit_of,
-    middle_of,
     place_lines,
     scan_box,
     scan_box_single,
@@ -18,6 +17,7 @@ from softwood.compiled.growing import (
     sum_atoms,
     x_log_x,
 )
+from softwood.compiled.trees import middle_of
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, THIN
 from tests.loops.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit

@@ -200,3 +200,31 @@ def test_passes_lower_the_loss():
     after = Tree(tree.left, tree.right, run.gates, run.values)
     before, now = (t.loss(points, targets, np.ones(30), IDENTITY) for t in (tree, after))
     assert now < 0.8 * before
+
+
+@pytest.mark.tiny
+def test_outputs_of_subtrees_and_sums_of_leaves():
+    """From the sides and shares of a batch of rows: rows side by side, as the loops keep them."""
+    tree = Tree.random(1, 2, 4)
+    space, arrays = scratch(tree, size=5), nodes(tree)
+    rng = np.random.default_rng(0)
+    space.sides[:, :3] = rng.random((len(tree.left), 3))
+    loop.fill_outputs(3, arrays, space)
+    shares = np.zeros((len(tree.left), 5))
+    shares[0] = 1.0
+    expected = np.zeros((len(tree.left), 2, 3))
+    for node in range(len(tree.left)):
+        if tree.left[node] >= 0:
+            shares[tree.left[node], :3] = shares[node, :3] * space.sides[node, :3]
+            shares[tree.right[node], :3] = shares[node, :3] * (1.0 - space.sides[node, :3])
+    for node in reversed(range(len(tree.left))):
+        if tree.left[node] < 0:
+            expected[node] = tree.values[node][:, None]
+        else:
+            side = space.sides[node, :3]
+            expected[node] = side * expected[tree.left[node]] + (1.0 - side) * expected[tree.right[node]]
+    np.testing.assert_allclose(space.outputs[:, :, :3], expected, rtol=1e-12)
+    out = np.full((2, 5), 7.0)
+    loop.fill_leaf_sums(3, arrays, shares, out)
+    np.testing.assert_allclose(out[:, :3], expected[0], rtol=1e-12)
+    assert np.all(out[:, 3:] == 7.0)

@@ -26,9 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.density.loops.boost_histograms import add_histogram, add_histograms, clear_histogram, subtract_histogram
-from softwood.density.loops.scan import LARGEST, SLACK, THIN, middle_of
+from softwood.density.loops.scan import LARGEST, SLACK, THIN
 from softwood.density.loops.subset import ABSENT, FEW, rare_below, set_members, sort_by_key
 from softwood.trees.loops.sets import is_category
+from softwood.trees.loops.thresholds import middle_of
 
 # Entries of the state of a pile, see `softwood.density.loops.boost.Pile`.
 N_NODES, N_LEAVES, LENGTH, N_FREE, SEARCHED, SIBLING, DIVIDED = range(7)

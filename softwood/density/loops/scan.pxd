@@ -3,8 +3,6 @@ cdef f64 x_log_x(f64 x) noexcept nogil
 @cython.locals(k=i64)
 cdef f64 merit_of(f64 left_mass, f64 total_mass, const f64[:, ::1] work, i64 row, i64 n_outputs, i64 criterion) noexcept nogil
 
-cdef f64 middle_of(f64 low, f64 high) noexcept nogil
-
 @cython.locals(a=i64)
 cdef (f64, f64, f64) scan_steps_single(const f64[:, ::1] atoms, i64 n, const f64[::1] lows, const f64[::1] highs, f64 total, f64 total_sum, f64 min_mass, f64 tie) noexcept nogil
 

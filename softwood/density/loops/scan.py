@@ -6,11 +6,13 @@ the threshold and the gain is convex between breakpoints: the best threshold is 
 positions at which a side has exactly the minimum mass.
 
 Criteria: squared error, which is also Gini; entropy; and the entropy of two classes of which one is stored. What is
-maximised is the part of the gain that depends on the threshold, `merit`: ``sum_k SL_k**2 / WL + sum_k SR_k**2 / WR`` for
-the first, ``sum S log(S / W)`` of both sides for the others.
+maximised is the part of the gain that depends on the threshold, `merit`: ``sum_k SL_k**2 / WL + sum_k SR_k**2 / WR``
+for the first, ``sum S log(S / W)`` of both sides for the others.
 """
 
 import numpy as np
+
+from softwood.trees.loops.thresholds import middle_of
 
 SQUARED, ENTROPY, BINARY_ENTROPY = 0, 1, 2
 
@@ -50,12 +52,6 @@ def merit_of(left_mass, total_mass, work, row, n_outputs, criterion):
         s = min(max(work[row, 0], 0.0), left_mass)
         merit += x_log_x(left_mass - s) + x_log_x(right_mass - (work[0, 0] - s))
     return merit
-
-
-def middle_of(low, high):
-    """Middle of a gap, never rounded up to its right end, whose point would change sides."""
-    middle = low + 0.5 * (high - low)
-    return low if middle >= high else middle
 
 
 def scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):

@@ -1,13 +1,14 @@
 """The scan for kernels of several pieces, and for kernel widths that differ from cell to cell.
 
-Here the breakpoints of different atoms interleave in any way, so they are listed and sorted; `softwood.density.loops.scan`
-has the faster way for the common case, one box for all points of a feature.
+Here the breakpoints of different atoms interleave in any way, so they are listed and sorted;
+`softwood.density.loops.scan` has the faster way for the common case, one box for all points of a feature.
 """
 
 import numpy as np
 
-from softwood.density.loops.scan import EVEN, SLACK, THIN, merit_of, middle_of
+from softwood.density.loops.scan import EVEN, SLACK, THIN, merit_of
 from softwood.trees.loops.kernel import kernel_cdf
+from softwood.trees.loops.thresholds import middle_of
 
 
 def rising_order(keys, n, orders):

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from softwood.density.loops.scan import LARGEST, SLACK, merit_of, middle_of
+from softwood.density.loops.scan import LARGEST, SLACK, merit_of
 from softwood.density.loops.subset import ABSENT, set_members
 from softwood.trees.loops.kernel import box_shares, kernel_cdf, kernel_share
 from softwood.trees.loops.random import next_seed, to_unit
 from softwood.trees.loops.sets import is_category
+from softwood.trees.loops.thresholds import middle_of
 
 # A node with more than so many times the minimum mass is searched on where none of the drawn splits is admissible.
 PATIENCE = 10.0

@@ -1,4 +1,4 @@
-"""Groups of arrays that the loops of kernel trees take as one argument, beside those of `softwood.density.loops.groups`.
+"""Groups of arrays that the loops of kernel trees take as one argument, beside `softwood.density.loops.groups`.
 
 Beside these there are arguments that recur:
 
