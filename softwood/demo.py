@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from softwood.density.boosting import KernelBoostingClassifier
 from softwood.density.forest import KernelForestClassifier
 from softwood.density.tree import KernelTreeClassifier
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.inspect.surface import plot_surface
 from softwood.inspect.text import export_text
 

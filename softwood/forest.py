@@ -13,8 +13,8 @@ from scipy import sparse
 
 from softwood import sharing
 from softwood.gates import Gate
-from softwood.memory import check_fits
-from softwood.parameters import check_n_jobs
+from softwood.core.memory import check_fits
+from softwood.core.parameters import check_n_jobs
 from softwood.tree import NODE_TYPES, NodeArrays, SoftTree
 
 __all__ = ["SoftForest"]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.tree import SoftTree

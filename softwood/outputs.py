@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.forest import SoftForest
-from softwood.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
+from softwood.core.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
 from softwood.tree import SoftTree
 
 __all__ = ["Outputs", "final_link", "named_outputs"]

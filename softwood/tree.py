@@ -16,8 +16,8 @@ from scipy import sparse
 
 from softwood import sharing
 from softwood.gates import Gate
-from softwood.losses import softmax_gradient
-from softwood.memory import check_fits
+from softwood.core.losses import softmax_gradient
+from softwood.core.memory import check_fits
 from softwood.structure import children_of, parents_and_depths
 
 __all__ = ["KernelShapes", "SoftTree", "children_of"]

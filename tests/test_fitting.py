@@ -78,7 +78,7 @@ def test_bandwidths_are_chosen_by_folds_in_tables_of_categories(rows, monkeypatc
 def test_subsamples_in_tables_of_categories(rows):
     from softwood.density.bagging import draws_of
     from softwood.density.rounds import _draw_rows
-    from softwood.targets import read_classes
+    from softwood.core.targets import read_classes
 
     X, y = rows()
     matrix = pd.get_dummies(X).to_numpy(dtype=float) if isinstance(X, pd.DataFrame) else X

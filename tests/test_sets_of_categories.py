@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softwood import Gate, SoftForest, SoftTree, export_text, load, save
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.files.errors import InvalidFileError
 from softwood.inspect.rules import leaf_rules
 from softwood.one_hot import one_hot_trees

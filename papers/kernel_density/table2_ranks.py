@@ -20,7 +20,7 @@ from papers.kernel_density.table2_summary import (
     table,
     told,
 )
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.stats import FriedmanTest, NemenyiTest, friedman_test, nemenyi_test, plot_critical_difference
 
 TITLES = {

@@ -163,7 +163,7 @@ def _tested(results: dict[str, Any]) -> dict[str, float | None]:
 
 def _draw(results: dict[str, Any], loss_name: str, path: Path) -> None:
     """Losses of all folds of each model, the best model on top."""
-    from softwood.extras import require
+    from softwood.core.extras import require
     from softwood.files.atomic import replacing
 
     figures = require("matplotlib.figure", "plots", "Drawing losses")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.extras import require
+from softwood.core.extras import require
 
 __all__ = ["in_python", "number", "print_json", "print_table", "print_text", "working", "write_text"]
 

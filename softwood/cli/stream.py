@@ -160,7 +160,7 @@ def _look_at_target(chosen: argparse.Namespace, *, is_known: bool) -> tuple[Any,
     import numpy as np
 
     from softwood.cli.tables import SUFFIXES
-    from softwood.extras import require
+    from softwood.core.extras import require
 
     pandas = require("pandas", "cli", "Reading tables")
     path = chosen.data

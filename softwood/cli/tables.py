@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from softwood.cli.errors import CommandError, UsageError
-from softwood.extras import require
+from softwood.core.extras import require
 
 __all__ = [
     "Problem", "columns_for", "in_pandas", "labels_in_pandas", "labels_of", "read_problem", "read_table",

@@ -6,7 +6,7 @@ of workers, and the order of the rows, do not change the model: it is that of th
 import Dask; importing this package does.
 """
 
-from softwood.extras import require
+from softwood.core.extras import require
 
 require("distributed", "dask", "softwood.dask")
 

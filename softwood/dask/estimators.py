@@ -17,7 +17,7 @@ from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
 from softwood.density import boosting, forest, tree
 from softwood.density.level_fitting import fit_boosting, fit_forest, fit_tree
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 
 __all__ = [
     "KernelBoostingClassifier",

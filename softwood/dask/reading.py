@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from softwood.base import read_weights
-from softwood.columns import find_categories, read_table, take_rows
+from softwood.core.columns import find_categories, read_table, take_rows
 from softwood.density.level_preparation import RawRows
-from softwood.targets import read_classes
+from softwood.core.targets import read_classes
 
 __all__ = ["Description", "Reader", "as_given", "describe"]
 

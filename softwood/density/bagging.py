@@ -23,10 +23,10 @@ from softwood.density.growing import Workspace, grow_nodes
 from softwood.density.loops.groups import NodeTable
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
-from softwood.interrupts import Stopped, new_stop
+from softwood.core.interrupts import Stopped, new_stop
 from softwood.pruning import prune_cost_complexity
-from softwood.steps import Step, Steps
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.steps import Step, Steps
+from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.compiled.growing import key_rows
 from softwood.density.blocks import blocks_of, known_cells, means_of
-from softwood.parameters import is_real, parameter_error
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.parameters import is_real, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = [
     "loo_widths",

@@ -14,9 +14,9 @@ from sklearn.utils.validation import column_or_1d
 from softwood.base import ClassifierBase, RegressorBase
 from softwood.density.boosting_base import KernelBoosting
 from softwood.density.rounds import BoostingRules
-from softwood.losses import Loss, loss_by_name
-from softwood.parameters import check_choice, parameter_error
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.losses import Loss, loss_by_name
+from softwood.core.parameters import check_choice, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
 

@@ -19,8 +19,8 @@ import numpy as np
 from softwood.density.binning import Bins
 from softwood.density.rounds import Boosted, BoostingData, BoostingRules, Rounds
 from softwood.density.threads import Threads
-from softwood.losses import Loss
-from softwood.steps import Steps
+from softwood.core.losses import Loss
+from softwood.core.steps import Steps
 
 __all__ = [
     "BEYOND",

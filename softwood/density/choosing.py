@@ -25,7 +25,7 @@ from softwood.density.bandwidths import loo_widths, row_numbers, silverman_width
 from softwood.density.growing import grow_tree
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
-from softwood.steps import Steps
+from softwood.core.steps import Steps
 
 __all__ = [
     "auto_parts",

@@ -17,7 +17,7 @@ from softwood.density.choosing import best_of, grid_and_beyond
 from softwood.density.loops.groups import NodeTable
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
-from softwood.steps import Step, Steps
+from softwood.core.steps import Step, Steps
 
 __all__ = ["ForestChoice"]
 

@@ -20,9 +20,9 @@ from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.forest import SoftForest
-from softwood.parameters import check_flag, check_integer, check_number, is_real, parameter_error
-from softwood.steps import Steps
-from softwood.targets import ClassTargets
+from softwood.core.parameters import check_flag, check_integer, check_number, is_real, parameter_error
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets
 
 __all__ = ["KernelForest"]
 

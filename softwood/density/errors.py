@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.density.kernels import Kernel
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 
 __all__ = ["Errors", "Function", "combine_widths", "error_functions", "read_errors", "width_slopes"]
 

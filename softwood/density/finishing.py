@@ -12,7 +12,7 @@ from softwood.density.loops.tree_groups import NODE
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.targets import RealTargets
+from softwood.core.targets import RealTargets
 from softwood.tree import NODE_TYPES, SoftTree, children_of
 
 __all__ = ["depth_first", "finish", "finish_forest", "node_values"]

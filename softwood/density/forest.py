@@ -12,7 +12,7 @@ from softwood.base import ClassifierBase, RegressorBase
 from softwood.density.ensemble import KernelForest
 from softwood.density.problem import Limits
 from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
-from softwood.parameters import check_choice
+from softwood.core.parameters import check_choice
 
 __all__ = [
     "KernelExtraTreesClassifier",

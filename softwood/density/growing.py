@@ -25,8 +25,8 @@ from softwood.density.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NO
 from softwood.density.loops.scan import SLACK, SQUARED
 from softwood.density.loops.tree_groups import NODE, Desk, Knots, Pile, RandomSearch, Rules, Search
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.interrupts import Stopped, interruptible, new_stop
-from softwood.steps import Steps
+from softwood.core.interrupts import Stopped, interruptible, new_stop
+from softwood.core.steps import Steps
 from softwood.tree import SoftTree
 
 __all__ = ["GrowthByGain", "Workspace", "grow_nodes", "grow_tree", "join_tables"]

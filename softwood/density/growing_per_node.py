@@ -23,8 +23,8 @@ from softwood.density.loops.grow import LENIENT
 from softwood.density.loops.scan import SLACK
 from softwood.density.loops.tree_groups import NODE, Knots
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.steps import Steps
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
 __all__ = ["grow_tree_per_node"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import Columns
-from softwood.parameters import parameter_error
+from softwood.core.columns import Columns
+from softwood.core.parameters import parameter_error
 from softwood.tree import KernelShapes
 
 __all__ = ["Kernel", "box", "gaussian", "resolve_kernels", "triangle"]

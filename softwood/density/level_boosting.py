@@ -14,8 +14,8 @@ from softwood.density.level_rows import Levels, Reach, RoundSetup, add_up, add_u
 from softwood.density.loops.groups import Bins
 from softwood.density.newton import Boxes
 from softwood.density.rounds import Boosted, BoostingRules, take_step
-from softwood.losses import Loss
-from softwood.steps import Best, Steps
+from softwood.core.losses import Loss
+from softwood.core.steps import Best, Steps
 
 __all__ = ["boost_by_levels"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 
 __all__ = ["check_level"]
 

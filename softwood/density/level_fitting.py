@@ -37,11 +37,11 @@ from softwood.density.loops.groups import NodeTable
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.density.rounds import Boosted, BoostingData
-from softwood.losses import Loss, unit_of
-from softwood.parameters import parameter_error
+from softwood.core.losses import Loss, unit_of
+from softwood.core.parameters import parameter_error
 from softwood.pruning import prune_cost_complexity
-from softwood.steps import Steps
-from softwood.targets import ClassTargets, RealTargets, scale_of
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets, scale_of
 
 __all__ = ["fit_boosting", "fit_forest", "fit_tree"]
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.compiled.growing import add_moments, encode_column
 from softwood.density.bandwidths import row_numbers
 from softwood.density.binning import Bins, bin_features
@@ -35,7 +35,7 @@ from softwood.density.level_numbers import (
 )
 from softwood.density.level_rows import SCORED, TRAIN, CodedRows, padded
 from softwood.density.preparation import TrainingData
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 
 __all__ = ["Coding", "LocalSource", "RawRows", "Source", "Survey", "code_rows", "survey"]

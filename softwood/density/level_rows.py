@@ -18,7 +18,7 @@ from softwood.density.level_numbers import Largest, draw_counts, exact_sum, is_d
 from softwood.density.loops.groups import Bins, Kernels
 from softwood.density.loops.level_divide import DivideSpace, LevelPile
 from softwood.density.loops.level_sums import BLOCK
-from softwood.losses import Loss
+from softwood.core.losses import Loss
 
 __all__ = [
     "CodedRows",

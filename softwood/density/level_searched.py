@@ -15,7 +15,7 @@ from softwood.density.loops.scan import SLACK, SQUARED
 from softwood.density.loops.scan_random import PATIENCE
 from softwood.density.loops.tree_groups import NODE, Rules, Search
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.interrupts import new_stop
+from softwood.core.interrupts import new_stop
 
 __all__ = ["SearchedLevels"]
 

@@ -27,7 +27,7 @@ class ClassNumbers:
 
 @dataclass(frozen=True)
 class ScaledReals:
-    """Real targets with mean 0 on a common scale, see `softwood.targets.RealTargets`."""
+    """Real targets with mean 0 on a common scale, see `softwood.core.targets.RealTargets`."""
 
     mean: np.ndarray
     largest: float

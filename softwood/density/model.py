@@ -22,8 +22,8 @@ from softwood.density.level_preparation import LocalSource, RawRows
 from softwood.density.preparation import TrainingData, common_errors, prepare
 from softwood.density.problem import Limits
 from softwood.density.reading import Reading
-from softwood.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = ["KernelModel", "SearchedKernelModel"]
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.density.bandwidths import standard_deviations
 from softwood.density.binning import Bins, bin_features
 from softwood.density.errors import Errors, combine_widths
 from softwood.density.kernels import Kernel
 from softwood.density.problem import GrowthProblem
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 
 __all__ = ["EXACT_UP_TO", "TrainingData", "prepare"]

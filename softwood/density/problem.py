@@ -11,7 +11,7 @@ import numpy as np
 from softwood.density.loops.groups import Bins, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import Targets
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.tree import KernelShapes
 
 __all__ = ["CRITERIA", "GrowthProblem", "Limits"]

@@ -12,8 +12,8 @@ from softwood.density.binning import Bins, merge_narrow_bins
 from softwood.density.held_out import HeldOutRows
 from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
 from softwood.density.threads import Threads
-from softwood.losses import Loss
-from softwood.steps import Best, Steps
+from softwood.core.losses import Loss
+from softwood.core.steps import Best, Steps
 from softwood.tree import SoftTree
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]

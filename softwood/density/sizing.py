@@ -23,8 +23,8 @@ from softwood.density.growing import GrowthByGain, Workspace
 from softwood.density.loops.groups import NO_SETS
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.steps import Steps
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = ["SizeChoice", "SizePath"]
 

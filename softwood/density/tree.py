@@ -24,9 +24,9 @@ from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.density.sizing import SizeChoice
-from softwood.parameters import check_choice, check_flag, check_number, parameter_error
+from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
 from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
-from softwood.steps import Steps
+from softwood.core.steps import Steps
 from softwood.tree import SoftTree
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]

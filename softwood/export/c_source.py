@@ -11,7 +11,7 @@ import numpy as np
 from softwood.export.portable import PortableModel
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 
 __all__ = ["CSource", "to_c"]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.export.portable import FINAL_LINKS, PortableModel
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.parameters import check_integer
+from softwood.core.parameters import check_integer
 from softwood.tree import LINKS, KernelShapes, SoftTree
 
 __all__ = ["from_json", "to_json"]

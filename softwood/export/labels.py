@@ -10,7 +10,7 @@ import numpy as np
 
 from softwood.export.portable import PortableModel
 from softwood.gates import Gate
-from softwood.parameters import check_count, check_integer
+from softwood.core.parameters import check_count, check_integer
 from softwood.text import blend_text, oblique_text, set_text
 from softwood.tree import SoftTree
 

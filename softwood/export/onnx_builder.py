@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.extras import require
+from softwood.core.extras import require
 
 __all__ = ["Builder"]
 

@@ -16,9 +16,9 @@ from softwood.export.onnx_gates import parts_of_level
 from softwood.export.onnx_inputs import read_inputs
 from softwood.export.onnx_trees import add_tree_operator, is_for_tree_operator
 from softwood.export.portable import PortableModel
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.forest import SoftForest
-from softwood.parameters import check_choice, check_flag
+from softwood.core.parameters import check_choice, check_flag
 
 __all__ = ["to_onnx"]
 

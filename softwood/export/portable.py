@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.columns import Columns, read_growing_table, read_table
+from softwood.core.columns import Columns, read_growing_table, read_table
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.losses import BinaryLogLoss, SeveralQuantilesError, SoftmaxLogLoss
+from softwood.core.losses import BinaryLogLoss, SeveralQuantilesError, SoftmaxLogLoss
 from softwood.one_hot import one_hot_trees
 from softwood.outputs import Outputs, final_link
 from softwood.tree import SoftTree
@@ -21,7 +21,7 @@ __all__ = ["FINAL_LINKS", "PortableModel"]
 
 # What is done to the mean or the sum of the trees.
 FINAL_LINKS = ("identity", "logistic", "softmax", "exp")
-# `exp` takes nothing above this, as in `softwood.losses`.
+# `exp` takes nothing above this, as in `softwood.core.losses`.
 LARGEST_LOG = 709.0
 # Types of labels and categories that mean the same in every language.
 PLAIN_TYPES = (str, bool, int, float)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.density.reading import Reading
 from softwood.files.checks import all_finite, check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.errors import NotSavableError
@@ -21,7 +21,7 @@ from softwood.files.values import check_name, damage
 from softwood.forest import SoftForest
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
-from softwood.losses import Loss
+from softwood.core.losses import Loss
 from softwood.stream.forest_growth import GrowingForest
 from softwood.stream.growth import GrowingTree
 from softwood.tree import SoftTree

@@ -95,7 +95,7 @@ def _estimators(home: str, families: str, required: str, prefix: str = "") -> li
 
 _TABLE = "columns_ n_features_in_ classes_|n_outputs_ classes_|_is_flat_ "
 _RECORDS = [
-    _plain("softwood.columns", "Columns", records.columns_state, records.build_columns, "columns"),
+    _plain("softwood.core.columns", "Columns", records.columns_state, records.build_columns, "columns"),
     _plain("softwood.density.kernels", "Kernel", records.kernel_state, records.build_kernel, "kernel"),
     _plain("softwood.density.reading", "Reading", records.reading_state, records.build_reading, "reading"),
     _plain("softwood.gradient.data", "Scaling", records.scaling_state, records.build_scaling, "scaling"),
@@ -107,7 +107,7 @@ _RECORDS = [
     _plain("softwood.tree", "SoftTree", trees.tree_state, trees.build_tree, "SoftTree"),
     _plain("softwood.forest", "SoftForest", trees.forest_state, trees.build_forest, "SoftForest"),
     *(
-        _plain("softwood.losses", name, records.loss_state, partial(records.build_loss, name), f"loss.{name}")
+        _plain("softwood.core.losses", name, records.loss_state, partial(records.build_loss, name), f"loss.{name}")
         for name in records.LOSSES
     ),
 ]

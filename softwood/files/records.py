@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import MAX_CATEGORIES, Columns
+from softwood.core.columns import MAX_CATEGORIES, Columns
 from softwood.density.kernels import Kernel
 from softwood.density.reading import Reading
 from softwood.files.checks import all_finite, check_array, check_entries, check_type, is_within
 from softwood.files.values import check_name, damage
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
-from softwood.losses import Loss, loss_by_name
+from softwood.core.losses import Loss, loss_by_name
 from softwood.tree import KernelShapes
 
 # Columns

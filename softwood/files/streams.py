@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import MAX_CATEGORIES
+from softwood.core.columns import MAX_CATEGORIES
 from softwood.files.checks import check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters

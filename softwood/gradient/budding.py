@@ -15,8 +15,8 @@ from softwood.gradient.growing import GrownTree, lone_root
 from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.starting import random_start
-from softwood.parameters import check_count, check_number, parameter
-from softwood.steps import Best
+from softwood.core.parameters import check_count, check_number, parameter
+from softwood.core.steps import Best
 
 __all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
 

@@ -14,7 +14,7 @@ from softwood.compiled.gradient import add_leaves
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import StageRules
-from softwood.steps import Steps
+from softwood.core.steps import Steps
 
 __all__ = ["Candidate", "CrispWork"]
 

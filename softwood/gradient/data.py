@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = [
     "LearningSet",

@@ -16,8 +16,8 @@ from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.model import Training, ValidatedTree
-from softwood.parameters import check_flag, check_integer, check_number, parameter
-from softwood.steps import Steps
+from softwood.core.parameters import check_flag, check_integer, check_number, parameter
+from softwood.core.steps import Steps
 from softwood.tree import SoftTree
 
 __all__ = ["LinearDiscriminantTreeClassifier"]

@@ -16,8 +16,8 @@ from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage import finish_staged
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import random_start
-from softwood.parameters import check_count, check_number, parameter
-from softwood.steps import Best
+from softwood.core.parameters import check_count, check_number, parameter
+from softwood.core.steps import Best
 
 __all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
 

@@ -12,7 +12,7 @@ from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC
 from softwood.gradient.model import Training
 from softwood.gradient.refining import scratch_of
-from softwood.targets import RealTargets
+from softwood.core.targets import RealTargets
 from softwood.tree import SoftTree
 
 __all__ = ["finish", "to_soft_tree"]

@@ -21,8 +21,8 @@ from softwood.gradient.data import (
     with_all_classes,
     with_mean_1,
 )
-from softwood.parameters import check_number, checked, parameter
-from softwood.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.core.parameters import check_number, checked, parameter
+from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 
 __all__ = ["GradientModel", "Training", "ValidatedTree"]
 

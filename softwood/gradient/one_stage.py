@@ -16,8 +16,8 @@ from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
-from softwood.parameters import check_flag, check_n_jobs, parameter
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.parameters import check_flag, check_n_jobs, parameter
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
 __all__ = ["AS_PUBLISHED", "OneStageTreeClassifier", "OneStageTreeRegressor"]

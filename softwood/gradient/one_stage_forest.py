@@ -22,8 +22,8 @@ from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.model import GradientModel
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
-from softwood.parameters import check_count, check_n_jobs, checked, parameter_error
-from softwood.targets import ClassTargets, RealTargets
+from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.tree import SoftTree
 
 __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]

@@ -21,8 +21,8 @@ from softwood.gradient.loops.one_stage import (
     Pace,
 )
 from softwood.gradient.starting import fitted_start, random_start
-from softwood.parameters import check_choice, check_count, check_number, or_auto, parameter
-from softwood.steps import Best, Steps
+from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
+from softwood.core.steps import Best, Steps
 
 __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
 

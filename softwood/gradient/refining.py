@@ -11,7 +11,7 @@ from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules
 from softwood.gradient.loops.soft_joint import SoftDescent, SoftNodes, SoftScratch
-from softwood.steps import Best, Steps
+from softwood.core.steps import Best, Steps
 
 __all__ = ["refine", "refit_values", "scratch_of"]
 

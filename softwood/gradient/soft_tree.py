@@ -14,7 +14,7 @@ from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone
 from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.gradient.refining import refine, refit_values
-from softwood.parameters import check_number, parameter
+from softwood.core.parameters import check_number, parameter
 
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 

@@ -12,7 +12,7 @@ from scipy.special import expit
 from softwood.export.portable import PortableModel
 from softwood.forest import SoftForest
 from softwood.gates import Gate
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 from softwood.tree import KernelShapes
 
 if TYPE_CHECKING:
@@ -209,7 +209,7 @@ class Certificates:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each row: the radius, and the reach of each column."""
-        from softwood.extras import require
+        from softwood.core.extras import require
 
         pandas = require("pandas", None, "A table as a data frame")
         frame = pandas.DataFrame(self.reach, columns=list(self.columns))

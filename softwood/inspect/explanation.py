@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import is_missing_value
+from softwood.core.columns import is_missing_value
 from softwood.export.portable import PortableModel
 from softwood.forest import SoftForest
 from softwood.inspect.certificates import Certificates, certified_radius
@@ -18,7 +18,7 @@ from softwood.inspect.rules import leaf_rules
 from softwood.inspect.shapley import ShapleyValues, shapley_values
 from softwood.inspect.tree_figure import DrawnTree, read_drawn
 from softwood.outputs import Outputs
-from softwood.parameters import check_count, check_integer
+from softwood.core.parameters import check_count, check_integer
 
 __all__ = ["Explanation", "HeldLeaf", "explain"]
 

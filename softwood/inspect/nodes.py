@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softwood.base import read_weights
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.inspect.reading import TreeReading, read_model
 from softwood.outputs import Outputs
 from softwood.tree import SoftTree

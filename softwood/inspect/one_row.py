@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.extras import require
-from softwood.parameters import parameter_error
+from softwood.core.extras import require
+from softwood.core.parameters import parameter_error
 
 __all__ = ["as_table"]
 

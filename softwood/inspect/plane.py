@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.columns import column_titles, find_column, is_missing_value
-from softwood.parameters import parameter_error
+from softwood.core.columns import column_titles, find_column, is_missing_value
+from softwood.core.parameters import parameter_error
 
 __all__ = ["limits", "numbers", "plane_table", "two_columns"]
 

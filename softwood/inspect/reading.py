@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.outputs import Outputs, named_outputs
-from softwood.targets import read_classes
+from softwood.core.targets import read_classes
 from softwood.tree import SoftTree
 
 __all__ = ["TreeReading", "check_node", "no_single_tree", "read_model"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.gates import Gate
 from softwood.text import side_text
 from softwood.tree import SoftTree

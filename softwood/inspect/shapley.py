@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.inspect.shapley_exact import exact_values
 from softwood.inspect.shapley_model import ExplainedModel, Points, absent_shares, read_explained
 from softwood.inspect.shapley_sampling import MOST_ENUMERATED, can_enumerate, enumerated_values, sampled_values
-from softwood.memory import check_fits
-from softwood.parameters import check_count, check_flag, check_n_jobs, parameter_error
+from softwood.core.memory import check_fits
+from softwood.core.parameters import check_count, check_flag, check_n_jobs, parameter_error
 from softwood.tree import SoftTree
 
 __all__ = ["ShapleyValues", "shapley_values"]

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.columns import column_titles, find_column, is_missing_value
+from softwood.core.columns import column_titles, find_column, is_missing_value
 from softwood.inspect.colours import REST, drawing
 from softwood.inspect.shapley import ShapleyValues
-from softwood.parameters import check_integer, parameter_error
+from softwood.core.parameters import check_integer, parameter_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

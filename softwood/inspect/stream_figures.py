@@ -10,7 +10,7 @@ import numpy as np
 
 from softwood.inspect.colours import colours, drawing
 from softwood.inspect.tree_figure import draw_tree, read_drawn
-from softwood.parameters import check_count, parameter_error
+from softwood.core.parameters import check_count, parameter_error
 from softwood.stream.adapting import Adaptation
 from softwood.tree import SoftTree
 

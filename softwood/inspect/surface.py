@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.columns import column_titles, read_table
+from softwood.core.columns import column_titles, read_table
 from softwood.inspect.colours import colours, drawing
 from softwood.inspect.partition import partition_lines
 from softwood.inspect.plane import limits, numbers, plane_table, two_columns

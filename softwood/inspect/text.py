@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.forest import SoftForest
 from softwood.inspect.reading import no_single_tree
 from softwood.outputs import named_outputs
-from softwood.parameters import check_count, check_integer, parameter_error
+from softwood.core.parameters import check_count, check_integer, parameter_error
 from softwood.text import tree_text
 from softwood.tree import SoftTree
 

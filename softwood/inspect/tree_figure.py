@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.export.portable import PortableModel
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.inspect.colours import REST, colours, drawing
 from softwood.inspect.one_row import as_table
 from softwood.outputs import Outputs, named_outputs
-from softwood.parameters import check_count, check_integer, check_number
+from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.text import largest_terms, set_text
 from softwood.tree import SoftTree
 

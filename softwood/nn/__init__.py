@@ -5,7 +5,7 @@
 torch; importing this package does.
 """
 
-from softwood.extras import require
+from softwood.core.extras import require
 
 require("torch", "torch", "softwood.nn")
 

@@ -15,7 +15,7 @@ from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGH
 from softwood.nn.operators import reached_nodes
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
-from softwood.parameters import check_choice, check_count, check_flag, check_number
+from softwood.core.parameters import check_choice, check_count, check_flag, check_number
 from softwood.stream.growth import Limits, SplitEvent, new_settings
 from softwood.stream.loops.layout import (
     ALPHA,

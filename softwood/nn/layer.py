@@ -15,7 +15,7 @@ from softwood.nn.checks import read_points
 from softwood.nn.loops.layout import FEATURE
 from softwood.nn.structure import Structure, bound_kernels
 from softwood.nn.trees import Trees
-from softwood.parameters import check_choice, check_count, check_number
+from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.tree import SoftTree
 
 __all__ = ["TreeLayer"]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.forest import SoftForest
 from softwood.gates import Gate
 from softwood.nn.checks import read_points
@@ -17,7 +17,7 @@ from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.one_hot import one_hot_trees
-from softwood.parameters import check_choice, check_flag
+from softwood.core.parameters import check_choice, check_flag
 from softwood.tree import SoftTree
 
 __all__ = ["TreeModule"]

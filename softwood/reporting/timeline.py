@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 from softwood.stream.adapting import Adaptation
 from softwood.stream.evaluation import PrequentialResult
 from softwood.stream.growth import SplitEvent

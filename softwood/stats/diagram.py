@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.stats.checks import check_alpha
 from softwood.stats.friedman import FriedmanTest, friedman_test
 from softwood.stats.nemenyi import NemenyiTest, critical_difference

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.extras import require
+from softwood.core.extras import require
 from softwood.forest import SoftForest
-from softwood.parameters import check_count, check_integer, parameter_error
+from softwood.core.parameters import check_count, check_integer, parameter_error
 from softwood.stream.drift import ADWIN, DriftDetector
 from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.learners import Outcome, make_learner

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.extras import require
-from softwood.parameters import parameter_error
+from softwood.core.extras import require
+from softwood.core.parameters import parameter_error
 from softwood.stream.evaluation import PrequentialResult, RunOptions, half_width, measure_title, run_models
 from softwood.stream.measures import MEASURES
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from softwood.compiled import stream as compiled
-from softwood.parameters import check_choice, check_count, check_number
+from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.stream.loops import drift as loops
 from softwood.stream.loops.drift import DRIFT, LAST, N_ALARMS, N_DDM, N_PAGE_HINKLEY, WARNING
 

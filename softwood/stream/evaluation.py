@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import t as student
 
-from softwood.extras import require
-from softwood.parameters import check_count, check_flag, check_integer, check_number, parameter_error
+from softwood.core.extras import require
+from softwood.core.parameters import check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.stream.baselines import BASELINES, Baselines
 from softwood.stream.learners import Learner, Outcome, make_learner
 from softwood.stream.measures import MEASURES, Measure, SkillMeasure

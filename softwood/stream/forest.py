@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.forest import SoftForest
-from softwood.parameters import check_choice, check_count, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.core.parameters import check_choice, check_count, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.stream.forest_growth import ForestRules, GrowingForest, Recipe
 from softwood.stream.growth import DriftEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor

@@ -28,7 +28,7 @@ from softwood.compiled.stream import (
 )
 from softwood.compiled.trees import next_seed, to_unit
 from softwood.forest import SoftForest
-from softwood.losses import softmax_gradient
+from softwood.core.losses import softmax_gradient
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.loops.drift import DRIFT, NOTHING

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.parameters import check_choice, check_integer, check_number
+from softwood.core.parameters import check_choice, check_integer, check_number
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, new_settings
 from softwood.stream.hoeffding_growth import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.loops.layout import (

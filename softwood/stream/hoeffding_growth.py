@@ -8,7 +8,7 @@ import numpy as np
 
 from softwood.compiled.stream import learn_classes, learn_targets, predict_classes, predict_targets
 from softwood.gates import Gate
-from softwood.losses import softmax_gradient
+from softwood.core.losses import softmax_gradient
 from softwood.stream.growth import GrowingTree
 from softwood.stream.loops.hoeffding import FEW, LARGEST_ROOT
 from softwood.stream.loops.layout import (

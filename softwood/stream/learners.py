@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 from softwood.stream.sources import Block, RowReader
 
 __all__ = ["ClassCodes", "Learner", "Outcome", "make_learner"]

@@ -13,10 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
-from softwood.columns import Columns, read_growing_table, refuse_masked
-from softwood.parameters import is_real, parameter_error
+from softwood.core.columns import Columns, read_growing_table, refuse_masked
+from softwood.core.parameters import is_real, parameter_error
 from softwood.stream.growth import GrowingTree, SplitEvent
-from softwood.targets import find_classes, read_labels
+from softwood.core.targets import find_classes, read_labels
 from softwood.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]

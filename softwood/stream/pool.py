@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from softwood.base import read_weights, rows_with_weight
-from softwood.parameters import check_count, check_number, parameter_error
+from softwood.core.parameters import check_count, check_number, parameter_error
 from softwood.stream.measures import LEAST_PROBABILITY
 from softwood.stream.model import StreamModel
 

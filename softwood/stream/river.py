@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softwood.base import read_weights
-from softwood.columns import MAX_CATEGORIES, is_missing_value
-from softwood.extras import require
+from softwood.core.columns import MAX_CATEGORIES, is_missing_value
+from softwood.core.extras import require
 from softwood.forest import SoftForest
 from softwood.stream.drift import ADWIN as _ADWIN
 from softwood.stream.drift import DDM as _DDM

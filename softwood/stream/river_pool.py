@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.extras import require
-from softwood.parameters import check_count, check_number, parameter_error
+from softwood.core.extras import require
+from softwood.core.parameters import check_count, check_number, parameter_error
 from softwood.stream.measures import LEAST_PROBABILITY
 from softwood.stream.pool import LARGEST_ERROR, choose_learners
 

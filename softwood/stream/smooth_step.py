@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.parameters import check_count, check_flag
+from softwood.core.parameters import check_count, check_flag
 from softwood.stream.growth import GrowingTree, Limits, new_settings
 from softwood.stream.loops.layout import ALPHA, HAS_BIAS
 from softwood.stream.model import StreamClassifierBase, StreamRegressorBase

@@ -11,7 +11,7 @@ import numpy as np
 
 from softwood.compiled.stream import learn_soft, observe_rows, predict_soft, split_leaves
 from softwood.gates import Gate
-from softwood.losses import softmax_gradient
+from softwood.core.losses import softmax_gradient
 from softwood.stream.growth import GrowingTree, SplitEvent, as_compiled
 from softwood.stream.hoeffding_growth import N_BINS
 from softwood.stream.loops.hoeffding import SURPRISES

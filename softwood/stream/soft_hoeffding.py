@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
-from softwood.parameters import check_choice, check_count, check_flag, check_number
+from softwood.core.parameters import check_choice, check_count, check_flag, check_number
 from softwood.stream.growth import GrowingTree, Limits
 from softwood.stream.hoeffding import SplittingTree, growth_settings, is_auto, size_limits
 from softwood.stream.loops.layout import (

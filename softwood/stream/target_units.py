@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from softwood.losses import ORDINARY_TARGETS, unit_of
+from softwood.core.losses import ORDINARY_TARGETS, unit_of
 from softwood.stream.growth import GrowingTree
 from softwood.stream.rows import OneRow
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 from softwood.stream.loops.layout import (
     BIAS_AT,
     DEPTH,

@@ -46,7 +46,7 @@ def test_parameters_are_given_by_name(spec):
 def test_wrong_values_are_told_by_name_before_any_work(spec, name, monkeypatch):
     X = np.arange(80.0).reshape(40, 2)
     y = spec.targets(X[:, 0], 2)
-    monkeypatch.setattr("softwood.steps.Steps.begin", None)  # all work is in steps
+    monkeypatch.setattr("softwood.core.steps.Steps.begin", None)  # all work is in steps
     given = {"bandwidth": 0.3} if name.startswith("prediction_") else {}  # a bandwidth is chosen before they are read
     for value in spec.wrong[name]:
         model = spec.model_class(**{name: value}, **given)

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.density.bandwidths import (
     LOO_GRID,
     loo_widths,
@@ -12,7 +12,7 @@ from softwood.density.bandwidths import (
     standard_deviations,
     stated_widths,
 )
-from softwood.targets import read_classes, read_reals
+from softwood.core.targets import read_classes, read_reals
 
 NAMES = ("a", "b=u", "b=v", "b=w", "c")
 COLUMNS = Columns(NAMES, np.array([0, 1, 1, 1, 2]), (None, ("u", "v", "w"), None), ("a", "b", "c"))

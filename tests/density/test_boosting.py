@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.density import boosting_choice, newton, rounds
 from softwood.density.bandwidths import loo_widths, silverman_widths
-from softwood.targets import read_reals
+from softwood.core.targets import read_reals
 from tests.density.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
 from tests.density.forests import answer, differs
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import norm
 
 from softwood import Kernel, KernelTreeClassifier
-from softwood.columns import Columns
+from softwood.core.columns import Columns
 from softwood.density.kernels import box, gaussian, resolve_kernels, triangle
 from tests.reference.kernels import SHAPES, draw, table
 

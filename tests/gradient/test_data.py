@@ -15,7 +15,7 @@ from softwood.gradient.data import (
     with_mean_1,
 )
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
-from softwood.targets import read_classes, read_reals
+from softwood.core.targets import read_classes, read_reals
 
 # ------------------------------------------------------------------ scaling
 

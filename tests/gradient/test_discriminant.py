@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from softwood import Gate, LinearDiscriminantTreeClassifier, export_text
 from softwood.gradient import discriminant
 from softwood.gradient.data import LearningSet
-from softwood.steps import Steps
+from softwood.core.steps import Steps
 from tests.contract.test_inputs import ODD
 from tests.gradient.soft_trees import assert_same_tree
 from tests.reference import discriminant as slow

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClas
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, plot_surface
 from softwood.datasets import toy_classification
-from softwood.extras import require
+from softwood.core.extras import require
 
 matplotlib.use("agg")
 

@@ -16,7 +16,7 @@ from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
 import softwood.stream.evaluation as module
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 from softwood.stream.evaluation import PrequentialResult, prequential
 from softwood.stream.hoeffding import HoeffdingTreeRegressor
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from softwood.compiled.stream import fill_applications
-from softwood.parameters import check_count, check_flag, check_integer, check_number, parameter_error
+from softwood.core.parameters import check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.stream.generators.base import Stream
 
 __all__ = ["Agrawal"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.parameters import check_count, check_integer
+from softwood.core.parameters import check_count, check_integer
 
 __all__ = ["Stream"]
 

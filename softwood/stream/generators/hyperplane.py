@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.compiled.stream import turn_hyperplane
-from softwood.parameters import check_count, check_number
+from softwood.core.parameters import check_count, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
 __all__ = ["Hyperplane"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.parameters import check_count, check_flag, check_number, parameter_error
+from softwood.core.parameters import check_count, check_flag, check_number, parameter_error
 from softwood.stream.generators.base import Stream, numbered_names
 
 __all__ = ["LED"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.compiled.stream import scatter_around_centroids
-from softwood.parameters import check_count, check_integer, check_number
+from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
 __all__ = ["RandomRBF"]

@@ -13,7 +13,7 @@ from sklearn.metrics import (
     mean_squared_error,
 )
 
-from softwood.losses import (
+from softwood.core.losses import (
     LARGEST_PREDICTED_LOG,
     SMALLEST_HESSIAN,
     AbsoluteError,

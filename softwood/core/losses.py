@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import expit
 
-from softwood.parameters import check_integer, is_real, parameter_error
+from softwood.core.parameters import check_integer, is_real, parameter_error
 
 __all__ = [
     "AbsoluteError",
@@ -66,7 +66,7 @@ class Loss(ABC):
     Examples
     --------
     >>> import numpy as np
-    >>> from softwood.losses import loss_by_name
+    >>> from softwood.core.losses import loss_by_name
     >>> loss = loss_by_name("log_loss", n_classes=2)
     >>> y = np.array([0.0, 1.0, 1.0, 1.0])
     >>> raw = np.tile(loss.start(y, None), (4, 1))

@@ -22,7 +22,7 @@ def require(module: str, extra: str | None, purpose: str) -> Any:
 
     Examples
     --------
-    >>> from softwood.extras import require
+    >>> from softwood.core.extras import require
     >>> require("no_such_package", "plots", "Drawing a surface")
     Traceback (most recent call last):
     ImportError: Drawing a surface needs no_such_package. Install it with: pip install "softwood[plots]"

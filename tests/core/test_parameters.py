@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from softwood import KernelForestRegressor
-from softwood.parameters import (
+from softwood.core.parameters import (
     check_choice,
     check_count,
     check_integer,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from softwood import steps as module
-from softwood.steps import Best, Steps
+from softwood.core.steps import Best, Steps
 
 
 class Context:

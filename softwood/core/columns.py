@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
-from softwood.parameters import parameter_error
+from softwood.core.parameters import parameter_error
 
 __all__ = [
     "MAX_CATEGORIES",

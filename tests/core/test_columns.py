@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from softwood import KernelTreeClassifier
-from softwood.columns import MAX_CATEGORIES, Columns, column_titles, find_column, read_growing_table, read_table
+from softwood.core.columns import MAX_CATEGORIES, Columns, column_titles, find_column, read_growing_table, read_table
 
 
 class Reader(BaseEstimator):

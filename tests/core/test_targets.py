@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from sklearn.exceptions import DataConversionWarning
 
-from softwood.targets import read_classes, read_reals
+from softwood.core.targets import read_classes, read_reals
 
 
 @pytest.mark.tiny

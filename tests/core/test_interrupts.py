@@ -8,7 +8,7 @@ import pytest
 
 from softwood import KernelForestClassifier, KernelTreeClassifier
 from softwood.density import growing
-from softwood.interrupts import Stopped, interruptible, new_stop
+from softwood.core.interrupts import Stopped, interruptible, new_stop
 from tests.callbacks import Recorder
 from tests.contract.specs import BY_NAME
 
