@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from softwood.density.kernels import Kernel
     from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
     from softwood.files.saving import load, save
-    from softwood.forest import SoftForest
-    from softwood.gates import Gate
+    from softwood.trees.forest import SoftForest
+    from softwood.trees.gates import Gate
     from softwood.gradient.budding import BuddingTreeClassifier, BuddingTreeRegressor
     from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
     from softwood.gradient.end_to_end import EndToEndTreeClassifier, EndToEndTreeRegressor
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from softwood.inspect.tree_figure import plot_tree
     from softwood.reporting.report import report
     from softwood.softened import soften
-    from softwood.tree import SoftTree
+    from softwood.trees.tree import SoftTree
 
 __version__ = "0.1.0"
 
@@ -51,7 +51,7 @@ _HOME = {
     "BuddingTreeRegressor": "softwood.gradient.budding",
     "EndToEndTreeClassifier": "softwood.gradient.end_to_end",
     "EndToEndTreeRegressor": "softwood.gradient.end_to_end",
-    "Gate": "softwood.gates",
+    "Gate": "softwood.trees.gates",
     "Kernel": "softwood.density.kernels",
     "KernelBoostingClassifier": "softwood.density.boosting",
     "KernelBoostingRegressor": "softwood.density.boosting",
@@ -67,8 +67,8 @@ _HOME = {
     "OneStageTreeClassifier": "softwood.gradient.one_stage",
     "OneStageTreeRegressor": "softwood.gradient.one_stage",
     "ShapleyValues": "softwood.inspect.shapley",
-    "SoftForest": "softwood.forest",
-    "SoftTree": "softwood.tree",
+    "SoftForest": "softwood.trees.forest",
+    "SoftTree": "softwood.trees.tree",
     "SoftTreeClassifier": "softwood.gradient.soft_tree",
     "SoftTreeRegressor": "softwood.gradient.soft_tree",
     "certified_radius": "softwood.inspect.certificates",

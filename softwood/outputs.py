@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["Outputs", "final_link", "named_outputs"]
 

@@ -9,8 +9,8 @@ from softwood import Gate, SoftForest, SoftTree, export_text, load, save
 from softwood.core.columns import Columns
 from softwood.files.errors import InvalidFileError
 from softwood.inspect.rules import leaf_rules
-from softwood.one_hot import one_hot_trees
-from softwood.pruning import cut_below
+from softwood.trees.one_hot import one_hot_trees
+from softwood.trees.pruning import cut_below
 from tests.reference.kernels import BOX, SHAPES
 from tests.reference.sharing import node_shares
 from tests.reference.trees import points_with_categories, random_tree, with_sets

@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.tree import DecisionTreeClassifier
 
 from softwood import KernelExtraTreesClassifier, KernelForestClassifier, KernelTreeClassifier, SoftTree
-from softwood.pruning import prune_cost_complexity
+from softwood.trees.pruning import prune_cost_complexity
 
 # smallest first, so that something can be seen early
 DATA_SETS = (

@@ -124,8 +124,8 @@ def _value_text(value: dict[str, float] | list[float]) -> str:
 def _paths(model: Any, X: Any, chosen: argparse.Namespace, order: list[int]) -> tuple[list[dict[str, Any]], int]:
     """Leaves with the largest shares of the row, each with the tests on the way: text, and share that passes."""
     from softwood.cli.reading import finished_of, names_of, outputs_of, tree_of
-    from softwood.forest import SoftForest
-    from softwood.text import side_text
+    from softwood.trees.forest import SoftForest
+    from softwood.trees.text import side_text
 
     finished = finished_of(model)
     tree = tree_of(finished, chosen.tree)

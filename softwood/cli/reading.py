@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from softwood.cli.errors import UsageError
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.outputs import Outputs, final_link
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["finished_of", "names_of", "outputs_of", "tree_of"]
 

@@ -36,8 +36,8 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json, print_table, print_text
     from softwood.cli.reading import finished_of, names_of, outputs_of, tree_of
-    from softwood.forest import SoftForest
-    from softwood.text import tree_text
+    from softwood.trees.forest import SoftForest
+    from softwood.trees.text import tree_text
 
     if chosen.depth < 0:
         raise UsageError(f"--depth: must be at least 0, got {chosen.depth}.")

@@ -22,9 +22,9 @@ from softwood.density.finishing import finish_forest
 from softwood.density.growing import Workspace, grow_nodes
 from softwood.density.loops.groups import NodeTable
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.interrupts import Stopped, new_stop
-from softwood.pruning import prune_cost_complexity
+from softwood.trees.pruning import prune_cost_complexity
 from softwood.core.steps import Step, Steps
 from softwood.core.targets import ClassTargets, RealTargets
 

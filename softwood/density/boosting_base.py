@@ -27,12 +27,12 @@ from softwood.density.preparation import TrainingData, common_errors
 from softwood.density.reading import Reading
 from softwood.density.rounds import Boosted, BoostingData, BoostingRules, boost, too_fast
 from softwood.density.threads import Threads
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["KernelBoosting"]
 

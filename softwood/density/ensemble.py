@@ -19,7 +19,7 @@ from softwood.density.loops.groups import NodeTable
 from softwood.density.model import SearchedKernelModel
 from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.parameters import check_flag, check_integer, check_number, is_real, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets

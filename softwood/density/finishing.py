@@ -10,10 +10,10 @@ from joblib import Parallel, delayed, effective_n_jobs
 from softwood.density.loops.groups import NodeTable
 from softwood.density.loops.tree_groups import NODE
 from softwood.density.problem import GrowthProblem, Limits
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.core.targets import RealTargets
-from softwood.tree import NODE_TYPES, SoftTree, children_of
+from softwood.trees.tree import NODE_TYPES, SoftTree, children_of
 
 __all__ = ["depth_first", "finish", "finish_forest", "node_values"]
 

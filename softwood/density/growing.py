@@ -27,7 +27,7 @@ from softwood.density.loops.tree_groups import NODE, Desk, Knots, Pile, RandomSe
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.core.interrupts import Stopped, interruptible, new_stop
 from softwood.core.steps import Steps
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["GrowthByGain", "Workspace", "grow_nodes", "grow_tree", "join_tables"]
 

@@ -25,7 +25,7 @@ from softwood.density.loops.tree_groups import NODE, Knots
 from softwood.density.problem import GrowthProblem, Limits
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["grow_tree_per_node"]
 

@@ -6,8 +6,8 @@ import numpy as np
 
 import softwood.compiled.boosting as loop
 from softwood.density.newton import NewtonTree
-from softwood.sharing import kernel_lists
-from softwood.tree import KernelShapes
+from softwood.trees.sharing import kernel_lists
+from softwood.trees.tree import KernelShapes
 from softwood.trees.loops.predict import GATE, KernelTrees
 
 __all__ = ["HeldOutRows"]

@@ -39,7 +39,7 @@ from softwood.density.problem import GrowthProblem, Limits
 from softwood.density.rounds import Boosted, BoostingData
 from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import parameter_error
-from softwood.pruning import prune_cost_complexity
+from softwood.trees.pruning import prune_cost_complexity
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, scale_of
 

@@ -36,7 +36,7 @@ from softwood.density.level_numbers import (
 from softwood.density.level_rows import SCORED, TRAIN, CodedRows, padded
 from softwood.density.preparation import TrainingData
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 
 __all__ = ["Coding", "LocalSource", "RawRows", "Source", "Survey", "code_rows", "survey"]
 

@@ -12,9 +12,9 @@ from softwood.density.loops.boost_histograms import BLOCK
 from softwood.density.loops.boost_search import DIVIDED, LEAF, MOST_BLOCKS, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.density.loops.groups import Bins
 from softwood.density.threads import Threads
-from softwood.forest import SoftForest
-from softwood.gates import Gate
-from softwood.tree import SoftTree, children_of
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree, children_of
 
 __all__ = [
     "BinnedRows",

@@ -13,7 +13,7 @@ from softwood.density.errors import Errors, combine_widths
 from softwood.density.kernels import Kernel
 from softwood.density.problem import GrowthProblem
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 
 __all__ = ["EXACT_UP_TO", "TrainingData", "prepare"]
 

@@ -12,7 +12,7 @@ from softwood.density.loops.groups import Bins, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import Targets
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 
 __all__ = ["CRITERIA", "GrowthProblem", "Limits"]
 

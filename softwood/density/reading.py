@@ -10,9 +10,9 @@ import numpy as np
 from softwood.density.errors import Errors, Function, combine_widths, width_slopes
 from softwood.density.kernels import Kernel
 from softwood.density.preparation import common_errors
-from softwood.forest import SoftForest
-from softwood.gates import Gate
-from softwood.tree import KernelShapes, SoftTree
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
+from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["Reading"]
 

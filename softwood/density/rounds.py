@@ -14,7 +14,7 @@ from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimit
 from softwood.density.threads import Threads
 from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]
 

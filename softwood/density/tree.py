@@ -25,9 +25,9 @@ from softwood.density.preparation import TrainingData
 from softwood.density.problem import Limits
 from softwood.density.sizing import SizeChoice
 from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
-from softwood.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
+from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.core.steps import Steps
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 

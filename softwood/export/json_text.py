@@ -10,10 +10,10 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.export.portable import FINAL_LINKS, PortableModel
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.core.parameters import check_integer
-from softwood.tree import LINKS, KernelShapes, SoftTree
+from softwood.trees.tree import LINKS, KernelShapes, SoftTree
 
 __all__ = ["from_json", "to_json"]
 

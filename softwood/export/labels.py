@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from softwood.export.portable import PortableModel
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.core.parameters import check_count, check_integer
-from softwood.text import blend_text, oblique_text, set_text
-from softwood.tree import SoftTree
+from softwood.trees.text import blend_text, oblique_text, set_text
+from softwood.trees.tree import SoftTree
 
 __all__ = ["LabelledNode", "labelled_nodes"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from softwood.export.onnx_builder import Builder
 from softwood.export.portable import PortableModel
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 
 __all__ = ["parts_of_level"]
 

@@ -17,7 +17,7 @@ from softwood.export.onnx_inputs import read_inputs
 from softwood.export.onnx_trees import add_tree_operator, is_for_tree_operator
 from softwood.export.portable import PortableModel
 from softwood.core.extras import require
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.parameters import check_choice, check_flag
 
 __all__ = ["to_onnx"]

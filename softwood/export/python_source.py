@@ -218,7 +218,7 @@ def _wrapped(line: str) -> list[str]:
 
 
 def _node(forest: Any, node: int) -> tuple:
-    from softwood.gates import Gate
+    from softwood.trees.gates import Gate
 
     left, right = int(forest.children_left[node]), int(forest.children_right[node])
     if left < 0:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softwood.export.portable import PortableModel
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 
 __all__ = ["ONE", "ZERO", "Gates", "number", "total_of"]
 

@@ -18,13 +18,13 @@ from softwood.density.reading import Reading
 from softwood.files.checks import all_finite, check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.errors import NotSavableError
 from softwood.files.values import check_name, damage
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.core.losses import Loss
 from softwood.stream.forest_growth import GrowingForest
 from softwood.stream.growth import GrowingTree
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["build_estimator", "check_labels", "estimator_state"]
 

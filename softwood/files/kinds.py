@@ -103,9 +103,9 @@ _RECORDS = [
         "softwood.gradient.one_stage_training", "StagedTree", records.staged_state, records.build_staged, "staged tree"
     ),
     _plain("numpy.random.mtrand", "RandomState", records.random_state, records.build_random, "random state"),
-    _plain("softwood.tree", "KernelShapes", trees.shapes_state, trees.build_shapes, "kernel shapes"),
-    _plain("softwood.tree", "SoftTree", trees.tree_state, trees.build_tree, "SoftTree"),
-    _plain("softwood.forest", "SoftForest", trees.forest_state, trees.build_forest, "SoftForest"),
+    _plain("softwood.trees.tree", "KernelShapes", trees.shapes_state, trees.build_shapes, "kernel shapes"),
+    _plain("softwood.trees.tree", "SoftTree", trees.tree_state, trees.build_tree, "SoftTree"),
+    _plain("softwood.trees.forest", "SoftForest", trees.forest_state, trees.build_forest, "SoftForest"),
     *(
         _plain("softwood.core.losses", name, records.loss_state, partial(records.build_loss, name), f"loss.{name}")
         for name in records.LOSSES

@@ -14,7 +14,7 @@ from softwood.files.values import check_name, damage
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.core.losses import Loss, loss_by_name
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 
 # Columns
 

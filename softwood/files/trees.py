@@ -10,9 +10,9 @@ import numpy as np
 
 from softwood.files.checks import all_finite, check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.values import damage
-from softwood.forest import SoftForest
-from softwood.gates import Gate
-from softwood.tree import LINKS, NODE_TYPES, KernelShapes, SoftTree
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
+from softwood.trees.tree import LINKS, NODE_TYPES, KernelShapes, SoftTree
 
 __all__ = ["build_forest", "build_shapes", "build_tree", "forest_state", "shapes_state", "tree_state"]
 

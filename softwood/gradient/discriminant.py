@@ -11,14 +11,14 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from softwood.base import ClassifierBase, Fit
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.model import Training, ValidatedTree
 from softwood.core.parameters import check_flag, check_integer, check_number, parameter
 from softwood.core.steps import Steps
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["LinearDiscriminantTreeClassifier"]
 

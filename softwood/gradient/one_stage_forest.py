@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import ClassifierBase, Fit, RegressorBase, as_counts
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.gradient.crisp_choice import CrispWork
 from softwood.gradient.crisp_training import Recipe
 from softwood.gradient.data import LearningSet, Scaling
@@ -24,7 +24,7 @@ from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegr
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
 from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.imported.model import ImportedModel, check_trees, crisp_tree
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["read_lightgbm"]
 

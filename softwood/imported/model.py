@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.forest import SoftForest
-from softwood.gates import Gate
-from softwood.tree import SoftTree
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree
 
 __all__ = ["ImportedModel", "crisp_tree", "highest_double", "read_model"]
 

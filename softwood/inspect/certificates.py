@@ -10,10 +10,10 @@ import numpy as np
 from scipy.special import expit
 
 from softwood.export.portable import PortableModel
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.core.parameters import parameter_error
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 
 if TYPE_CHECKING:
     from softwood.inspect.loops.certificates import Ensemble, Room, Trees

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softwood.core.extras import require
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.inspect.reading import TreeReading, check_node, read_model
 
 __all__ = ["gate_contributions"]

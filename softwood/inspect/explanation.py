@@ -11,7 +11,7 @@ import numpy as np
 
 from softwood.core.columns import is_missing_value
 from softwood.export.portable import PortableModel
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.inspect.certificates import Certificates, certified_radius
 from softwood.inspect.one_row import as_table
 from softwood.inspect.rules import leaf_rules

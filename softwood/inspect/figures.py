@@ -13,7 +13,7 @@ from softwood.inspect.colours import REST, colours, drawing
 from softwood.inspect.contributions import gate_contributions
 from softwood.inspect.nodes import node_table
 from softwood.inspect.reading import TreeReading, check_node, read_model
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from softwood.base import read_weights
 from softwood.core.extras import require
 from softwood.inspect.reading import TreeReading, read_model
 from softwood.outputs import Outputs
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["node_table"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.gates import Gate
-from softwood.tree import SoftTree
+from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree
 
 __all__ = ["partition_lines"]
 

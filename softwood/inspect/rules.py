@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from softwood.core.columns import Columns
-from softwood.gates import Gate
-from softwood.text import side_text
-from softwood.tree import SoftTree
+from softwood.trees.gates import Gate
+from softwood.trees.text import side_text
+from softwood.trees.tree import SoftTree
 
 __all__ = ["leaf_rules"]
 

@@ -14,7 +14,7 @@ from softwood.inspect.shapley_model import ExplainedModel, Points, absent_shares
 from softwood.inspect.shapley_sampling import MOST_ENUMERATED, can_enumerate, enumerated_values, sampled_values
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_count, check_flag, check_n_jobs, parameter_error
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["ShapleyValues", "shapley_values"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.inspect.shapley_model import ExplainedModel, Points, absent_shares
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from softwood.inspect.loops.shapley import Plan

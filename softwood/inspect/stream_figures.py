@@ -12,7 +12,7 @@ from softwood.inspect.colours import colours, drawing
 from softwood.inspect.tree_figure import draw_tree, read_drawn
 from softwood.core.parameters import check_count, parameter_error
 from softwood.stream.adapting import Adaptation
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from softwood.core.columns import column_titles, read_table
 from softwood.inspect.colours import colours, drawing
 from softwood.inspect.partition import partition_lines
 from softwood.inspect.plane import limits, numbers, plane_table, two_columns
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

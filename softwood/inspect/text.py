@@ -7,12 +7,12 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.inspect.reading import no_single_tree
 from softwood.outputs import named_outputs
 from softwood.core.parameters import check_count, check_integer, parameter_error
-from softwood.text import tree_text
-from softwood.tree import SoftTree
+from softwood.trees.text import tree_text
+from softwood.trees.tree import SoftTree
 
 __all__ = ["export_text"]
 

@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.columns import Columns
 from softwood.export.portable import PortableModel
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.inspect.colours import REST, colours, drawing
 from softwood.inspect.one_row import as_table
 from softwood.outputs import Outputs, named_outputs
 from softwood.core.parameters import check_count, check_integer, check_number
-from softwood.text import largest_terms, set_text
-from softwood.tree import SoftTree
+from softwood.trees.text import largest_terms, set_text
+from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.nn.checks import read_points
 from softwood.nn.enlarging import add_parameter, group_of
 from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
@@ -45,7 +45,7 @@ from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
 from softwood.stream.loops.layout import LEFT as NODE_LEFT
 from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
 from softwood.stream.soft_growth import SoftClassTree, SoftRealTree
-from softwood.tree import KernelShapes, SoftTree
+from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["GrowingTreeLayer"]
 

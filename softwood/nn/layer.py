@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.nn.checks import read_points
 from softwood.nn.loops.layout import FEATURE
 from softwood.nn.structure import Structure, bound_kernels
 from softwood.nn.trees import Trees
 from softwood.core.parameters import check_choice, check_count, check_number
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeLayer"]
 

@@ -10,15 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from softwood.core.columns import Columns
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.nn.checks import read_points
 from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
-from softwood.one_hot import one_hot_trees
+from softwood.trees.one_hot import one_hot_trees
 from softwood.core.parameters import check_choice, check_flag
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeModule"]
 

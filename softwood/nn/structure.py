@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
-from softwood.tree import KernelShapes, SoftTree
+from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["Structure"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softwood.export import PortableModel
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.reporting.model import used_inputs
 
 __all__ = ["column_facts", "row_cells"]

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.export import PortableModel
 from softwood.export.javascript_source import NODE_ENTRIES, common_entries
-from softwood.forest import SoftForest
-from softwood.gates import Gate
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.inspect.shapley_model import absent_shares
-from softwood.pruning import cut_below
+from softwood.trees.pruning import cut_below
 from softwood.reporting.arrays import pack, pack_weights
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["packed_model", "read_for_report", "thinned", "used_inputs"]
 

@@ -12,14 +12,14 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.extras import require
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.parameters import check_count, check_integer, parameter_error
 from softwood.stream.drift import ADWIN, DriftDetector
 from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.learners import Outcome, make_learner
 from softwood.stream.model import StreamModel
 from softwood.stream.sources import Block, open_stream
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["Adaptation", "adaptation"]
 

@@ -27,7 +27,7 @@ from softwood.compiled.stream import (
     watch_row,
 )
 from softwood.compiled.trees import next_seed, to_unit
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.core.losses import softmax_gradient
 from softwood.stream.drift import ADWIN
 from softwood.stream.growth import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
@@ -36,7 +36,7 @@ from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORE
 from softwood.stream.loops.layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
 from softwood.stream.rows import OneRow
 from softwood.stream.threads import ThreadLock
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["ForestRules", "GrowingForest", "Recipe"]
 

@@ -44,7 +44,7 @@ from softwood.stream.loops.layout import (
 )
 from softwood.stream.rows import NO_PREDICTIONS, OneRow, as_rows
 from softwood.stream.threads import ThreadLock
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["DriftEvent", "GrowingTree", "Limits", "SplitEvent", "as_compiled", "keep_last", "new_detector", "writeable"]
 

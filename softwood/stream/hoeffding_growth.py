@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled.stream import learn_classes, learn_targets, predict_classes, predict_targets
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.core.losses import softmax_gradient
 from softwood.stream.growth import GrowingTree
 from softwood.stream.loops.hoeffding import FEW, LARGEST_ROOT
@@ -36,7 +36,7 @@ from softwood.stream.loops.layout import (
 from softwood.stream.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.target_units import RealGrowingTree
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["HoeffdingClassTree", "HoeffdingRealTree"]
 

@@ -17,7 +17,7 @@ from softwood.core.columns import Columns, read_growing_table, refuse_masked
 from softwood.core.parameters import is_real, parameter_error
 from softwood.stream.growth import GrowingTree, SplitEvent
 from softwood.core.targets import find_classes, read_labels
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
 

@@ -22,7 +22,7 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.core.columns import MAX_CATEGORIES, is_missing_value
 from softwood.core.extras import require
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.stream.drift import ADWIN as _ADWIN
 from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
@@ -39,7 +39,7 @@ from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTr
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftHoeffdingTreeClassifier
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHoeffdingTreeRegressor
 from softwood.stream.threads import ThreadLock
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from softwood.compiled.stream import learn_soft, observe_rows, predict_soft, split_leaves
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.core.losses import softmax_gradient
 from softwood.stream.growth import GrowingTree, SplitEvent, as_compiled
 from softwood.stream.hoeffding_growth import N_BINS
@@ -54,7 +54,7 @@ from softwood.stream.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
 from softwood.stream.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.target_units import RealGrowingTree
-from softwood.tree import SoftTree
+from softwood.trees.tree import SoftTree
 
 __all__ = ["SoftClassTree", "SoftRealTree"]
 

@@ -14,7 +14,7 @@ from softwood.density import bagging
 from softwood.density.bagging import Draws, _grow_some, assemble, draws_of, grow_trees, out_of_bag, tree_seed
 from softwood.density.finishing import finish
 from softwood.density.problem import Limits
-from softwood.pruning import prune_cost_complexity
+from softwood.trees.pruning import prune_cost_complexity
 from softwood.core.steps import Steps
 from tests.density.forests import assert_same_forest
 from tests.reference.records import assert_same_records

@@ -8,8 +8,8 @@ import pytest
 
 import softwood
 from softwood.density import level_boosting, level_growing, level_preparation
-from softwood.forest import SoftForest
-from softwood.tree import SoftTree
+from softwood.trees.forest import SoftForest
+from softwood.trees.tree import SoftTree
 
 KINDS = {
     "KernelTree": {},

@@ -13,9 +13,9 @@ from sklearn import ensemble
 import softwood
 from softwood import Kernel, SoftForest, SoftTree, stream
 from softwood.export import PortableModel
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.stream import river
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 
 N_FEATURES = 4
 MEANS, SCALES = np.array([0.0, 5.0, 3.0, 0.0]), np.array([1.0, 10.0, 0.5, 1.0])

@@ -4,7 +4,7 @@ from html import unescape
 import pytest
 
 from softwood.export import PortableModel, to_dot, to_mermaid
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from tests.export.models import all_fitted, fitted, fitted_to_frames, mixed_tree
 
 DRAWN = {to_dot: re.compile(r"^  n(\d+) \[", re.MULTILINE), to_mermaid: re.compile(r'^  n(\d+)\["', re.MULTILINE)}

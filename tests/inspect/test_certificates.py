@@ -22,7 +22,7 @@ from softwood import (
     soften,
     stream,
 )
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.stream import river
 from tests.inspect import attack
 from tests.reference.kernels import BOX

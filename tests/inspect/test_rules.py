@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, SoftTreeClassifier
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.inspect.rules import leaf_rules
-from softwood.text import side_text
+from softwood.trees.text import side_text
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 import softwood
 from softwood import SoftTree, shapley_values
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.inspect import shapley_sampling
 from tests.inspect.shapley_models import adds_up, vars_of
 from tests.reference.trees import ALL_GATES, random_points, random_tree

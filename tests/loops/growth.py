@@ -10,7 +10,7 @@ from softwood.density.growing import knots_for
 from softwood.density.loops.groups import Bins, Kernels, NodeTable
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Desk, Pile, RandomSearch, Search, Targets
-from softwood.tree import KernelShapes, SoftTree, children_of
+from softwood.trees.tree import KernelShapes, SoftTree, children_of
 from tests.reference.kernels import BOX, LATE, STAIRS, table
 from tests.reference.search import Axis
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.nn.loops.layout import BIAS, BLEND_AT, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
 from softwood.nn.structure import Structure
 from tests.reference.trees import random_tree

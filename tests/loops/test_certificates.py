@@ -22,7 +22,7 @@ from softwood.compiled.explain import (
     tree_bounds,
     walk_box,
 )
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.inspect.certificates import BoxModel
 from softwood.inspect.loops.certificates import ALL, NONE
 from tests.reference.certificates import box_bounds

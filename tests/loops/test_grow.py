@@ -13,7 +13,7 @@ from softwood.density.binning import bin_features
 from softwood.density.loops.groups import Goal
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Rules, Targets
-from softwood.tree import children_of
+from softwood.trees.tree import children_of
 from tests.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
 from tests.loops.strategies import CRITERION_NAMES
 from tests.reference import random_search as slow_random

@@ -11,7 +11,7 @@ from softwood.density.loops.groups import NodeTable
 from softwood.density.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NODES, N_SPLITS, OPEN, OpenPile
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import NODE, Rules
-from softwood.tree import children_of
+from softwood.trees.tree import children_of
 from tests.loops.growth import EXTRA_TREES, TREES, longer, problem, run, tree_of
 from tests.reference.growing import intervals
 from tests.reference.records import as_columns, assert_same_records

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.layers import gate_slopes, leaf_slopes, route_rows, route_slopes, share_block
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import BIAS, BLEND_AT, WIDTH
 from softwood.nn.loops.route import BLOCK
 from tests.loops.layers import random_layer

@@ -18,7 +18,7 @@ from softwood.compiled.layers import (
     walk_rows,
     walk_slopes,
 )
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import SHAPE, THRESHOLD, WIDTH, LayerTrees
 from softwood.nn.loops.walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE
 from tests.loops.layers import random_layer

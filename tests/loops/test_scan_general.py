@@ -22,7 +22,7 @@ from softwood.density.growing import knots_for
 from softwood.density.loops.groups import Bins, Goal, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import Search
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 from tests.loops.growth import new_desk, nonsense
 from tests.loops.strategies import CRITERION_NAMES, check, nodes, with_slivers
 from tests.reference.gains import merit

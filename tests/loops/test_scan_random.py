@@ -28,7 +28,7 @@ from softwood.compiled.trees import next_seed, to_unit
 from softwood.density.loops.groups import Bins, Goal, Kernels
 from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.density.loops.tree_groups import RandomSearch
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 from tests.loops.growth import new_desk
 from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places
 from tests.reference import random_search as slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.explain import add_pairs, add_shapley, fill_absent, fill_present, go_down, go_up, order_steps
-from softwood.forest import SoftForest
+from softwood.trees.forest import SoftForest
 from softwood.inspect.loops.shapley import STEP, Scratch
 from softwood.inspect.shapley_exact import _plan
 from tests.reference.kernels import SHAPES

@@ -17,10 +17,10 @@ from softwood import (
     SoftTreeClassifier,
     export_text,
 )
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.nn import TreeModule
 from softwood.stream import SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
-from softwood.tree import NODE_TYPES, SoftTree
+from softwood.trees.tree import NODE_TYPES, SoftTree
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 
 X, Y = load_iris(return_X_y=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from tests.reference.kernels import cdf
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import BIAS, BLEND_AT, FEATURE, KIND, LEFT, MISSING_LEFT, RIGHT, SHAPE, THRESHOLD, WIDTH
 
 

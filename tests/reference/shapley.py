@@ -5,7 +5,7 @@ from math import comb
 
 import numpy as np
 
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from tests.reference.kernels import cdf
 from tests.reference.sharing import prediction
 

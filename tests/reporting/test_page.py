@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine
 import softwood
 from softwood import certified_radius, report, shapley_values, stream
 from softwood.export import PortableModel
-from softwood.text import tree_text
+from softwood.trees.text import tree_text
 from tests.export.models import all_fitted, fitted, fitted_to_frames, frame, frame_targets, labels, numbers
 
 EVIL = "</script><b>"

@@ -21,7 +21,7 @@ class LayerTrees(NamedTuple):
     ----------
     table : (n_gates, N_COLUMNS) int64
     gates, leaves : (n_trees + 1,) int64, where the gates and the leaves of each tree begin
-    edges, cdfs : float64, as in `softwood.tree.SoftTree`
+    edges, cdfs : float64, as in `softwood.trees.tree.SoftTree`
     """
 
     table: np.ndarray

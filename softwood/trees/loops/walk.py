@@ -24,7 +24,7 @@ GO_RIGHT, RESTORE_LOWER, NOTHING = 0, 1, 2
 
 
 class Nodes(NamedTuple):
-    """The arrays of a tree, as in `softwood.tree.SoftTree`; edges and cdfs are the tables of the kernel shapes.
+    """The arrays of a tree, as in `softwood.trees.tree.SoftTree`; edges and cdfs are the tables of the kernel shapes.
 
     Points have no number of a category that is beyond the bits of `subsets`.
 

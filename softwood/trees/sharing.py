@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from softwood.tree import NodeArrays, SoftTree
+    from softwood.trees.tree import NodeArrays, SoftTree
     from softwood.trees.loops.predict import Lists
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]

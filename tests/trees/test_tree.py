@@ -6,7 +6,7 @@ import pytest
 
 from softwood import Gate, SoftTree, sharing
 from softwood.compiled.trees import predict_rows
-from softwood.tree import KernelShapes
+from softwood.trees.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import node_shares
 from tests.reference.trees import ALL_GATES, random_points, random_tree

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softwood.gates import Gate
-from softwood.tree import SoftTree
+from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree
 
 __all__ = ["blend_text", "largest_terms", "oblique_text", "set_text", "side_text", "tree_text"]
 

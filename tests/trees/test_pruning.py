@@ -3,7 +3,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Gate, SoftTree
-from softwood.pruning import cut_below, merge_equal_leaves, prune_cost_complexity, pruning_path
+from softwood.trees.pruning import cut_below, merge_equal_leaves, prune_cost_complexity, pruning_path
 from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.pruning import leaves_after, weakest_links
 from tests.reference.trees import ALL_GATES, random_points, random_tree

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from softwood.core.columns import Columns
-from softwood.forest import SoftForest
-from softwood.gates import Gate
-from softwood.tree import SoftTree
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree
 
 __all__ = ["one_hot_trees"]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from softwood.gates import Gate
-from softwood.tree import SoftTree
+from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree
 
 __all__ = ["cut_below", "merge_equal_leaves", "prune_cost_complexity", "pruning_path"]
 

@@ -15,7 +15,7 @@ from softwood.compiled.trees import (
     partition,
 )
 from softwood.density.kernels import gaussian
-from softwood.sharing import kernel_lists
+from softwood.trees.sharing import kernel_lists
 from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import prediction
@@ -281,8 +281,8 @@ def test_rows_do_not_depend_on_the_block(monkeypatch):
     rows[::7, 1] = np.nan
     expected = tree.predict(rows)
     for block in (1, 100):
-        monkeypatch.setattr("softwood.sharing._LEAST_BLOCK", block)
-        monkeypatch.setattr("softwood.sharing._LARGEST_BLOCK", block)
+        monkeypatch.setattr("softwood.trees.sharing._LEAST_BLOCK", block)
+        monkeypatch.setattr("softwood.trees.sharing._LARGEST_BLOCK", block)
         np.testing.assert_array_equal(tree.predict(rows), expected)
     np.testing.assert_array_equal(np.vstack([tree.predict(row[None]) for row in rows[:50]]), expected[:50])
 

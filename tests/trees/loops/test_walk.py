@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled.trees import gradient_rows, member_rows, oblique_input, predict_rows, visit
-from softwood.gates import Gate
-from softwood.sharing import walk_arguments
+from softwood.trees.gates import Gate
+from softwood.trees.sharing import walk_arguments
 from tests.reference.kernels import BOX, SHAPES
 from tests.reference.sharing import gradient, interval_membership, node_shares, prediction
 from tests.reference.trees import ALL_GATES, random_points, random_tree

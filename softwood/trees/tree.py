@@ -15,10 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from softwood import sharing
-from softwood.gates import Gate
+from softwood.trees.gates import Gate
 from softwood.core.losses import softmax_gradient
 from softwood.core.memory import check_fits
-from softwood.structure import children_of, parents_and_depths
+from softwood.trees.structure import children_of, parents_and_depths
 
 __all__ = ["KernelShapes", "SoftTree", "children_of"]
 
@@ -307,7 +307,7 @@ class SoftTree(NodeArrays):
     children_left, children_right, parent, depth : (n_nodes,) int32
         Structure; children of leaves and the parent of the root are -1.
     gate : (n_nodes,) int8
-        Kind of gate, see `softwood.gates.Gate`; -1 at leaves.
+        Kind of gate, see `softwood.trees.gates.Gate`; -1 at leaves.
     feature, threshold : (n_nodes,) int32, float64
         Test of axis-aligned and blended gates; -1 and nan elsewhere.
     missing_left : (n_nodes,) float64
@@ -562,7 +562,7 @@ class SoftTree(NodeArrays):
         )
 
     def __str__(self) -> str:
-        from softwood.text import tree_text
+        from softwood.trees.text import tree_text
 
         return tree_text(self)
 
