@@ -8,15 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softwood.density.boosting import KernelBoostingClassifier, KernelBoostingRegressor
-    from softwood.density.forest import (
+    from softwood.kernel.boosting import KernelBoostingClassifier, KernelBoostingRegressor
+    from softwood.kernel.forest import (
         KernelExtraTreesClassifier,
         KernelExtraTreesRegressor,
         KernelForestClassifier,
         KernelForestRegressor,
     )
-    from softwood.density.kernels import Kernel
-    from softwood.density.tree import KernelTreeClassifier, KernelTreeRegressor
+    from softwood.kernel.data.kernels import Kernel
+    from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
     from softwood.files.saving import load, save
     from softwood.trees.forest import SoftForest
     from softwood.trees.gates import Gate
@@ -52,15 +52,15 @@ _HOME = {
     "EndToEndTreeClassifier": "softwood.gradient.end_to_end",
     "EndToEndTreeRegressor": "softwood.gradient.end_to_end",
     "Gate": "softwood.trees.gates",
-    "Kernel": "softwood.density.kernels",
-    "KernelBoostingClassifier": "softwood.density.boosting",
-    "KernelBoostingRegressor": "softwood.density.boosting",
-    "KernelExtraTreesClassifier": "softwood.density.forest",
-    "KernelExtraTreesRegressor": "softwood.density.forest",
-    "KernelForestClassifier": "softwood.density.forest",
-    "KernelForestRegressor": "softwood.density.forest",
-    "KernelTreeClassifier": "softwood.density.tree",
-    "KernelTreeRegressor": "softwood.density.tree",
+    "Kernel": "softwood.kernel.data.kernels",
+    "KernelBoostingClassifier": "softwood.kernel.boosting",
+    "KernelBoostingRegressor": "softwood.kernel.boosting",
+    "KernelExtraTreesClassifier": "softwood.kernel.forest",
+    "KernelExtraTreesRegressor": "softwood.kernel.forest",
+    "KernelForestClassifier": "softwood.kernel.forest",
+    "KernelForestRegressor": "softwood.kernel.forest",
+    "KernelTreeClassifier": "softwood.kernel.tree",
+    "KernelTreeRegressor": "softwood.kernel.tree",
     "LinearDiscriminantTreeClassifier": "softwood.gradient.discriminant",
     "OneStageForestClassifier": "softwood.gradient.one_stage_forest",
     "OneStageForestRegressor": "softwood.gradient.one_stage_forest",

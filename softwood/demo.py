@@ -14,9 +14,9 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from softwood.density.boosting import KernelBoostingClassifier
-from softwood.density.forest import KernelForestClassifier
-from softwood.density.tree import KernelTreeClassifier
+from softwood.kernel.boosting import KernelBoostingClassifier
+from softwood.kernel.forest import KernelForestClassifier
+from softwood.kernel.tree import KernelTreeClassifier
 from softwood.core.extras import require
 from softwood.inspect.surface import plot_surface
 from softwood.inspect.text import export_text

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from softwood.base import TreeEstimator, read_weights
 from softwood.core.columns import read_table
-from softwood.density.bandwidths import standard_deviations, stated_widths
+from softwood.kernel.data.bandwidths import standard_deviations, stated_widths
 from softwood.trees.forest import SoftForest
 from softwood.imported.model import ImportedModel, read_model
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss

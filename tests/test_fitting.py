@@ -59,7 +59,7 @@ def test_early_stopping_in_tables_of_categories(rows, name):
 
 @TABLES
 def test_bandwidths_are_chosen_by_folds_in_tables_of_categories(rows, monkeypatch):
-    from softwood.density import choosing
+    from softwood.kernel.choosing import bandwidth as choosing
 
     X, y = rows()
     folds = []
@@ -76,8 +76,8 @@ def test_bandwidths_are_chosen_by_folds_in_tables_of_categories(rows, monkeypatc
 
 @TABLES
 def test_subsamples_in_tables_of_categories(rows):
-    from softwood.density.bagging import draws_of
-    from softwood.density.rounds import _draw_rows
+    from softwood.kernel.growing.bagging import draws_of
+    from softwood.kernel.rounds.rounds import _draw_rows
     from softwood.core.targets import read_classes
 
     X, y = rows()

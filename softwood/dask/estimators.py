@@ -15,8 +15,10 @@ from softwood.dask.predicting import predict_lazily
 from softwood.dask.reading import Reader, as_given, describe
 from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
-from softwood.density import boosting, forest, tree
-from softwood.density.level_fitting import fit_boosting, fit_forest, fit_tree
+from softwood.kernel import boosting
+from softwood.kernel import forest
+from softwood.kernel import tree
+from softwood.kernel.parts.fitting import fit_boosting, fit_forest, fit_tree
 from softwood.core.parameters import parameter_error
 
 __all__ = [

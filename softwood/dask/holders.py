@@ -24,9 +24,9 @@ from distributed import CancelledError, Future, wait
 from sklearn.base import BaseEstimator
 
 from softwood.dask.session import FAN_IN, PAUSE, Session
-from softwood.density.level_growing import LocalParts
-from softwood.density.level_numbers import merged
-from softwood.density.level_rows import CodedRows
+from softwood.kernel.parts.growing import LocalParts
+from softwood.kernel.parts.numbers import merged
+from softwood.kernel.parts.rows import CodedRows
 
 __all__ = ["ClusterParts", "owned"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from dask.sizeof import sizeof
 from distributed import CancelledError, Client, Future, KilledWorker, get_client, wait
 
-from softwood.density.level_numbers import merged
+from softwood.kernel.parts.numbers import merged
 
 __all__ = ["FAN_IN", "PAUSE", "Session"]
 

@@ -12,7 +12,7 @@ from distributed import Future
 from softwood.dask.chunks import Chunks
 from softwood.dask.holders import ClusterParts, owned
 from softwood.dask.session import Session
-from softwood.density.level_rows import CodedRows, joined
+from softwood.kernel.parts.rows import CodedRows, joined
 
 __all__ = ["ClusterSource"]
 

@@ -264,7 +264,7 @@ def _refuse_other_predictions(model: Any) -> None:
         _refuse_leaf_models(model.growth_, name, "tree_")
     reading = getattr(model, "_reading_", None)
     if reading is not None and not reading.is_crisp:
-        from softwood.density.errors import read_errors
+        from softwood.kernel.data.measurement_errors import read_errors
 
         nowhere = np.empty((0, len(model.columns_.names)))
         errors = read_errors(model, reading.measurement_error, model.columns_, nowhere)

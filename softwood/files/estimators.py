@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.columns import Columns
-from softwood.density.reading import Reading
+from softwood.kernel.prediction import Reading
 from softwood.files.checks import all_finite, check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.errors import NotSavableError
 from softwood.files.values import check_name, damage

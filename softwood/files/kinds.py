@@ -96,8 +96,8 @@ def _estimators(home: str, families: str, required: str, prefix: str = "") -> li
 _TABLE = "columns_ n_features_in_ classes_|n_outputs_ classes_|_is_flat_ "
 _RECORDS = [
     _plain("softwood.core.columns", "Columns", records.columns_state, records.build_columns, "columns"),
-    _plain("softwood.density.kernels", "Kernel", records.kernel_state, records.build_kernel, "kernel"),
-    _plain("softwood.density.reading", "Reading", records.reading_state, records.build_reading, "reading"),
+    _plain("softwood.kernel.data.kernels", "Kernel", records.kernel_state, records.build_kernel, "kernel"),
+    _plain("softwood.kernel.prediction", "Reading", records.reading_state, records.build_reading, "reading"),
     _plain("softwood.gradient.data", "Scaling", records.scaling_state, records.build_scaling, "scaling"),
     _plain(
         "softwood.gradient.one_stage_training", "StagedTree", records.staged_state, records.build_staged, "staged tree"
@@ -112,12 +112,12 @@ _RECORDS = [
     ),
 ]
 _BATCH = [
-    *_estimators("softwood.density.tree", "KernelTree", _TABLE + "tree_ bandwidths_ _reading_"),
+    *_estimators("softwood.kernel.tree", "KernelTree", _TABLE + "tree_ bandwidths_ _reading_"),
     *_estimators(
-        "softwood.density.forest", "KernelForest KernelExtraTrees", _TABLE + "forest_ bandwidths_ _reading_ _seed_"
+        "softwood.kernel.forest", "KernelForest KernelExtraTrees", _TABLE + "forest_ bandwidths_ _reading_ _seed_"
     ),
     *_estimators(
-        "softwood.density.boosting", "KernelBoosting", _TABLE + "forest_ bandwidths_ _reading_ _loss_ n_iter_"
+        "softwood.kernel.boosting", "KernelBoosting", _TABLE + "forest_ bandwidths_ _reading_ _loss_ n_iter_"
     ),
     *_estimators("softwood.gradient.soft_tree", "SoftTree", _TABLE + "tree_ _scaling_"),
     *_estimators("softwood.gradient.discriminant", "LinearDiscriminantTree", _TABLE + "tree_ _scaling_"),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from softwood.core.columns import MAX_CATEGORIES, Columns
-from softwood.density.kernels import Kernel
-from softwood.density.reading import Reading
+from softwood.kernel.data.kernels import Kernel
+from softwood.kernel.prediction import Reading
 from softwood.files.checks import all_finite, check_array, check_entries, check_type, is_within
 from softwood.files.values import check_name, damage
 from softwood.gradient.data import Scaling

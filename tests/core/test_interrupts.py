@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softwood import KernelForestClassifier, KernelTreeClassifier
-from softwood.density import growing
+from softwood.kernel.growing import growing
 from softwood.core.interrupts import Stopped, interruptible, new_stop
 from tests.callbacks import Recorder
 from tests.contract.specs import BY_NAME

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 
 import softwood.dask
 from softwood.dask import holders, session
-from softwood.density import level_growing
+from softwood.kernel.parts import growing as level_growing
 from tests.dask.conftest import assert_nothing_left
 from tests.dask.models import assert_same, in_parts, pair, table
 

@@ -4,7 +4,7 @@ import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.core.columns import Columns
-from softwood.density.bandwidths import (
+from softwood.kernel.data.bandwidths import (
     LOO_GRID,
     loo_widths,
     row_numbers,

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from softwood.density.binning import FEW_BINS, NARROW, bin_features, merge_narrow_bins
+from softwood.kernel.data.binning import FEW_BINS, NARROW, bin_features, merge_narrow_bins
 
 
 def unpack(bins, j):

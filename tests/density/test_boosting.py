@@ -9,8 +9,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_choice, newton, rounds
-from softwood.density.bandwidths import loo_widths, silverman_widths
+from softwood.kernel.choosing import boosting_settings as boosting_choice
+from softwood.kernel.rounds import newton
+from softwood.kernel.rounds import rounds
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.core.targets import read_reals
 from tests.density.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
 from tests.density.forests import answer, differs

@@ -5,7 +5,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_choice, newton
+from softwood.kernel.choosing import boosting_settings as boosting_choice
+from softwood.kernel.rounds import newton
 from tests.callbacks import Recorder, interrupt
 from tests.density.boosts import BOTH, assert_same_forest, problem, small
 from tests.density.forests import answer

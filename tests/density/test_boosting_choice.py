@@ -8,9 +8,9 @@ from sklearn.model_selection import train_test_split
 
 import softwood
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_choice
-from softwood.density.boosting_choice import Search, _has_stalled, _mean_curve, most_rounds
-from softwood.density.rounds import boost
+from softwood.kernel.choosing import boosting_settings as boosting_choice
+from softwood.kernel.choosing.boosting_settings import Search, _has_stalled, _mean_curve, most_rounds
+from softwood.kernel.rounds.rounds import boost
 from tests.callbacks import Recorder, interrupt
 from tests.density.boosts import BOTH, assert_same_forest, problem
 

@@ -6,7 +6,8 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from softwood import Kernel, KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.density import boosting_base, preparation
+from softwood.kernel import boosting_base
+from softwood.kernel.data import preparation
 from tests.density.boosts import BOTH, assert_same_forest, losses, problem, small
 from tests.density.forests import differs
 

@@ -17,7 +17,7 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
-from softwood.density.newton import NewtonLimits
+from softwood.kernel.rounds.newton import NewtonLimits
 
 
 def table(seed, n=240, n_categories=7, missing=0.0):

@@ -5,9 +5,10 @@ from sklearn.datasets import load_wine
 from sklearn.model_selection import KFold, PredefinedSplit, StratifiedKFold
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftTree
-from softwood.density import choosing, sizing
-from softwood.density.choosing import AUTO_GRID, CV_GRID, content_folds
-from softwood.density.growing import GrowthByGain
+from softwood.kernel.choosing import bandwidth as choosing
+from softwood.kernel.choosing import size as sizing
+from softwood.kernel.choosing.bandwidth import AUTO_GRID, CV_GRID, content_folds
+from softwood.kernel.growing.growing import GrowthByGain
 
 BOTH = [KernelTreeClassifier, KernelTreeRegressor]
 

@@ -13,9 +13,11 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
-from softwood.density import choosing, choosing_forest, ensemble
-from softwood.density.choosing import CV_GRID, MAX_SCALE
-from softwood.density.choosing_forest import AUTO_GRID, AUTO_TREES, ForestChoice
+from softwood.kernel.choosing import bandwidth as choosing
+from softwood.kernel.choosing import forest_bandwidth as choosing_forest
+from softwood.kernel import forest_base as ensemble
+from softwood.kernel.choosing.bandwidth import CV_GRID, MAX_SCALE
+from softwood.kernel.choosing.forest_bandwidth import AUTO_GRID, AUTO_TREES, ForestChoice
 from tests.reference.bagging import unseen_predictions
 
 FORESTS = [KernelForestClassifier, KernelForestRegressor]

@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
 
 from softwood import KernelExtraTreesClassifier, KernelForestClassifier, KernelTreeClassifier, KernelTreeRegressor
-from softwood.density.choosing_forest import AUTO_GRID
+from softwood.kernel.choosing.forest_bandwidth import AUTO_GRID
 from tests.callbacks import Recorder, interrupt
 from tests.density.forests import ALL, answer, assert_same_forest, problem
 
@@ -134,7 +134,7 @@ def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees, at):
 
 
 def test_an_interrupt_before_the_first_tree_leaves_nothing(monkeypatch):
-    from softwood.density import bagging
+    from softwood.kernel.growing import bagging
 
     def stop(*arguments, **options):
         raise KeyboardInterrupt

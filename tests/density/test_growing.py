@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Kernel
 from softwood.base import as_counts
-from softwood.density.growing import Workspace
+from softwood.kernel.growing.growing import Workspace
 from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.growing import check_splits
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, draw
@@ -292,7 +292,7 @@ def test_histogram_search_comes_close_to_the_exact_one():
 
 
 def test_large_table_one_feature_after_the_other(monkeypatch):
-    from softwood.density import growing
+    from softwood.kernel.growing import growing
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
@@ -305,7 +305,7 @@ def test_large_table_one_feature_after_the_other(monkeypatch):
 
 
 def test_growth_over_many_budgets(monkeypatch):
-    from softwood.density import growing
+    from softwood.kernel.growing import growing
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.integers(2, size=200)

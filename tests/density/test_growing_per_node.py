@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from softwood import Kernel
 from softwood.base import as_counts
-from softwood.density.bandwidths import loo_widths, silverman_widths
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.core.targets import read_classes
 from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.gains import gain, impurity

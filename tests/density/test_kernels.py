@@ -4,7 +4,7 @@ from scipy.stats import norm
 
 from softwood import Kernel, KernelTreeClassifier
 from softwood.core.columns import Columns
-from softwood.density.kernels import box, gaussian, resolve_kernels, triangle
+from softwood.kernel.data.kernels import box, gaussian, resolve_kernels, triangle
 from tests.reference.kernels import SHAPES, draw, table
 
 NAMED = [box(), triangle(), gaussian(), triangle(20), gaussian(31, reach=3.0)]

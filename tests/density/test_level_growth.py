@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 
 import softwood
-from softwood.density import level_boosting, level_growing, level_preparation
+from softwood.kernel.parts import boosting as level_boosting
+from softwood.kernel.parts import growing as level_growing
+from softwood.kernel.parts import preparation as level_preparation
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 

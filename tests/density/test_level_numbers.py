@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.density.level_numbers import (
+from softwood.kernel.parts.numbers import (
     Largest,
     as_float,
     draw_counts,

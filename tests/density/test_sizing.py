@@ -6,9 +6,9 @@ from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
-from softwood.density import sizing
-from softwood.density.choosing import AUTO_GRID, content_folds
-from softwood.density.sizing import SizePath, _gains_between, smoothed
+from softwood.kernel.choosing import size as sizing
+from softwood.kernel.choosing.bandwidth import AUTO_GRID, content_folds
+from softwood.kernel.choosing.size import SizePath, _gains_between, smoothed
 
 both = pytest.mark.parametrize("model_class", [KernelTreeClassifier, KernelTreeRegressor])
 

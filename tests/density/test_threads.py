@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from softwood.density.threads import Threads
+from softwood.kernel.growing.threads import Threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

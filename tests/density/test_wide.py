@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from softwood import KernelTreeClassifier
-from softwood.density.bandwidths import standard_deviations
-from softwood.density.binning import bin_features
-from softwood.density.blocks import blocks_of, known_cells
+from softwood.kernel.data.bandwidths import standard_deviations
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.data.blocks import blocks_of, known_cells
 
 
 def wide_table(n=60, p=90):

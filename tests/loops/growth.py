@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from softwood.compiled import growing as loop
-from softwood.density.binning import bin_features
-from softwood.density.growing import knots_for
-from softwood.density.loops.groups import Bins, Kernels, NodeTable
-from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import NODE, Desk, Pile, RandomSearch, Search, Targets
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.growing.growing import knots_for
+from softwood.kernel.growing.loops.groups import Bins, Kernels, NodeTable
+from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import NODE, Desk, Pile, RandomSearch, Search, Targets
 from softwood.trees.tree import KernelShapes, SoftTree, children_of
 from tests.reference.kernels import BOX, LATE, STAIRS, table
 from tests.reference.search import Axis

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.boosting import add_four, add_rows, are_neighbours
-from softwood.density.loops.add_four import GROUP
+from softwood.kernel.rounds.loops.add_four import GROUP
 
 
 @pytest.mark.tiny

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled.growing import encode_column, part_of
-from softwood.density.loops.binning import N_PARTS
+from softwood.kernel.growing.loops.binning import N_PARTS
 
 numbers = st.integers(-5, 5).map(float) | st.sampled_from([-np.inf, np.inf, 0.5, -0.0])
 

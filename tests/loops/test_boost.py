@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import boosting as loop
-from softwood.density.binning import bin_features
-from softwood.density.loops.boost import NODE, Columns, Pile
-from softwood.density.loops.boost_histograms import BLOCK
-from softwood.density.loops.boost_search import (
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
+from softwood.kernel.rounds.loops.boost_histograms import BLOCK
+from softwood.kernel.rounds.loops.boost_search import (
     DIVIDED,
     LEAF,
     LEFT_G,
@@ -27,9 +27,9 @@ from softwood.density.loops.boost_search import (
     THRESHOLD,
     SearchSpace,
 )
-from softwood.density.loops.boost_search import Rules as LoopRules
-from softwood.density.loops.groups import Bins
-from softwood.density.newton import Boxes
+from softwood.kernel.rounds.loops.boost_search import Rules as LoopRules
+from softwood.kernel.growing.loops.groups import Bins
+from softwood.kernel.rounds.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled import boosting as loop
-from softwood.density.loops.boost_histograms import BLOCK
+from softwood.kernel.rounds.loops.boost_histograms import BLOCK
 from tests.reference.boosting import direct_sums
 
 # ------------------------------------------------------------------ histograms

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from softwood.compiled.boosting import read_rows, set_gates
-from softwood.density.binning import bin_features
-from softwood.density.held_out import HeldOutRows
-from softwood.density.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.rounds.held_out import HeldOutRows
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree
 from softwood.trees.sharing import kernel_lists
 from softwood.trees.tree import KernelShapes
 from softwood.trees.loops.predict import GATE, KernelTrees

@@ -8,9 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from softwood.compiled import boosting as loop
-from softwood.density.loops.boost import NODE, Pile
-from softwood.density.loops.boost_histograms import BLOCK
-from softwood.density.loops.boost_search import (
+from softwood.kernel.rounds.loops.boost import NODE, Pile
+from softwood.kernel.rounds.loops.boost_histograms import BLOCK
+from softwood.kernel.rounds.loops.boost_search import (
     BLOCK_ROWS,
     GAIN,
     LEAF,
@@ -25,10 +25,10 @@ from softwood.density.loops.boost_search import (
     SLOPE,
     SearchSpace,
 )
-from softwood.density.loops.boost_search import Rules as LoopRules
-from softwood.density.loops.groups import Bins
-from softwood.density.loops.scan import LARGEST
-from softwood.density.newton import Boxes
+from softwood.kernel.rounds.loops.boost_search import Rules as LoopRules
+from softwood.kernel.growing.loops.groups import Bins
+from softwood.kernel.growing.loops.scan import LARGEST
+from softwood.kernel.rounds.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 
 # ------------------------------------------------------------------ leaf values and scores

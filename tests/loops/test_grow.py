@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from softwood.compiled import growing as loop
 from softwood.compiled.trees import next_seed
-from softwood.density.binning import bin_features
-from softwood.density.loops.groups import Goal
-from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import NODE, Rules, Targets
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.growing.loops.groups import Goal
+from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Targets
 from softwood.trees.tree import children_of
 from tests.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
 from tests.loops.strategies import CRITERION_NAMES

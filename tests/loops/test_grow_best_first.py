@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from softwood.compiled import growing as loop
-from softwood.density.binning import bin_features
-from softwood.density.loops.groups import NodeTable
-from softwood.density.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NODES, N_SPLITS, OPEN, OpenPile
-from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import NODE, Rules
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NODES, N_SPLITS, OPEN, OpenPile
+from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import NODE, Rules
 from softwood.trees.tree import children_of
 from tests.loops.growth import EXTRA_TREES, TREES, longer, problem, run, tree_of
 from tests.reference.growing import intervals

@@ -12,11 +12,11 @@ from softwood.compiled.growing import (
     node_goal,
     random_threshold,
 )
-from softwood.density.growing import knots_for
-from softwood.density.loops.groups import Bins, Goal, Kernels
-from softwood.density.loops.level_choose import LevelNodes
-from softwood.density.loops.scan import ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import NODE, Rules, Search
+from softwood.kernel.growing.growing import knots_for
+from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
+from softwood.kernel.parts.loops.choose import LevelNodes
+from softwood.kernel.growing.loops.scan import ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
 from tests.loops.growth import nonsense
 from tests.reference import random_search as slow
 from tests.reference.kernels import BOX, STAIRS, left_share, table

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled.boosting import add_slot_values, copy_slot, divide_slot, divide_slots, share_bins
-from softwood.density.loops.groups import Bins, Kernels
-from softwood.density.loops.level_divide import SLOT, DivideSpace, LevelPile
+from softwood.kernel.growing.loops.groups import Bins, Kernels
+from softwood.kernel.parts.loops.divide import SLOT, DivideSpace, LevelPile
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 
 VALUES = np.array([-1.0, 0.0, 0.5, 2.0])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.boosting import add_classes, add_columns, add_node, add_totals, gather_values, weigh_rows
-from softwood.density.loops.level_sums import BLOCK
+from softwood.kernel.parts.loops.sums import BLOCK
 
 
 def random_rows(seed, *, n_columns, is_soft, n=BLOCK + 40, p=3, n_bins=5):

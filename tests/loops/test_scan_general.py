@@ -18,10 +18,10 @@ from softwood.compiled.growing import (
     scan_general,
     scan_points,
 )
-from softwood.density.growing import knots_for
-from softwood.density.loops.groups import Bins, Goal, Kernels
-from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import Search
+from softwood.kernel.growing.growing import knots_for
+from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
+from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import Search
 from softwood.trees.tree import KernelShapes
 from tests.loops.growth import new_desk, nonsense
 from tests.loops.strategies import CRITERION_NAMES, check, nodes, with_slivers

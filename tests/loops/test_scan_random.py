@@ -25,9 +25,9 @@ from softwood.compiled.growing import (
     tie_of,
 )
 from softwood.compiled.trees import next_seed, to_unit
-from softwood.density.loops.groups import Bins, Goal, Kernels
-from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.density.loops.tree_groups import RandomSearch
+from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
+from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import RandomSearch
 from softwood.trees.tree import KernelShapes
 from tests.loops.growth import new_desk
 from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.growing import losses_by_size, row_loss
-from softwood.density.loops.groups import NO_SETS, NodeTable
+from softwood.kernel.growing.loops.groups import NO_SETS, NodeTable
 from tests.loops.growth import problem, tree_of
 from tests.loops.test_grow_best_first import rules_for, run_best_first
 

@@ -20,9 +20,9 @@ from softwood.compiled.growing import (
     subset_parts,
 )
 from softwood.compiled.trees import has_member, is_category, partition_by_set
-from softwood.density.loops.groups import Bins, Goal, SubsetSpace
-from softwood.density.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.density.loops.subset import ABSENT
+from softwood.kernel.growing.loops.groups import Bins, Goal, SubsetSpace
+from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
+from softwood.kernel.growing.loops.subset import ABSENT
 from softwood.trees.loops.predict import ITEM
 
 pytestmark = pytest.mark.tiny

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.growing import add_moments, key_rows, mix_bits
-from softwood.density import bandwidths
+from softwood.kernel.data import bandwidths
 
 
 def awkward_rows(n=40, p=3):

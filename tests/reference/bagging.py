@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.density.bagging import Draws, tree_seed
-from softwood.density.bandwidths import row_numbers
+from softwood.kernel.growing.bagging import Draws, tree_seed
+from softwood.kernel.data.bandwidths import row_numbers
 
 
 def unseen_predictions(model, X, weights=None, **conditions):

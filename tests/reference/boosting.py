@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from softwood.density.binning import bin_features
-from softwood.density.loops.boost import NODE
+from softwood.kernel.data.binning import bin_features
+from softwood.kernel.rounds.loops.boost import NODE
 from tests.reference.kernels import left_share
 
 
@@ -172,7 +172,7 @@ def grow(bins, sums, widths, rules, rows=None, features=None):
 
     Returns
     -------
-    nodes : (n_nodes,) of the type `softwood.density.loops.boost.NODE`;  shares : (n_leaves, n) of each row in each leaf
+    nodes : (n_nodes,) of the type `softwood.kernel.rounds.loops.boost.NODE`;  shares : (n_leaves, n) of each row in each leaf
     """
     n, p = bins.codes.shape
     columns = columns_of(bins, widths)

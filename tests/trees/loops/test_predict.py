@@ -14,7 +14,7 @@ from softwood.compiled.trees import (
     next_list,
     partition,
 )
-from softwood.density.kernels import gaussian
+from softwood.kernel.data.kernels import gaussian
 from softwood.trees.sharing import kernel_lists
 from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
 from tests.reference.kernels import BOX, SHAPES, cdf

@@ -1,0 +1,286 @@
+"""What all kernel models share: the parameters of the kernels, and reading the finished model with them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.callback import with_callbacks
+from sklearn.model_selection import check_cv
+
+from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.kernel.data.bandwidths import stated_widths
+from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
+from softwood.kernel.data.measurement_errors import Errors, error_functions, read_errors
+from softwood.kernel.data.kernels import box, resolve_kernels
+from softwood.kernel.parts.checks import check_level
+from softwood.kernel.parts.preparation import LocalSource, RawRows
+from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
+from softwood.kernel.growing.problem import Limits
+from softwood.kernel.prediction import Reading
+from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
+
+__all__ = ["KernelModel", "SearchedKernelModel"]
+
+# A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
+_NO_MASS, _NO_PART = 1e-9, 1e-12
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelModel(BatchEstimator):
+    """An estimator with a bandwidth, kernels and measurement errors."""
+
+    bandwidth: Any = "auto"
+    prediction_kernel: Any = "same"
+    prediction_bandwidth: Any = "same"
+    bandwidth_unit: str = "sd"
+    measurement_error: Any = None
+    max_bins: int = 255
+    max_depth: int | None = None
+    min_mass: float = 1.0
+    min_gain: float = 0.0
+    max_leaf_nodes: Any = None
+    max_features: Any = None
+    cutoff: float = 1e-4
+    growth: str = "node"
+    n_jobs: int | None = None
+
+    _reading_: Reading = field(init=False)
+
+    # Ways to choose the bandwidth from the data, by name.
+    _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
+
+    def _read_training_data(
+        self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray]:
+        """As for all estimators, with weights scaled to numbers of rows, the unit of `min_mass`."""
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight, earlier)
+        return matrix, targets, as_counts(weights), rows
+
+    @property
+    def _has_category_codes(self) -> bool:
+        return self.growth != "level"
+
+    def _level_source(self, X: Any, y: Any, sample_weight: Any) -> LocalSource:
+        """The rows for growth by levels, in as many parts as there are threads."""
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
+        learned = self._level_targets(targets, y, rows)
+        return LocalSource(RawRows(matrix, learned, weights), effective_n_jobs(self.n_jobs))
+
+    def _level_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
+        """Targets of the kept rows, in the form of `RawRows`."""
+        if isinstance(targets, RealTargets):
+            numbers = np.asarray(y, dtype=np.float64)
+            return numbers.reshape(len(numbers), -1)[rows]
+        learned = targets.labels if targets.shares is None else targets.shares
+        assert learned is not None
+        return learned
+
+    def _with_class_weights(self, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
+        """Weights of the rows times those of their classes."""
+        weights = weights * self._class_weights(targets, weights)
+        if not weights.any():
+            raise ValueError("class_weight is zero for all classes of y.")
+        return weights
+
+    # Reading the parameters
+
+    def _check_kernel_parameters(self) -> None:
+        check_choice(self, "splitter", self.splitter, ("auto", "exact", "hist"))
+        check_choice(self, "bandwidth_unit", self.bandwidth_unit, ("sd", "absolute"))
+        check_integer(self, "max_bins", self.max_bins, low=2, high=255)
+        if isinstance(self.cv, Integral):
+            check_integer(self, "cv", self.cv, low=2)
+        check_n_jobs(self, self.n_jobs)
+        check_choice(self, "growth", self.growth, ("node", "level"))
+        if isinstance(self.bandwidth, str) and self.bandwidth not in self._rules:
+            expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
+            raise parameter_error(self, "bandwidth", expected, self.bandwidth)
+        if self.growth == "level":
+            check_level(self)
+
+    def _limits(self) -> Limits:
+        return Limits(
+            max_depth=check_integer(self, "max_depth", self.max_depth, low=1, or_none=True),
+            min_mass=self._stated_mass(),
+            min_gain=check_number(self, "min_gain", self.min_gain, low=0.0),
+            max_leaf_nodes=self._most_leaves(),
+            cutoff=check_number(self, "cutoff", self.cutoff, low=0.0, high=0.1),
+        )
+
+    def _most_leaves(self) -> int | None:
+        return check_integer(self, "max_leaf_nodes", self.max_leaf_nodes, low=2, or_none=True)
+
+    def _stated_mass(self) -> float:
+        return check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True)
+
+    @staticmethod
+    def _least_mass(min_mass: float, weights: np.ndarray) -> float:
+        """`min_mass`, or a larger value if rounding requires it."""
+        return max(min_mass, _NO_MASS, _NO_PART * float(weights.sum()))
+
+    def _n_draw(self, p: int) -> int:
+        """Number of features to look at in each node."""
+        wanted = self.max_features
+        if wanted is None:
+            return p
+        if isinstance(wanted, str):
+            check_choice(self, "max_features", wanted, ("sqrt", "log2"))
+            return max(1, int(np.sqrt(p) if wanted == "sqrt" else np.log2(p)))
+        if isinstance(wanted, float | np.floating) and 0.0 < wanted <= 1.0:
+            return max(1, int(wanted * p))
+        number = check_integer(self, "max_features", wanted, low=1)
+        assert number is not None
+        return min(number, p)
+
+    def _prepare(
+        self,
+        matrix: np.ndarray,
+        targets: Any,
+        weights: np.ndarray,
+        rows: np.ndarray,
+        n_rows: int,
+        measurement_error: Any,
+        criterion: str,
+    ) -> TrainingData:
+        """The binned training data; `rows` are the kept ones of the user's `n_rows` rows."""
+        data = prepare(
+            matrix, targets, weights, self.columns_, resolve_kernels(self, "kernel", self.kernel, self.columns_),
+            self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
+            max_bins=self.max_bins, n_jobs=self.n_jobs,
+        )  # fmt: skip
+        self._make_reading(np.zeros(matrix.shape[1]), data)  # what is wrong with its parameters is told before any work
+        return data
+
+    def _errors(
+        self, given: Any, matrix: np.ndarray, rows: np.ndarray | None = None, n_rows: int | None = None
+    ) -> Errors:
+        """Errors of the columns from the parameter, replaced by those in `given`."""
+        return {
+            **read_errors(self, self.measurement_error, self.columns_, matrix),
+            **read_errors(self, given, self.columns_, matrix, rows, n_rows),
+        }
+
+    def _given_widths(self, data: TrainingData) -> np.ndarray | None:
+        """Half-width of each column's kernel in the column's units; None if held-out loss decides."""
+        if not isinstance(self.bandwidth, str):
+            widths = stated_widths(self, "bandwidth", self.bandwidth, self.columns_)
+            is_sd = self.bandwidth_unit == "sd"
+            return widths * data.deviations if is_sd else np.where(data.deviations > 0, widths, 0.0)
+        return widths_by_rule(self.bandwidth, data) if self.bandwidth in ("silverman", "loo") else None
+
+    def _parts(self, data: TrainingData, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Training and held-out rows of the folds of `cv`."""
+        if isinstance(self.cv, Integral):
+            return list(content_folds(data.matrix, int(self.cv), seed))
+        number = np.full(int(rows.max()) + 1, -1)
+        number[rows] = np.arange(len(rows))  # the user's splits also count the rows of weight 0
+        labels = None
+        if isinstance(data.targets, ClassTargets) and data.targets.labels is not None:
+            labels = np.zeros(len(number), dtype=np.int32)
+            labels[rows] = data.targets.labels
+        splits = check_cv(self.cv, labels, classifier=labels is not None).split(np.zeros(len(number)), labels)
+        kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
+        return [(train[train >= 0], test[test >= 0]) for train, test in kept]
+
+    # Kernels for reading the finished model
+
+    def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
+        """Prediction kernels of a model with these bandwidths (p,)."""
+        kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
+        is_crisp = self.prediction_kernel is None
+        same_kernel = isinstance(self.prediction_kernel, str) and self.prediction_kernel == "same"
+        same_width = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
+        if is_crisp:
+            widths, kernels = np.zeros_like(widths), [box()] * len(widths)
+        elif not same_kernel:
+            kernels, kinds, shapes = resolve_kernels(self, "prediction_kernel", self.prediction_kernel, self.columns_)
+        if not is_crisp and not same_width:
+            widths = stated_widths(self, "prediction_bandwidth", self.prediction_bandwidth, self.columns_)
+            if self.bandwidth_unit == "sd":
+                widths = widths * data.deviations
+        by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
+        return Reading(
+            widths, kernels, kinds, shapes,
+            measurement_error=None if is_crisp else deepcopy(self.measurement_error),
+            is_crisp=is_crisp,
+            is_as_grown=same_kernel and same_width and by_column,
+            has_node_widths=self._has_node_widths and same_width,
+        )  # fmt: skip
+
+    @property
+    def _has_node_widths(self) -> bool:
+        """Whether half-widths differ from node to node, so that those of the columns cannot replace them."""
+        return False
+
+    def _read_points(
+        self, X: Any, *, measurement_error: Any = None, **unknown: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        matrix, _ = super()._read_points(X, **unknown)
+        reading = self._reading_
+        errors = {
+            **read_errors(self, reading.measurement_error, self.columns_, matrix),
+            **read_errors(self, measurement_error, self.columns_, matrix),
+        }
+        if measurement_error is not None:  # these may differ from the errors stored in the tree: set every column
+            errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
+        if reading.has_node_widths and errors:
+            raise self._no_errors_with_node_widths()
+        return matrix, reading.cells(errors, matrix)
+
+    def _width_slopes(
+        self, matrix: np.ndarray, widths: np.ndarray | None, *, measurement_error: Any = None, **_: Any
+    ) -> np.ndarray | None:
+        functions = {
+            **error_functions(self, self._reading_.measurement_error, self.columns_),
+            **error_functions(self, measurement_error, self.columns_),
+        }
+        return self._reading_.cell_slopes(functions, matrix, widths)
+
+    def _no_errors_with_node_widths(self) -> ValueError:
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class SearchedKernelModel(KernelModel):
+    """A kernel model whose trees are grown by the general search: kernels of any shape, exact splits, pruning."""
+
+    kernel: Any = "box"
+    criterion: str = "squared_error"
+    splitter: str = "auto"
+    ccp_alpha: float = 0.0
+    cv: Any = 10
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
+        """Grow the tree or the trees.
+
+        After an interrupt, the trees of a forest that are finished make up a working forest.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features_in) array or data frame
+            Text and category columns of frames are categories; missing values are allowed everywhere.
+        y : (n_rows,) labels or targets
+            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
+        sample_weight : (n_rows,) weights
+            A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict or array, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
+            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        """
+        with self._fitting(X, y, sample_weight) as fit:
+            fit.worker._grow(fit, X, y, sample_weight, measurement_error)
+        return self
+
+    def _refuse_errors_by_level(self, measurement_error: Any) -> None:
+        if measurement_error is not None:
+            raise parameter_error(self, "measurement_error", "None with growth='level'", measurement_error)
+
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+        raise NotImplementedError

@@ -1,0 +1,360 @@
+"""Settings of boosting by held-out loss, for the price of a few fits.
+
+First come trials with few rounds of a large learning rate: two bandwidths and then one beyond the better of them. With
+the best of these, other numbers of leaves, smallest masses of a leaf and numbers of features are tried in turn. A trial
+that is clearly worse than the best one on the first folds ends there. The curve of the best trial also scores all
+numbers of rounds; if its held-out loss was still falling, it goes on until it stops. With the learning rate of the
+model and all rows, the number of rounds is larger in proportion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from softwood.kernel.data.binning import Bins
+from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
+from softwood.kernel.growing.threads import Threads
+from softwood.core.losses import Loss
+from softwood.core.steps import Steps
+
+__all__ = [
+    "BEYOND",
+    "MASSES",
+    "N_LEAVES",
+    "SCALES",
+    "SHARES",
+    "Choices",
+    "Search",
+    "Setting",
+    "Trial",
+    "most_rounds",
+]
+
+# comparisons/boosting says which data sets these were chosen on.
+# Bandwidths in standard deviations that are tried first, and which is tried next after each of them.
+SCALES = (0.05, 0.4)
+BEYOND = {0.05: 0.0, 0.4: 0.8}
+# Numbers of leaves, smallest masses of a leaf, shares of the features; the first of each is used with all bandwidths.
+N_LEAVES, MASSES, SHARES = (31, 8), (20.0, 5.0), (1.0, 0.5)
+# Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
+FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.3, 30, 4
+# It is asked only after this many rounds whether a run has ended, for a loss may pause.
+RUN_AT_ONCE = 5
+# The number of rounds: the largest with a learning rate of 0.1; the run that counts them ends after PATIENCE rounds in
+# which the loss falls by no more than this part of its fall since the start.
+MOST_ROUNDS, PATIENCE, WORTH_WHILE = 500, 10, 2e-4
+# Up to FOLD_ROWS different rows there are N_FOLDS folds; with more rows one part, with at most TRIAL_ROWS training rows
+# in trials.
+N_FOLDS, FOLD_ROWS, TRIAL_ROWS = 3, 3000, 8000
+# A trial ends after one fold or two folds if its loss there is behind that of the best trial by more than this part of
+# the fall of the latter since the start. Losses by round are no sign: what learns more slowly is often better later.
+CLEARLY_WORSE = (0.05, 0.01)
+# Parts of a setting that are reported.
+_SHOWN = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
+
+
+def most_rounds(learning_rate: float) -> int:
+    """Largest number of rounds of ``max_iter="auto"``."""
+    return max(1, min(round(MOST_ROUNDS * 0.1 / learning_rate), 10 * MOST_ROUNDS))
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a trial tries.
+
+    Attributes
+    ----------
+    scale : bandwidth in standard deviations; None: the bandwidths are given
+    max_leaves : largest number of leaves of a tree; None: no limit
+    min_mass : smallest mass of a leaf
+    n_features : number of features drawn for each tree
+    """
+
+    scale: float | None
+    max_leaves: int | None
+    min_mass: float
+    n_features: int
+
+    def of(self, rules: BoostingRules) -> BoostingRules:
+        """The rules with this setting."""
+        limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
+        return replace(rules, limits=limits, n_features=self.n_features)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The values of each setting that are compared; only one, if it is given.
+
+    Attributes
+    ----------
+    has_scales : whether the bandwidth is to be chosen
+    """
+
+    has_scales: bool
+    max_leaves: tuple[int | None, ...]
+    min_mass: tuple[float, ...]
+    n_features: tuple[int, ...]
+
+    @property
+    def trials(self) -> list[tuple[str, Callable[[Setting], Setting]]]:
+        """The trials in their order: a stage, and the setting as a function of the best one so far.
+
+        Empty if there is nothing to choose.
+        """
+        others = [
+            (name, partial(replace, **{name: value}))
+            for name in ("max_leaves", "min_mass", "n_features")
+            for value in getattr(self, name)[1:]
+        ]
+        if self.has_scales:
+            scales = [("bandwidth", partial(replace, scale=scale)) for scale in SCALES]
+            return [*scales, ("bandwidth", _beyond), *others]
+        return [("bandwidth", replace), *others] if others else []
+
+    @property
+    def first(self) -> Setting:
+        """The setting without a search."""
+        return Setting(0.0 if self.has_scales else None, self.max_leaves[0], self.min_mass[0], self.n_features[0])
+
+
+def _beyond(better: Setting) -> Setting:
+    """A bandwidth beyond the better one of those that are tried first."""
+    assert better.scale is not None
+    return replace(better, scale=BEYOND[better.scale])
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A setting, and its mean held-out loss before the first round and after each round."""
+
+    stage: str
+    setting: Setting
+    learning_rate: float
+    losses: np.ndarray = field(repr=False)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rounds with the smallest loss, at least 1."""
+        return 1 + int(np.argmin(self.losses[1:]))
+
+    @property
+    def loss(self) -> float:
+        """The smallest loss after at least one round."""
+        return float(self.losses[self.n_rounds])
+
+    def as_dict(self) -> dict[str, Any]:
+        """A line of ``search_``."""
+        return {
+            "stage": self.stage,
+            "bandwidth": self.setting.scale,
+            "max_leaf_nodes": self.setting.max_leaves,
+            "min_mass": self.setting.min_mass,
+            "max_features": self.setting.n_features,
+            "learning_rate": self.learning_rate,
+            "n_rounds": self.n_rounds,
+            "loss": self.loss,
+            "losses": self.losses.tolist(),
+        }
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Training rows and their bins, and held-out rows."""
+
+    train: BoostingData
+    bins: Bins
+    held_out: BoostingData
+
+
+class _Course:
+    """Boosting on the training rows of a part, which can go on later; arguments as of `boost`.
+
+    Attributes
+    ----------
+    losses : of the held-out rows, before the first round and after each round
+    """
+
+    def __init__(
+        self, part: _Part, widths: np.ndarray, loss: Loss, rules: BoostingRules, seed: int, threads: Threads
+    ) -> None:
+        train = part.train
+        result = Boosted(loss.start(train.y, train.weights))
+        self._rounds = Rounds(
+            train, part.bins, widths, loss, rules, seed, threads, result, validation=part.held_out
+        )  # fmt: skip
+        self.losses: list[float] = []
+        self._note()
+
+    def go_on(self, n_rounds: int, patience: int, worth_while: float) -> np.ndarray:
+        """Go on to this number of rounds in all, or until the loss has stalled; returns the losses."""
+        while len(self.losses) <= n_rounds and not _has_stalled(self.losses, patience, worth_while):
+            for _ in range(min(RUN_AT_ONCE, n_rounds + 1 - len(self.losses))):
+                self._rounds.run()
+                self._note()
+        self._rounds.rest()
+        return np.array(self.losses)
+
+    def _note(self) -> None:
+        self._rounds.note()
+        loss = self._rounds.result.validation_losses[-1]
+        self.losses.append(np.inf if np.isnan(loss) else loss)
+
+
+class Search:
+    """Trials on held-out rows.
+
+    Parameters
+    ----------
+    data : the training rows
+    bin : bins the rows of a part
+    spread : the half-widths (p,) of a scale, and the rules with the prediction kernel that belongs to them
+    loss, rules, seed, threads : as of `Rounds`
+
+    Attributes
+    ----------
+    trials : the trials so far
+    """
+
+    def __init__(
+        self,
+        data: BoostingData,
+        bin: Callable[[BoostingData], Bins],
+        spread: Callable[[float | None, BoostingRules], tuple[np.ndarray, BoostingRules]],
+        loss: Loss,
+        rules: BoostingRules,
+        seed: int,
+        threads: Threads,
+    ) -> None:
+        self._data, self._bin, self._spread = data, bin, spread
+        self._loss, self._rules, self._seed, self._threads = loss, rules, seed, threads
+        self._n_groups = int(data.group.max()) + 1
+        self.trials: list[Trial] = []
+        self._folds: list[_Part] = []
+        self._leaders: list[_Course] = []  # of the best trial, a course for each part
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether there are enough different rows to hold some out."""
+        return self._n_groups >= N_FOLDS
+
+    def choose(self, choices: Choices, n_rounds: int, steps: Steps) -> Setting:
+        """The best setting.
+
+        Parameters
+        ----------
+        n_rounds : number of rounds of the model; trials have fewer, with a larger learning rate instead
+        steps : where each trial is reported
+        """
+        parts = self._parts(TRIAL_ROWS)
+        rounds = min(n_rounds, FAST_ROUNDS)
+        rate = min(self._rules.learning_rate * n_rounds / rounds, self._fast_rate)
+        best = choices.first
+        for (stage, vary), step in zip(choices.trials, steps, strict=False):
+            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE)
+            best = self.best.setting
+            shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
+            step.end(None, **shown, validation_loss=trial.loss)
+        return best
+
+    def count_rounds(self, setting: Setting) -> int:
+        """The best number of rounds for all rows, with the learning rate of the model."""
+        rate, parts = self._rules.learning_rate, self._parts(None)
+        is_known = self.trials and self._n_groups <= FOLD_ROWS and self._rules.score is None
+        if is_known and self.best.n_rounds < FAST_ROUNDS - FAST_PATIENCE:
+            trial = self.best
+        else:
+            most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
+            if not is_known:
+                self._leaders = []
+            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE)
+        training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
+        more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
+        return max(1, round(trial.n_rounds * more))
+
+    @property
+    def best(self) -> Trial:
+        """The trial with the smallest loss so far, the first of several such."""
+        return min(self.trials, key=lambda trial: trial.loss)
+
+    @property
+    def _fast_rate(self) -> float:
+        return max(self._rules.learning_rate, FAST_RATE)
+
+    def _run(
+        self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int
+    ) -> Trial:
+        """Run a trial; the stage "rounds" goes on with the best one."""
+        is_count = stage == "rounds"
+        courses = self._leaders if is_count else []
+        if not courses:
+            rules = replace(setting.of(self._rules), learning_rate=rate)
+            widths, rules = self._spread(setting.scale, rules if is_count else replace(rules, score=None))
+            courses = [_Course(part, widths, self._loss, rules, self._seed, self._threads) for part in parts]
+        curves: list[np.ndarray] = []
+        for course in courses:
+            curves.append(course.go_on(n_rounds, patience, WORTH_WHILE if is_count else 0.0))
+            if not is_count and self._is_behind(curves, parts):
+                break
+        losses = _mean_of_parts(curves, parts)
+        if len(curves) < len(parts):  # as far behind the best one as on these parts
+            losses = losses + (self.best.loss - self._best_curve(len(curves), parts)[1:].min())
+        trial = Trial(stage, setting, rate, losses)
+        if not self.trials or trial.loss < self.best.loss:
+            self._leaders = courses
+        self.trials.append(trial)
+        return trial
+
+    def _best_curve(self, n_parts: int, parts: list[_Part]) -> np.ndarray:
+        """Mean curve of the best trial on the first parts."""
+        return _mean_of_parts([np.array(course.losses) for course in self._leaders[:n_parts]], parts)
+
+    def _is_behind(self, curves: list[np.ndarray], parts: list[_Part]) -> bool:
+        """Whether a trial with these curves on the first parts is clearly worse than the best one."""
+        if not self.trials or len(curves) == len(parts):
+            return False
+        of_best = self._best_curve(len(curves), parts)
+        least = of_best[1:].min()
+        behind = _mean_of_parts(curves, parts)[1:].min() - least
+        return bool(behind > CLEARLY_WORSE[len(curves) - 1] * (of_best[0] - least))
+
+    def _parts(self, most_rows: int | None) -> list[_Part]:
+        """Training and held-out rows, divided by content: folds, or one part if there are many rows."""
+        data, n_groups = self._data, self._n_groups
+        number = np.random.default_rng([self._seed, 2]).permutation(n_groups)[data.group]
+        if n_groups <= FOLD_ROWS:
+            if not self._folds:
+                held_out = [number % N_FOLDS == fold for fold in range(N_FOLDS)]
+                self._folds = [self._part(~is_held_out, is_held_out) for is_held_out in held_out]
+            return self._folds
+        n_held_out = min(n_groups // 4, max(TRIAL_ROWS // 3, n_groups // 20))
+        end = n_groups if most_rows is None else n_held_out + most_rows
+        return [self._part((number >= n_held_out) & (number < end), number < n_held_out)]
+
+    def _part(self, is_training: np.ndarray, is_held_out: np.ndarray) -> _Part:
+        train = self._data.take(is_training)
+        return _Part(train, self._bin(train), self._data.take(is_held_out))
+
+
+def _has_stalled(losses: list[float], patience: int, worth_while: float) -> bool:
+    """Whether the smallest loss has hardly changed in the last rounds: by this part of its fall since the start."""
+    if len(losses) <= patience:
+        return False
+    best = min(losses)
+    return min(losses[:-patience]) - best <= worth_while * (losses[0] - best)
+
+
+def _mean_of_parts(curves: list[np.ndarray], parts: list[_Part]) -> np.ndarray:
+    """Mean curve of the first parts, weighted by their held-out rows."""
+    return _mean_curve(curves, [part.held_out.weights.sum() for part in parts[: len(curves)]])
+
+
+def _mean_curve(curves: list[np.ndarray], weights: list[float]) -> np.ndarray:
+    """Mean of the losses by round; a run that has ended keeps its last loss."""
+    longest = max(len(curve) for curve in curves)
+    padded = [np.pad(curve, (0, longest - len(curve)), mode="edge") for curve in curves]
+    return np.average(padded, axis=0, weights=weights)

@@ -1,0 +1,130 @@
+"""Choosing the bandwidth of a forest: one scale for all columns, by the squared error on rows that trees have not seen.
+
+``"oob"``: grow all trees of the forest for every scale of a grid, and compare the out-of-bag errors. Without bootstrap,
+each tree is grown on some of the rows for this comparison. ``"auto"``, the default: the same with fewer trees.
+``"cv"``: cross-validation. Columns are binned once. If the trees grown at the chosen scale belong to the final forest,
+they are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_bag
+from softwood.kernel.choosing.bandwidth import best_of, grid_and_beyond
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.problem import Limits
+from softwood.core.steps import Step, Steps
+
+__all__ = ["ForestChoice"]
+
+AUTO_GRID = (0.0, 0.032, 0.1, 0.18, 0.32, 0.56, 1.0)
+AUTO_TREES = 20
+
+
+@dataclass(frozen=True)
+class ForestChoice:
+    """The data and the forest for which the scales are compared.
+
+    Attributes
+    ----------
+    draws : rows of the trees of the final forest
+    seed, n_trees, ccp_alpha : of the final forest
+    crisp : whether the forest will be read without kernels
+    """
+
+    data: TrainingData
+    limits: Limits
+    draws: Draws
+    seed: int
+    n_trees: int
+    ccp_alpha: float
+    crisp: bool
+    n_jobs: int | None
+    steps: Steps
+
+    def by_oob(self) -> tuple[float, list[NodeTable]]:
+        """Scale with the smallest out-of-bag loss, and the trees of the final forest grown at that scale, if any."""
+        is_final = self.draws.has_rest
+        draws = self.draws if is_final else replace(self.draws, held_in=True)
+        tried: dict[float, float] = {}
+        kept: list[NodeTable] = []
+        for scale in grid_and_beyond(tried):
+            trees, tried[scale] = self._out_of_bag(scale, draws, self.n_trees)
+            kept = trees if best_of(tried) == scale and is_final else kept
+            if _gets_worse(tried) or self.steps.is_stopped:
+                break
+        return best_of(tried), kept
+
+    def by_auto(self) -> tuple[float, list[NodeTable]]:
+        """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
+        is_final = self.draws.has_rest
+        draws = self.draws if is_final else replace(self.draws, held_in=True)
+        n_trees = min(self.n_trees, AUTO_TREES) if is_final else AUTO_TREES
+        tried: dict[float, float] = {}
+        kept: list[NodeTable] = []
+        for scale in AUTO_GRID:
+            trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
+            kept = trees if best_of(tried) == scale and is_final else kept
+            if _gets_worse(tried) or self.steps.is_stopped:
+                break
+        return best_of(tried), kept
+
+    def by_cv(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+        """Scale with the smallest loss over the held-out rows of all folds."""
+        if not parts:
+            return 0.0
+        tried: dict[float, float] = {}
+        for scale in grid_and_beyond(tried):
+            tried[scale] = self._cross_validated(scale, parts)
+            if _gets_worse(tried) or self.steps.is_stopped:
+                break
+        return best_of(tried)
+
+    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[NodeTable], float]:
+        """Nodes of the trees, and their loss."""
+        step = self.steps.begin()
+        problem = self.data.problem(scale * self.data.deviations)
+        trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
+        forest = assemble(problem, self.limits, trees, self.ccp_alpha)
+        cells = None if self.crisp else problem.cells
+        targets = self.data.targets
+        means, counts, variances = out_of_bag(
+            forest.crisp() if self.crisp else forest, draws, self.seed, self.data.matrix, cells, self.n_jobs,
+            targets.scaled_predictions,
+        )  # fmt: skip
+        rows = np.flatnonzero(counts > 1)
+        # The error of a mean of few trees includes their variance, which is smaller with large bandwidths. Count only
+        # the variance that the final number of trees will have, or large bandwidths would look better than they are.
+        errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
+        errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
+        return trees, self._loss(step, scale, errors, rows)
+
+    def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+        step = self.steps.begin()
+        problem = self.data.problem(scale * self.data.deviations)
+        errors = []
+        for train, test in parts:
+            draws = self.draws.within(train)
+            trees = grow_trees(problem, self.limits, draws, self.seed, range(self.n_trees), n_jobs=self.n_jobs)
+            forest = assemble(problem, self.limits, trees, self.ccp_alpha)
+            forest = forest.crisp() if self.crisp else forest
+            cells = None if problem.cells is None or self.crisp else problem.cells[test]
+            found = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)
+            targets = self.data.targets.take(test)
+            errors.append(((targets.scaled_predictions(found) - targets.matrix()) ** 2).sum(axis=1))
+        return self._loss(step, scale, np.concatenate(errors), np.concatenate([test for _, test in parts]))
+
+    def _loss(self, step: Step, scale: float, errors: np.ndarray, rows: np.ndarray) -> float:
+        """Mean squared error, of class probabilities or of targets."""
+        loss = float(np.average(errors, weights=self.draws.weights[rows])) if len(rows) else np.inf
+        step.end(bandwidth=float(scale), validation_loss=loss)
+        return loss
+
+
+def _gets_worse(tried: dict[float, float]) -> bool:
+    """Whether the last two scales were clearly worse than the best; then larger, slower ones are not tried."""
+    return len(tried) > 2 and min(list(tried.values())[-2:]) > 1.1 * min(tried.values())

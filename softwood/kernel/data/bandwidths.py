@@ -1,0 +1,154 @@
+"""Bandwidths: half-widths of the kernels that are given by the user, or set by a rule for each column.
+
+`softwood.kernel.choosing.bandwidth` chooses one number for all columns by held-out loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from softwood.core.columns import Columns
+from softwood.compiled.growing import key_rows
+from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
+from softwood.core.parameters import is_real, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
+
+__all__ = [
+    "loo_widths",
+    "row_keys",
+    "row_numbers",
+    "silverman_widths",
+    "standard_deviations",
+    "stated_widths",
+]
+
+# Half-widths tried by leave-one-out likelihood, in standard deviations.
+LOO_GRID = np.geomspace(0.01, 2.0, 16)
+# From one of these numbers on, keys of rows are worth compiling a loop.
+MANY_ROWS, MANY_COLUMNS = 50_000, 5_000
+
+
+def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Standard deviation of each column, (p,); 0 for constant ones. Missing values do not count."""
+    out = np.zeros(X.shape[1])
+    for block in blocks_of(np.arange(X.shape[1]), len(X)):
+        for columns, x, rows in known_cells(X, block):
+            if x.shape[1] == 0:
+                continue
+            own = np.broadcast_to(weights, x.shape) if rows is None else weights[rows]
+            largest = np.abs(x).max(axis=1)
+            largest[largest == 0] = 1.0  # so that no square overflows
+            z = x / largest[:, None]
+            deviations = np.sqrt(means_of((z - means_of(z, own)[:, None]) ** 2, own)) * largest
+            out[columns] = np.where(x.min(axis=1) == x.max(axis=1), 0.0, deviations)
+    return out
+
+
+def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.ndarray:
+    """The user's numbers for each column of the matrix, given as one for all, one per column, or a dict by column."""
+    n = len(columns.categories)
+    if isinstance(spec, Mapping):
+        per_input = np.zeros(n)
+        for column, width in spec.items():
+            per_input[columns.find(owner, name, column)] = _at_least_zero(owner, name, width)
+    elif np.ndim(spec) == 1:
+        if len(spec) != n:
+            raise parameter_error(owner, name, f"one number for all columns, or one for each of the {n}", spec)
+        per_input = np.array([_at_least_zero(owner, name, width) for width in spec])
+    else:
+        per_input = np.full(n, _at_least_zero(owner, name, spec))
+    return np.where(columns.is_category, 0.0, columns.spread(per_input))
+
+
+def _at_least_zero(owner: object, name: str, value: Any) -> float:
+    if not is_real(value) or value < 0:
+        known = getattr(owner, "_rules", ("auto", "cv", "silverman", "loo"))
+        rules = "'same'" if name == "prediction_bandwidth" else ", ".join(map(repr, known[:-1])) + f" or {known[-1]!r}"
+        raise parameter_error(owner, name, f"a number of at least 0, one per column, a dict by column, {rules}", value)
+    return float(value)
+
+
+def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Half-width of each column by Silverman's rule of thumb: that of the box with the rule's standard deviation."""
+    total = weights.sum()
+    sd = standard_deviations(X, weights)
+    out = np.zeros(X.shape[1])
+    for j in range(X.shape[1]):
+        known = ~np.isnan(X[:, j])
+        if sd[j] > 0:
+            order = np.argsort(X[known, j], kind="stable")
+            x, cumulated = X[known, j][order], np.cumsum(weights[known][order])
+            low, high = x[np.searchsorted(cumulated, cumulated[-1] * np.array([0.25, 0.75]))]
+            spread = min(sd[j], (high - low) / 1.34) if high > low else sd[j]
+            out[j] = np.sqrt(3.0) * 0.9 * spread * total**-0.2
+    return out
+
+
+def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
+    """For each column, the half-width whose leave-one-out prediction of the target from that column alone is best.
+
+    Best means the largest likelihood of the classes (with one pseudo-point of prior probability), or the smallest
+    squared error. A row of weight 3 counts as three rows, of which one is left out.
+    """
+    sd = standard_deviations(X, weights)
+    matrix = targets.matrix()
+    return np.array([_loo_width(X[:, j], matrix, weights, sd[j], targets.is_class) for j in range(X.shape[1])])
+
+
+def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float, is_class: bool) -> float:
+    known = ~np.isnan(x)
+    if sd == 0:
+        return 0.0
+    order = np.argsort(x[known], kind="stable")
+    x, y, w = x[known][order], matrix[known][order], weights[known][order]
+    mass = np.concatenate([[0.0], np.cumsum(w)])
+    sums = np.concatenate([np.zeros((1, y.shape[1])), np.cumsum(w[:, None] * y, axis=0)])
+    prior = sums[-1] / mass[-1]
+    losses = []
+    for h in LOO_GRID * sd:
+        low, high = np.searchsorted(x, x - h, side="left"), np.searchsorted(x, x + h, side="right")
+        count = mass[high] - mass[low] - 1.0
+        estimate = (sums[high] - sums[low] - y + prior) / (np.maximum(count, 0.0) + 1.0)[:, None]
+        if is_class:
+            likelihood = (np.maximum(estimate, 1e-12) * y).sum(axis=1)
+            losses.append(-(w * np.log(np.maximum(likelihood, 1e-12))).sum())
+        else:
+            losses.append((w * ((estimate - y) ** 2).sum(axis=1)).sum())
+    return float(LOO_GRID[int(np.argmin(losses))] * sd)
+
+
+def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
+    """A pseudo-random number in [0, 1) for each row that depends only on its content and the seed, (n,).
+
+    Folds and samples drawn by these numbers do not depend on the order of the rows. Equal rows stay together, so a
+    weight has the same effect as repeated rows. Rows with the same values in different columns have different numbers.
+    """
+    return (row_keys(X, seed) >> np.uint64(11)).astype(np.float64) / 2.0**53
+
+
+def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
+    """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""
+    if len(X) >= MANY_ROWS or X.shape[1] >= MANY_COLUMNS:
+        rows, keys = np.require(X, np.float64, requirements=["C", "W"]), np.empty(len(X), np.uint64)
+        key_rows(rows, rows.view(np.uint64), np.uint64(seed), keys)
+        return keys
+    return _row_keys(X, seed)
+
+
+def _row_keys(X: np.ndarray, seed: int) -> np.ndarray:
+    """As `row_keys`, without compiling, but column by column and step by step."""
+
+    def mix(z: np.ndarray) -> np.ndarray:
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+    chain = np.full(len(X), seed, dtype=np.uint64)
+    for j in range(X.shape[1]):
+        column = X[:, j] + 0.0  # -0.0 becomes 0.0
+        column[np.isnan(column)] = np.nan  # the same bits for every nan
+        chain = mix(chain + np.uint64(0x9E3779B97F4A7C15)) + mix(column.view(np.uint64))
+    return mix(chain)

@@ -1,0 +1,231 @@
+"""What kernel forests and extra trees have in common; the estimators are in `softwood.kernel.forest`."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from softwood.base import Fit
+from softwood.kernel.growing.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
+from softwood.kernel.choosing.forest_bandwidth import ForestChoice
+from softwood.kernel.parts.fitting import fit_forest
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.base import SearchedKernelModel
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.problem import Limits
+from softwood.trees.forest import SoftForest
+from softwood.core.parameters import check_flag, check_integer, check_number, is_real, parameter_error
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets
+
+__all__ = ["KernelForest"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KernelForest(SearchedKernelModel):
+    """What the four estimators share."""
+
+    n_estimators: int = field(default=100, kw_only=False)
+    max_features: Any = 1.0
+    bootstrap: bool = True
+    max_samples: Any = None
+    oob_score: Any = False
+    cv: Any = 5
+    warm_start: bool = False
+
+    forest_: SoftForest = field(init=False)
+    _rules: ClassVar[tuple[str, ...]] = ("auto", "oob", "cv", "silverman", "loo")
+    _random_thresholds: ClassVar[bool] = False
+    _tree_class: ClassVar[type]
+
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+        limits = self._check_parameters()
+        if self.growth == "level":
+            self._refuse_errors_by_level(measurement_error)
+            fit_forest(self, fit, self._level_source(X, y, sample_weight), limits)
+            return
+        before = fit.earlier if self.warm_start and fit.earlier.get("_grown_") is not None else {}
+        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight, before)
+        limits = replace(
+            limits,
+            n_draw=self._n_draw(matrix.shape[1]),
+            min_mass=self._least_mass(limits.min_mass, weights),
+            random_thresholds=self._random_thresholds,
+        )
+        earlier = self._earlier_trees(before) if before else None
+        if earlier is None:
+            self._seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        else:
+            kept = ("_seed_", "bandwidth_", "bandwidths_")
+            self.__dict__.update({name: before[name] for name in kept if name in before})
+        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
+        draws = self._draws(data, weights)
+        stages = fit.stages()
+        grown = self._choose_widths(data, limits, draws, rows, stages) if earlier is None else []
+        self._reading_ = self._make_reading(self.bandwidths_, data)
+        problem = data.problem(self.bandwidths_)
+        n_before = 0 if earlier is None else len(earlier)
+        numbers = range(n_before + len(grown), self.n_estimators)
+
+        def forest_of(tables: list[NodeTable], *, consume: bool = False) -> dict[str, Any]:
+            """Attributes of a forest fitted with the earlier trees and the trees in `tables`."""
+            forest = None
+            if tables:
+                forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
+            if earlier is not None:
+                forest = earlier if forest is None else earlier.with_trees_of(forest)
+            if forest is None:
+                return {}
+            kept = {"_grown_": forest if self.warm_start else None}
+            return {**kept, "forest_": self._reading_.of(forest, data.errors)}
+
+        try:
+            with stages.stage("grow", "tree", len(numbers)) as steps:
+                grow_trees(
+                    problem, limits, draws, self._seed_, numbers, n_jobs=self.n_jobs, grown=grown, steps=steps,
+                    snapshot=forest_of,
+                )  # fmt: skip
+        except KeyboardInterrupt:
+            self.__dict__.update(forest_of(grown, consume=True))
+            raise
+        self.__dict__.update(forest_of(grown, consume=True))
+        if self._wants_oob:
+            self._set_oob(data, draws, rows, y)
+
+    # Reading the parameters
+
+    def _check_parameters(self) -> Limits:
+        self._check_kernel_parameters()
+        check_integer(self, "n_estimators", self.n_estimators, low=1)
+        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
+        check_flag(self, "bootstrap", self.bootstrap)
+        check_flag(self, "warm_start", self.warm_start)
+        if not callable(self.oob_score):
+            check_flag(self, "oob_score", self.oob_score)
+        if not self.bootstrap:
+            if self._wants_oob:
+                raise parameter_error(self, "oob_score", "False with bootstrap=False", self.oob_score)
+            if self.max_samples is not None:
+                raise parameter_error(self, "max_samples", "None with bootstrap=False", self.max_samples)
+        return self._limits()
+
+    def _draws(self, data: TrainingData, weights: np.ndarray) -> Draws:
+        """How the rows of each tree are drawn."""
+        draws = draws_of(data.matrix, data.targets, weights, self._seed_)
+        factors = self._class_weights(data.targets, weights)
+        self._with_class_weights(data.targets, weights)  # an error if no row has a weight
+        if isinstance(factors, np.ndarray):
+            draws = replace(draws, factors=factors)
+        elif self._balances_draws:
+            assert isinstance(data.targets, ClassTargets)
+            draws = replace(draws, labels=data.targets.labels)
+        return replace(draws, n_draws=self._n_draws(weights)) if self.bootstrap else draws
+
+    @property
+    def _balances_draws(self) -> bool:
+        """Whether class weights are computed separately for each tree."""
+        return False
+
+    def _n_draws(self, weights: np.ndarray) -> int:
+        """Number of rows to draw for each tree; whole-number weights count as repeated rows."""
+        is_whole = np.all(weights == np.floor(weights)) and weights.sum() < 2**53
+        n = int(weights.sum()) if is_whole else len(weights)
+        wanted = self.max_samples
+        if wanted is None:
+            return n
+        if isinstance(wanted, Integral) and wanted is not True:
+            number = check_integer(self, "max_samples", wanted, low=1, high=n)
+            assert number is not None
+            return number
+        if not is_real(wanted) or not 0.0 < wanted <= 1.0:
+            raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
+        return max(1, round(n * float(wanted)))
+
+    def _earlier_trees(self, before: dict[str, Any]) -> SoftForest:
+        """Trees of the previous fit, with the categories of this one."""
+        trees = before["_grown_"].with_categories(before["columns_"].n_categories, self.columns_.n_categories)
+        if self.n_estimators < len(trees):
+            expected = f"at least {len(trees)}, the number of trees so far, with warm_start=True"
+            raise parameter_error(self, "n_estimators", expected, self.n_estimators)
+        if self.n_estimators == len(trees):
+            warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
+        return trees
+
+    def _choose_widths(
+        self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray, stages: Steps
+    ) -> list[NodeTable]:
+        """Set ``bandwidths_``, and ``bandwidth_`` if held-out loss decides; return the trees already grown for it."""
+        widths = self._given_widths(data)
+        trees: list[NodeTable] = []
+        if widths is None:
+            with stages.stage("choose bandwidth", "trial") as steps:
+                choice = ForestChoice(
+                    data, limits, draws, self._seed_, self.n_estimators, self.ccp_alpha, self.prediction_kernel is None,
+                    self.n_jobs, steps,
+                )  # fmt: skip
+                if self.bandwidth == "cv":
+                    self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed_))
+                else:
+                    self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
+            widths = self.bandwidth_ * data.deviations
+        self.bandwidths_ = widths
+        return trees
+
+    # Out of the bag
+
+    @property
+    def _wants_oob(self) -> bool:
+        return callable(self.oob_score) or bool(self.oob_score)
+
+    def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
+        cells = None if self._reading_.is_crisp else self._reading_.cells(data.errors, data.matrix)
+        found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
+        if np.any(counts == 0):
+            warnings.warn(
+                "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
+                UserWarning,
+                stacklevel=3,
+            )
+        every = np.full((len(np.asarray(y)), found.shape[1]), np.nan)
+        every[rows] = found
+        seen = counts > 0
+        self._keep_oob(every, np.asarray(y)[rows[seen]], found[seen], draws.weights[seen])
+
+    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+        raise NotImplementedError
+
+    # The finished forest
+
+    @property
+    def _finished(self) -> SoftForest:
+        check_is_fitted(self, "forest_")
+        return self.forest_
+
+    def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        return self._finished.predict(matrix, widths=widths, n_jobs=self.n_jobs)
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The trees as separate fitted estimators; ``forest_`` holds the same trees in flat arrays."""
+        shared = self._tree_class().get_params()
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
+        parameters |= {"cv": 10, "verbose": 0, "class_weight": None} if "class_weight" in shared else {}
+        fitted = ("columns_", "bandwidths_", "_reading_", "n_features_in_", "feature_names_in_", "classes_")
+        estimators = []
+        for tree in self._finished:
+            estimator = self._tree_class(**parameters)
+            estimator.tree_ = tree
+            for name in (*fitted, "n_outputs_", "_is_flat_"):
+                if hasattr(self, name):
+                    setattr(estimator, name, getattr(self, name))
+            estimators.append(estimator)
+        return estimators
+
+    def __len__(self) -> int:
+        return len(self._finished)

@@ -1,0 +1,125 @@
+"""Losses of all trees that best-first growth passes through, from one division of the rows."""
+
+import numpy as np
+
+from softwood.kernel.growing.loops.grow import divide, divide_by_set
+from softwood.kernel.growing.loops.grow_best_first import find_intervals
+from softwood.trees.loops.sets import is_category
+
+
+def row_loss(prediction, truth, i, counts_wrong):
+    """Squared error of the prediction of row `i`; both are (n, q).
+
+    With `counts_wrong`, the mean of this and of 1 for a wrong class.
+    """
+    loss = 0.0
+    largest = 0
+    for o in range(truth.shape[1]):
+        loss += (prediction[i, o] - truth[i, o]) ** 2
+        if prediction[i, o] > prediction[i, largest]:
+            largest = o
+    return 0.5 * (loss + 1.0 - truth[i, largest]) if counts_wrong else loss
+
+
+def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, truth, weights, counts_wrong, out):
+    """Losses of some rows for the root alone, and after each split in its turn.
+
+    Rows are shared among the nodes as in predicting: by their own values, and without a cutoff.
+
+    Parameters
+    ----------
+    lines, subsets : (n_nodes,) the grown nodes, of type `softwood.kernel.growing.loops.tree_groups.NODE`; and their sets of
+        categories
+    order : (n_splits,) the nodes that are split, in the order of their splits
+    values : (n_nodes, q) predictions of the nodes
+    counts_wrong : whether wrong classes count, see `row_loss`
+    rows : (m,) rows of `bins`;  truth, weights : (m, q) and (m,) what is true for them, and their weights
+    out : (n_splits + 1, 2) filled with weighted sums of the losses and of their squares
+    """
+    m = rows.shape[0]
+    n_nodes = lines.shape[0]
+    room = 2 * m
+    pile = np.empty(room, np.uint32)
+    shares = np.empty(room)
+    left_rows = np.empty(m, np.uint32)
+    left_shares = np.empty(m)
+    touched = np.empty(m, np.int64)
+    begin = np.zeros(n_nodes, np.int64)
+    size = np.zeros(n_nodes, np.int64)
+    child = np.full((n_nodes, 2), -1, np.int64)
+    for node in range(1, n_nodes):
+        child[lines[node]["parent"], lines[node]["side"]] = node
+    place = np.empty(bins.points.shape[0], np.int64)
+    prediction = np.empty((m, values.shape[1]))
+    out[0, 0] = 0.0
+    out[0, 1] = 0.0
+    for k in range(m):
+        pile[k] = rows[k]
+        shares[k] = 1.0
+        place[rows[k]] = k
+        for o in range(values.shape[1]):
+            prediction[k, o] = values[0, o]
+        loss = row_loss(prediction, truth, k, counts_wrong)
+        out[0, 0] += weights[k] * loss
+        out[0, 1] += weights[k] * loss * loss
+    size[0] = m
+    end = m
+    intervals = np.empty((2, widths.shape[0]))
+    for step in range(order.shape[0]):
+        node = order[step]
+        n_rows = size[node]
+        first = begin[node]
+        if end + n_rows > room:
+            room = 2 * (end + n_rows)
+            more = np.empty(room, np.uint32)
+            more_shares = np.empty(room)
+            for k in range(end):
+                more[k] = pile[k]
+                more_shares[k] = shares[k]
+            pile = more
+            shares = more_shares
+        feature = int(lines[node]["feature"])
+        find_intervals(lines, node, intervals)
+        out[step + 1, 0] = out[step, 0]
+        out[step + 1, 1] = out[step, 1]
+        for k in range(n_rows):  # what the node has predicted goes
+            i = place[pile[first + k]]
+            touched[k] = i
+            loss = row_loss(prediction, truth, i, counts_wrong)
+            out[step + 1, 0] -= weights[i] * loss
+            out[step + 1, 1] -= weights[i] * loss * loss
+            for o in range(values.shape[1]):
+                prediction[i, o] -= shares[first + k] * values[node, o]
+        threshold = lines[node]["threshold"]
+        missing_left = lines[node]["missing_left"]
+        # All shares are kept, however small.
+        if is_category(bins.n_categories, feature):
+            n_left, n_right = divide_by_set(
+                bins, weights, pile, shares, first, n_rows, (feature, threshold, missing_left), subsets, node,
+                (0.0, 0.0, 0.0), left_rows, left_shares,
+            )  # fmt: skip
+        else:
+            n_left, n_right = divide(
+                bins, kernels, weights, pile, shares, first, n_rows, (feature, threshold, missing_left),
+                (widths[feature], intervals[0, feature], intervals[1, feature]), (0.0, 0.0, 0.0), left_rows,
+                left_shares,
+            )  # fmt: skip
+        for k in range(n_left):
+            pile[end + k] = left_rows[k]
+            shares[end + k] = left_shares[k]
+        begin[child[node, 0]] = end
+        size[child[node, 0]] = n_left
+        begin[child[node, 1]] = first
+        size[child[node, 1]] = n_right
+        for side in range(2):
+            below = child[node, side]
+            for k in range(size[below]):
+                i = place[pile[begin[below] + k]]
+                for o in range(values.shape[1]):
+                    prediction[i, o] += shares[begin[below] + k] * values[below, o]
+        for k in range(n_rows):
+            i = touched[k]
+            loss = row_loss(prediction, truth, i, counts_wrong)
+            out[step + 1, 0] += weights[i] * loss
+            out[step + 1, 1] += weights[i] * loss * loss
+        end += n_left

@@ -1,0 +1,66 @@
+"""The prediction kernels of a fitted model: set by `fit`, and not affected by later changes of parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from softwood.kernel.data.measurement_errors import Errors, Function, combine_widths, width_slopes
+from softwood.kernel.data.kernels import Kernel
+from softwood.kernel.data.preparation import common_errors
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
+from softwood.trees.tree import KernelShapes, SoftTree
+
+__all__ = ["Reading"]
+
+Finished = TypeVar("Finished", SoftTree, SoftForest)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Kernels around the points to predict.
+
+    Attributes
+    ----------
+    widths : (p,) half-width of each column's kernel, before measurement errors
+    kernels, kinds, shapes : kernel of each column, the number of its shape, and the table of shapes
+    measurement_error : errors of the columns, as the user gave them
+    is_crisp : whether predictions use no kernels
+    is_as_grown : whether trees are grown with these same kernels
+    has_node_widths : whether every node keeps the half-width it was grown with
+    """
+
+    widths: np.ndarray
+    kernels: list[Kernel]
+    kinds: np.ndarray
+    shapes: KernelShapes
+    measurement_error: Any
+    is_crisp: bool
+    is_as_grown: bool
+    has_node_widths: bool
+
+    def of(self, finished: Finished, errors: Errors) -> Finished:
+        """The tree or forest with the prediction kernels; `errors` are the measurement errors in fitting."""
+        if self.is_crisp:
+            return finished.crisp()
+        if self.is_as_grown:
+            return finished
+        if self.has_node_widths:
+            kernel = np.where(finished.gate == Gate.KERNEL, self.kinds[finished.feature], 0).astype(np.int32)
+            return replace(finished, kernel=kernel, shapes=self.shapes)
+        nowhere = np.empty((0, len(self.widths)))
+        combined, _ = combine_widths(self.widths, self.kernels, common_errors(errors), nowhere)
+        return finished.with_kernel(combined, self.kinds, self.shapes)
+
+    def cells(self, errors: Errors, matrix: np.ndarray) -> np.ndarray | None:
+        """Half-widths of single cells (n, p) with these errors; None if no column has different ones."""
+        return combine_widths(self.widths, self.kernels, errors, matrix)[1]
+
+    def cell_slopes(
+        self, functions: dict[int, Function | None], matrix: np.ndarray, cells: np.ndarray | None
+    ) -> np.ndarray | None:
+        """Derivatives of the half-widths of single cells with respect to the values; None if they are all 0."""
+        return None if cells is None else width_slopes(self.widths, self.kernels, functions, matrix, cells)

@@ -1,0 +1,66 @@
+"""Rows that each tree of boosting is read for as soon as it is grown: held-out rows and validation rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import softwood.compiled.boosting as loop
+from softwood.kernel.rounds.newton import NewtonTree
+from softwood.trees.sharing import kernel_lists
+from softwood.trees.tree import KernelShapes
+from softwood.trees.loops.predict import GATE, KernelTrees
+
+__all__ = ["HeldOutRows"]
+
+# Rows that are read at once.
+_BLOCK = 1024
+# With larger half-widths, ends of boxes may overflow.
+_LARGEST_WIDTH = 1e150
+
+
+class HeldOutRows:
+    """Adds the predictions of trees to raw scores, without the time of making a finished tree, which predicts the same.
+
+    For one thread.
+
+    Parameters
+    ----------
+    matrix : (n, p) encoded rows;  n_categories : (p,) number of categories of each column, see `Bins`
+    """
+
+    def __init__(self, matrix: np.ndarray, n_categories: np.ndarray) -> None:
+        self._matrix, self._n_categories = np.require(matrix, np.float64, ["C", "W"]), n_categories
+        self._block = max(1, min(_BLOCK, len(matrix)))
+        self._make_room(63, 8)
+
+    def add(self, tree: NewtonTree, raw: np.ndarray, column: int) -> None:
+        """Add the tree's predictions to a column of the raw scores (n, n_scores), stored by column, of the rows."""
+        nodes = tree.nodes
+        depth = int(nodes["depth"].max())
+        if len(nodes) > len(self._value) or depth >= self._n_frames:
+            self._make_room(2 * len(nodes), 2 * depth)
+        trees = self._trees
+        is_wide = tree.widths.max(initial=0.0) > _LARGEST_WIDTH
+        if tree.subsets is not None or is_wide:
+            subsets = trees.subsets if tree.subsets is None else tree.subsets
+            compiled = loop.KernelTrees(*trees._replace(subsets=subsets, only_boxes=not is_wide))
+        else:
+            compiled = self._compiled
+        loop.set_gates(
+            nodes, tree.widths, self._n_categories, trees.gates, trees.missing_left, trees.thresholds, trees.widths,
+            self._value,
+        )  # fmt: skip
+        loop.read_rows(self._matrix, self._block, compiled, self._lists, self._value, raw[:, column : column + 1])
+
+    def _make_room(self, n_nodes: int, height: int) -> None:
+        """Room for trees of up to this many nodes and levels of gates."""
+        box = KernelShapes.box()
+        missing_left, thresholds, widths = np.zeros((3, n_nodes))
+        self._trees = KernelTrees(
+            np.zeros(n_nodes, GATE), missing_left, thresholds, widths, box.edges, box.cdfs, True,
+            np.zeros((1, 0), np.uint32),
+        )  # fmt: skip
+        self._value = np.zeros((n_nodes, 1))
+        self._compiled = loop.KernelTrees(*self._trees)
+        lists = kernel_lists(self._block, height, self._matrix.shape[1])
+        self._n_frames, self._lists = len(lists.frames), loop.Lists(*lists)

@@ -1,0 +1,405 @@
+"""The rounds of gradient boosting: gradients of a loss, a tree for each raw score, early stopping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from softwood.kernel.data.binning import Bins, merge_narrow_bins
+from softwood.kernel.rounds.held_out import HeldOutRows
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
+from softwood.kernel.growing.threads import Threads
+from softwood.core.losses import Loss
+from softwood.core.steps import Best, Steps
+from softwood.trees.tree import SoftTree
+
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]
+
+
+@dataclass(frozen=True)
+class BoostingData:
+    """Training rows or validation rows.
+
+    Attributes
+    ----------
+    matrix : (n, p) encoded rows;  y : targets as the loss takes them;  weights : (n,)
+    group : (n,) rows with the same content have the same number, for draws by content
+    """
+
+    matrix: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray
+    group: np.ndarray
+
+    def take(self, chosen: np.ndarray) -> BoostingData:
+        """The chosen rows, with their groups numbered without gaps."""
+        group = np.unique(self.group[chosen], return_inverse=True)[1]
+        return BoostingData(self.matrix[chosen], self.y[chosen], self.weights[chosen], group)
+
+
+@dataclass(frozen=True)
+class BoostingRules:
+    """How boosting goes on from round to round.
+
+    Attributes
+    ----------
+    decay : factor on the bandwidth after each round
+    subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
+    n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
+        `tol`; None: never
+    score : function of validation rows and their raw scores, larger is better, that stands for the loss of these rows
+    read : function that predicts (n,) with a tree for rows (n, p), if trees predict with other kernels than they were
+        grown with
+    """
+
+    learning_rate: float
+    n_rounds: int
+    limits: NewtonLimits
+    decay: float = 1.0
+    subsample: float = 1.0
+    n_features: int | None = None
+    n_iter_no_change: int | None = None
+    tol: float = 0.0
+    score: Callable[[BoostingData, np.ndarray], float] | None = None
+    read: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
+
+
+@dataclass
+class Boosted:
+    """The rounds so far.
+
+    Attributes
+    ----------
+    base : (n_scores,) start value
+    trees, output : the trees in their order, and the raw score that each adds to
+    train_losses, validation_losses : loss, or negative score, before the first round and after each round; empty if
+        there are no such rows
+    """
+
+    base: np.ndarray
+    trees: list[NewtonTree] = field(default_factory=list)
+    output: list[int] = field(default_factory=list)
+    train_losses: list[float] = field(default_factory=list)
+    validation_losses: list[float] = field(default_factory=list)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of complete rounds."""
+        return len(self.trees) // len(self.base)
+
+    @property
+    def best_round(self) -> int:
+        """Number of rounds with the smallest validation loss, the fewest of several such; all without such losses."""
+        return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
+
+
+def boost(
+    data: BoostingData,
+    bins: Bins,
+    widths: np.ndarray,
+    loss: Loss,
+    rules: BoostingRules,
+    seed: int,
+    *,
+    validation: BoostingData | None = None,
+    scored: np.ndarray | None = None,
+    n_threads: int = 1,
+    result: Boosted | None = None,
+    steps: Steps | None = None,
+    snapshot: Callable[[], dict[str, Any]] | None = None,
+) -> Boosted:
+    """Add trees round by round.
+
+    Parameters
+    ----------
+    widths : (p,) half-widths of the kernels in the first round
+    validation : validation rows
+    scored : training rows whose loss is computed after each round; None: none
+    result : where the rounds are stored, so that they are kept after an interrupt
+    steps : where each round is reported;  snapshot : returns the attributes of an estimator fitted so far
+    """
+    result = Boosted(loss.start(data.y, data.weights)) if result is None else result
+    steps = Steps("round", rules.n_rounds) if steps is None else steps
+    with Threads(n_threads) as threads:
+        state = Rounds(data, bins, widths, loss, rules, seed, threads, result, validation=validation, scored=scored)
+        state.note()
+        for step in steps:
+            state.run()
+            step.end(snapshot, **state.note())
+            if state.best.is_stalled:
+                break
+    return result
+
+
+def take_step(values: np.ndarray, loss: Loss, rules: BoostingRules, number: int) -> None:
+    """Turn the best leaf values of a tree of round `number` into those that the model adds, in place."""
+    np.clip(values, -loss.max_step, loss.max_step, out=values)
+    with np.errstate(over="ignore"):
+        values *= rules.learning_rate
+    if not np.all(np.abs(values) <= LARGEST_STEP):
+        raise too_fast(rules.learning_rate, number + 1)
+
+
+def too_fast(learning_rate: float, n_rounds: int) -> ValueError:
+    """The error if the raw scores grow without limit."""
+    return ValueError(
+        f"Boosting diverges with learning_rate={learning_rate:g}: the raw scores overflow in round {n_rounds}. Lower "
+        "the parameter 'learning_rate'; usual values are between 0.01 and 1."
+    )
+
+
+class Rounds:
+    """The raw scores, and what else changes from round to round; arguments as of `boost`."""
+
+    def __init__(
+        self,
+        data: BoostingData,
+        bins: Bins,
+        widths: np.ndarray,
+        loss: Loss,
+        rules: BoostingRules,
+        seed: int,
+        threads: Threads,
+        result: Boosted,
+        *,
+        validation: BoostingData | None = None,
+        scored: np.ndarray | None = None,
+    ) -> None:
+        if rules.decay == 1.0:  # else, kernels become narrow later on
+            bins = merge_narrow_bins(bins, widths, data.weights)
+        self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
+        self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
+        n, n_scores = len(data.matrix), loss.n_scores
+        self.raw = _tile(result.base, n)
+        self.updated = self.raw if n_scores == 1 else self.raw.copy(order="F")
+        self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix))
+        self.gradient, self.hessian = (np.empty((n, n_scores), order="F") for _ in range(2))
+        self.all_features = np.arange(data.matrix.shape[1])
+        self.growers: list[NewtonGrower] = []
+        self.kernels: Boxes | None = None
+        self.scored = None
+        if scored is not None:
+            is_all = len(scored) == n  # without a copy
+            self.scored = slice(None) if is_all else scored
+            self.scored_y, self.scored_weights = data.y[self.scored], data.weights[self.scored]
+        self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
+
+    def note(self) -> dict[str, float]:
+        """Append the losses of the scores so far to those of the result."""
+        line = {}
+        result, validation = self.result, self.validation
+        if self.scored is not None:
+            line["train_loss"] = self._mean_loss(self.scored_y, self.raw[self.scored], self.scored_weights)
+            result.train_losses.append(line["train_loss"])
+        if validation is not None and self.raw_validation is not None:
+            if self.rules.score is None:
+                loss = line["validation_loss"] = self._mean_loss(validation.y, self.raw_validation, validation.weights)
+            else:
+                line["validation_score"] = self.rules.score(validation, self.raw_validation)
+                loss = -line["validation_score"]
+            result.validation_losses.append(loss)
+            self.best.offer(loss, lambda: result.n_rounds)
+        return line
+
+    def _prepare(self) -> None:
+        """Make what each thread needs for the trees that it grows."""
+        n, validation, rules = len(self.data.matrix), self.validation, self.rules
+        self.growers = _growers(self.bins, rules.limits, self.loss.n_scores, self.threads)
+        self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
+        for rows_sums in self.rows_sums:
+            rows_sums[:, 2] = self.data.weights
+        self.readers: list[HeldOutRows] = []
+        if validation is not None and rules.read is None:
+            matrix = validation.matrix
+            self.readers = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
+
+    def rest(self) -> None:
+        """Give back the memory of growing until the next round."""
+        self.growers, self.rows_sums, self.readers = [], [], []
+
+    def run(self) -> None:
+        """Add a tree for each raw score; all of them start from the same scores."""
+        if not self.growers:
+            self._prepare()
+        n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
+        rows, features = self._draw(number)
+        if self.kernels is None or rules.decay != 1.0:
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number)
+        kernels = self.kernels
+        self._set_gradients()
+        trees: list[NewtonTree | None] = [None] * n_scores
+
+        def add(score: int, worker: int) -> None:
+            trees[score] = self._add_tree(score, worker, rows, features[score], kernels)
+
+        if len(self.growers) == 1:
+            for score in range(n_scores):
+                add(score, 0)
+        else:
+            self.threads.run(add, n_scores)
+        if n_scores > 1:
+            self.raw[:] = self.updated
+        self.result.trees += [tree for tree in trees if tree is not None]
+        self.result.output += range(n_scores)
+
+    def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
+        """Rows of a round, None for all, and features of each of its trees."""
+        p, n_scores, rules = self.data.matrix.shape[1], self.loss.n_scores, self.rules
+        if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
+            return None, [self.all_features] * n_scores  # a generator takes as long as a small tree
+        rng = np.random.default_rng([self.seed, number])
+        rows = _draw_rows(self.data.group, rules.subsample, rng)
+        return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_scores)]
+
+    def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
+        """Call `work` for blocks of `n` rows, in threads.
+
+        The blocks do not depend on the number of threads, for numbers at the ends of arrays may be rounded otherwise.
+        """
+        size = max(1, _BLOCK // self.loss.n_scores)
+        self.threads.run(lambda block, _: work(slice(block * size, (block + 1) * size)), -(-n // size))
+
+    def _set_gradients(self) -> None:
+        data = self.data
+
+        def fill(part: slice) -> None:
+            gradient, hessian = self.gradient[part], self.hessian[part]
+            self.loss.gradients(data.y[part], self.raw[part], data.weights[part], gradient, hessian)
+            if self.loss.n_scores == 1:
+                self.rows_sums[0][part, 0], self.rows_sums[0][part, 1] = hessian[:, 0], gradient[:, 0]
+
+        self._in_blocks(len(data.y), fill)
+
+    def _mean_loss(self, y: np.ndarray, raw: np.ndarray, weights: np.ndarray) -> float:
+        """Weighted mean of the losses of these rows."""
+        if len(y) * self.loss.n_scores <= _BLOCK:
+            return self.loss.value(y, raw, weights)
+        totals: dict[int, float] = {}
+
+        def add(part: slice) -> None:
+            if weight := float(weights[part].sum()):
+                totals[part.start] = weight * self.loss.value(y[part], raw[part], weights[part])
+
+        self._in_blocks(len(y), add)
+        return float(sum(total for _, total in sorted(totals.items())) / weights.sum())
+
+    def _add_tree(
+        self, score: int, worker: int, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes
+    ) -> NewtonTree:
+        """Grow the tree of a raw score, and add it to the scores; returns it without its rows."""
+        loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
+        if loss.n_scores > 1:
+            rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
+        tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
+        if not loss.has_exact_leaves:
+            _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
+        take_step(tree.nodes["value"], loss, rules, self.result.n_rounds)
+        _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
+        if self.validation is not None and self.raw_validation is not None:
+            if self.readers:
+                self.readers[worker].add(tree, self.raw_validation, score)
+            else:
+                self.raw_validation[:, score] += _read(tree, rules, self.validation.matrix)
+        return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
+
+
+# Scores whose gradients or losses are computed at once: few enough for the cache.
+_BLOCK = 1 << 16
+# Largest leaf value: sums of their squares over all rows and rounds are finite.
+LARGEST_STEP = 1e120
+# Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
+_MOST_BYTES = 1 << 30
+
+
+def _tile(base: np.ndarray, n: int) -> np.ndarray:
+    """The start value for each of `n` rows, by column: a tree adds to one of them."""
+    return np.array(np.broadcast_to(base, (n, len(base))), order="F")
+
+
+def _growers(bins: Bins, limits: NewtonLimits, n_scores: int, threads: Threads) -> list[NewtonGrower]:
+    """A grower for each tree that is grown at the same time; one that uses all threads if these are few."""
+    rows = BinnedRows.of(bins)
+    first = NewtonGrower(rows, limits, threads)
+    n_growers = min(n_scores, threads.n_threads, max(1, _MOST_BYTES // first.space.tables.nbytes))
+    if n_growers == 1:
+        return [first]
+    return [NewtonGrower(rows, limits) for _ in range(n_growers)]
+
+
+_NONE = np.empty(0)
+
+
+def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:
+    """Rows of a round; equal rows are drawn together, so a weight means repetition."""
+    if subsample >= 1.0:
+        return None
+    n_groups = int(group.max()) + 1
+    drawn = np.zeros(n_groups, dtype=bool)
+    drawn[rng.permutation(n_groups)[: max(1, round(subsample * n_groups))]] = True
+    return np.flatnonzero(drawn[group])
+
+
+def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> np.ndarray:
+    if n_features is None or n_features >= p:
+        return np.arange(p)
+    return np.sort(rng.permutation(p)[:n_features])
+
+
+def _refit_leaves(
+    tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, score: int, directions: np.ndarray | None
+) -> None:
+    """Set the leaf values to those that minimise the loss within the monotonic constraints."""
+    for leaf in range(len(tree.leaves)):
+        rows, shares = tree.members(leaf)
+        value = loss.leaf_value(data.y[rows] - raw[rows, score], data.weights[rows] * shares, score)
+        tree.nodes["value"][tree.leaves["line"][leaf]] = value
+    if directions is not None:
+        _keep_directions(tree.nodes, directions)
+
+
+def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
+    """Clip the leaf values so that the two sides of each constrained split stay in order, as in growing."""
+    n = len(nodes)
+    parent, side, feature = nodes["parent"], nodes["side"], nodes["feature"]
+    mass = np.where(feature < 0, nodes["w"], 0.0)
+    total = mass * nodes["value"]
+    children = np.zeros((n, 2), dtype=int)
+    for line in range(n - 1, 0, -1):  # children come after their parents
+        mass[parent[line]] += mass[line]
+        total[parent[line]] += total[line]
+        children[parent[line], side[line]] = line
+    mean = total / mass
+    low, high = np.full(n, -np.inf), np.full(n, np.inf)
+    for node in np.flatnonzero(feature >= 0):
+        below = children[node]
+        low[below], high[below] = low[node], high[node]
+        if direction := directions[feature[node]]:
+            middle = np.clip(mean[below], low[node], high[node]).mean()
+            lower, upper = below if direction > 0 else below[::-1]
+            high[lower] = low[upper] = middle
+    nodes["value"] = np.clip(nodes["value"], low, high)
+
+
+def _add_tree(
+    tree: NewtonTree,
+    rules: BoostingRules,
+    rows: np.ndarray | None,
+    matrix: np.ndarray,
+    raw: np.ndarray,
+    score: int,
+    threads: Threads | None,
+) -> None:
+    """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
+    if rows is None and rules.read is None:
+        tree.add_to(raw, score, threads)
+    else:
+        raw[:, score] += _read(tree, rules, matrix)
+
+
+def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
+    """Predictions of the tree with the prediction kernel, (n,)."""
+    finished = boosted_tree(tree)
+    return finished.predict(matrix)[:, 0] if rules.read is None else rules.read(finished, matrix)
