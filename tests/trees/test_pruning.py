@@ -4,7 +4,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Gate, SoftTree
 from softwood.trees.pruning import cut_below, merge_equal_leaves, prune_cost_complexity, pruning_path
-from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
+from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.pruning import leaves_after, weakest_links
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 

@@ -9,7 +9,7 @@ from softwood import Kernel
 from softwood.base import as_counts
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.core.targets import read_classes
-from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
+from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.gains import gain, impurity
 from tests.reference.growing import MERITS
 from tests.reference.kernels import BOX, LATE, STAIRS, cdf

@@ -29,7 +29,7 @@ from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import RandomSearch
 from softwood.trees.tree import KernelShapes
-from tests.loops.growth import new_desk
+from tests.kernel.growing.loops.growth import new_desk
 from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places
 from tests.reference import random_search as slow
 from tests.reference.gains import merit

@@ -12,7 +12,7 @@ from softwood.kernel.growing.loops.grow_best_first import MOST_NODES, MOST_SPLIT
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules
 from softwood.trees.tree import children_of
-from tests.loops.growth import EXTRA_TREES, TREES, longer, problem, run, tree_of
+from tests.kernel.growing.loops.growth import EXTRA_TREES, TREES, longer, problem, run, tree_of
 from tests.reference.growing import intervals
 from tests.reference.records import as_columns, assert_same_records
 

@@ -14,8 +14,8 @@ from softwood.kernel.rounds import newton
 from softwood.kernel.rounds import rounds
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.core.targets import read_reals
-from tests.density.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
-from tests.density.forests import answer, differs
+from tests.kernel.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
+from tests.kernel.forests import answer, differs
 
 # ------------------------------------------------------------------ bandwidth 0 is histogram boosting
 

@@ -1,4 +1,4 @@
-"""The growth loop and its parts, against slow twins; whole trees of estimators in `tests/density/test_growing.py`."""
+"""The growth loop and its parts, against slow twins; whole trees of estimators in `tests/kernel/growing/test_growing.py`."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from softwood.kernel.growing.loops.groups import Goal
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Targets
 from softwood.trees.tree import children_of
-from tests.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
+from tests.kernel.growing.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
 from tests.loops.strategies import CRITERION_NAMES
 from tests.reference import random_search as slow_random
 from tests.reference.gains import impurity, merit

@@ -16,7 +16,7 @@ from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.problem import Limits
 from softwood.trees.pruning import prune_cost_complexity
 from softwood.core.steps import Steps
-from tests.density.forests import assert_same_forest
+from tests.kernel.forests import assert_same_forest
 from tests.reference.records import assert_same_records
 
 SEED = 5

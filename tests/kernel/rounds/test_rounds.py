@@ -8,8 +8,8 @@ from sklearn.base import clone, is_classifier
 from softwood import Kernel, KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.kernel import boosting_base
 from softwood.kernel.data import preparation
-from tests.density.boosts import BOTH, assert_same_forest, losses, problem, small
-from tests.density.forests import differs
+from tests.kernel.boosts import BOTH, assert_same_forest, losses, problem, small
+from tests.kernel.forests import differs
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.rounds import newton
 from tests.callbacks import Recorder, interrupt
-from tests.density.boosts import BOTH, assert_same_forest, problem, small
-from tests.density.forests import answer
+from tests.kernel.boosts import BOTH, assert_same_forest, problem, small
+from tests.kernel.forests import answer
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, mean_absolute_error, r2_score
 
 from softwood import Kernel, KernelForestClassifier, KernelForestRegressor
-from tests.density.forests import ALL, BAGGED, CLASSIFIERS, problem
+from tests.kernel.forests import ALL, BAGGED, CLASSIFIERS, problem
 from tests.reference.bagging import mean_of_unseen, unseen_predictions
 
 

@@ -12,7 +12,7 @@ from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.choosing.boosting_settings import Search, _has_stalled, _mean_curve, most_rounds
 from softwood.kernel.rounds.rounds import boost
 from tests.callbacks import Recorder, interrupt
-from tests.density.boosts import BOTH, assert_same_forest, problem
+from tests.kernel.boosts import BOTH, assert_same_forest, problem
 
 SETTINGS = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 

@@ -9,7 +9,7 @@ from sklearn.metrics import accuracy_score
 from softwood import KernelExtraTreesClassifier, KernelForestClassifier, KernelTreeClassifier, KernelTreeRegressor
 from softwood.kernel.choosing.forest_bandwidth import AUTO_GRID
 from tests.callbacks import Recorder, interrupt
-from tests.density.forests import ALL, answer, assert_same_forest, problem
+from tests.kernel.forests import ALL, answer, assert_same_forest, problem
 
 
 @pytest.mark.parametrize("model_class", ALL)

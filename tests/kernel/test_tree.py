@@ -8,7 +8,7 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Kernel
-from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
+from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 
 BOTH = [KernelTreeClassifier, KernelTreeRegressor]
 

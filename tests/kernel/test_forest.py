@@ -15,7 +15,7 @@ from sklearn.datasets import (
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from softwood import KernelForestClassifier, KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor
-from tests.density.forests import ALL, BAGGED, CLASSIFIERS, REGRESSORS, answer, assert_same_forest, differs, problem
+from tests.kernel.forests import ALL, BAGGED, CLASSIFIERS, REGRESSORS, answer, assert_same_forest, differs, problem
 
 # ------------------------------------------------------------------ known models as limits
 

@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from softwood import Kernel
 from softwood.base import as_counts
 from softwood.kernel.growing.growing import Workspace
-from tests.density.grown import KernelTreeClassifier, KernelTreeRegressor
+from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.growing import check_splits
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, draw
 

@@ -17,7 +17,7 @@ from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.parts.loops.choose import LevelNodes
 from softwood.kernel.growing.loops.scan import ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
-from tests.loops.growth import nonsense
+from tests.kernel.growing.loops.growth import nonsense
 from tests.reference import random_search as slow
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 from tests.reference.search import Axis
