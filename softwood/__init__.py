@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from softwood.gradient.one_stage import AS_PUBLISHED, OneStageTreeClassifier, OneStageTreeRegressor
     from softwood.gradient.one_stage_forest import OneStageForestClassifier, OneStageForestRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
-    from softwood.inspect.boosting_figures import plot_loss, plot_search
-    from softwood.inspect.certificates import certified_radius, certify
-    from softwood.inspect.contributions import gate_contributions
-    from softwood.inspect.explanation import explain
-    from softwood.inspect.figures import plot_gate_contributions, plot_importances, plot_leaf_distribution
-    from softwood.inspect.nodes import node_table
-    from softwood.inspect.shapley import ShapleyValues, shapley_values
-    from softwood.inspect.shapley_figures import plot_shapley, plot_shapley_dependence, plot_shapley_summary
-    from softwood.inspect.size_figure import plot_size_path
-    from softwood.inspect.stream_figures import plot_growth, plot_stream_tree
-    from softwood.inspect.surface import plot_surface
-    from softwood.inspect.text import export_text
-    from softwood.inspect.tree_figure import plot_tree
+    from softwood.plots.boosting import plot_loss, plot_search
+    from softwood.explanations.certificates import certified_radius, certify
+    from softwood.explanations.contributions import gate_contributions
+    from softwood.explanations.explanation import explain
+    from softwood.plots.nodes import plot_gate_contributions, plot_importances, plot_leaf_distribution
+    from softwood.explanations.nodes import node_table
+    from softwood.explanations.shapley import ShapleyValues, shapley_values
+    from softwood.plots.shapley import plot_shapley, plot_shapley_dependence, plot_shapley_summary
+    from softwood.plots.size import plot_size_path
+    from softwood.plots.stream import plot_growth, plot_stream_tree
+    from softwood.plots.surface import plot_surface
+    from softwood.explanations.text import export_text
+    from softwood.plots.tree import plot_tree
     from softwood.reporting.report import report
     from softwood.softened import soften
     from softwood.trees.tree import SoftTree
@@ -66,34 +66,34 @@ _HOME = {
     "OneStageForestRegressor": "softwood.gradient.one_stage_forest",
     "OneStageTreeClassifier": "softwood.gradient.one_stage",
     "OneStageTreeRegressor": "softwood.gradient.one_stage",
-    "ShapleyValues": "softwood.inspect.shapley",
+    "ShapleyValues": "softwood.explanations.shapley",
     "SoftForest": "softwood.trees.forest",
     "SoftTree": "softwood.trees.tree",
     "SoftTreeClassifier": "softwood.gradient.soft_tree",
     "SoftTreeRegressor": "softwood.gradient.soft_tree",
-    "certified_radius": "softwood.inspect.certificates",
-    "certify": "softwood.inspect.certificates",
-    "explain": "softwood.inspect.explanation",
-    "export_text": "softwood.inspect.text",
-    "gate_contributions": "softwood.inspect.contributions",
+    "certified_radius": "softwood.explanations.certificates",
+    "certify": "softwood.explanations.certificates",
+    "explain": "softwood.explanations.explanation",
+    "export_text": "softwood.explanations.text",
+    "gate_contributions": "softwood.explanations.contributions",
     "load": "softwood.files.saving",
-    "node_table": "softwood.inspect.nodes",
-    "plot_gate_contributions": "softwood.inspect.figures",
-    "plot_growth": "softwood.inspect.stream_figures",
-    "plot_importances": "softwood.inspect.figures",
-    "plot_leaf_distribution": "softwood.inspect.figures",
-    "plot_loss": "softwood.inspect.boosting_figures",
-    "plot_search": "softwood.inspect.boosting_figures",
-    "plot_shapley": "softwood.inspect.shapley_figures",
-    "plot_shapley_dependence": "softwood.inspect.shapley_figures",
-    "plot_shapley_summary": "softwood.inspect.shapley_figures",
-    "plot_size_path": "softwood.inspect.size_figure",
-    "plot_stream_tree": "softwood.inspect.stream_figures",
-    "plot_surface": "softwood.inspect.surface",
-    "plot_tree": "softwood.inspect.tree_figure",
+    "node_table": "softwood.explanations.nodes",
+    "plot_gate_contributions": "softwood.plots.nodes",
+    "plot_growth": "softwood.plots.stream",
+    "plot_importances": "softwood.plots.nodes",
+    "plot_leaf_distribution": "softwood.plots.nodes",
+    "plot_loss": "softwood.plots.boosting",
+    "plot_search": "softwood.plots.boosting",
+    "plot_shapley": "softwood.plots.shapley",
+    "plot_shapley_dependence": "softwood.plots.shapley",
+    "plot_shapley_summary": "softwood.plots.shapley",
+    "plot_size_path": "softwood.plots.size",
+    "plot_stream_tree": "softwood.plots.stream",
+    "plot_surface": "softwood.plots.surface",
+    "plot_tree": "softwood.plots.tree",
     "report": "softwood.reporting.report",
     "save": "softwood.files.saving",
-    "shapley_values": "softwood.inspect.shapley",
+    "shapley_values": "softwood.explanations.shapley",
     "soften": "softwood.softened",
 }
 

@@ -18,8 +18,8 @@ from softwood.kernel.boosting import KernelBoostingClassifier
 from softwood.kernel.forest import KernelForestClassifier
 from softwood.kernel.tree import KernelTreeClassifier
 from softwood.core.extras import require
-from softwood.inspect.surface import plot_surface
-from softwood.inspect.text import export_text
+from softwood.plots.surface import plot_surface
+from softwood.explanations.text import export_text
 
 __all__ = ["demo_models", "run_demo"]
 

@@ -3,7 +3,7 @@ import pytest
 
 import softwood
 from softwood import SoftForest, SoftTree
-from softwood.inspect.nodes import node_table
+from softwood.explanations.nodes import node_table
 from softwood.outputs import Outputs, named_outputs
 from softwood.softened import SoftenedClassifier
 

@@ -113,7 +113,7 @@ def figure_3(folder: Path, n_rows: int, path: Path = NUMBERS) -> None:
 def figure_4(folder: Path) -> None:
     """Gradient norm and nodes added around drifts, of the published tree and of ours."""
     plt = drawing()
-    from softwood.inspect.stream_figures import plot_growth
+    from softwood.plots.stream import plot_growth
 
     models = {"SoHoT as published": "alpha 0.3", "our defaults": "defaults"}
     kinds = {"abrupt drift": None, "gradual drift": WIDTH}

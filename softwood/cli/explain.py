@@ -9,8 +9,8 @@ from softwood.cli.arguments import add_data, add_general, add_model
 from softwood.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from softwood.inspect.explanation import Explanation
-    from softwood.inspect.shapley import ShapleyValues
+    from softwood.explanations.explanation import Explanation
+    from softwood.explanations.shapley import ShapleyValues
 
 __all__ = ["add", "run"]
 
@@ -46,7 +46,7 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.printing import in_python, number, print_json, print_text
     from softwood.cli.scores import predictions
     from softwood.cli.tables import columns_for, in_pandas, read_table
-    from softwood.inspect.explanation import explain
+    from softwood.explanations.explanation import explain
 
     if chosen.paths < 1:
         raise UsageError(f"--paths: must be at least 1, got {chosen.paths}.")

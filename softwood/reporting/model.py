@@ -14,7 +14,7 @@ from softwood.export import PortableModel
 from softwood.export.javascript_source import NODE_ENTRIES, common_entries
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.inspect.shapley_model import absent_shares
+from softwood.explanations.shapley_model import absent_shares
 from softwood.trees.pruning import cut_below
 from softwood.reporting.arrays import pack, pack_weights
 from softwood.trees.tree import SoftTree

@@ -10,7 +10,7 @@ import pytest
 import softwood
 import softwood.stream
 from softwood.cli.main import main
-from tests.inspect import shapley_models as models
+from tests.explanations import shapley_models as models
 
 
 @pytest.fixture(scope="module")

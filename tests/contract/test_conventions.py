@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softwood import export_text
-from softwood.inspect.nodes import node_table
+from softwood.explanations.nodes import node_table
 from softwood.stream import HoeffdingTreeClassifier, HoeffdingTreeRegressor, ModelPool
 from tests.contract.specs import BY_NAME, SPECS, answer, every, every_with_jobs, trees_of
 
