@@ -18,7 +18,7 @@ import numpy as np
 
 from softwood.stream import AS_PUBLISHED, Agrawal, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
 from softwood.stream.adapting import adaptation
-from softwood.stream.measures import AUROC
+from softwood.stream.evaluation.measures import AUROC
 from softwood.stream.transparency import important_features
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it

@@ -60,7 +60,7 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json, print_table
     from softwood.files.saving import save
-    from softwood.stream.evaluation import prequential
+    from softwood.stream.evaluation.prequential import prequential
 
     check_output(chosen.output)
     for name in ("window", "rows"):

@@ -151,8 +151,8 @@ def _score_of(model: Any, trees: SoftTree | SoftForest) -> Callable[[np.ndarray,
 
 def _has_leaf_models(growth: Any) -> bool:
     """Whether the leaves of a growing tree predict with models of their own, or trees of a forest vote."""
-    from softwood.stream.forest_growth import GrowingForest
-    from softwood.stream.hoeffding_growth import HoeffdingTree
+    from softwood.stream.growing.forest import GrowingForest
+    from softwood.stream.growing.hoeffding import HoeffdingTree
     from softwood.stream.loops.layout import LEAF_PREDICTION, PLAIN
 
     if isinstance(growth, GrowingForest):

@@ -276,8 +276,8 @@ def _refuse_other_predictions(model: Any) -> None:
 
 
 def _refuse_leaf_models(growth: Any, name: str, tree: str) -> None:
-    from softwood.stream.forest_growth import GrowingForest
-    from softwood.stream.hoeffding_growth import HoeffdingTree
+    from softwood.stream.growing.forest import GrowingForest
+    from softwood.stream.growing.hoeffding import HoeffdingTree
     from softwood.stream.loops.layout import LEAF_PREDICTION, PLAIN
 
     if isinstance(growth, GrowingForest) and not growth.is_plain:

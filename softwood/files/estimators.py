@@ -22,8 +22,8 @@ from softwood.trees.forest import SoftForest
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.core.losses import Loss
-from softwood.stream.forest_growth import GrowingForest
-from softwood.stream.growth import GrowingTree
+from softwood.stream.growing.forest import GrowingForest
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
 __all__ = ["build_estimator", "check_labels", "estimator_state"]

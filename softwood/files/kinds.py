@@ -152,7 +152,7 @@ _STREAMS = [
         )
     ),
     _plain(
-        "softwood.stream.forest_growth",
+        "softwood.stream.growing.forest",
         "GrowingForest",
         streams.forest_state,
         streams.build_forest_growth,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softwood.stream.adapting import Adaptation, adaptation
-    from softwood.stream.comparison import PrequentialComparison, compare_prequential
+    from softwood.stream.evaluation.comparison import PrequentialComparison, compare_prequential
     from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
-    from softwood.stream.evaluation import PrequentialResult, prequential
+    from softwood.stream.evaluation.prequential import PrequentialResult, prequential
     from softwood.stream.forest import StreamForestClassifier, StreamForestRegressor
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
-    from softwood.stream.growth import DriftEvent, SplitEvent
+    from softwood.stream.growing.tree import DriftEvent, SplitEvent
     from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
     from softwood.stream.pool import ModelPool
     from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor

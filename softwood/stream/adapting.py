@@ -16,9 +16,9 @@ from softwood.trees.forest import SoftForest
 from softwood.core.parameters import check_count, check_integer, parameter_error
 from softwood.stream.drift import ADWIN, DriftDetector
 from softwood.stream.hoeffding import SplittingTree
-from softwood.stream.learners import Outcome, make_learner
-from softwood.stream.model import StreamModel
-from softwood.stream.sources import Block, open_stream
+from softwood.stream.evaluation.learners import Outcome, make_learner
+from softwood.stream.base import StreamModel
+from softwood.stream.evaluation.sources import Block, open_stream
 from softwood.trees.tree import SoftTree
 
 __all__ = ["Adaptation", "adaptation"]

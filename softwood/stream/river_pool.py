@@ -10,7 +10,7 @@ import numpy as np
 
 from softwood.core.extras import require
 from softwood.core.parameters import check_count, check_number, parameter_error
-from softwood.stream.measures import LEAST_PROBABILITY
+from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 from softwood.stream.pool import LARGEST_ERROR, choose_learners
 
 base = require("river.base", "river", "Learning as river's models do")

@@ -26,8 +26,8 @@ from softwood.stream.loops.layout import (
     THRESHOLD,
     WEIGHT,
 )
-from softwood.stream.model import StreamModel
-from softwood.stream.soft_growth import SoftGrowingTree
+from softwood.stream.base import StreamModel
+from softwood.stream.growing.soft import SoftGrowingTree
 
 __all__ = ["Contribution", "DecisionRule", "ImportantFeatures", "decision_rules", "important_features"]
 

@@ -19,8 +19,8 @@ from softwood.stream import (
     prequential,
 )
 from softwood.stream import river as for_river
-from softwood.stream.baselines import Baselines
-from softwood.stream.measures import KappaM, KappaTemporal
+from softwood.stream.evaluation.baselines import Baselines
+from softwood.stream.evaluation.measures import KappaM, KappaTemporal
 
 mpl.use("agg")
 

@@ -15,9 +15,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Perceptron, SGDClassifier, SGDRegressor
 from sklearn.naive_bayes import GaussianNB
 
-import softwood.stream.evaluation as module
+import softwood.stream.evaluation.prequential as module
 from softwood.core.parameters import parameter_error
-from softwood.stream.evaluation import PrequentialResult, prequential
+from softwood.stream.evaluation.prequential import PrequentialResult, prequential
 from softwood.stream.hoeffding import HoeffdingTreeRegressor
 
 matplotlib.use("agg")

@@ -121,7 +121,7 @@ def test_the_first_target_is_predicted_at_once():
 
 
 def test_the_log_forgets_the_oldest_of_endless_replacements(monkeypatch):
-    monkeypatch.setattr("softwood.stream.growth.MOST_REPLACED", 5)
+    monkeypatch.setattr("softwood.stream.growing.tree.MOST_REPLACED", 5)
     model = SoftHoeffdingTreeClassifier(recheck_period=20, grace_period=20, delta=0.9, max_depth=1, random_state=0)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 2))

@@ -14,7 +14,7 @@ from softwood.stream import (
     StreamForestClassifier,
     StreamForestRegressor,
 )
-from softwood.stream.rows import NO_PREDICTIONS, OneRow
+from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
 
 MODELS = [
     HoeffdingTreeClassifier, HoeffdingTreeRegressor, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor,

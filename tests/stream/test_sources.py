@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from softwood.stream.sources import Block, RowReader, open_stream
+from softwood.stream.evaluation.sources import Block, RowReader, open_stream
 
 N = 2500
 

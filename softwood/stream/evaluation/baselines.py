@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softwood.stream.learners import Outcome
+from softwood.stream.evaluation.learners import Outcome
 
 __all__ = ["BASELINES", "Baselines"]
 

@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
 from softwood.core.parameters import parameter_error
-from softwood.stream.sources import Block, RowReader
+from softwood.stream.evaluation.sources import Block, RowReader
 
 __all__ = ["ClassCodes", "Learner", "Outcome", "make_learner"]
 

@@ -13,10 +13,10 @@ from scipy.stats import t as student
 
 from softwood.core.extras import require
 from softwood.core.parameters import check_count, check_flag, check_integer, check_number, parameter_error
-from softwood.stream.baselines import BASELINES, Baselines
-from softwood.stream.learners import Learner, Outcome, make_learner
-from softwood.stream.measures import MEASURES, Measure, SkillMeasure
-from softwood.stream.sources import open_stream
+from softwood.stream.evaluation.baselines import BASELINES, Baselines
+from softwood.stream.evaluation.learners import Learner, Outcome, make_learner
+from softwood.stream.evaluation.measures import MEASURES, Measure, SkillMeasure
+from softwood.stream.evaluation.sources import open_stream
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -228,7 +228,7 @@ def prequential(
     --------
     >>> import numpy as np
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from softwood.stream.evaluation import prequential
+    >>> from softwood.stream.evaluation.prequential import prequential
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(5000, 3))
     >>> y = np.where(X[:, 0] + rng.normal(size=5000) > 0, "up", "down")

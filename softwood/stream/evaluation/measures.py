@@ -130,7 +130,7 @@ class Accuracy(_MeanMeasure):
 
     Examples
     --------
-    >>> from softwood.stream.measures import Accuracy
+    >>> from softwood.stream.evaluation.measures import Accuracy
     >>> accuracy = Accuracy()
     >>> accuracy.update([0, 1, 1], [[0.8, 0.2], [0.4, 0.6], [0.7, 0.3]])
     >>> accuracy.update([0], [0])
@@ -277,7 +277,7 @@ class SkillMeasure(Measure):
 
     Attributes
     ----------
-    beside : name of the baseline, see `softwood.stream.baselines`
+    beside : name of the baseline, see `softwood.stream.evaluation.baselines`
     """
 
     takes, scale = "labels", "share"

@@ -99,7 +99,7 @@ def open_stream(
     Examples
     --------
     >>> import numpy as np
-    >>> from softwood.stream.sources import open_stream
+    >>> from softwood.stream.evaluation.sources import open_stream
     >>> source = open_stream((np.zeros((5, 2)), np.arange(5)), block_size=2)
     >>> source.n_samples, [block.y.tolist() for block in source.blocks]
     (5, [[0, 1], [2, 3], [4]])

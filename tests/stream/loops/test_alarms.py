@@ -5,7 +5,7 @@ import pytest
 
 from softwood.compiled.stream import learned, note_class, note_error, note_target
 from softwood.stream.drift import ADWIN
-from softwood.stream.growth import new_detector, new_settings
+from softwood.stream.growing.tree import new_detector, new_settings
 from softwood.stream.loops.alarms import ALARM, BEFORE, MEMORY, N_SIZES, RECENT, SIZE
 from softwood.stream.loops.layout import DRIFT_DELTA, N_COUNTERS, N_EVENTS, TreeNodes
 
