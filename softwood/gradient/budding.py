@@ -13,7 +13,7 @@ from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, lone_root
 from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
-from softwood.gradient.model import Training, ValidatedTree
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.starting import random_start
 from softwood.core.parameters import check_count, check_number, parameter
 from softwood.core.steps import Best

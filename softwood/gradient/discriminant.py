@@ -15,7 +15,7 @@ from softwood.trees.gates import Gate
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
-from softwood.gradient.model import Training, ValidatedTree
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.core.parameters import check_flag, check_integer, check_number, parameter
 from softwood.core.steps import Steps
 from softwood.trees.tree import SoftTree

@@ -12,7 +12,7 @@ from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows, EndToEndScratch
-from softwood.gradient.model import Training, ValidatedTree
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.one_stage import finish_staged
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import random_start

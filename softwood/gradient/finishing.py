@@ -10,7 +10,7 @@ from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.growing import GrownTree
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC
-from softwood.gradient.model import Training
+from softwood.gradient.base import Training
 from softwood.gradient.refining import scratch_of
 from softwood.core.targets import RealTargets
 from softwood.trees.tree import SoftTree

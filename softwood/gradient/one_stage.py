@@ -14,7 +14,7 @@ from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
-from softwood.gradient.model import Training, ValidatedTree
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
 from softwood.core.parameters import check_flag, check_n_jobs, parameter
 from softwood.core.targets import ClassTargets, RealTargets

@@ -19,7 +19,7 @@ from softwood.trees.forest import SoftForest
 from softwood.gradient.crisp_choice import CrispWork
 from softwood.gradient.crisp_training import Recipe
 from softwood.gradient.data import LearningSet, Scaling
-from softwood.gradient.model import GradientModel
+from softwood.gradient.base import GradientModel
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
 from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error

@@ -15,7 +15,7 @@ from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Targets
 from softwood.trees.tree import children_of
 from tests.kernel.growing.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
-from tests.loops.strategies import CRITERION_NAMES
+from tests.strategies import CRITERION_NAMES
 from tests.reference import random_search as slow_random
 from tests.reference.gains import impurity, merit
 from tests.reference.growing import check_splits, intervals

@@ -19,7 +19,7 @@ from softwood.compiled.growing import (
 )
 from softwood.compiled.trees import middle_of
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, THIN
-from tests.loops.strategies import check, nodes, with_slivers
+from tests.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, left_share
 

@@ -30,7 +30,7 @@ from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import RandomSearch
 from softwood.trees.tree import KernelShapes
 from tests.kernel.growing.loops.growth import new_desk
-from tests.loops.strategies import CRITERION_NAMES, masses, on_grid, places
+from tests.strategies import CRITERION_NAMES, masses, on_grid, places
 from tests.reference import random_search as slow
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, SHAPES, STAIRS, interval_mass, table

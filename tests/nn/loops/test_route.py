@@ -7,7 +7,7 @@ from softwood.compiled.layers import gate_slopes, leaf_slopes, route_rows, route
 from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import BIAS, BLEND_AT, WIDTH
 from softwood.nn.loops.route import BLOCK
-from tests.loops.layers import random_layer
+from tests.nn.loops.layers import random_layer
 from tests.reference.layers import numeric_slopes, shares, sums
 from tests.reference.trees import random_points
 
