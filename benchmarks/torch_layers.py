@@ -22,10 +22,10 @@ import torch
 from measuring import compare, machine, write_page
 from torch import Tensor, nn
 
-from softwood.trees.gates import Gate
 from softwood.nn import GrowingTreeLayer, TreeLayer, TreeModule
 from softwood.nn.operators import reached_part
 from softwood.stream import AS_PUBLISHED, SEA, Agrawal, RandomRBF, SoftHoeffdingTreeClassifier
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 N_ROWS, N_FEATURES, N_TREES = 256, 20, 16

@@ -8,39 +8,39 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softwood.kernel.boosting import KernelBoostingClassifier, KernelBoostingRegressor
-    from softwood.kernel.forest import (
-        KernelExtraTreesClassifier,
-        KernelExtraTreesRegressor,
-        KernelForestClassifier,
-        KernelForestRegressor,
-    )
-    from softwood.kernel.data.kernels import Kernel
-    from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
+    from softwood.explanations.certificates import certified_radius, certify
+    from softwood.explanations.contributions import gate_contributions
+    from softwood.explanations.explanation import explain
+    from softwood.explanations.nodes import node_table
+    from softwood.explanations.shapley import ShapleyValues, shapley_values
+    from softwood.explanations.text import export_text
     from softwood.files.saving import load, save
-    from softwood.trees.forest import SoftForest
-    from softwood.trees.gates import Gate
     from softwood.gradient.budding import BuddingTreeClassifier, BuddingTreeRegressor
     from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
     from softwood.gradient.end_to_end import EndToEndTreeClassifier, EndToEndTreeRegressor
     from softwood.gradient.one_stage import AS_PUBLISHED, OneStageTreeClassifier, OneStageTreeRegressor
     from softwood.gradient.one_stage_forest import OneStageForestClassifier, OneStageForestRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
+    from softwood.kernel.boosting import KernelBoostingClassifier, KernelBoostingRegressor
+    from softwood.kernel.data.kernels import Kernel
+    from softwood.kernel.forest import (
+        KernelExtraTreesClassifier,
+        KernelExtraTreesRegressor,
+        KernelForestClassifier,
+        KernelForestRegressor,
+    )
+    from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
     from softwood.plots.boosting import plot_loss, plot_search
-    from softwood.explanations.certificates import certified_radius, certify
-    from softwood.explanations.contributions import gate_contributions
-    from softwood.explanations.explanation import explain
     from softwood.plots.nodes import plot_gate_contributions, plot_importances, plot_leaf_distribution
-    from softwood.explanations.nodes import node_table
-    from softwood.explanations.shapley import ShapleyValues, shapley_values
     from softwood.plots.shapley import plot_shapley, plot_shapley_dependence, plot_shapley_summary
     from softwood.plots.size import plot_size_path
     from softwood.plots.stream import plot_growth, plot_stream_tree
     from softwood.plots.surface import plot_surface
-    from softwood.explanations.text import export_text
     from softwood.plots.tree import plot_tree
     from softwood.reporting.report import report
     from softwood.softened import soften
+    from softwood.trees.forest import SoftForest
+    from softwood.trees.gates import Gate
     from softwood.trees.tree import SoftTree
 
 __version__ = "0.1.0"

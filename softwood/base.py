@@ -16,12 +16,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.core.columns import Columns, read_table, refuse_masked, take_rows
-from softwood.trees.forest import SoftForest
 from softwood.core.losses import Loss
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_choice, check_integer, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = [

@@ -14,12 +14,12 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
+from softwood.core.extras import require
+from softwood.explanations.text import export_text
 from softwood.kernel.boosting import KernelBoostingClassifier
 from softwood.kernel.forest import KernelForestClassifier
 from softwood.kernel.tree import KernelTreeClassifier
-from softwood.core.extras import require
 from softwood.plots.surface import plot_surface
-from softwood.explanations.text import export_text
 
 __all__ = ["demo_models", "run_demo"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.trees.forest import SoftForest
 from softwood.core.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["Outputs", "final_link", "named_outputs"]

@@ -16,11 +16,11 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from softwood.base import TreeEstimator, read_weights
 from softwood.core.columns import read_table
-from softwood.kernel.data.bandwidths import standard_deviations, stated_widths
-from softwood.trees.forest import SoftForest
-from softwood.imported.model import ImportedModel, read_model
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.core.parameters import check_choice, is_real, parameter_error
+from softwood.imported.model import ImportedModel, read_model
+from softwood.kernel.data.bandwidths import standard_deviations, stated_widths
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]

@@ -76,9 +76,9 @@ def test_bandwidths_are_chosen_by_folds_in_tables_of_categories(rows, monkeypatc
 
 @TABLES
 def test_subsamples_in_tables_of_categories(rows):
+    from softwood.core.targets import read_classes
     from softwood.kernel.growing.bagging import draws_of
     from softwood.kernel.rounds.rounds import _draw_rows
-    from softwood.core.targets import read_classes
 
     X, y = rows()
     matrix = pd.get_dummies(X).to_numpy(dtype=float) if isinstance(X, pd.DataFrame) else X

@@ -7,8 +7,8 @@ import pytest
 
 from softwood import Gate, SoftForest, SoftTree, export_text, load, save
 from softwood.core.columns import Columns
-from softwood.files.errors import InvalidFileError
 from softwood.explanations.rules import leaf_rules
+from softwood.files.errors import InvalidFileError
 from softwood.trees.one_hot import one_hot_trees
 from softwood.trees.pruning import cut_below
 from tests.reference.kernels import BOX, SHAPES

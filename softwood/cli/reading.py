@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from softwood.cli.errors import UsageError
-from softwood.trees.forest import SoftForest
 from softwood.outputs import Outputs, final_link
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["finished_of", "names_of", "outputs_of", "tree_of"]

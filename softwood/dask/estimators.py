@@ -10,16 +10,14 @@ from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
+from softwood.core.parameters import parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
 from softwood.dask.predicting import predict_lazily
 from softwood.dask.reading import Reader, as_given, describe
 from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
-from softwood.kernel import boosting
-from softwood.kernel import forest
-from softwood.kernel import tree
+from softwood.kernel import boosting, forest, tree
 from softwood.kernel.parts.fitting import fit_boosting, fit_forest, fit_tree
-from softwood.core.parameters import parameter_error
 
 __all__ = [
     "KernelBoostingClassifier",

@@ -1,1 +1,1 @@
-"""Inspecting finished trees: text, numbers and pictures, for trees of all families."""
+"""Explanations of fitted models: Shapley values, certificates, contributions, rules, text."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
+from softwood.core.parameters import parameter_error
 from softwood.export.portable import PortableModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.core.parameters import parameter_error
 from softwood.trees.tree import KernelShapes
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from softwood.core.extras import require
-from softwood.trees.gates import Gate
 from softwood.explanations.reading import TreeReading, check_node, read_model
+from softwood.trees.gates import Gate
 
 __all__ = ["gate_contributions"]
 

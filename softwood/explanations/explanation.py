@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from softwood.core.columns import is_missing_value
-from softwood.export.portable import PortableModel
-from softwood.trees.forest import SoftForest
+from softwood.core.parameters import check_count, check_integer
 from softwood.explanations.certificates import Certificates, certified_radius
 from softwood.explanations.one_row import as_table
 from softwood.explanations.rules import leaf_rules
 from softwood.explanations.shapley import ShapleyValues, shapley_values
-from softwood.plots.tree import DrawnTree, read_drawn
+from softwood.export.portable import PortableModel
 from softwood.outputs import Outputs
-from softwood.core.parameters import check_count, check_integer
+from softwood.plots.tree import DrawnTree, read_drawn
+from softwood.trees.forest import SoftForest
 
 __all__ = ["Explanation", "HeldLeaf", "explain"]
 

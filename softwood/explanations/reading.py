@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from softwood.core.targets import read_classes
+from softwood.outputs import Outputs, named_outputs
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.outputs import Outputs, named_outputs
-from softwood.core.targets import read_classes
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeReading", "check_node", "no_single_tree", "read_model"]

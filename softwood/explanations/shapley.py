@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from softwood.core.extras import require
+from softwood.core.memory import check_fits
+from softwood.core.parameters import check_count, check_flag, check_n_jobs, parameter_error
 from softwood.explanations.shapley_exact import exact_values
 from softwood.explanations.shapley_model import ExplainedModel, Points, absent_shares, read_explained
 from softwood.explanations.shapley_sampling import MOST_ENUMERATED, can_enumerate, enumerated_values, sampled_values
-from softwood.core.memory import check_fits
-from softwood.core.parameters import check_count, check_flag, check_n_jobs, parameter_error
 from softwood.trees.tree import SoftTree
 
 __all__ = ["ShapleyValues", "shapley_values"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from softwood.explanations.shapley_model import ExplainedModel, Points, absent_shares
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.explanations.shapley_model import ExplainedModel, Points, absent_shares
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:

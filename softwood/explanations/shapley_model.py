@@ -10,9 +10,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from softwood.core.columns import read_table
+from softwood.outputs import Outputs, named_outputs
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.outputs import Outputs, named_outputs
 from softwood.trees.tree import SoftTree
 
 __all__ = ["ExplainedModel", "absent_shares", "read_explained"]

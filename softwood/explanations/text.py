@@ -7,10 +7,10 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.trees.forest import SoftForest
+from softwood.core.parameters import check_count, check_integer, parameter_error
 from softwood.explanations.reading import no_single_tree
 from softwood.outputs import named_outputs
-from softwood.core.parameters import check_count, check_integer, parameter_error
+from softwood.trees.forest import SoftForest
 from softwood.trees.text import tree_text
 from softwood.trees.tree import SoftTree
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from softwood.core.parameters import parameter_error
 from softwood.export.portable import PortableModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.core.parameters import parameter_error
 
 __all__ = ["CSource", "to_c"]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from softwood.core.columns import Columns
+from softwood.core.parameters import check_integer
 from softwood.export.portable import FINAL_LINKS, PortableModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.core.parameters import check_integer
 from softwood.trees.tree import LINKS, KernelShapes, SoftTree
 
 __all__ = ["from_json", "to_json"]

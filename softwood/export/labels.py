@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.parameters import check_count, check_integer
 from softwood.export.portable import PortableModel
 from softwood.trees.gates import Gate
-from softwood.core.parameters import check_count, check_integer
 from softwood.trees.text import blend_text, oblique_text, set_text
 from softwood.trees.tree import SoftTree
 

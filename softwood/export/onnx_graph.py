@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.extras import require
+from softwood.core.parameters import check_choice, check_flag
 from softwood.export.onnx_builder import Builder
 from softwood.export.onnx_gates import parts_of_level
 from softwood.export.onnx_inputs import read_inputs
 from softwood.export.onnx_trees import add_tree_operator, is_for_tree_operator
 from softwood.export.portable import PortableModel
-from softwood.core.extras import require
 from softwood.trees.forest import SoftForest
-from softwood.core.parameters import check_choice, check_flag
 
 __all__ = ["to_onnx"]
 

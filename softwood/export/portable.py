@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.columns import Columns, read_growing_table, read_table
+from softwood.core.losses import BinaryLogLoss, SeveralQuantilesError, SoftmaxLogLoss
+from softwood.outputs import Outputs, final_link
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.core.losses import BinaryLogLoss, SeveralQuantilesError, SoftmaxLogLoss
 from softwood.trees.one_hot import one_hot_trees
-from softwood.outputs import Outputs, final_link
 from softwood.trees.tree import SoftTree
 
 __all__ = ["FINAL_LINKS", "PortableModel"]

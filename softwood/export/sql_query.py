@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.parameters import check_flag, parameter_error
 from softwood.export.portable import LARGEST_LOG, PortableModel
 from softwood.export.sql_gates import ONE, ZERO, Gates, number, total_of
 from softwood.trees.gates import Gate
-from softwood.core.parameters import check_flag, parameter_error
 
 __all__ = ["to_sql"]
 

@@ -14,16 +14,16 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.columns import Columns
-from softwood.kernel.prediction import Reading
+from softwood.core.losses import Loss
 from softwood.files.checks import all_finite, check_array, check_entries, check_integer, check_type, is_within
 from softwood.files.errors import NotSavableError
 from softwood.files.values import check_name, damage
-from softwood.trees.forest import SoftForest
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
-from softwood.core.losses import Loss
+from softwood.kernel.prediction import Reading
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.tree import GrowingTree
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["build_estimator", "check_labels", "estimator_state"]

@@ -116,9 +116,7 @@ _BATCH = [
     *_estimators(
         "softwood.kernel.forest", "KernelForest KernelExtraTrees", _TABLE + "forest_ bandwidths_ _reading_ _seed_"
     ),
-    *_estimators(
-        "softwood.kernel.boosting", "KernelBoosting", _TABLE + "forest_ bandwidths_ _reading_ _loss_ n_iter_"
-    ),
+    *_estimators("softwood.kernel.boosting", "KernelBoosting", _TABLE + "forest_ bandwidths_ _reading_ _loss_ n_iter_"),
     *_estimators("softwood.gradient.soft_tree", "SoftTree", _TABLE + "tree_ _scaling_"),
     *_estimators("softwood.gradient.discriminant", "LinearDiscriminantTree", _TABLE + "tree_ _scaling_"),
     *_estimators("softwood.gradient.one_stage", "OneStageTree", _TABLE + "tree_ _scaling_"),
@@ -143,12 +141,12 @@ _STREAMS = [
         for name in ("ModelPoolClassifier", "ModelPoolRegressor")
     ),
     *(
-        Kind(f"growth.{name}", f"softwood.stream.{home}", name, streams.growth_state, streams.build_growth)
+        Kind(f"growth.{name}", f"softwood.stream.growing.{home}", name, streams.growth_state, streams.build_growth)
         for home, name in (
-            ("hoeffding_growth", "HoeffdingClassTree"),
-            ("hoeffding_growth", "HoeffdingRealTree"),
-            ("soft_growth", "SoftClassTree"),
-            ("soft_growth", "SoftRealTree"),
+            ("hoeffding", "HoeffdingClassTree"),
+            ("hoeffding", "HoeffdingRealTree"),
+            ("soft", "SoftClassTree"),
+            ("soft", "SoftRealTree"),
         )
     ),
     _plain(

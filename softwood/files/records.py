@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from softwood.core.columns import MAX_CATEGORIES, Columns
-from softwood.kernel.data.kernels import Kernel
-from softwood.kernel.prediction import Reading
+from softwood.core.losses import Loss, loss_by_name
 from softwood.files.checks import all_finite, check_array, check_entries, check_type, is_within
 from softwood.files.values import check_name, damage
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
-from softwood.core.losses import Loss, loss_by_name
+from softwood.kernel.data.kernels import Kernel
+from softwood.kernel.prediction import Reading
 from softwood.trees.tree import KernelShapes
 
 # Columns

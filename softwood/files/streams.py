@@ -14,16 +14,16 @@ from softwood.files.checks import check_array, check_entries, check_integer, che
 from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
+from softwood.stream.base import StreamModel
 from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_detector
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
+from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_detector
 from softwood.stream.loops.alarms import N_SIZES, N_WINDOW, SIZE
 from softwood.stream.loops.drift import A_DELTA, A_TOTAL
 from softwood.stream.loops.forest import N_SCORES
 from softwood.stream.loops.layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS, SCALED_WEIGHT, VARIANCE
-from softwood.stream.base import StreamModel
 from softwood.stream.pool import ModelPool
-from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 
 __all__ = [
     "build_forest_growth",

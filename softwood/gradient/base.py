@@ -10,6 +10,8 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.core.parameters import check_number, checked, parameter
+from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.gradient.data import (
     LearningSet,
     Scaling,
@@ -21,8 +23,6 @@ from softwood.gradient.data import (
     with_all_classes,
     with_mean_1,
 )
-from softwood.core.parameters import check_number, checked, parameter
-from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 
 __all__ = ["GradientModel", "Training", "ValidatedTree"]
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled import gradient as loop
+from softwood.core.parameters import check_count, check_number, parameter
+from softwood.core.steps import Best
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, lone_root
 from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
-from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.starting import random_start
-from softwood.core.parameters import check_count, check_number, parameter
-from softwood.core.steps import Best
 
 __all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
 

@@ -11,10 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from softwood.compiled.gradient import add_leaves
+from softwood.core.steps import Steps
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import StageRules
-from softwood.core.steps import Steps
 
 __all__ = ["Candidate", "CrispWork"]
 

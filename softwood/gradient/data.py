@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 from softwood.core.targets import ClassTargets, RealTargets
+from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 
 __all__ = [
     "LearningSet",

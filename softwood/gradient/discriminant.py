@@ -11,13 +11,13 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from softwood.base import ClassifierBase, Fit
-from softwood.trees.gates import Gate
+from softwood.core.parameters import check_flag, check_integer, check_number, parameter
+from softwood.core.steps import Steps
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.data import LearningSet
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
-from softwood.gradient.base import Training, ValidatedTree
-from softwood.core.parameters import check_flag, check_integer, check_number, parameter
-from softwood.core.steps import Steps
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 __all__ = ["LinearDiscriminantTreeClassifier"]

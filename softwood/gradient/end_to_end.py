@@ -10,14 +10,14 @@ import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled import gradient as loop
+from softwood.core.parameters import check_count, check_number, parameter
+from softwood.core.steps import Best
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.end_to_end import EndToEndDescent, EndToEndRows, EndToEndScratch
-from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.one_stage import finish_staged
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import random_start
-from softwood.core.parameters import check_count, check_number, parameter
-from softwood.core.steps import Best
 
 __all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.compiled.gradient import node_sums
-from softwood.trees.gates import Gate
+from softwood.core.targets import RealTargets
+from softwood.gradient.base import Training
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.growing import GrownTree
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC
-from softwood.gradient.base import Training
 from softwood.gradient.refining import scratch_of
-from softwood.core.targets import RealTargets
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 __all__ = ["finish", "to_soft_tree"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter
+from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet, visits
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, Near
-from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter
-from softwood.core.steps import Best, Steps
 
 __all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
 

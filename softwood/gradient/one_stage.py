@@ -9,15 +9,15 @@ import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled.gradient import step_value
-from softwood.trees.gates import Gate
+from softwood.core.parameters import check_flag, check_n_jobs, parameter
+from softwood.core.targets import ClassTargets, RealTargets
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
-from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
-from softwood.core.parameters import check_flag, check_n_jobs, parameter
-from softwood.core.targets import ClassTargets, RealTargets
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 __all__ = ["AS_PUBLISHED", "OneStageTreeClassifier", "OneStageTreeRegressor"]

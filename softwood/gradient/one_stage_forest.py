@@ -15,15 +15,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import ClassifierBase, Fit, RegressorBase, as_counts
-from softwood.trees.forest import SoftForest
+from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error
+from softwood.core.targets import ClassTargets, RealTargets
+from softwood.gradient.base import GradientModel
 from softwood.gradient.crisp_choice import CrispWork
 from softwood.gradient.crisp_training import Recipe
 from softwood.gradient.data import LearningSet, Scaling
-from softwood.gradient.base import GradientModel
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
 from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
-from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error
-from softwood.core.targets import ClassTargets, RealTargets
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]

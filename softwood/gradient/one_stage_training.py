@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
+from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.one_stage import (
     GUMBEL,
@@ -21,8 +23,6 @@ from softwood.gradient.loops.one_stage import (
     Pace,
 )
 from softwood.gradient.starting import fitted_start, random_start
-from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
-from softwood.core.steps import Best, Steps
 
 __all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
 

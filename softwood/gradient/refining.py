@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules
 from softwood.gradient.loops.soft_joint import SoftDescent, SoftNodes, SoftScratch
-from softwood.core.steps import Best, Steps
 
 __all__ = ["refine", "refit_values", "scratch_of"]
 

@@ -9,12 +9,12 @@ from typing import Any, Self
 from sklearn.utils import Bunch
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.core.parameters import check_number, parameter
+from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.finishing import finish
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
 from softwood.gradient.loops.soft_split import IDENTITY
-from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.refining import refine, refit_values
-from softwood.core.parameters import check_number, parameter
 
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.trees.forest import SoftForest
 from softwood.imported.model import ImportedModel, check_trees, crisp_tree
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["read_lightgbm"]

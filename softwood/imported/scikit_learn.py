@@ -26,8 +26,8 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.trees.forest import SoftForest
 from softwood.imported.model import ImportedModel, crisp_tree, float32_below, highest_double
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["read_sklearn"]

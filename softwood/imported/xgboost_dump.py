@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.trees.forest import SoftForest
 from softwood.imported.model import ImportedModel, check_trees, crisp_tree, highest_double
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["read_xgboost"]

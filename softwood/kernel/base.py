@@ -13,17 +13,17 @@ from sklearn.callback import with_callbacks
 from sklearn.model_selection import check_cv
 
 from softwood.base import BatchEstimator, Fit, as_counts
-from softwood.kernel.data.bandwidths import stated_widths
-from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
-from softwood.kernel.data.measurement_errors import Errors, error_functions, read_errors
-from softwood.kernel.data.kernels import box, resolve_kernels
-from softwood.kernel.parts.checks import check_level
-from softwood.kernel.parts.preparation import LocalSource, RawRows
-from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
-from softwood.kernel.growing.problem import Limits
-from softwood.kernel.prediction import Reading
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
+from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
+from softwood.kernel.data.bandwidths import stated_widths
+from softwood.kernel.data.kernels import box, resolve_kernels
+from softwood.kernel.data.measurement_errors import Errors, error_functions, read_errors
+from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
+from softwood.kernel.growing.problem import Limits
+from softwood.kernel.parts.checks import check_level
+from softwood.kernel.parts.preparation import LocalSource, RawRows
+from softwood.kernel.prediction import Reading
 
 __all__ = ["KernelModel", "SearchedKernelModel"]
 

@@ -12,11 +12,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import column_or_1d
 
 from softwood.base import ClassifierBase, RegressorBase
-from softwood.kernel.boosting_base import KernelBoosting
-from softwood.kernel.rounds.rounds import BoostingRules
 from softwood.core.losses import Loss, loss_by_name
 from softwood.core.parameters import check_choice, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
+from softwood.kernel.boosting_base import KernelBoosting
+from softwood.kernel.rounds.rounds import BoostingRules
 
 __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
 

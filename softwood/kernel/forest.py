@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
 from softwood.base import ClassifierBase, RegressorBase
+from softwood.core.parameters import check_choice
 from softwood.kernel.forest_base import KernelForest
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
-from softwood.core.parameters import check_choice
 
 __all__ = [
     "KernelExtraTreesClassifier",

@@ -12,17 +12,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
-from softwood.kernel.growing.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
-from softwood.kernel.choosing.forest_bandwidth import ForestChoice
-from softwood.kernel.parts.fitting import fit_forest
-from softwood.kernel.growing.loops.groups import NodeTable
-from softwood.kernel.base import SearchedKernelModel
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.problem import Limits
-from softwood.trees.forest import SoftForest
 from softwood.core.parameters import check_flag, check_integer, check_number, is_real, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
+from softwood.kernel.base import SearchedKernelModel
+from softwood.kernel.choosing.forest_bandwidth import ForestChoice
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.problem import Limits
+from softwood.kernel.parts.fitting import fit_forest
+from softwood.trees.forest import SoftForest
 
 __all__ = ["KernelForest"]
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from softwood.kernel.data.measurement_errors import Errors, Function, combine_widths, width_slopes
 from softwood.kernel.data.kernels import Kernel
+from softwood.kernel.data.measurement_errors import Errors, Function, combine_widths, width_slopes
 from softwood.kernel.data.preparation import common_errors
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate

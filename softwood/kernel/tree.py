@@ -15,18 +15,18 @@ from sklearn.base import clone
 from sklearn.utils import Bunch, check_random_state
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
-from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
+from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
+from softwood.core.steps import Steps
+from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, choose_by_auto, choose_by_cv
+from softwood.kernel.choosing.size import SizeChoice
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
+from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.per_node import grow_tree_per_node
-from softwood.kernel.parts.fitting import fit_tree
-from softwood.kernel.base import SearchedKernelModel
-from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.choosing.size import SizeChoice
-from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
+from softwood.kernel.parts.fitting import fit_tree
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
-from softwood.core.steps import Steps
 from softwood.trees.tree import SoftTree
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.trees.gates import Gate
+from softwood.core.parameters import check_choice, check_count, check_flag, check_number
 from softwood.nn.checks import read_points
 from softwood.nn.enlarging import add_parameter, group_of
 from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.nn.operators import reached_nodes
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
-from softwood.core.parameters import check_choice, check_count, check_flag, check_number
+from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import Limits, SplitEvent, new_settings
 from softwood.stream.loops.layout import (
     ALPHA,
@@ -44,7 +44,7 @@ from softwood.stream.loops.layout import (
 from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
 from softwood.stream.loops.layout import LEFT as NODE_LEFT
 from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
-from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
+from softwood.trees.gates import Gate
 from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["GrowingTreeLayer"]

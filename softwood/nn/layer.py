@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.trees.forest import SoftForest
-from softwood.trees.gates import Gate
+from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.nn.checks import read_points
 from softwood.nn.loops.layout import FEATURE
 from softwood.nn.structure import Structure, bound_kernels
 from softwood.nn.trees import Trees
-from softwood.core.parameters import check_choice, check_count, check_number
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeLayer"]

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from softwood.core.columns import Columns
-from softwood.trees.forest import SoftForest
-from softwood.trees.gates import Gate
+from softwood.core.parameters import check_choice, check_flag
 from softwood.nn.checks import read_points
 from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
+from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.trees.one_hot import one_hot_trees
-from softwood.core.parameters import check_choice, check_flag
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeModule"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["Structure"]

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Pictures of fitted models."""

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import read_weights
-from softwood.plots.colours import REST, colours, drawing
 from softwood.explanations.contributions import gate_contributions
 from softwood.explanations.nodes import node_table
 from softwood.explanations.reading import TreeReading, check_node, read_model
+from softwood.plots.colours import REST, colours, drawing
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:

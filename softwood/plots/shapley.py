@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softwood.core.columns import column_titles, find_column, is_missing_value
-from softwood.plots.colours import REST, drawing
-from softwood.explanations.shapley import ShapleyValues
 from softwood.core.parameters import check_integer, parameter_error
+from softwood.explanations.shapley import ShapleyValues
+from softwood.plots.colours import REST, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.core.parameters import check_count, parameter_error
 from softwood.plots.colours import colours, drawing
 from softwood.plots.tree import draw_tree, read_drawn
-from softwood.core.parameters import check_count, parameter_error
 from softwood.stream.adapting import Adaptation
 from softwood.trees.tree import SoftTree
 

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.columns import Columns
+from softwood.core.parameters import check_count, check_integer, check_number
+from softwood.explanations.one_row import as_table
 from softwood.export.portable import PortableModel
+from softwood.outputs import Outputs, named_outputs
+from softwood.plots.colours import REST, colours, drawing
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.plots.colours import REST, colours, drawing
-from softwood.explanations.one_row import as_table
-from softwood.outputs import Outputs, named_outputs
-from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.trees.text import largest_terms, set_text
 from softwood.trees.tree import SoftTree
 

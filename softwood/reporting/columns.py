@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from softwood.export import PortableModel
-from softwood.trees.gates import Gate
 from softwood.reporting.model import used_inputs
+from softwood.trees.gates import Gate
 
 __all__ = ["column_facts", "row_cells"]
 

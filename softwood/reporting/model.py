@@ -10,13 +10,13 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.explanations.shapley_model import absent_shares
 from softwood.export import PortableModel
 from softwood.export.javascript_source import NODE_ENTRIES, common_entries
+from softwood.reporting.arrays import pack, pack_weights
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.explanations.shapley_model import absent_shares
 from softwood.trees.pruning import cut_below
-from softwood.reporting.arrays import pack, pack_weights
 from softwood.trees.tree import SoftTree
 
 __all__ = ["packed_model", "read_for_report", "thinned", "used_inputs"]

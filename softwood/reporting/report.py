@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.columns import Columns
+from softwood.core.parameters import parameter_error
 from softwood.export import PortableModel
 from softwood.files.atomic import replacing
-from softwood.core.parameters import parameter_error
 from softwood.reporting.columns import column_facts, row_cells
 from softwood.reporting.evaluation import evaluate_classes, evaluate_targets, read_labels, read_targets
 from softwood.reporting.model import packed_model, read_for_report, thinned

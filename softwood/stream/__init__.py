@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softwood.stream.adapting import Adaptation, adaptation
-    from softwood.stream.evaluation.comparison import PrequentialComparison, compare_prequential
     from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
+    from softwood.stream.evaluation.comparison import PrequentialComparison, compare_prequential
     from softwood.stream.evaluation.prequential import PrequentialResult, prequential
     from softwood.stream.forest import StreamForestClassifier, StreamForestRegressor
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
@@ -34,7 +34,7 @@ _HOME = {
     "Agrawal": "generators",
     "DecisionRule": "transparency",
     "DriftDetector": "drift",
-    "DriftEvent": "growth",
+    "DriftEvent": "growing.tree",
     "HoeffdingTreeClassifier": "hoeffding",
     "HoeffdingTreeRegressor": "hoeffding",
     "Hyperplane": "generators",
@@ -42,22 +42,22 @@ _HOME = {
     "ModelPool": "pool",
     "OversampledClasses": "generators",
     "PageHinkley": "drift",
-    "PrequentialComparison": "comparison",
-    "PrequentialResult": "evaluation",
+    "PrequentialComparison": "evaluation.comparison",
+    "PrequentialResult": "evaluation.prequential",
     "RandomRBF": "generators",
     "SmoothStepTreeClassifier": "smooth_step",
     "SmoothStepTreeRegressor": "smooth_step",
     "SoftHoeffdingTreeClassifier": "soft_hoeffding",
     "SoftHoeffdingTreeRegressor": "soft_hoeffding",
-    "SplitEvent": "growth",
+    "SplitEvent": "growing.tree",
     "Stream": "generators",
     "StreamForestClassifier": "forest",
     "StreamForestRegressor": "forest",
     "adaptation": "adapting",
-    "compare_prequential": "comparison",
+    "compare_prequential": "evaluation.comparison",
     "decision_rules": "transparency",
     "important_features": "transparency",
-    "prequential": "evaluation",
+    "prequential": "evaluation.prequential",
 }
 
 __all__ = [

@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.extras import require
-from softwood.trees.forest import SoftForest
 from softwood.core.parameters import check_count, check_integer, parameter_error
-from softwood.stream.drift import ADWIN, DriftDetector
-from softwood.stream.hoeffding import SplittingTree
-from softwood.stream.evaluation.learners import Outcome, make_learner
 from softwood.stream.base import StreamModel
+from softwood.stream.drift import ADWIN, DriftDetector
+from softwood.stream.evaluation.learners import Outcome, make_learner
 from softwood.stream.evaluation.sources import Block, open_stream
+from softwood.stream.hoeffding import SplittingTree
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["Adaptation", "adaptation"]

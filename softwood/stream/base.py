@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
 from softwood.core.columns import Columns, read_growing_table, refuse_masked
 from softwood.core.parameters import is_real, parameter_error
-from softwood.stream.growing.tree import GrowingTree, SplitEvent
 from softwood.core.targets import find_classes, read_labels
+from softwood.stream.growing.tree import GrowingTree, SplitEvent
 from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]

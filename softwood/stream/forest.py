@@ -10,13 +10,20 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.trees.forest import SoftForest
-from softwood.core.parameters import check_choice, check_count, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.core.parameters import (
+    check_choice,
+    check_count,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    parameter_error,
+)
+from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
 from softwood.stream.growing.tree import DriftEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
-from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamForestClassifier", "StreamForestRegressor"]

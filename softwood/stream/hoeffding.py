@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.parameters import check_choice, check_integer, check_number
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_settings
+from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_settings
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CRITERION,
@@ -30,7 +31,6 @@ from softwood.stream.loops.layout import (
     RESTART_RISE,
     TAU,
 )
-from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
 
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]
 

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from softwood.base import read_weights, rows_with_weight
 from softwood.core.parameters import check_count, check_number, parameter_error
-from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 from softwood.stream.base import StreamModel
+from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 
 __all__ = ["ModelPool", "choose_learners"]
 

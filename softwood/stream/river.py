@@ -22,23 +22,23 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.core.columns import MAX_CATEGORIES, is_missing_value
 from softwood.core.extras import require
-from softwood.trees.forest import SoftForest
 from softwood.stream.drift import ADWIN as _ADWIN
 from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
 from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
 from softwood.stream.growing.forest import GrowingForest
+from softwood.stream.growing.rows import OneRow
+from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.growing.tree import DriftEvent, GrowingTree, SplitEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
 from softwood.stream.river_pool import ModelPoolClassifier, ModelPoolRegressor
-from softwood.stream.growing.rows import OneRow
 from softwood.stream.smooth_step import SmoothStepTreeClassifier as _SmoothStepTreeClassifier
 from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftHoeffdingTreeClassifier
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHoeffdingTreeRegressor
-from softwood.stream.growing.threads import ThreadLock
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.parameters import check_count, check_flag
-from softwood.stream.growing.tree import GrowingTree, Limits, new_settings
-from softwood.stream.loops.layout import ALPHA, HAS_BIAS
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
+from softwood.stream.growing.tree import GrowingTree, Limits, new_settings
+from softwood.stream.loops.layout import ALPHA, HAS_BIAS
 from softwood.stream.soft_hoeffding import SoftStreamTree, soft_settings
 
 __all__ = ["SmoothStepTreeClassifier", "SmoothStepTreeRegressor"]

@@ -10,6 +10,8 @@ from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
 from softwood.core.parameters import check_choice, check_count, check_flag, check_number
+from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree, Limits
 from softwood.stream.hoeffding import SplittingTree, growth_settings, is_auto, size_limits
 from softwood.stream.loops.layout import (
@@ -35,8 +37,6 @@ from softwood.stream.loops.layout import (
     STATISTICS_SHARE,
     WEIGH_BY_SHARE,
 )
-from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
-from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 
 # Depth that is enough for 32 classes and fewer.
 USUAL_DEPTH = 7

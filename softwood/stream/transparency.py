@@ -14,6 +14,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.parameters import parameter_error
+from softwood.stream.base import StreamModel
+from softwood.stream.growing.soft import SoftGrowingTree
 from softwood.stream.loops.layout import (
     BIAS_AT,
     DEPTH,
@@ -26,8 +28,6 @@ from softwood.stream.loops.layout import (
     THRESHOLD,
     WEIGHT,
 )
-from softwood.stream.base import StreamModel
-from softwood.stream.growing.soft import SoftGrowingTree
 
 __all__ = ["Contribution", "DecisionRule", "ImportantFeatures", "decision_rules", "important_features"]
 

@@ -1,1 +1,1 @@
-"""Loops of finished trees."""
+"""The finished form of all models: `SoftTree`, `SoftForest`, and what is computed from them."""

@@ -11,10 +11,10 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 
-from softwood import sharing
-from softwood.trees.gates import Gate
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_n_jobs
+from softwood.trees import sharing
+from softwood.trees.gates import Gate
 from softwood.trees.tree import NODE_TYPES, NodeArrays, SoftTree
 
 __all__ = ["SoftForest"]

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 if TYPE_CHECKING:
-    from softwood.trees.tree import NodeArrays, SoftTree
     from softwood.trees.loops.predict import Lists
+    from softwood.trees.tree import NodeArrays, SoftTree
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 

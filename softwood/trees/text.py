@@ -1,4 +1,4 @@
-"""Plain text of a finished tree; `softwood.inspect.export_text` adds the names of an estimator."""
+"""Plain text of a finished tree; `softwood.export_text` adds the names of an estimator."""
 
 from __future__ import annotations
 

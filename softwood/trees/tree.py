@@ -14,10 +14,10 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from softwood import sharing
-from softwood.trees.gates import Gate
 from softwood.core.losses import softmax_gradient
 from softwood.core.memory import check_fits
+from softwood.trees import sharing
+from softwood.trees.gates import Gate
 from softwood.trees.structure import children_of, parents_and_depths
 
 __all__ = ["KernelShapes", "SoftTree", "children_of"]

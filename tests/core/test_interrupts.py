@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from softwood import KernelForestClassifier, KernelTreeClassifier
-from softwood.kernel.growing import growing
 from softwood.core.interrupts import Stopped, interruptible, new_stop
+from softwood.kernel.growing import growing
 from tests.callbacks import Recorder
 from tests.contract.specs import BY_NAME
 

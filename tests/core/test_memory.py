@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import softwood
-from softwood import memory
+from softwood.core import memory
 
 
 @pytest.fixture

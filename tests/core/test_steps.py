@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from softwood import steps as module
+from softwood.core import steps as module
 from softwood.core.steps import Best, Steps
 
 

@@ -1,7 +1,7 @@
 """Attacks on certificates: rows that are moved within what is certified, and must keep their class.
 
-``python -m tests.explanations.attack --points 1000000`` attacks models of all families on five data sets, and prints the
-number of rows that changed although they were certified. It must be 0.
+``python -m tests.explanations.attack --points 1000000`` attacks models of all families on five data sets, and prints
+the number of rows that changed although they were certified. It must be 0.
 """
 
 import argparse

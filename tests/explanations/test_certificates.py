@@ -22,8 +22,8 @@ from softwood import (
     soften,
     stream,
 )
-from softwood.trees.gates import Gate
 from softwood.stream import river
+from softwood.trees.gates import Gate
 from tests.explanations import attack
 from tests.reference.kernels import BOX
 from tests.reference.trees import ALL_GATES, random_points, random_tree

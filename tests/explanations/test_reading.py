@@ -3,8 +3,8 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, SoftTreeRegressor
-from softwood.plots.colours import colours
 from softwood.explanations.reading import read_model
+from softwood.plots.colours import colours
 
 X = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0], "city": ["Rome", "Oslo", "Bonn", "Oslo"]})
 

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, SoftTreeClassifier
-from softwood.trees.gates import Gate
 from softwood.explanations.rules import leaf_rules
+from softwood.trees.gates import Gate
 from softwood.trees.text import side_text
 
 

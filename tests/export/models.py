@@ -13,8 +13,8 @@ from sklearn import ensemble
 import softwood
 from softwood import Kernel, SoftForest, SoftTree, stream
 from softwood.export import PortableModel
-from softwood.trees.gates import Gate
 from softwood.stream import river
+from softwood.trees.gates import Gate
 from softwood.trees.tree import KernelShapes
 
 N_FEATURES = 4

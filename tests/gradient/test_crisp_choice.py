@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood import OneStageTreeClassifier
+from softwood.core.parameters import checked
 from softwood.gradient import crisp_choice, crisp_training
 from softwood.gradient.crisp_choice import Candidate, CrispWork, Verdict, best_candidate, costs_for, fold_rows
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
-from softwood.core.parameters import checked
 from tests.gradient.staged_trees import CRISP
 from tests.reference.crisp import node_loss, node_values, rows_at
 

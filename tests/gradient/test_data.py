@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from softwood.core.targets import read_classes, read_reals
 from softwood.gradient.data import (
     LearningSet,
     Scaling,
@@ -15,7 +16,6 @@ from softwood.gradient.data import (
     with_mean_1,
 )
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
-from softwood.core.targets import read_classes, read_reals
 
 # ------------------------------------------------------------------ scaling
 

@@ -8,9 +8,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from softwood import Gate, LinearDiscriminantTreeClassifier, export_text
+from softwood.core.steps import Steps
 from softwood.gradient import discriminant
 from softwood.gradient.data import LearningSet
-from softwood.core.steps import Steps
 from tests.contract.test_inputs import ODD
 from tests.gradient.soft_trees import assert_same_tree
 from tests.reference import discriminant as slow

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from softwood.core.steps import Steps
 from softwood.gradient import growing, refining
 from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, leaf_values, lone_root
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
 from softwood.gradient.refining import OLD_VALUE_ROWS, refine, refit_values
-from softwood.core.steps import Steps
 from tests.reference.soft import Tree, loss, predict
 
 LINKS = {"reals": IDENTITY, "two classes": LOGISTIC, "three classes": SOFTMAX}

@@ -9,11 +9,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.kernel.choosing import boosting_settings as boosting_choice
-from softwood.kernel.rounds import newton
-from softwood.kernel.rounds import rounds
-from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.core.targets import read_reals
+from softwood.kernel.choosing import boosting_settings as boosting_choice
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
+from softwood.kernel.rounds import newton, rounds
 from tests.kernel.boosts import BOTH, assert_same_forest, few_values, losses, problem, small
 from tests.kernel.forests import answer, differs
 

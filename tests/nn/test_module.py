@@ -17,9 +17,9 @@ from softwood import (
     SoftTreeClassifier,
     export_text,
 )
-from softwood.trees.gates import Gate
 from softwood.nn import TreeModule
 from softwood.stream import SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
+from softwood.trees.gates import Gate
 from softwood.trees.tree import NODE_TYPES, SoftTree
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 

@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor, plot_surface
-from softwood.datasets import toy_classification
 from softwood.core.extras import require
+from softwood.datasets import toy_classification
 
 matplotlib.use("agg")
 

@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.kernel.growing.bagging import Draws, tree_seed
 from softwood.kernel.data.bandwidths import row_numbers
+from softwood.kernel.growing.bagging import Draws, tree_seed
 
 
 def unseen_predictions(model, X, weights=None, **conditions):

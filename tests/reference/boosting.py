@@ -172,7 +172,7 @@ def grow(bins, sums, widths, rules, rows=None, features=None):
 
     Returns
     -------
-    nodes : (n_nodes,) of the type `softwood.kernel.rounds.loops.boost.NODE`;  shares : (n_leaves, n) of each row in each leaf
+    nodes : (n_nodes,) of the type `boost.NODE`;  shares : (n_leaves, n) of each row in each leaf
     """
     n, p = bins.codes.shape
     columns = columns_of(bins, widths)

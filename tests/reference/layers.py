@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import BIAS, BLEND_AT, FEATURE, KIND, LEFT, MISSING_LEFT, RIGHT, SHAPE, THRESHOLD, WIDTH
+from softwood.trees.gates import Gate
 
 
 def kernel_mass(distance, width, edges, cdf):

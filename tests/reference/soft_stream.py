@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import put_test, visit
+from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import Limits, new_settings
 from softwood.stream.loops import layout
 from softwood.stream.loops.layout import ALPHA_AT, FoundTest
-from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from tests.reference import observers
 from tests.reference.observers import Seen, hoeffding_bound
 from tests.reference.random_search import next_seed, to_unit

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from softwood.stream.growing import tree as growth
-from softwood.stream.growing.tree import Limits, new_settings
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
+from softwood.stream.growing.soft import SoftClassTree
+from softwood.stream.growing.tree import Limits, new_settings
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     DELTA,
@@ -26,8 +28,6 @@ from softwood.stream.loops.layout import (
     SLOTS_ARE_ALL,
     TAU,
 )
-from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
-from softwood.stream.growing.soft import SoftClassTree
 from tests.reference.soft_stream import SoftStream, assert_same_arrays, growing, stream
 
 KINDS = ["hoeffding class", "hoeffding real", "soft class", "soft real"]

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from softwood.stream.evaluation.measures import AUROC, MAE, MEASURES, R2, RMSE, Accuracy, CrossEntropy, Kappa, SkillMeasure
+from softwood.stream.evaluation.measures import (
+    AUROC,
+    MAE,
+    MEASURES,
+    R2,
+    RMSE,
+    Accuracy,
+    CrossEntropy,
+    Kappa,
+    SkillMeasure,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 

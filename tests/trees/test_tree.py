@@ -4,8 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softwood import Gate, SoftTree, sharing
+from softwood import Gate, SoftTree
 from softwood.compiled.trees import predict_rows
+from softwood.trees import sharing
 from softwood.trees.tree import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import node_shares

@@ -34,7 +34,7 @@ ALL, NONE = -1, -2
 
 
 class Trees(NamedTuple):
-    """Arrays of trees one after the other, as in `softwood.trees.forest.SoftForest`; nodes are numbered within their tree."""
+    """Arrays of trees one after the other, as in `SoftForest`; nodes are numbered within their tree."""
 
     left: np.ndarray
     right: np.ndarray

@@ -21,11 +21,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from softwood.kernel.data.bandwidths import loo_widths, row_numbers, silverman_widths
-from softwood.kernel.growing.growing import grow_tree
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.problem import Limits
 from softwood.core.steps import Steps
+from softwood.kernel.data.bandwidths import loo_widths, row_numbers, silverman_widths
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.growing import grow_tree
+from softwood.kernel.growing.problem import Limits
 
 __all__ = [
     "auto_parts",

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from softwood.kernel.data.binning import Bins
-from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
-from softwood.kernel.growing.threads import Threads
 from softwood.core.losses import Loss
 from softwood.core.steps import Steps
+from softwood.kernel.data.binning import Bins
+from softwood.kernel.growing.threads import Threads
+from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
 
 __all__ = [
     "BEYOND",

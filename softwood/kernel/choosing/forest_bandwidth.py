@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_bag
-from softwood.kernel.choosing.bandwidth import best_of, grid_and_beyond
-from softwood.kernel.growing.loops.groups import NodeTable
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.problem import Limits
 from softwood.core.steps import Step, Steps
+from softwood.kernel.choosing.bandwidth import best_of, grid_and_beyond
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_bag
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.problem import Limits
 
 __all__ = ["ForestChoice"]
 

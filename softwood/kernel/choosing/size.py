@@ -17,14 +17,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from softwood.compiled.growing import losses_by_size
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.choosing.bandwidth import AUTO_COLUMNS, auto_parts, content_folds
+from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.finishing import node_values
 from softwood.kernel.growing.growing import GrowthByGain, Workspace
 from softwood.kernel.growing.loops.groups import NO_SETS
-from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.problem import GrowthProblem, Limits
-from softwood.core.steps import Steps
-from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = ["SizeChoice", "SizePath"]
 

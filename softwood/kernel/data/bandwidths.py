@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import Columns
 from softwood.compiled.growing import key_rows
-from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
+from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
+from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
 
 __all__ = [
     "loo_widths",

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from softwood.core.columns import Columns
-from softwood.kernel.data.kernels import Kernel
 from softwood.core.parameters import parameter_error
+from softwood.kernel.data.kernels import Kernel
 
 __all__ = ["Errors", "Function", "combine_widths", "error_functions", "read_errors", "width_slopes"]
 

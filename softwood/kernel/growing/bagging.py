@@ -17,16 +17,16 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
+from softwood.core.interrupts import Stopped, new_stop
+from softwood.core.steps import Step, Steps
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.data.bandwidths import row_numbers
 from softwood.kernel.growing.finishing import finish_forest
 from softwood.kernel.growing.growing import Workspace, grow_nodes
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.trees.forest import SoftForest
-from softwood.core.interrupts import Stopped, new_stop
 from softwood.trees.pruning import prune_cost_complexity
-from softwood.core.steps import Step, Steps
-from softwood.core.targets import ClassTargets, RealTargets
 
 __all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
 

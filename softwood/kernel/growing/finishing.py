@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from softwood.core.targets import RealTargets
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.loops.tree_groups import NODE
 from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.core.targets import RealTargets
 from softwood.trees.tree import NODE_TYPES, SoftTree, children_of
 
 __all__ = ["depth_first", "finish", "finish_forest", "node_values"]

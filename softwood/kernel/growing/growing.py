@@ -19,14 +19,22 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.compiled import growing as loop
 from softwood.compiled.trees import next_seed
+from softwood.core.interrupts import Stopped, interruptible, new_stop
+from softwood.core.steps import Steps
 from softwood.kernel.growing.finishing import depth_first, finish
 from softwood.kernel.growing.loops.groups import Goal, Kernels, NodeTable, SubsetSpace
-from softwood.kernel.growing.loops.grow_best_first import MOST_NODES, MOST_SPLITS, N_NODES, N_ROWS, N_SPLITS, OPEN, OpenPile
+from softwood.kernel.growing.loops.grow_best_first import (
+    MOST_NODES,
+    MOST_SPLITS,
+    N_NODES,
+    N_ROWS,
+    N_SPLITS,
+    OPEN,
+    OpenPile,
+)
 from softwood.kernel.growing.loops.scan import SLACK, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Desk, Knots, Pile, RandomSearch, Rules, Search
 from softwood.kernel.growing.problem import GrowthProblem, Limits
-from softwood.core.interrupts import Stopped, interruptible, new_stop
-from softwood.core.steps import Steps
 from softwood.trees.tree import SoftTree
 
 __all__ = ["GrowthByGain", "Workspace", "grow_nodes", "grow_tree", "join_tables"]

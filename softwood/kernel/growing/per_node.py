@@ -16,6 +16,8 @@ import numpy as np
 
 from softwood.compiled import growing as loop
 from softwood.compiled.trees import next_seed
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.growing import join_tables
 from softwood.kernel.growing.loops.groups import Goal, NodeTable, SubsetSpace
@@ -23,8 +25,6 @@ from softwood.kernel.growing.loops.grow import LENIENT
 from softwood.kernel.growing.loops.scan import SLACK
 from softwood.kernel.growing.loops.tree_groups import NODE, Knots
 from softwood.kernel.growing.problem import GrowthProblem, Limits
-from softwood.core.steps import Steps
-from softwood.core.targets import ClassTargets, RealTargets
 from softwood.trees.tree import SoftTree
 
 __all__ = ["grow_tree_per_node"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.loops.groups import Bins, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Targets
-from softwood.core.targets import ClassTargets, RealTargets
 from softwood.trees.tree import KernelShapes
 
 __all__ = ["CRITERIA", "GrowthProblem", "Limits"]

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.losses import Loss
+from softwood.core.steps import Best, Steps
+from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.growing import Parts, begin_levels, grow_levels
 from softwood.kernel.parts.newton import NewtonLevels
 from softwood.kernel.parts.numbers import as_float, exponent_for
 from softwood.kernel.parts.rows import Levels, Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
-from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.rounds.newton import Boxes
 from softwood.kernel.rounds.rounds import Boosted, BoostingRules, take_step
-from softwood.core.losses import Loss
-from softwood.core.steps import Best, Steps
 
 __all__ = ["boost_by_levels"]
 

@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from softwood.kernel.growing.bagging import assemble, draws_of, tree_seed
-from softwood.kernel.data.binning import merge_narrow_bins
+from softwood.core.losses import Loss, unit_of
+from softwood.core.parameters import parameter_error
+from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets, scale_of
 from softwood.kernel.choosing.bandwidth import choose_by_auto
 from softwood.kernel.choosing.forest_bandwidth import ForestChoice
-from softwood.kernel.growing.finishing import finish
+from softwood.kernel.data.binning import merge_narrow_bins
 from softwood.kernel.data.kernels import resolve_kernels
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.bagging import assemble, draws_of, tree_seed
+from softwood.kernel.growing.finishing import finish
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.parts.boosting import Scales, boost_by_levels
 from softwood.kernel.parts.growing import Parts, grow_levels
 from softwood.kernel.parts.numbers import exponent_for
@@ -33,15 +40,8 @@ from softwood.kernel.parts.preparation import (
 from softwood.kernel.parts.rows import Reach, TreesSetup, begin_trees
 from softwood.kernel.parts.searched import SearchedLevels
 from softwood.kernel.parts.targets import BoostedTargets, ClassNumbers, ScaledReals
-from softwood.kernel.growing.loops.groups import NodeTable
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.rounds.rounds import Boosted, BoostingData
-from softwood.core.losses import Loss, unit_of
-from softwood.core.parameters import parameter_error
 from softwood.trees.pruning import prune_cost_complexity
-from softwood.core.steps import Steps
-from softwood.core.targets import ClassTargets, RealTargets, scale_of
 
 __all__ = ["fit_boosting", "fit_forest", "fit_tree"]
 

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from softwood.kernel.parts.loops.divide import SLOT
 from softwood.kernel.parts.numbers import merged
 from softwood.kernel.parts.rows import CodedRows, Levels, Request, add_up
-from softwood.kernel.parts.loops.divide import SLOT
 
 __all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "begin_levels", "grow_levels"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 import softwood.compiled.boosting as loop
+from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.growing import LevelTree, OpenNode
+from softwood.kernel.parts.loops.boosted import BoostSpace
 from softwood.kernel.rounds.loops.boost import NODE
 from softwood.kernel.rounds.loops.boost_search import LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
-from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.parts.loops.boosted import BoostSpace
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, NewtonTree, loop_rules
 
 __all__ = ["NewtonLevels"]

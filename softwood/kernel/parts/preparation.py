@@ -17,11 +17,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from softwood.core.columns import Columns
 from softwood.compiled.growing import add_moments, encode_column
+from softwood.core.columns import Columns
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.data.bandwidths import row_numbers
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.data.kernels import Kernel
+from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.parts.growing import LocalParts, Parts
 from softwood.kernel.parts.numbers import (
     Largest,
@@ -34,8 +36,6 @@ from softwood.kernel.parts.numbers import (
     whole,
 )
 from softwood.kernel.parts.rows import SCORED, TRAIN, CodedRows, padded
-from softwood.kernel.data.preparation import TrainingData
-from softwood.core.targets import ClassTargets, RealTargets
 from softwood.trees.tree import KernelShapes
 
 __all__ = ["Coding", "LocalSource", "RawRows", "Source", "Survey", "code_rows", "survey"]

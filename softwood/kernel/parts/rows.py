@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import softwood.compiled.boosting as loop
-from softwood.kernel.parts.numbers import Largest, draw_counts, exact_sum, is_drawn, whole
+from softwood.core.losses import Loss
 from softwood.kernel.growing.loops.groups import Bins, Kernels
 from softwood.kernel.parts.loops.divide import DivideSpace, LevelPile
 from softwood.kernel.parts.loops.sums import BLOCK
-from softwood.core.losses import Loss
+from softwood.kernel.parts.numbers import Largest, draw_counts, exact_sum, is_drawn, whole
 
 __all__ = [
     "CodedRows",

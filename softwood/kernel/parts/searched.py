@@ -6,16 +6,16 @@ import numpy as np
 
 from softwood.compiled.growing import choose_random, choose_searched, draw_features, merit_and_impurity
 from softwood.compiled.trees import next_seed
+from softwood.core.interrupts import new_stop
 from softwood.kernel.growing.finishing import depth_first
 from softwood.kernel.growing.growing import knots_for
-from softwood.kernel.parts.growing import LevelTree, OpenNode
 from softwood.kernel.growing.loops.groups import NodeTable
-from softwood.kernel.parts.loops.choose import LevelNodes
 from softwood.kernel.growing.loops.scan import SLACK, SQUARED
 from softwood.kernel.growing.loops.scan_random import PATIENCE
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
 from softwood.kernel.growing.problem import GrowthProblem, Limits
-from softwood.core.interrupts import new_stop
+from softwood.kernel.parts.growing import LevelTree, OpenNode
+from softwood.kernel.parts.loops.choose import LevelNodes
 
 __all__ = ["SearchedLevels"]
 

@@ -6,9 +6,9 @@ import numpy as np
 
 import softwood.compiled.boosting as loop
 from softwood.kernel.rounds.newton import NewtonTree
+from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.trees.sharing import kernel_lists
 from softwood.trees.tree import KernelShapes
-from softwood.trees.loops.predict import GATE, KernelTrees
 
 __all__ = ["HeldOutRows"]
 

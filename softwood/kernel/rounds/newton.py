@@ -7,11 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 
 import softwood.compiled.boosting as loop
-from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
-from softwood.kernel.rounds.loops.boost_histograms import BLOCK
-from softwood.kernel.rounds.loops.boost_search import DIVIDED, LEAF, MOST_BLOCKS, N_FREE, SEARCHED, Edges, Rules, SearchSpace
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.growing.threads import Threads
+from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
+from softwood.kernel.rounds.loops.boost_histograms import BLOCK
+from softwood.kernel.rounds.loops.boost_search import (
+    DIVIDED,
+    LEAF,
+    MOST_BLOCKS,
+    N_FREE,
+    SEARCHED,
+    Edges,
+    Rules,
+    SearchSpace,
+)
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree, children_of

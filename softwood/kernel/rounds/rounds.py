@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from softwood.kernel.data.binning import Bins, merge_narrow_bins
-from softwood.kernel.rounds.held_out import HeldOutRows
-from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
-from softwood.kernel.growing.threads import Threads
 from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
+from softwood.kernel.data.binning import Bins, merge_narrow_bins
+from softwood.kernel.growing.threads import Threads
+from softwood.kernel.rounds.held_out import HeldOutRows
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
 from softwood.trees.tree import SoftTree
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]

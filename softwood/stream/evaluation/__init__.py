@@ -1,1 +1,1 @@
-"""TODO."""
+"""Test then train: rows, models, scores, and the loop."""

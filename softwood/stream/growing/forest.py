@@ -27,15 +27,15 @@ from softwood.compiled.stream import (
     watch_row,
 )
 from softwood.compiled.trees import next_seed, to_unit
-from softwood.trees.forest import SoftForest
 from softwood.core.losses import softmax_gradient
 from softwood.stream.drift import ADWIN
+from softwood.stream.growing.rows import OneRow
+from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.loops.drift import DRIFT, NOTHING
 from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORES, N_SIZES
 from softwood.stream.loops.layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
-from softwood.stream.growing.rows import OneRow
-from softwood.stream.growing.threads import ThreadLock
+from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
 __all__ = ["ForestRules", "GrowingForest", "Recipe"]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled.stream import learn_classes, learn_targets, predict_classes, predict_targets
-from softwood.trees.gates import Gate
 from softwood.core.losses import softmax_gradient
+from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
+from softwood.stream.growing.target_units import RealGrowingTree
 from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.hoeffding import FEW, LARGEST_ROOT
 from softwood.stream.loops.layout import (
@@ -34,8 +35,7 @@ from softwood.stream.loops.layout import (
     RealNodes,
 )
 from softwood.stream.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS
-from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
-from softwood.stream.growing.target_units import RealGrowingTree
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 __all__ = ["HoeffdingClassTree", "HoeffdingRealTree"]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from softwood.core.losses import ORDINARY_TARGETS, unit_of
-from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.growing.rows import OneRow
+from softwood.stream.growing.tree import GrowingTree
 
 __all__ = ["RealGrowingTree"]
 

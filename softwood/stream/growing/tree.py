@@ -17,6 +17,8 @@ import numpy as np
 from softwood.compiled import stream as compiled
 from softwood.stream.drift import ADWIN
 from softwood.stream.growing.checks import check_state
+from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow, as_rows
+from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.loops.alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, RECENT
 from softwood.stream.loops.layout import (
     DEPTH,
@@ -42,8 +44,6 @@ from softwood.stream.loops.layout import (
     Statistics,
     TreeNodes,
 )
-from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow, as_rows
-from softwood.stream.growing.threads import ThreadLock
 from softwood.trees.tree import SoftTree
 
 __all__ = ["DriftEvent", "GrowingTree", "Limits", "SplitEvent", "as_compiled", "keep_last", "new_detector", "writeable"]

@@ -22,9 +22,9 @@ from softwood.compiled.explain import (
     tree_bounds,
     walk_box,
 )
-from softwood.trees.gates import Gate
 from softwood.explanations.certificates import BoxModel
 from softwood.explanations.loops.certificates import ALL, NONE
+from softwood.trees.gates import Gate
 from tests.reference.certificates import box_bounds
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import node_shares, other_share, prediction

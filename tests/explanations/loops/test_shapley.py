@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from softwood.compiled.explain import add_pairs, add_shapley, fill_absent, fill_present, go_down, go_up, order_steps
-from softwood.trees.forest import SoftForest
 from softwood.explanations.loops.shapley import STEP, Scratch
 from softwood.explanations.shapley_exact import _plan
+from softwood.trees.forest import SoftForest
 from tests.reference.kernels import SHAPES
 from tests.reference.shapley import (
     absent_factor,

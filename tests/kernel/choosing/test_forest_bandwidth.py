@@ -13,9 +13,9 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
+from softwood.kernel import forest_base as ensemble
 from softwood.kernel.choosing import bandwidth as choosing
 from softwood.kernel.choosing import forest_bandwidth as choosing_forest
-from softwood.kernel import forest_base as ensemble
 from softwood.kernel.choosing.bandwidth import CV_GRID, MAX_SCALE
 from softwood.kernel.choosing.forest_bandwidth import AUTO_GRID, AUTO_TREES, ForestChoice
 from tests.reference.bagging import unseen_predictions

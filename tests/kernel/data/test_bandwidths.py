@@ -4,6 +4,7 @@ import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.core.columns import Columns
+from softwood.core.targets import read_classes, read_reals
 from softwood.kernel.data.bandwidths import (
     LOO_GRID,
     loo_widths,
@@ -12,7 +13,6 @@ from softwood.kernel.data.bandwidths import (
     standard_deviations,
     stated_widths,
 )
-from softwood.core.targets import read_classes, read_reals
 
 NAMES = ("a", "b=u", "b=v", "b=w", "c")
 COLUMNS = Columns(NAMES, np.array([0, 1, 1, 1, 2]), (None, ("u", "v", "w"), None), ("a", "b", "c"))

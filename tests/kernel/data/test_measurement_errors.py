@@ -6,8 +6,8 @@ import pytest
 from sklearn.base import clone
 
 from softwood import Kernel, KernelTreeClassifier, KernelTreeRegressor
-from softwood.kernel.data.measurement_errors import combine_widths
 from softwood.kernel.data.kernels import box
+from softwood.kernel.data.measurement_errors import combine_widths
 
 
 def data(n=60):

@@ -10,12 +10,12 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from softwood import KernelForestClassifier, KernelForestRegressor
 from softwood.compiled import growing as loop
+from softwood.core.steps import Steps
 from softwood.kernel.growing import bagging
 from softwood.kernel.growing.bagging import Draws, _grow_some, assemble, draws_of, grow_trees, out_of_bag, tree_seed
 from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.problem import Limits
 from softwood.trees.pruning import prune_cost_complexity
-from softwood.core.steps import Steps
 from tests.kernel.forests import assert_same_forest
 from tests.reference.records import assert_same_records
 

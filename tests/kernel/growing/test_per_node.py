@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from softwood import Kernel
 from softwood.base import as_counts
-from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.core.targets import read_classes
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.gains import gain, impurity
 from tests.reference.growing import MERITS

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from softwood.trees.forest import SoftForest
 from softwood.nn.loops.layout import BIAS, BLEND_AT, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
 from softwood.nn.structure import Structure
+from softwood.trees.forest import SoftForest
 from tests.reference.trees import random_tree
 
 

@@ -18,9 +18,9 @@ from softwood.compiled.layers import (
     walk_rows,
     walk_slopes,
 )
-from softwood.trees.gates import Gate
 from softwood.nn.loops.layout import SHAPE, THRESHOLD, WIDTH, LayerTrees
 from softwood.nn.loops.walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE
+from softwood.trees.gates import Gate
 from tests.nn.loops.layers import random_layer
 from tests.reference.layers import kernel_mass, numeric_slopes, shares, smooth_step, sums
 from tests.reference.trees import ALL_GATES, random_points

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
-from softwood.stream.growing.tree import Limits, SplitEvent, new_settings
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.growing.tree import Limits, SplitEvent, new_settings
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,

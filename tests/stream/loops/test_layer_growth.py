@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import observe_rows, split_leaves
+from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import Limits, new_settings
 from softwood.stream.loops.layout import (
     ALPHA,
@@ -22,7 +23,6 @@ from softwood.stream.loops.layout import (
     TOUCHED,
     Rows,
 )
-from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 
 pytestmark = pytest.mark.tiny
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
+from softwood.stream.growing.soft import SoftRealTree
 from softwood.stream.growing.tree import new_settings
 from softwood.stream.loops import layout
 from softwood.stream.loops.layout import ALPHA, FADE_1, FADE_2, FEATURE, Statistics, TreeNodes
 from softwood.stream.loops.observers import N
 from softwood.stream.loops.soft_stream_growth import FIRST_WEIGHTS
-from softwood.stream.growing.soft import SoftRealTree
 from tests.reference import observers
 from tests.reference.soft_stream import SoftStream, assert_same_tree, growing, stream, visited
 

@@ -15,8 +15,8 @@ from softwood.compiled.trees import (
     partition,
 )
 from softwood.kernel.data.kernels import gaussian
-from softwood.trees.sharing import kernel_lists
 from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
+from softwood.trees.sharing import kernel_lists
 from tests.reference.kernels import BOX, SHAPES, cdf
 from tests.reference.sharing import prediction
 from tests.reference.trees import random_points, random_tree

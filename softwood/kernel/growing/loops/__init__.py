@@ -1,1 +1,1 @@
-"""Sources of `softwood.compiled.growing` and `softwood.compiled.boosting`."""
+"""Sources of the compiled loops that grow kernel trees."""

@@ -28,8 +28,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
 
     Parameters
     ----------
-    lines, subsets : (n_nodes,) the grown nodes, of type `softwood.kernel.growing.loops.tree_groups.NODE`; and their sets of
-        categories
+    lines, subsets : (n_nodes,) the grown nodes, of type `tree_groups.NODE`; and their sets of categories
     order : (n_splits,) the nodes that are split, in the order of their splits
     values : (n_nodes, q) predictions of the nodes
     counts_wrong : whether wrong classes count, see `row_loss`

@@ -94,7 +94,7 @@ class Knots(NamedTuple):
     ----------
     times, rates, owners : (n_knots,) breakpoints, changes of slope there (nan: a step), and the atoms they belong to
     orders : (2, n_knots);  open_rates : (n_atoms,) slopes of the shares of the atoms
-    cells : (4, m) and atoms : (m, 3 + q), see `softwood.kernel.growing.loops.scan_general.scan_points`; without entries if
+    cells : (4, m) and atoms : (m, 3 + q), see `scan_general.scan_points`; without entries if
         widths do not differ from cell to cell
     """
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Sources of the compiled loops of sums over parts."""

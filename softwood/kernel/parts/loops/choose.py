@@ -161,7 +161,7 @@ def random_threshold(atoms, n, j, width, interval, kernels, part):
 
 
 def choose_random(tables, units, features, numbers, nodes, bins, widths, kernels, rules, criterion, search, out):
-    """As `choose_searched`, of one random threshold for each feature, as in `softwood.kernel.growing.loops.scan_random`.
+    """As `choose_searched`, of one random threshold for each feature, as in `scan_random`.
 
     out : (n_nodes, 5) with the number of features that could be tried in the last column
     """

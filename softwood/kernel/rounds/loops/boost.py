@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from softwood.kernel.growing.loops.groups import NO_SETS, SPLIT
 from softwood.kernel.rounds.loops.boost_search import (
     DIVIDED,
     LEFT_G,
@@ -29,7 +30,6 @@ from softwood.kernel.rounds.loops.boost_search import (
     search_part,
     set_subset,
 )
-from softwood.kernel.growing.loops.groups import NO_SETS, SPLIT
 from softwood.trees.loops.kernel import box_share
 from softwood.trees.loops.sets import has_member, is_category
 

@@ -11,7 +11,7 @@ def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half
 
     Parameters
     ----------
-    nodes : (n_nodes,) of type `softwood.kernel.rounds.loops.boost.NODE`;  widths : (p,) half-widths;  n_categories : see
+    nodes : (n_nodes,) of type `boost.NODE`;  widths : (p,) half-widths;  n_categories : see
         `Bins`
     gates, missing_left, thresholds, half_widths : of `softwood.trees.loops.predict.KernelTrees`, with room for these
         nodes;  value : (capacity, 1)

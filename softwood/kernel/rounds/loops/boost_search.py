@@ -25,9 +25,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.kernel.rounds.loops.boost_histograms import add_histogram, add_histograms, clear_histogram, subtract_histogram
 from softwood.kernel.growing.loops.scan import LARGEST, SLACK, THIN
 from softwood.kernel.growing.loops.subset import ABSENT, FEW, rare_below, set_members, sort_by_key
+from softwood.kernel.rounds.loops.boost_histograms import (
+    add_histogram,
+    add_histograms,
+    clear_histogram,
+    subtract_histogram,
+)
 from softwood.trees.loops.sets import is_category
 from softwood.trees.loops.thresholds import middle_of
 

@@ -1,4 +1,4 @@
-"""The growth loop and its parts, against slow twins; whole trees of estimators in `tests/kernel/growing/test_growing.py`."""
+"""The growth loop and its parts, against slow twins; whole trees are tested in `test_growing.py`."""
 
 from dataclasses import replace
 
@@ -15,7 +15,6 @@ from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Targets
 from softwood.trees.tree import children_of
 from tests.kernel.growing.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
-from tests.strategies import CRITERION_NAMES
 from tests.reference import random_search as slow_random
 from tests.reference.gains import impurity, merit
 from tests.reference.growing import check_splits, intervals
@@ -23,6 +22,7 @@ from tests.reference.kernels import BOX, LATE, STAIRS, left_share
 from tests.reference.records import assert_same_records
 from tests.reference.search import best_gain_of
 from tests.reference.sharing import node_shares
+from tests.strategies import CRITERION_NAMES
 
 SEEDS = range(6)
 

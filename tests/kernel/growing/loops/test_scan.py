@@ -19,9 +19,9 @@ from softwood.compiled.growing import (
 )
 from softwood.compiled.trees import middle_of
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED, THIN
-from tests.strategies import check, nodes, with_slivers
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, left_share
+from tests.strategies import check, nodes, with_slivers
 
 NO_ENDS = (-np.inf, np.inf)
 half_widths = st.sampled_from([0.0, 0.01, 0.125, 0.25, 0.3, 1.0, 5.0])

@@ -24,10 +24,10 @@ from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Search
 from softwood.trees.tree import KernelShapes
 from tests.kernel.growing.loops.growth import new_desk, nonsense
-from tests.strategies import CRITERION_NAMES, check, nodes, with_slivers
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
 from tests.reference.search import Axis
+from tests.strategies import CRITERION_NAMES, check, nodes, with_slivers
 
 CRITERIA = [SQUARED, ENTROPY, BINARY_ENTROPY]
 NO_ENDS = (-np.inf, np.inf)

@@ -30,11 +30,11 @@ from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import RandomSearch
 from softwood.trees.tree import KernelShapes
 from tests.kernel.growing.loops.growth import new_desk
-from tests.strategies import CRITERION_NAMES, masses, on_grid, places
 from tests.reference import random_search as slow
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, SHAPES, STAIRS, interval_mass, table
 from tests.reference.random_search import Column
+from tests.strategies import CRITERION_NAMES, masses, on_grid, places
 
 SEEDS = np.arange(600)
 

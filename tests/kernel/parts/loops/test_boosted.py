@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from softwood.compiled.boosting import choose_boosted, set_table
-from softwood.kernel.rounds.loops.boost_search import GAIN, LEAF, THRESHOLD
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.loops.boosted import BoostSpace
+from softwood.kernel.rounds.loops.boost_search import GAIN, LEAF, THRESHOLD
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, loop_rules
 from tests.reference.kernels import left_share
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from softwood.compiled import boosting as loop
 from softwood.kernel.data.binning import bin_features
+from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
 from softwood.kernel.rounds.loops.boost_search import (
@@ -28,7 +29,6 @@ from softwood.kernel.rounds.loops.boost_search import (
     SearchSpace,
 )
 from softwood.kernel.rounds.loops.boost_search import Rules as LoopRules
-from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.rounds.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records

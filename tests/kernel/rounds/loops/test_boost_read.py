@@ -7,9 +7,9 @@ from softwood.compiled.boosting import read_rows, set_gates
 from softwood.kernel.data.binning import bin_features
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree
+from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.trees.sharing import kernel_lists
 from softwood.trees.tree import KernelShapes
-from softwood.trees.loops.predict import GATE, KernelTrees
 
 
 def grown(width, n=150, n_categories=0, max_leaves=12, seed=0):

@@ -8,6 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from softwood.compiled import boosting as loop
+from softwood.kernel.growing.loops.groups import Bins
+from softwood.kernel.growing.loops.scan import LARGEST
 from softwood.kernel.rounds.loops.boost import NODE, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
 from softwood.kernel.rounds.loops.boost_search import (
@@ -26,8 +28,6 @@ from softwood.kernel.rounds.loops.boost_search import (
     SearchSpace,
 )
 from softwood.kernel.rounds.loops.boost_search import Rules as LoopRules
-from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.growing.loops.scan import LARGEST
 from softwood.kernel.rounds.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled import boosting as loop
-from softwood.kernel.rounds.loops.boost_search import GAIN, LEFT_W, MISSING_LEFT, THRESHOLD, Rules
 from softwood.kernel.growing.loops.groups import Bins
+from softwood.kernel.rounds.loops.boost_search import GAIN, LEFT_W, MISSING_LEFT, THRESHOLD, Rules
 
 pytestmark = pytest.mark.tiny
 
