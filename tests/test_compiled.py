@@ -7,7 +7,7 @@ from pathlib import Path
 
 from softwood.compiled import UNITS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 MOST_ARGUMENTS = 12
 
 

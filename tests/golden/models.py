@@ -2,6 +2,7 @@
 
     python tests/golden/models.py             compares the present code with the stored predictions, to the last bit
     python tests/golden/models.py --write     stores those of the present code
+    python tests/golden/models.py --file F    uses another file than the committed one, to compare two versions of the code
 
 `test_golden.py` compares them, too, with tolerances that hold on any processor.
 """
@@ -57,8 +58,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--only", default="", help="beginning of the names of estimators")
+    parser.add_argument("--file", type=Path, default=FILE, help="where predictions are stored")
     arguments = parser.parse_args()
-    stored = dict(np.load(FILE)) if FILE.exists() else {}
+    stored = dict(np.load(arguments.file)) if arguments.file.exists() else {}
     n_other = n_same = 0
     for spec in SPECS:
         if not spec.name.startswith(arguments.only):
@@ -72,8 +74,8 @@ def main() -> None:
                 n_other += 1
                 print(f"{name}: differs by up to {np.abs(stored[name] - found).max():.3g}", flush=True)
     if arguments.write:
-        np.savez_compressed(FILE, **stored)
-        print(f"{len(stored)} models, {FILE.stat().st_size / 1024:.0f} KB")
+        np.savez_compressed(arguments.file, **stored)
+        print(f"{len(stored)} models, {arguments.file.stat().st_size / 1024:.0f} KB")
     else:
         print(f"{n_same} models with the same bits, {n_other} others")
         sys.exit(n_other > 0)
