@@ -2,7 +2,7 @@
 
     python tests/golden/models.py             compares the present code with the stored predictions, to the last bit
     python tests/golden/models.py --write     stores those of the present code
-    python tests/golden/models.py --file F    uses another file than the committed one, to compare two versions of the code
+    python tests/golden/models.py --file F    uses another file, to compare two versions of the code
 
 `test_golden.py` compares them, too, with tolerances that hold on any processor.
 """
