@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.arrays import require_array
 from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
@@ -83,6 +84,15 @@ class StagedTree:
     alive: np.ndarray
     mass: np.ndarray
     sums: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(require_array("gates", self.gates, np.float64, (None, None)))
+        if n & (n + 1) or self.gates.shape[1] == 0:
+            raise ValueError(f"gates must be those of a complete tree, with a bias, got shape {self.gates.shape}.")
+        require_array("gamma", self.gamma, np.float64, (n,))
+        require_array("alive", self.alive, np.bool_, (n,))
+        require_array("mass", self.mass, np.float64, (2 * n + 1,))
+        require_array("sums", self.sums, np.float64, (2 * n + 1, None))
 
     @property
     def n_inner(self) -> int:
