@@ -1,3 +1,5 @@
+"""Threads: each piece of work is done once, no exception is lost, and interrupts stop loops."""
+
 import _thread
 import signal
 import threading
@@ -7,7 +9,7 @@ import numpy as np
 import pytest
 
 from softwood import KernelForestClassifier, KernelTreeClassifier
-from softwood.core.interrupts import Stopped, interruptible, new_stop
+from softwood.core.threads import Stopped, Threads, interruptible, new_stop
 from softwood.kernel.growing import growing
 from tests.callbacks import Recorder
 from tests.contract.specs import BY_NAME
@@ -31,6 +33,73 @@ def interrupt_when(event):
     thread = threading.Thread(target=wait)
     thread.start()
     return thread
+
+
+# ------------------------------------------------------------------ the pool
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 40])
+def test_every_item_is_done_once(n_threads, n_items):
+    done = []
+    with Threads(n_threads) as threads:
+        for _ in range(3):
+            threads.run(lambda item, worker: done.append((item, worker)), n_items)
+    assert sorted(item for item, _ in done) == sorted([*range(n_items)] * 3)
+    assert {worker for _, worker in done} <= set(range(n_threads))
+
+
+def test_a_worker_does_one_item_at_a_time():
+    busy, together = set(), []
+
+    def work(item, worker):
+        assert worker not in busy
+        busy.add(worker)
+        together.append(len(busy))
+        time.sleep(0.002)
+        busy.remove(worker)
+
+    with Threads(3) as threads:
+        threads.run(work, 30)
+    assert max(together) == 3
+
+
+def test_the_caller_does_what_no_other_thread_has_begun():
+    """So a fit does not wait for threads that have other things to do."""
+    release, done = threading.Event(), []
+    with Threads(2) as threads:
+        other = threading.Thread(target=threads.run, args=(lambda item, worker: release.wait(), 2))
+        other.start()
+        try:
+            while threads._pool._work_queue.qsize():  # until the only worker is busy
+                time.sleep(0.001)
+            threads.run(lambda item, worker: done.append(worker), 4)
+            assert done == [0] * 4
+        finally:
+            release.set()
+            other.join()
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("failing", [0, 1, 7])
+@pytest.mark.parametrize("error", [ValueError, IndexError, KeyboardInterrupt])
+def test_exceptions_reach_the_caller(n_threads, failing, error):
+    done = []
+
+    def work(item, worker):
+        if item == failing:
+            raise error("as told")
+        time.sleep(0.001)
+        done.append(item)
+
+    with Threads(n_threads) as threads:
+        with pytest.raises(error, match="as told"):
+            threads.run(work, 1000)
+        assert len(done) < 1000, "nothing more is begun"
+        threads.run(work, failing)  # it can be used again
+
+
+# ------------------------------------------------------------------ interrupts
 
 
 def test_an_interrupt_stops_the_work_and_is_passed_on():

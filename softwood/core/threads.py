@@ -1,19 +1,26 @@
-"""Threads that share short pieces of work, many times.
+"""Threads: a pool that shares short pieces of work, and loops that can be interrupted.
 
-Threads of OpenMP wait for each other by spinning: two fits at once on the same processors then take many times as long
-as one after the other. Here a thread that waits sleeps, and pieces that no
-other thread has begun are done by the caller.
+Threads of OpenMP spin while they wait: two fits at once on the same processors then take many times as long as one
+after the other. Here a waiting thread sleeps, and the caller does the pieces that no other thread has started.
+
+Python handles an interrupt only between two of its own instructions, in the main thread. So a long compiled loop runs
+in a separate thread while the main thread waits, and it regularly checks a flag that asks it to stop.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-__all__ = ["Threads"]
+import numpy as np
+
+__all__ = ["Stopped", "Threads", "interruptible", "new_stop"]
+
+T = TypeVar("T")
 
 
 class Threads:
@@ -78,3 +85,41 @@ class Threads:
         for failure in failures:
             if failure is not None:
                 raise failure
+
+
+class Stopped(Exception):
+    """Raised when a loop has ended because it was asked to stop."""
+
+
+def new_stop() -> np.ndarray:
+    """A flag, (1,) uint8, which is 0 until the loop is asked to stop."""
+    return np.zeros(1, dtype=np.uint8)
+
+
+def interruptible(work: Callable[[], T], stop: np.ndarray) -> T:
+    """Call `work`; on an interrupt, set `stop`, wait until `work` has ended, and raise the interrupt again."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    found: list[T] = []
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            found.append(work())
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            done.set()
+
+    try:
+        threading.Thread(target=run, name="softwood-loop").start()
+        while not done.wait(0.2):  # not `join`: once interrupted, it treats the thread as ended
+            pass
+    except BaseException:
+        stop[0] = 1
+        done.wait(10.0)  # with a time limit: the interrupt may have come before the thread started
+        raise
+    if failed:
+        raise failed[0]
+    return found[0]
