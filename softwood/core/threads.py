@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Self, TypeVar
@@ -24,11 +24,11 @@ T = TypeVar("T")
 
 
 class Threads:
-    """Threads that live as long as the block of its ``with`` statement; the caller's thread is one of them.
+    """Threads that live as long as the ``with`` block; the caller's thread is one of them.
 
     Parameters
     ----------
-    n_threads : number of threads; with 1, everything is done by the caller
+    n_threads : number of threads; with 1, the caller does everything
 
     Examples
     --------
@@ -39,6 +39,9 @@ class Threads:
     ...     threads.run(work, 5)
     >>> squares
     [0, 1, 4, 9, 16]
+    >>> with Threads(2) as threads:
+    ...     list(threads.map(str, 3))
+    ['0', '1', '2']
     """
 
     def __init__(self, n_threads: int) -> None:
@@ -55,9 +58,9 @@ class Threads:
             self._pool.shutdown()
 
     def run(self, work: Callable[[int, int], None], n_items: int) -> None:
-        """Call ``work(item, worker)`` for all items, each once; `worker` is the number of the thread, from 0.
+        """Call ``work(item, worker)`` once for every item in ``range(n_items)``; `worker` numbers the threads from 0.
 
-        Returns when all are done; an exception in any thread ends it and is raised.
+        Returns when all items are done. After an exception in any thread no further item starts, and it is raised.
         """
         todo = deque(range(n_items))
 
@@ -65,12 +68,12 @@ class Threads:
             while True:
                 try:
                     item = todo.popleft()
-                except IndexError:  # another thread may have taken the last one just now
+                except IndexError:  # another thread may have just taken the last one
                     return
                 try:
                     work(item, worker)
                 except BaseException:
-                    todo.clear()  # nothing more is begun
+                    todo.clear()  # start nothing more
                     raise
 
         if self._pool is None or n_items < 2:
@@ -85,6 +88,30 @@ class Threads:
         for failure in failures:
             if failure is not None:
                 raise failure
+
+    def map(self, work: Callable[[int], T], n_items: int) -> Generator[T]:
+        """Yield ``work(item)`` for every item in ``range(n_items)``, in this order.
+
+        Other threads work ahead while the caller uses a result; while it waits for one, it works on later items. When
+        the iterator is closed, no further item starts.
+        """
+        if self._pool is None or n_items < 2:
+            for item in range(n_items):
+                yield work(item)
+            return
+        futures = [self._pool.submit(work, item) for item in range(n_items)]
+        own: dict[int, T] = {}
+        ahead = 0  # all items before this one have started
+        try:
+            for item, future in enumerate(futures):
+                while ahead < n_items and item not in own and not future.done():
+                    if futures[ahead].cancel():
+                        own[ahead] = work(ahead)
+                    ahead += 1
+                yield own.pop(item) if item in own else future.result()
+        finally:
+            for future in futures:
+                future.cancel()
 
 
 class Stopped(Exception):

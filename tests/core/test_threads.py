@@ -17,7 +17,7 @@ from tests.contract.specs import BY_NAME
 
 @pytest.fixture(autouse=True)
 def _interrupts_are_heard():
-    """Where the tests run in the background, interrupts may be ignored."""
+    """Interrupts may be ignored where the tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -64,8 +64,8 @@ def test_a_worker_does_one_item_at_a_time():
     assert max(together) == 3
 
 
-def test_the_caller_does_what_no_other_thread_has_begun():
-    """So a fit does not wait for threads that have other things to do."""
+def test_the_caller_does_what_no_other_thread_has_started():
+    """A fit does not wait for threads that are busy elsewhere."""
     release, done = threading.Event(), []
     with Threads(2) as threads:
         other = threading.Thread(target=threads.run, args=(lambda item, worker: release.wait(), 2))
@@ -88,15 +88,66 @@ def test_exceptions_reach_the_caller(n_threads, failing, error):
 
     def work(item, worker):
         if item == failing:
-            raise error("as told")
+            raise error("as planned")
         time.sleep(0.001)
         done.append(item)
 
     with Threads(n_threads) as threads:
-        with pytest.raises(error, match="as told"):
+        with pytest.raises(error, match="as planned"):
             threads.run(work, 1000)
-        assert len(done) < 1000, "nothing more is begun"
-        threads.run(work, failing)  # it can be used again
+        assert len(done) < 1000, "no further item starts"
+        threads.run(work, failing)  # it can be used once more
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_items", [0, 1, 2, 40])
+def test_results_come_in_order(n_threads, n_items):
+    def work(item):
+        time.sleep(0.001 * (item % 3))
+        return item**2
+
+    with Threads(n_threads) as threads:
+        for _ in range(2):
+            assert list(threads.map(work, n_items)) == [item**2 for item in range(n_items)]
+
+
+def test_all_threads_work_on_results_and_none_waits_for_a_slow_item():
+    release, threads_seen = threading.Event(), set()
+
+    def work(item):
+        threads_seen.add(threading.current_thread())
+        if item == 0:
+            release.wait(60)
+        elif item == 9:
+            release.set()
+        time.sleep(0.001)
+        return item
+
+    with Threads(2) as threads:
+        assert list(threads.map(work, 10)) == list(range(10))
+    assert len(threads_seen) == 2
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_no_further_item_starts_after_an_exception_or_when_results_are_closed(n_threads, error):
+    started = []
+
+    def work(item):
+        started.append(item)
+        time.sleep(0.001)
+        if item == 7:
+            raise error("as planned")
+        return item
+
+    with Threads(n_threads) as threads:
+        with pytest.raises(error, match="as planned"):
+            list(threads.map(work, 1000))
+        assert len(started) < 1000
+        results = threads.map(work, 1000)
+        assert next(results) == 0
+        results.close()
+        assert len(started) < 2000
 
 
 # ------------------------------------------------------------------ interrupts
@@ -122,14 +173,14 @@ def test_an_interrupt_stops_the_work_and_is_passed_on():
 
 def test_results_and_errors_come_through():
     def fail():
-        raise ValueError("what work says")
+        raise ValueError("from work")
 
     assert interruptible(lambda: 5, new_stop()) == 5
-    with pytest.raises(ValueError, match="what work says"):
+    with pytest.raises(ValueError, match="from work"):
         interruptible(fail, new_stop())
 
 
-def test_other_threads_than_the_main_one_do_the_work_themselves():
+def test_threads_other_than_the_main_one_call_the_work_directly():
     found = []
     thread = threading.Thread(
         target=lambda: found.append(interruptible(threading.current_thread, new_stop()) is threading.current_thread())
