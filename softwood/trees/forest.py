@@ -357,7 +357,7 @@ class SoftForest(NodeArrays):
         """Add the predictions of some trees to `out`: rows in threads, trees one after the other."""
         check_n_jobs(self, n_jobs)
         n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
-        bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
+        bounds = [*np.linspace(0, len(X), n_parts + 1).astype(np.int64)[:-1], None]  # open: all of `widths` is checked
         if widths is None and self.weights is None:
             sharing.prepare(self)  # once, before there are threads
 
