@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from softwood.compiled.stream import (
     bound_targets,
@@ -28,6 +28,7 @@ from softwood.compiled.stream import (
 )
 from softwood.compiled.trees import next_seed, to_unit
 from softwood.core.losses import softmax_gradient
+from softwood.core.threads import Threads
 from softwood.stream.drift import ADWIN
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
@@ -240,13 +241,12 @@ class GrowingForest:
     ) -> None:
         n, n_trees = len(points), len(self.trees)
         outputs, losses = np.empty((n_trees, n, self.n_outputs)), np.empty((n_trees, n))
-        n_jobs = min(n_trees, effective_n_jobs(self.n_jobs))
-        if n_jobs == 1:
-            found = [self._teach(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)]
-        else:
-            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-                delayed(self._teach)(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)
-            )
+
+        def teach(t: int) -> list[DriftEvent]:
+            return self._teach(t, points, targets, weights, outputs[t], losses[t])
+
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
+            found = list(threads.map(teach, n_trees))
         self._note([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
         if out is not None:
