@@ -372,14 +372,17 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     return model
 
 
-_OF_RIVER_POOL = ("_models", "_losses", "_n_trained", "_learners", "_state", "_n_in_period")
+# Names in files, and of the attributes.
+_OF_RIVER_POOL = {"_models": "models_", "_losses": "losses_", "_n_trained": "n_trained_"} | {
+    name: name for name in ("_learners", "_state", "_n_in_period")
+}
 
 
 def river_pool_state(pool: Any) -> dict[str, Any]:
     """State of a pool for river, whose models are softwood's: others are refused when the state is written."""
     return {
         "parameters": {**pool._get_params(), "models": list(pool.models)},
-        "fitted": {name: getattr(pool, name) for name in _OF_RIVER_POOL},
+        "fitted": {name: getattr(pool, own) for name, own in _OF_RIVER_POOL.items()},
     }
 
 
@@ -398,7 +401,7 @@ def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     check_type(fitted["_state"], np.random.RandomState, "_state")
     if check_integer(fitted["_n_in_period"], "_n_in_period") >= pool.period:
         raise damage("a pool is beyond the end of its period")
-    pool.__dict__.update(fitted)
+    pool.__dict__.update({own: fitted[name] for name, own in _OF_RIVER_POOL.items()})
     return pool
 
 
