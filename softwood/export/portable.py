@@ -278,14 +278,16 @@ def _refuse_other_predictions(model: Any) -> None:
 def _refuse_leaf_models(growth: Any, name: str, tree: str) -> None:
     from softwood.stream.growing.forest import GrowingForest
     from softwood.stream.growing.hoeffding import HoeffdingTree
-    from softwood.stream.loops.layout import LEAF_PREDICTION, PLAIN
+    from softwood.stream.loops.layout import (
+        PLAIN,
+    )
 
     if isinstance(growth, GrowingForest) and not growth.is_plain:
         raise ValueError(
             f"The trees of this {name} vote with weights, or predict with models in their leaves. Set voting='mean' "
             f"and soft_share=1, or export its {tree.replace('tree_', 'forest_')}, the plain mean of its trees."
         )
-    if isinstance(growth, HoeffdingTree) and growth.settings[LEAF_PREDICTION] != PLAIN:
+    if isinstance(growth, HoeffdingTree) and growth.settings.leaf_prediction != PLAIN:
         raise ValueError(
             f"The leaves of this {name} predict with models of their own. Set leaf_prediction to 'mc' (classes) or "
             f"'mean' (targets), or export its {tree}, whose leaves hold class shares or means."

@@ -18,11 +18,43 @@ cdef class Rows:
     cdef f64[:, ::1] out
 
 
+cdef class Settings:
+    cdef f64 grace_period
+    cdef f64 delta
+    cdef f64 tau
+    cdef f64 max_depth
+    cdef f64 max_inner
+    cdef f64 min_branch_fraction
+    cdef f64 max_share_to_split
+    cdef f64 split_criterion
+    cdef f64 leaf_prediction
+    cdef f64 model_selector_decay
+    cdef f64 learning_rate
+    cdef f64 gamma
+    cdef f64 alpha
+    cdef f64 batch_size
+    cdef f64 scaler_memory
+    cdef f64 bias
+    cdef f64 min_share
+    cdef f64 weigh_by_share
+    cdef f64 leaf_init
+    cdef f64 gate_init
+    cdef f64 alpha_learning_rate
+    cdef f64 alpha_pull
+    cdef f64 recheck_period
+    cdef f64 outlier_limit
+    cdef f64 count_period
+    cdef f64 merit_range
+    cdef f64 deeper_for_classes
+    cdef f64 drift_delta
+    cdef f64 restart_rise
+
+
 cdef class TreeNodes:
     cdef i64[:, ::1] nodes
     cdef f64[:, ::1] numbers
     cdef i64[::1] counters
-    cdef const f64[::1] settings
+    cdef Settings settings
     cdef f64[::1] detector
 
 

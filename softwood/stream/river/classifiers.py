@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class _RiverClassifier(RiverModel, base.MiniBatchClassifier):  # type: ignore[name-defined]
+class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
     """A classifier with river's methods."""
 
     def _set_up(self) -> None:

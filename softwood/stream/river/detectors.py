@@ -10,13 +10,13 @@ from softwood.stream.river.base import base
 __all__ = ["ADWIN", "DDM", "PageHinkley"]
 
 
-class ADWIN(_ADWIN, base.DriftDetector):  # type: ignore[name-defined]
+class ADWIN(_ADWIN, base.DriftDetector):
     """`softwood.stream.ADWIN` as a detector of river's, for its ensembles."""
 
 
-class PageHinkley(_PageHinkley, base.DriftDetector):  # type: ignore[name-defined]
+class PageHinkley(_PageHinkley, base.DriftDetector):
     """`softwood.stream.PageHinkley` as a detector of river's."""
 
 
-class DDM(_DDM, base.BinaryDriftAndWarningDetector):  # type: ignore[name-defined]
+class DDM(_DDM, base.BinaryDriftAndWarningDetector):
     """`softwood.stream.DDM` as a detector of river's."""

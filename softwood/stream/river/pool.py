@@ -68,7 +68,7 @@ class _RiverPool(Turns):
         return self.best_model.predict_one(x)
 
 
-class ModelPoolClassifier(_RiverPool, base.Classifier):  # type: ignore[name-defined]
+class ModelPoolClassifier(_RiverPool, base.Classifier):
     """A pool of classifiers with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
 
     As `softwood.stream.ModelPool`, row by row and for all classifiers of river's kind that predict probabilities.
@@ -109,7 +109,7 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):  # type: ignore[name-def
         return self.best_model.predict_proba_one(x)
 
 
-class ModelPoolRegressor(_RiverPool, base.Regressor):  # type: ignore[name-defined]
+class ModelPoolRegressor(_RiverPool, base.Regressor):
     """A pool of regressors with different settings, tuned while the stream goes on.
 
     Parameters are those of `ModelPoolClassifier`; losses are squared errors.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["HoeffdingTreeRegressor", "SmoothStepTreeRegressor", "SoftHoeffdingTreeRegressor", "StreamForestRegressor"]
 
 
-class _RiverRegressor(RiverModel, base.MiniBatchRegressor):  # type: ignore[name-defined]
+class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
     """A regressor with river's methods."""
 
     def learn_one(self, x: dict, y: float, w: float = 1.0) -> None:
