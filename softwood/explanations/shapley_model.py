@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softwood.core.columns import read_table
+from softwood.core.encoding import read_table
 from softwood.outputs import Outputs, named_outputs
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate

@@ -248,7 +248,7 @@ class ModelPool(Turns, BaseEstimator):
             if is_classifier(model):
                 model._read_class_list(classes)
                 self._classes = model.classes_
-            _, _, codes, weights = model._read_rows(X, y, sample_weight)
+            _, codes, weights = model._read_rows(X, y, sample_weight)
             if is_first:
                 model._row_weights(codes, weights)
 

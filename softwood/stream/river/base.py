@@ -10,7 +10,7 @@ import numpy as np
 
 from softwood.base import read_weights
 from softwood.core.extras import require
-from softwood.stream.encoding import NUMBERS, FeaturePlaces
+from softwood.stream.encoding import NUMBERS, GrowingEncoder
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
@@ -45,10 +45,10 @@ class RiverModel:
 
     _estimator_class: type
     _growth: GrowingTree | GrowingForest | None
-    _places: FeaturePlaces
+    _places: GrowingEncoder
 
     def _set_up(self) -> None:
-        self._places = FeaturePlaces()
+        self._places = GrowingEncoder()
         self._growth = None
         self._lock = ThreadLock()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.core.columns import is_missing_value
+from softwood.core.tables import is_missing_value
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.river.base import RiverModel, base, like
