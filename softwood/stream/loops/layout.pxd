@@ -18,36 +18,36 @@ cdef class Rows:
     cdef f64[:, ::1] out
 
 
-cdef class Settings:
-    cdef f64 grace_period
-    cdef f64 delta
-    cdef f64 tau
-    cdef f64 max_depth
-    cdef f64 max_inner
-    cdef f64 min_branch_fraction
-    cdef f64 max_share_to_split
-    cdef f64 split_criterion
-    cdef f64 leaf_prediction
-    cdef f64 model_selector_decay
-    cdef f64 learning_rate
-    cdef f64 gamma
-    cdef f64 alpha
-    cdef f64 batch_size
-    cdef f64 scaler_memory
-    cdef f64 bias
-    cdef f64 min_share
-    cdef f64 weigh_by_share
-    cdef f64 leaf_init
-    cdef f64 gate_init
-    cdef f64 alpha_learning_rate
-    cdef f64 alpha_pull
-    cdef f64 recheck_period
-    cdef f64 outlier_limit
-    cdef f64 count_period
-    cdef f64 merit_range
-    cdef f64 deeper_for_classes
-    cdef f64 drift_delta
-    cdef f64 restart_rise
+cdef struct Settings:
+    f64 grace_period
+    f64 delta
+    f64 tau
+    f64 max_depth
+    f64 max_inner
+    f64 min_branch_fraction
+    f64 max_share_to_split
+    f64 split_criterion
+    f64 leaf_prediction
+    f64 model_selector_decay
+    f64 learning_rate
+    f64 gamma
+    f64 alpha
+    f64 batch_size
+    f64 scaler_memory
+    f64 bias
+    f64 min_share
+    f64 weigh_by_share
+    f64 leaf_init
+    f64 gate_init
+    f64 alpha_learning_rate
+    f64 alpha_pull
+    f64 recheck_period
+    f64 outlier_limit
+    f64 count_period
+    f64 merit_range
+    f64 deeper_for_classes
+    f64 drift_delta
+    f64 restart_rise
 
 
 cdef class TreeNodes:

@@ -460,7 +460,7 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12))
 def test_weights_of_classes_are_those_of_a_dict(rows):
     nodes, counts, keys = np.zeros((2, 8), dtype=np.int64), np.zeros((2, 5)), np.zeros((2, 5), dtype=np.int64)
-    tree, classes = TreeNodes(nodes, None, None, None, None), ClassNodes(counts, keys, None)
+    tree, classes = TreeNodes(nodes, None, None, Settings(), None), ClassNodes(counts, keys, None)
     expected = {}
     for label, weight in rows:
         loop.add_class(1, label, weight, tree, classes)

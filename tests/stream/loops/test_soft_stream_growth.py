@@ -194,7 +194,7 @@ def test_there_is_room_for_all_splits_of_a_row():
 def test_passing_a_test_is_a_part_where_the_value_is_missing():
     nodes, numbers = np.zeros((1, layout.N_NODE_INTS), dtype=np.int64), np.zeros((1, layout.N_NODE_NUMBERS))
     numbers[0, layout.THRESHOLD] = 1.5
-    tree, points = TreeNodes(nodes, numbers, None, None, None), np.array([[1.5], [1.6], [np.nan]])
+    tree, points = TreeNodes(nodes, numbers, None, Settings(), None), np.array([[1.5], [1.6], [np.nan]])
     assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.5]
     numbers[0, [layout.WEIGHT, layout.LEFT_WEIGHT]] = 4.0, 1.0
     assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.25]
