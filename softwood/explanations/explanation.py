@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import is_missing_value
 from softwood.core.parameters import check_count, check_integer
+from softwood.core.tables import is_missing_value
 from softwood.explanations.certificates import Certificates, certified_radius
 from softwood.explanations.one_row import as_table
 from softwood.explanations.rules import leaf_rules

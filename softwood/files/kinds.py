@@ -137,7 +137,7 @@ _STREAMS = [
         for side in ("Classifier", "Regressor")
     ),
     *(
-        Kind(f"river.{name}", "softwood.stream.river_pool", name, streams.river_pool_state, streams.build_river_pool)
+        Kind(f"river.{name}", "softwood.stream.river", name, streams.river_pool_state, streams.build_river_pool)
         for name in ("ModelPoolClassifier", "ModelPoolRegressor")
     ),
     *(

@@ -22,7 +22,13 @@ from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_de
 from softwood.stream.loops.alarms import N_SIZES, N_WINDOW, SIZE
 from softwood.stream.loops.drift import A_DELTA, A_TOTAL
 from softwood.stream.loops.forest import N_SCORES
-from softwood.stream.loops.layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS, SCALED_WEIGHT, VARIANCE
+from softwood.stream.loops.layout import (
+    EVENT,
+    N_SCALER_ROWS,
+    SCALED_WEIGHT,
+    VARIANCE,
+    Settings,
+)
 from softwood.stream.pool import ModelPool
 
 __all__ = [
@@ -82,7 +88,7 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
         growth = kind.from_state({**arrays, "log": _log(state)}, limits, n_features, n_outputs)
     except ValueError as error:
         raise damage(str(error)) from None
-    _check_alarms(growth.arrays["detector"], growth.settings[DRIFT_DELTA])
+    _check_alarms(growth.arrays["detector"], growth.settings.drift_delta)
     _set_seed_and_unit(growth, state)
     return growth
 
@@ -104,7 +110,11 @@ def _check_alarms(detector: np.ndarray, delta: float) -> None:
 
 def _bring_up_to_date(arrays: dict[str, Any]) -> None:
     """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
-    for name, n_lines in (("settings", N_SETTINGS), ("scaler", N_SCALER_ROWS), ("target_scaler", N_SCALER_ROWS)):
+    for name, n_lines in (
+        ("settings", len(Settings._fields)),
+        ("scaler", N_SCALER_ROWS),
+        ("target_scaler", N_SCALER_ROWS),
+    ):
         array = arrays.get(name)
         if isinstance(array, np.ndarray) and array.ndim and len(array) in EARLIER_LINES[name]:
             arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
@@ -165,7 +175,7 @@ def forest_state(forest: GrowingForest) -> dict[str, Any]:
 def _recipe_state(recipe: Recipe) -> dict[str, Any]:
     return {
         "kind": recipe.kind.__name__,
-        "settings": recipe.settings,
+        "settings": np.array(recipe.settings, dtype=np.float64),
         "max_inner": recipe.limits.max_inner,
         "max_bytes": recipe.limits.max_bytes,
         "max_features": recipe.max_features,
@@ -225,8 +235,9 @@ def _build_recipe(state: Any, is_class: bool) -> Recipe:
     if kind is None:
         raise damage("a forest has a kind of trees that it cannot have")
     _bring_up_to_date(state)
-    settings = check_array(state["settings"], np.float64, (N_SETTINGS,), "settings")
-    if np.isnan(settings).any() or settings.min() < 0.0 or not 1.0 <= max(1.0, settings[BATCH]) <= 2**53:
+    values = check_array(state["settings"], np.float64, (len(Settings._fields),), "settings")
+    settings = Settings(*values.tolist())
+    if np.isnan(values).any() or min(settings) < 0.0 or not 1.0 <= max(1.0, settings.batch_size) <= 2**53:
         raise damage("settings of a tree are damaged")
     limits = Limits(*(_limit(state[name], name) for name in ("max_inner", "max_bytes")))
     share = check_type(state["max_features"], float, "max_features")
@@ -372,14 +383,17 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     return model
 
 
-_OF_RIVER_POOL = ("_models", "_losses", "_n_trained", "_learners", "_state", "_n_in_period")
+# Names in files, and of the attributes.
+_OF_RIVER_POOL = {"_models": "models_", "_losses": "losses_", "_n_trained": "n_trained_"} | {
+    name: name for name in ("_learners", "_state", "_n_in_period")
+}
 
 
 def river_pool_state(pool: Any) -> dict[str, Any]:
     """State of a pool for river, whose models are softwood's: others are refused when the state is written."""
     return {
         "parameters": {**pool._get_params(), "models": list(pool.models)},
-        "fitted": {name: getattr(pool, name) for name in _OF_RIVER_POOL},
+        "fitted": {name: getattr(pool, own) for name, own in _OF_RIVER_POOL.items()},
     }
 
 
@@ -398,7 +412,7 @@ def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     check_type(fitted["_state"], np.random.RandomState, "_state")
     if check_integer(fitted["_n_in_period"], "_n_in_period") >= pool.period:
         raise damage("a pool is beyond the end of its period")
-    pool.__dict__.update(fitted)
+    pool.__dict__.update({own: fitted[name] for name, own in _OF_RIVER_POOL.items()})
     return pool
 
 
