@@ -113,7 +113,7 @@ _STREAMS = [
         "softwood.stream.river", "HoeffdingTree SoftHoeffdingTree SmoothStepTree StreamForest", "river.",
         streams.river_state, streams.build_river,
     ),
-    *_pairs("softwood.stream.river_pool", "ModelPool", "river.", streams.river_pool_state, streams.build_river_pool),
+    *_pairs("softwood.stream.river", "ModelPool", "river.", streams.river_pool_state, streams.build_river_pool),
     *(
         Kind(f"growth.{name}", f"softwood.stream.growing.{home}", name, streams.growth_state, streams.build_growth)
         for home, name in (

@@ -21,7 +21,7 @@ from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealT
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits
 from softwood.stream.loops.alarms import N_BUCKETS, N_SIZES, N_WINDOW, SIZE
-from softwood.stream.loops.layout import BATCH, DRIFT_DELTA, EVENT, N_SCALER_ROWS, N_SETTINGS, SCALED_WEIGHT, VARIANCE
+from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, SCALED_WEIGHT, VARIANCE, Settings
 from softwood.stream.pool import ModelPool
 
 __all__ = [
@@ -65,7 +65,7 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
     check_entries(arrays, [*(name for name in kind.axes if name not in kind.scratch), "settings"])
     n_features, n_outputs = (check_integer(name, state[name], 0, 2**31 - 1) for name in ("n_features", "n_outputs"))
     growth = kind.from_state({**arrays, "log": _log(state)}, _limits(state), n_features, n_outputs)
-    _check_alarms(growth.arrays["detector"], growth.settings[DRIFT_DELTA])
+    _check_alarms(growth.arrays["detector"], growth.settings.drift_delta)
     _set_seed_and_unit(growth, state)
     return growth
 
@@ -81,7 +81,11 @@ def _check_alarms(detector: np.ndarray, delta: float) -> None:
 
 def _bring_up_to_date(arrays: dict[str, Any]) -> None:
     """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
-    for name, n_lines in (("settings", N_SETTINGS), ("scaler", N_SCALER_ROWS), ("target_scaler", N_SCALER_ROWS)):
+    for name, n_lines in (
+        ("settings", len(Settings._fields)),
+        ("scaler", N_SCALER_ROWS),
+        ("target_scaler", N_SCALER_ROWS),
+    ):
         array = arrays.get(name)
         if isinstance(array, np.ndarray) and array.ndim and len(array) in EARLIER_LINES[name]:
             arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
@@ -141,7 +145,7 @@ def forest_state(forest: GrowingForest) -> dict[str, Any]:
 def _recipe_state(recipe: Recipe) -> dict[str, Any]:
     return {
         "kind": recipe.kind.__name__,
-        "settings": recipe.settings,
+        "settings": np.array(recipe.settings, dtype=np.float64),
         **record_state(recipe.limits),
         "max_features": recipe.max_features,
     }
@@ -201,8 +205,9 @@ def _build_recipe(state: dict[str, Any], is_class: bool) -> Recipe:
     if kind is None:
         raise InvalidFileError("a forest has a kind of trees that it cannot have")
     _bring_up_to_date(state)
-    settings = require_array("settings", state["settings"], np.float64, (N_SETTINGS,))
-    if np.isnan(settings).any() or settings.min() < 0.0 or not 1.0 <= max(1.0, settings[BATCH]) <= 2**53:
+    values = require_array("settings", state["settings"], np.float64, (len(Settings._fields),))
+    settings = Settings(*values.tolist())
+    if not is_within(values, 0.0, np.inf) or settings.batch_size > 2**53:
         raise InvalidFileError("settings of a tree are damaged")
     if not 0.0 < check_type("max_features", state["max_features"], float) <= 1.0:
         raise InvalidFileError("max_features is no share")
@@ -348,14 +353,17 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     return model
 
 
-_OF_RIVER_POOL = ("_models", "_losses", "_n_trained", "_learners", "_state", "_n_in_period")
+# Names in files, and of the attributes.
+_OF_RIVER_POOL = {"_models": "models_", "_losses": "losses_", "_n_trained": "n_trained_"} | {
+    name: name for name in ("_learners", "_state", "_n_in_period")
+}
 
 
 def river_pool_state(pool: Any) -> dict[str, Any]:
     """State of a pool for river, whose models are softwood's: others are refused when the state is written."""
     return {
         "parameters": {**pool._get_params(), "models": list(pool.models)},
-        "fitted": {name: getattr(pool, name) for name in _OF_RIVER_POOL},
+        "fitted": {name: getattr(pool, own) for name, own in _OF_RIVER_POOL.items()},
     }
 
 
@@ -368,7 +376,7 @@ def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     if [type(model) for model in models] != [type(model) for model in pool.models]:
         raise InvalidFileError("the models of a pool are not those that it was made of")
     _check_turns(fitted, "_losses", "_n_trained", len(models), pool.period)
-    pool.__dict__.update(fitted)
+    pool.__dict__.update({own: fitted[name] for name, own in _OF_RIVER_POOL.items()})
     return pool
 
 

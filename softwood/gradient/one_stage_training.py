@@ -20,8 +20,8 @@ from softwood.gradient.loops.one_stage import (
     PROXIMAL,
     OneStageDescent,
     OneStageNodes,
+    OneStagePace,
     OneStageScratch,
-    Pace,
 )
 from softwood.gradient.starting import fitted_start, random_start
 
@@ -192,7 +192,7 @@ def train_one_stage(
             loop.train_pass(
                 train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
                 tree.nodes(rules.prior), tree.gamma, bottom,
-                Pace(
+                OneStagePace(
                     rules.batch_size, rules.learning_rate, rules.l1_regularization, rules.l2_regularization, gamma_rate,
                     rules.split_cost,
                 ),
@@ -213,7 +213,7 @@ def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) ->
         return
     rng = np.random.default_rng([seed, 9])
     shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
-    pace = Pace(
+    pace = OneStagePace(
         rules.batch_size, FINAL_RATE * rules.learning_rate, rules.l1_regularization, rules.l2_regularization, 0.0, 0.0
     )
     for _ in range(FINAL_PASSES):

@@ -10,7 +10,7 @@ import softwood
 from softwood.files.errors import InvalidFileError
 from softwood.stream.loops.alarms import SIZE
 from softwood.stream.loops.drift import A_COUNTS, A_DELTA, A_WIDTH
-from softwood.stream.loops.layout import DRIFT_DELTA
+from softwood.stream.loops.layout import Settings
 from tests.files.models import NAMES, fitted
 from tests.files.mutate import OF_BYTES, OF_CONTENT, good_files, seal, split, try_file
 
@@ -160,7 +160,7 @@ WRONG = {
     "delta of a detector": (ANEW, set_number("detector", A_DELTA, 0.5), "does not fit its parameters"),
     "recent errors": (ANEW, set_number("detector", -1, np.nan), "'detector' holds numbers that it cannot hold"),
     "sizes of errors": (ANEW, set_number("detector", SIZE, -1.0), "holds numbers that it cannot hold"),
-    "no detector": (ANEW, set_number("settings", DRIFT_DELTA, 0.0), "'detector' has shape"),
+    "no detector": (ANEW, set_number("settings", Settings._fields.index("drift_delta"), 0.0), "'detector' has shape"),
     "kind of an alarm": (ANEW, set_number("log_integers", (-1, 0), 4), "'log' is damaged"),
     "no growth": ("river.HoeffdingTreeRegressor", set_state(growth=None), "growth is missing"),
 }  # fmt: skip
