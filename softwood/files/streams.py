@@ -15,10 +15,12 @@ from softwood.files.detectors import check_window
 from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.values import check_name, damage
 from softwood.stream.base import StreamModel
+from softwood.stream.growing.arrays import Limits, new_detector
+from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_detector
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.alarms import N_SIZES, N_WINDOW, SIZE
 from softwood.stream.loops.drift import A_DELTA, A_TOTAL
 from softwood.stream.loops.forest import N_SCORES

@@ -18,7 +18,8 @@ from softwood.core.parameters import is_real, parameter_error
 from softwood.core.tables import refuse_masked
 from softwood.core.targets import find_classes, read_labels
 from softwood.stream.encoding import read_growing_table
-from softwood.stream.growing.tree import GrowingTree, SplitEvent
+from softwood.stream.growing.events import SplitEvent
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]

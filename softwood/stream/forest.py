@@ -19,8 +19,8 @@ from softwood.core.parameters import (
     parameter_error,
 )
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
-from softwood.stream.growing.tree import DriftEvent
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.trees.forest import SoftForest

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import put_test, visit
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits
 from softwood.stream.loops import layout
 from softwood.stream.loops.layout import (
     ALPHA_AT,

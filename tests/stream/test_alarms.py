@@ -13,7 +13,7 @@ from softwood.stream import (
     StreamForestClassifier,
     adaptation,
 )
-from softwood.stream.growing.tree import MOST_DRIFTS, DriftEvent, keep_last
+from softwood.stream.growing.events import MOST_DRIFTS, DriftEvent, keep_last
 from softwood.stream.loops.layout import (
     LEFT,
 )

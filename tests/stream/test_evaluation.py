@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 import re
 import sys
 import time
@@ -17,7 +18,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import softwood.stream.evaluation.prequential as module
 from softwood.core.parameters import parameter_error
-from softwood.stream.evaluation.prequential import PrequentialResult, prequential
+from softwood.stream.evaluation.prequential import prequential
+from softwood.stream.evaluation.records import Latencies, size_of
+from softwood.stream.evaluation.results import PrequentialResult
 from softwood.stream.hoeffding import HoeffdingTreeRegressor
 
 matplotlib.use("agg")
@@ -372,7 +375,7 @@ def test_latency_of_frames_and_of_slow_rows():
 
 def test_percentiles_are_right_to_a_hundredth():
     times = np.random.default_rng(0).lognormal(-10, 1, 5000)
-    latencies = module._Latencies()
+    latencies = Latencies()
     for part in np.split(times, 5):
         latencies.add(part)
     found = latencies.get()
@@ -399,8 +402,8 @@ def test_memory():
     ]
     model = GaussianNB()
     result = prequential(model, (np.random.default_rng(0).normal(size=(100, 5)), labels(100)), memory=True)
-    assert result.memory.tolist() == [module._size(model)]
-    assert abs(result.memory[0] - len(module.pickle.dumps(model, protocol=5))) < 100
+    assert result.memory.tolist() == [size_of(model)]
+    assert abs(result.memory[0] - len(pickle.dumps(model, protocol=5))) < 100
     assert "bytes" in repr(result)
     assert result.to_frame()["memory"].tolist() == result.memory.tolist()
 
@@ -412,7 +415,7 @@ def test_progress(capsys, monkeypatch):
     prequential(DictCounter(), (X, y), block_size=20, verbose=1)
     assert len(capsys.readouterr().out.splitlines()) == 1  # quicker than a second
     clock = iter(np.arange(0, 1000, 0.6))
-    monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr("softwood.stream.evaluation.progress.perf_counter", lambda: next(clock))
     prequential(DictCounter(), (X, y), block_size=20, window=30, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from softwood.stream.growing import tree as growth
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
 from softwood.stream.growing.soft import SoftClassTree
-from softwood.stream.growing.tree import Limits
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     N_NODES,
@@ -76,7 +76,7 @@ def assert_unchanged(tree, before):
 def test_the_first_room_changes_nothing(kind, monkeypatch):
     rows, trees, outs = rows_for(kind), [], []
     for room in (1, 8, 500):
-        monkeypatch.setattr(growth, "FIRST_ROOM", room)
+        monkeypatch.setattr("softwood.stream.growing.arrays.FIRST_SIZE", room)
         trees.append(new_tree(kind))
         outs.append(learn(trees[-1], rows))
     assert trees[0].n_inner >= 5
@@ -107,7 +107,7 @@ def test_a_single_row_is_learned_as_in_a_block(kind):
 
 @kinds
 def test_weights_of_the_caller_are_left_alone(kind, monkeypatch):
-    monkeypatch.setattr(growth, "FIRST_ROOM", 1)
+    monkeypatch.setattr("softwood.stream.growing.arrays.FIRST_SIZE", 1)
     X, y, _ = rows_for(kind)
     weights = np.full(300, 2.5)
     new_tree(kind).learn(X, y, weights, None)

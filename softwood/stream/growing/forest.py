@@ -29,9 +29,11 @@ from softwood.compiled.stream import (
 from softwood.compiled.trees import next_seed, to_unit
 from softwood.core.losses import softmax_gradient
 from softwood.stream.drift import ADWIN
+from softwood.stream.growing.arrays import Limits, writeable
+from softwood.stream.growing.events import DriftEvent, SplitEvent, keep_last
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.drift import DRIFT, NOTHING
 from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORES, N_SIZES
 from softwood.stream.loops.layout import (

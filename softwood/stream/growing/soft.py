@@ -11,11 +11,13 @@ import numpy as np
 
 from softwood.compiled.stream import learn_soft, observe_rows, predict_soft, split_leaves
 from softwood.core.losses import softmax_gradient
+from softwood.stream.growing.arrays import as_compiled
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import N_BINS
 from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.growing.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.growing.target_units import RealGrowingTree
-from softwood.stream.growing.tree import GrowingTree, SplitEvent, as_compiled
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.hoeffding import SURPRISES
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,

@@ -56,7 +56,7 @@ PLAIN, MODEL, ADAPTIVE = 0, 1, 2
 # outputs of soft trees: as they are, or behind the softmax, or in the units of the running scale of targets
 RAW, PROBABILITIES, TARGETS = 0, 1, 2
 
-# events, with the fields of `softwood.stream.growing.tree.SplitEvent`
+# events, with the fields of `softwood.stream.growing.events.SplitEvent`
 SPLIT, REPLACE = 0, 1
 EVENT = np.dtype(
     [(name, np.int64) for name in ("kind", "n_samples", "node", "feature")]

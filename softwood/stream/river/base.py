@@ -11,10 +11,11 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.core.extras import require
 from softwood.stream.encoding import NUMBERS, GrowingEncoder
+from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, SplitEvent
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 

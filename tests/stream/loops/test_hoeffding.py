@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
+from softwood.stream.growing.arrays import Limits
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.tree import Limits, SplitEvent
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
