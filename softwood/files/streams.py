@@ -17,8 +17,9 @@ from softwood.files.values import check_name, damage
 from softwood.stream.base import StreamModel
 from softwood.stream.growing.arrays import Limits, new_detector
 from softwood.stream.growing.events import DriftEvent
-from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
+from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.growing.planting import ForestRules, Recipe
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.alarms import N_SIZES, N_WINDOW, SIZE

@@ -20,7 +20,8 @@ from softwood.core.parameters import (
 )
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
 from softwood.stream.growing.events import DriftEvent
-from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
+from softwood.stream.growing.forest import GrowingForest
+from softwood.stream.growing.planting import ForestRules, Recipe
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.trees.forest import SoftForest
