@@ -37,9 +37,9 @@ def prequential(
 ) -> PrequentialResult:
     """Test a model on each row of a stream, and then train it on that row.
 
-    The model is trained in place, and goes on from what it has learned before. Ctrl-C ends the run without losing what
-    was found: the result of all blocks before is returned, ``interrupted``; of the block in which the run stopped, the
-    model may have learned a part.
+    The model is trained in place, and continues from what it has learned before. Ctrl-C ends the run without losing its
+    result: that of all blocks before is returned, ``interrupted``. The model may have learned a part of the block in
+    which the run stopped.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def prequential(
         - iterable of pairs (x, y), x a dict or a row of numbers, such as the data sets of river
 
     target : name of the column to predict, of files and frames, default=None
-    classes : (n_classes,) all labels that may come, default=None
+    classes : (n_classes,) all labels that may occur, default=None
         Needed by classifiers with ``partial_fit``, unless the stream is a table in memory or knows its classes.
     measures : names, default=None: all that fit the model
         "accuracy", "auroc", "cross_entropy", "kappa", "kappa_temporal" and "kappa_m" of classifiers, "r2", "mae" and

@@ -13,7 +13,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Lines that tell how far a run is, about one a second.
+    """Prints the progress of a run, about once a second.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Progress:
         self._start = self._last = perf_counter()
 
     def show(self, record: Record) -> None:
-        """Print a line if the last one is long enough ago."""
+        """Print the progress if it was not printed within the last second."""
         now = perf_counter()
         if now - self._last < 1.0:
             return
@@ -36,7 +36,7 @@ class Progress:
         print(f"{record.n_samples:,} rows{part}, {rate:,.0f} rows/s{_listed(scores)}", flush=True)
 
     def end(self, result: PrequentialResult) -> None:
-        """Print the last line, with the scores over all rows."""
+        """Print the scores over all rows."""
         seconds = perf_counter() - self._start
         how = "stopped" if result.interrupted else "done"
         print(f"{result.n_samples:,} rows, {how} after {seconds:.1f} s{_listed(result.scores)}", flush=True)

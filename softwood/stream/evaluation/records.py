@@ -20,7 +20,7 @@ _PERCENTILES = (50, 95, 99)
 
 
 class Record:
-    """What is known of a run so far: measures of the window, and of all windows before it.
+    """Results of a run so far: measures of the window, and of all windows before it.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Record:
         self._curves: dict[str, list[float]] = {name: [] for name in names}
 
     def add(self, outcome: Outcome) -> None:
-        """Take in a block, whose rows may belong to several windows."""
+        """Add a block, whose rows may belong to several windows."""
         if not self._has_looked and outcome.is_scored.any():
             self._has_looked = True
             self._leave_out_probabilities(outcome)

@@ -21,7 +21,7 @@ __all__ = ["PrequentialResult", "half_width", "measure_title"]
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrequentialResult:
-    """What `prequential` found.
+    """Result of `prequential`.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class PrequentialResult:
     latency : dict in microseconds, what a row takes: percentiles ``p50``, ``p95``, ``p99`` to 1 % and the exact
         ``max``; None if it was not asked for
     memory : (n_windows,) bytes of the model at the end of each window; None if it was not asked for
-    classes : (n_classes,) labels that are known by now; None for a regressor
+    classes : (n_classes,) labels known so far; None for a regressor
     interrupted : whether the run was stopped by the user before the stream ended
     baselines : dict of dicts, scores of predictions from the labels alone: "no_change" (the last one) and "majority"
         (the most frequent one so far; for targets, their mean)
@@ -56,14 +56,13 @@ class PrequentialResult:
     def interval(self, measure: str, level: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a score, from how it varies between windows (the method of batch means).
 
-        Rows of a stream are no independent draws, so it is the windows that are taken for independent: they should be
-        long compared with the time that neighbouring rows have to do with one another. What the model learns, and
-        drifts, make the interval wider.
+        Rows of a stream are not independent, so the windows are treated as independent: they should be long compared
+        with the range over which rows are correlated. Learning and drifts make the interval wider.
 
         Parameters
         ----------
         measure : its name
-        level : probability with which the interval is to hold the score, default=0.95
+        level : probability that the interval contains the score, default=0.95
 
         Returns
         -------

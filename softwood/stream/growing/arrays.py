@@ -51,7 +51,7 @@ class Limits:
     ----------
     max_inner : inner nodes
     max_bytes : bytes of all arrays of the tree; half of them for nodes, half for the statistics of leaves. There is
-        always room for four nodes and four leaves' statistics, and features that come later do not take nodes back.
+        always space for four nodes and four leaves' statistics, and features that come later do not remove nodes.
     """
 
     max_inner: float = np.inf
@@ -210,7 +210,7 @@ class TreeArrays:
         self._forget_arguments()
 
     def widen(self, n_features: int, n_outputs: int) -> None:
-        """Make room for features and classes that have not been there before."""
+        """Add features and classes."""
         if n_features == self.n_features and n_outputs == self.n_outputs:
             return
         self._resize(features=n_features, outputs=n_outputs)
@@ -253,7 +253,7 @@ class TreeArrays:
         """Number of inner nodes that the limits allow."""
         by_memory = (self._most("nodes") - 1) // 2
         if self.wants_all_leaves:
-            # room for the children of all leaves is kept free
+            # space for the children of all leaves is kept free
             by_memory = (by_memory - 1) // 2
         return min(self.limits.max_inner, by_memory)
 
@@ -284,11 +284,11 @@ class TreeArrays:
         self.arrays["nodes"][owners[owners >= 0], SLOT] = np.flatnonzero(owners >= 0)
 
     def _promise(self, nodes: np.ndarray) -> np.ndarray:
-        """What further splits of leaves may win, in any unit."""
+        """What further splits of leaves may gain, in any unit."""
         raise NotImplementedError
 
     def _warn_of_size(self) -> None:
-        """Say it once if the limit of memory cannot be kept, as columns or classes are too many for four nodes."""
+        """Warn once if the limit of memory cannot be kept: columns or classes are too many for four nodes."""
         if self.nbytes > self.limits.max_bytes and "_has_warned" not in self.__dict__:
             self.__dict__["_has_warned"] = True
             most, least = self.limits.max_bytes / 2**20, self.nbytes / 2**20
@@ -308,7 +308,7 @@ class TreeArrays:
         return TreeNodes(arrays["nodes"], arrays["numbers"], arrays["counters"], self.settings, arrays["detector"])
 
     def _statistics(self) -> Statistics:
-        """What leaves have seen, with room of its own for the sides of a test."""
+        """What leaves have seen, with scratch space for the sides of a test."""
         arrays, sides = self.arrays, np.empty((2, max(3, self.n_outputs)))
         return Statistics(
             arrays["slots"], arrays["stats"], arrays.get("seen"), arrays["is_category"], arrays["events"], sides

@@ -46,8 +46,8 @@ class DriftEvent:
 
     Attributes
     ----------
-    kind : of a single tree "drift" (the tree learns on) or "restart" (the tree has begun anew, from one leaf); of a
-        forest "warning" (a spare tree has begun to learn) or "drift" (the spare tree has taken the place of the tree)
+    kind : of a single tree "drift" (the tree continues) or "restart" (the tree has restarted from one leaf); of a
+        forest "warning" (a spare tree has started to learn) or "drift" (the spare tree has replaced the tree)
     n_samples : rows that the model had learned
     tree : number of the tree, 0 of a single one
     """

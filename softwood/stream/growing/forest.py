@@ -46,14 +46,14 @@ LEAST = 1e-12
 
 
 class _OneRowOfAll:
-    """Room for a single row of all trees of a forest.
+    """Arrays for a single row of all trees of a forest.
 
     Attributes
     ----------
     seen, outputs : (n_trees, 1, n_features) the row as each tree sees it, and (n_trees, 1, n_outputs) predictions
     targets : (1,) target as the trees learn it
     drawn, rest : (n_trees,) weights with which the trees learn the row, and what is left of them
-    losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors tell
+    losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors report
     rows : the same for each tree
     """
 
@@ -146,7 +146,7 @@ class GrowingForest(ForestTrees):
 
     @cached_property
     def _one(self) -> _OneRowOfAll:
-        """Room for a row as each tree sees it, until there are other columns or classes."""
+        """Arrays for a row as each tree sees it, until there are other columns or classes."""
         return _OneRowOfAll(len(self.trees), self.n_features, self.n_outputs, self.classifies)
 
     def learn_row(self, row: OneRow) -> None:

@@ -29,7 +29,7 @@ ROWS_OF_TRUST = 10.0
 
 def _next(seed: Any, salt: int) -> np.uint64:
     """A new seed from a seed and a number; compiled functions hand Python ints back."""
-    with np.errstate(over="ignore"):  # which is meant, and which numpy would tell of without the JIT
+    with np.errstate(over="ignore"):  # intended; uncompiled, numpy would warn
         return np.uint64(next_seed(np.uint64(seed), np.int64(salt)))
 
 
@@ -142,7 +142,7 @@ class ForestTrees:
         return [*self.trees, *(spare for spare in self.spares if spare is not None)]
 
     def widen(self, n_features: int, n_outputs: int) -> None:
-        """Make room for features and classes that have not been there before."""
+        """Add features and classes."""
         if n_features == self.n_features and n_outputs == self.n_outputs:
             return
         new = range(self.n_features, n_features)

@@ -126,7 +126,7 @@ class GrowingTree(TreeArrays):
             self.log = [event for event in self.log if id(event) not in forgotten]
 
     def _handle_alarm(self) -> bool:
-        """Log an alarm and do what it asks for; whether there was one since the last call."""
+        """Log an alarm, and restart the tree if its errors have risen too far; whether there was an alarm."""
         detector = self.arrays["detector"]
         if not len(detector) or not detector[ALARM]:
             return False
@@ -140,7 +140,7 @@ class GrowingTree(TreeArrays):
         return True
 
     def _restart(self) -> None:
-        """Begin anew with one leaf, as large as the arrays are now; what is known of the columns stays."""
+        """Restart with one leaf, in arrays of the present size; what is known of the columns is kept."""
         for name, axes in self.axes.items():
             if {"nodes", "slots"} & set(axes):
                 self.arrays[name][...] = 0
@@ -180,7 +180,7 @@ class GrowingTree(TreeArrays):
     # State
 
     def state(self) -> dict[str, np.ndarray]:
-        """All that a copy needs to go on from here, as arrays."""
+        """All that a copy needs to continue from here, as arrays."""
         alarms = [
             (len(SPLIT_KINDS) + DRIFT_KINDS.index(event.kind), event.n_samples, *[0] * 7) for event in self.drifts
         ]

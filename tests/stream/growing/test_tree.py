@@ -31,10 +31,10 @@ def new_tree(kind, limits=None, n_features=3, n_outputs=2, delta=0.9, **settings
     n_outputs = n_outputs if "class" in kind else 1
     limits = limits or Limits()
     if "soft" in kind:
-        twin = SoftStream(
+        reference = SoftStream(
             n_features, n_outputs, "class" in kind, delta=delta, alpha_rate=0.01, grace=10, max_depth=6, **settings
         )
-        return growing(twin, limits)
+        return growing(reference, limits)
     values = Settings(
         grace_period=10.0, delta=delta, tau=0.05, max_depth=np.inf, max_share_to_split=0.99, learning_rate=0.05,
         model_selector_decay=0.95, leaf_prediction=ADAPTIVE,
@@ -114,7 +114,7 @@ def test_weights_of_the_caller_are_left_alone(kind, monkeypatch):
     assert (weights == 2.5).all()
 
 
-def test_the_log_tells_every_split_in_order():
+def test_the_log_has_every_split_in_order():
     tree = new_tree("hoeffding class")
     learn(tree, rows_for("hoeffding class"))
     assert [event.kind for event in tree.log] == ["split"] * tree.n_inner
