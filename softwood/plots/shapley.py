@@ -54,7 +54,9 @@ def plot_shapley(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_shapley, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
+    >>> from softwood.plots import plot_shapley
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_shapley(shapley_values(model, iris.data), row=100)
@@ -125,7 +127,9 @@ def plot_shapley_summary(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_shapley_summary, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
+    >>> from softwood.plots import plot_shapley_summary
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_shapley_summary(shapley_values(model, iris.data), output="setosa")
@@ -194,7 +198,9 @@ def plot_shapley_dependence(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_shapley_dependence, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
+    >>> from softwood.plots import plot_shapley_dependence
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_shapley_dependence(shapley_values(model, iris.data), "petal width (cm)", output="setosa")

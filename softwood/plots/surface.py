@@ -67,7 +67,8 @@ def plot_surface(
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from softwood import KernelTreeClassifier, plot_surface
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.plots import plot_surface
     >>> from softwood.datasets import toy_classification
     >>> X, y = toy_classification("moons", random_state=0)
     >>> ax = plot_surface(KernelTreeClassifier(bandwidth=0.2).fit(X, y), X, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -19,7 +19,7 @@ from softwood.stream.loops.layout import (
 )
 from softwood.stream.settings import read_limits, read_settings
 
-__all__ = ["AS_PUBLISHED", "SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
+__all__ = ["SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
 
 # Depth of trees with max_depth="auto", which is enough for 32 classes and fewer.
 USUAL_DEPTH = 7
@@ -56,6 +56,33 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     count_period: float = 5.0
     merit_range: str = "test"
     restart_rise: float | None = 0.15
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The tree of the paper, with other parameters as given.
+
+        Its alpha is fixed, its gates are random and have no bias, a row counts in a leaf only if its share is above
+        1/4, and leaves split by the Hoeffding bound. New leaves start from the values of their parent and, scaled
+        down, from the class shares of their side.
+        """
+        settings: dict[str, Any] = {
+            "max_depth": 7,
+            "alpha": 0.3,
+            "grace_period": 200,
+            "tau": 0.05,
+            "min_share": 0.25,
+            "weigh_by_share": False,
+            "bias": False,
+            "gate_init": 0.0,
+            "leaf_init": 0.1,
+            "alpha_learning_rate": 0.0,
+            "alpha_pull": 0.0,
+            "count_period": 0.0,
+            "merit_range": "classes",
+            "restart_rise": None,
+            "outlier_limit": None,
+        }
+        return cls(**(settings | changes))
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
@@ -96,7 +123,7 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     The defaults differ from the paper: a new gate agrees with its test, each `alpha` is learned and pulled towards 0,
     statistics are weighted by share, leaves split early and begin with the class frequencies of their rows, single
     outliers have little effect, and a tree whose error rate jumps begins again. For the tree of the paper, use
-    ``SoftHoeffdingTreeClassifier(**AS_PUBLISHED)``.
+    ``SoftHoeffdingTreeClassifier.as_published()``.
 
     Parameters
     ----------
@@ -167,24 +194,3 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """
 
     restart_rise: float | None = None
-
-
-# The tree of the paper: fixed alpha, no bias, random gates, rows that count in a leaf only if P > 1/4, and splits by
-# Hoeffding's bound. New leaves start from their parent's values and, scaled small, the class shares of their side.
-AS_PUBLISHED = {
-    "max_depth": 7,
-    "alpha": 0.3,
-    "grace_period": 200,
-    "tau": 0.05,
-    "min_share": 0.25,
-    "weigh_by_share": False,
-    "bias": False,
-    "gate_init": 0.0,
-    "leaf_init": 0.1,
-    "alpha_learning_rate": 0.0,
-    "alpha_pull": 0.0,
-    "count_period": 0.0,
-    "merit_range": "classes",
-    "restart_rise": None,
-    "outlier_limit": None,
-}

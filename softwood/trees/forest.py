@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from scipy import sparse
 
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_n_jobs
+from softwood.core.threads import Threads
 from softwood.trees import sharing
 from softwood.trees.gates import Gate
 from softwood.trees.tree import NODE_TYPES, NodeArrays, SoftTree
@@ -357,17 +357,16 @@ class SoftForest(NodeArrays):
         """Add the predictions of some trees to `out`: rows in threads, trees one after the other."""
         check_n_jobs(self, n_jobs)
         n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
-        bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
-        parts = [slice(int(begin), int(end)) for begin, end in pairwise(bounds)]
+        bounds = [*np.linspace(0, len(X), n_parts + 1).astype(np.int64)[:-1], None]  # open: all of `widths` is checked
         if widths is None and self.weights is None:
             sharing.prepare(self)  # once, before there are threads
-        if n_parts == 1:
-            self._add_part(X, widths, trees, out)
-        else:
-            Parallel(n_jobs=n_parts, prefer="threads", require="sharedmem")(
-                delayed(self._add_part)(X[part], None if widths is None else widths[part], trees, out[part])
-                for part in parts
-            )
+
+        def add(number: int, worker: int) -> None:
+            part = slice(bounds[number], bounds[number + 1])
+            self._add_part(X[part], None if widths is None else widths[part], trees, out[part])
+
+        with Threads(n_parts) as threads:
+            threads.run(add, n_parts)
 
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Predict each row with the fastest loop that applies to it; rounding does not depend on the other rows."""

@@ -5,7 +5,6 @@ import pytest
 
 import softwood
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
     SoftHoeffdingTreeClassifier,
@@ -38,7 +37,7 @@ CLASSIFIERS = {
     "hoeffding": HoeffdingTreeClassifier,
     "majority": lambda **more: HoeffdingTreeClassifier(leaf_prediction="mc", **more),
     "soft": lambda **more: SoftHoeffdingTreeClassifier(random_state=0, **more),
-    "published": lambda **more: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0, **more),
+    "published": lambda **more: SoftHoeffdingTreeClassifier.as_published(random_state=0, **more),
 }
 REGRESSORS = {
     "hoeffding": HoeffdingTreeRegressor,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.stream import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.stream import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.stream.river import SoftHoeffdingTreeClassifier as RiverTree
 
 
@@ -54,7 +54,7 @@ def test_wrong_depths_are_reported(model_class, depth):
 
 def test_the_published_tree_is_what_it_was():
     """Depth 7, gradients from the first row on, the entropy of the classes in the bound, all values as they are."""
-    settings = SoftHoeffdingTreeClassifier(**AS_PUBLISHED)._new_growth(2, 200, 0).settings
+    settings = SoftHoeffdingTreeClassifier.as_published()._new_growth(2, 200, 0).settings
     assert settings.max_depth == 7.0
     names = ("outlier_limit", "count_period", "merit_range", "deeper_for_classes")
     assert not any(getattr(settings, name) for name in names)

@@ -429,6 +429,8 @@ def test_rows_of_the_wrong_shape():
     for widths in (np.zeros((3, 3)), -np.ones((2, 3))):
         with pytest.raises(ValueError, match=r"widths must have shape \(2, 3\) and be at least 0"):
             forest.predict(np.zeros((2, 3)), widths=widths)
+    with pytest.raises(ValueError, match="widths must have shape"):
+        forest.predict(np.zeros((1000, 3)), widths=np.zeros((1001, 3)), n_jobs=2)
 
 
 # Trees with a link

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from softwood.compiled.stream import (
     bound_targets,
@@ -24,6 +24,7 @@ from softwood.compiled.stream import (
     watch_row,
 )
 from softwood.core.losses import softmax_gradient
+from softwood.core.threads import Threads
 from softwood.stream.growing.events import DriftEvent, keep_last
 from softwood.stream.growing.planting import ForestTrees
 from softwood.stream.growing.rows import OneRow
@@ -94,13 +95,12 @@ class GrowingForest(ForestTrees):
     ) -> None:
         n, n_trees = len(points), len(self.trees)
         outputs, losses = np.empty((n_trees, n, self.n_outputs)), np.empty((n_trees, n))
-        n_jobs = min(n_trees, effective_n_jobs(self.n_jobs))
-        if n_jobs == 1:
-            found = [self._learn_tree(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)]
-        else:
-            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-                delayed(self._learn_tree)(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)
-            )
+
+        def learn(t: int) -> list[DriftEvent]:
+            return self._learn_tree(t, points, targets, weights, outputs[t], losses[t])
+
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
+            found = list(threads.map(learn, n_trees))
         self._log_alarms([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
         if out is not None:
