@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.parameters import check_number
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.tree import DriftEvent, GrowingTree
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.settings import read_limits, read_settings
 
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]

@@ -9,8 +9,9 @@ from sklearn.base import is_classifier
 
 from softwood.core.parameters import check_count
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import GrowingTree, Limits
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.settings import read_settings
 from softwood.stream.soft_hoeffding import SoftStreamTree
 

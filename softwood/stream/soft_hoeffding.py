@@ -10,8 +10,9 @@ from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import GrowingTree, Limits
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.loops.layout import (
     INFO_GAIN,

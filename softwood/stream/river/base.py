@@ -11,10 +11,11 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.core.extras import require
 from softwood.stream.encoding import NUMBERS, GrowingEncoder
+from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, SplitEvent
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -53,7 +54,7 @@ class RiverModel:
         self._lock = ThreadLock()
 
     def _set_rows(self) -> None:
-        """Make room for a row to learn, and for one to predict, when there are other columns or classes."""
+        """Make arrays for a row to learn and for one to predict, after a change of columns or classes."""
         assert self._growth is not None
         n_features, is_class = len(self._places), hasattr(self, "_codes")
         self._learned = OneRow.empty(n_features, 0, is_class=is_class)
@@ -82,7 +83,7 @@ class RiverModel:
         return model._new_growth(n_features, n_outputs, int(state.randint(np.iinfo(np.int32).max)))
 
     def _take_in(self, x: dict, n_outputs: int) -> None:
-        """Make room for the new features of a row, and for classes; nothing has changed if that is not possible."""
+        """Add the new features of a row, and classes; nothing has changed if that is not possible."""
         self._places.check(x)
         places = self._places.copy()
         new = places.learn(x)
@@ -119,7 +120,7 @@ class RiverModel:
         return True
 
     def _reads(self, x: dict) -> bool:
-        """Read a row; False if there is something new in it, or something that has to be told by name."""
+        """Read a row; False if there is something new in it. An error names a feature that cannot be read."""
         try:
             return self._places.read(x, self._learned.values)
         except (TypeError, ValueError, OverflowError):
@@ -173,7 +174,7 @@ class RiverModel:
                     self._places.read(x, matrix[i])
             return self._growth.predict(matrix)
 
-    # Looking at it
+    # Properties
 
     @property
     def n_nodes(self) -> int:
