@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.arrays import is_within, require_array
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import is_frame
 
@@ -44,6 +45,23 @@ class Columns:
     handle_unknown: str = "missing"
     as_codes: bool = False
     keys: tuple | None = None
+
+    def __post_init__(self) -> None:
+        n_inputs = len(self.inputs)
+        source = require_array("source", self.source, np.int64, (len(self.names),))
+        if len(self.categories) != n_inputs or not is_within(source, 0, n_inputs - 1):
+            raise ValueError(f"source and categories must describe the {n_inputs} columns of the table.")
+        if self.keys is not None and (len(self.keys) != n_inputs or len(set(self.keys)) < n_inputs):
+            raise ValueError(f"keys must be different names of the {n_inputs} columns of the table.")
+        if self.handle_unknown not in ("missing", "error"):
+            raise ValueError(f"handle_unknown must be 'missing' or 'error', got {self.handle_unknown!r}.")
+        for known, n in zip(self.categories, np.bincount(source, minlength=n_inputs).tolist(), strict=True):
+            n_known = 1 if known is None else len(known)
+            # Of two categories, one column is enough; a stream has a column for each, as more may come.
+            if n != (1 if self.as_codes else n_known) and (n_known, n) != (2, 1):
+                raise ValueError("The number of categories does not match the encoded columns.")
+            if known is not None and (n_known > MAX_CATEGORIES or len(set(known)) < n_known):
+                raise ValueError(f"A column must have at most {MAX_CATEGORIES} categories, each once.")
 
     @property
     def is_category(self) -> np.ndarray:
