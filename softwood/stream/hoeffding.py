@@ -81,7 +81,7 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     max_share_to_split: float = 0.99
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
-        settings = read_settings(self, self.get_params(deep=False), restart_rise=np.inf)
+        settings = read_settings(self, vars(self), restart_rise=np.inf)
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 
@@ -119,5 +119,5 @@ class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         rate = check_number(self, "learning_rate", self.learning_rate, low=0, open_low=True, high=1)
-        settings = read_settings(self, self.get_params(deep=False), learning_rate=rate, restart_rise=np.inf)
+        settings = read_settings(self, vars(self), learning_rate=rate, restart_rise=np.inf)
         return HoeffdingRealTree(settings, read_limits(self), n_features, n_outputs)

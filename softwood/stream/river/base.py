@@ -135,44 +135,20 @@ class RiverModel:
         self._growth.predict_row(row)
         return row.outputs.tolist()
 
-    def _matrix(self, X: pd.DataFrame) -> np.ndarray | None:
-        """The rows of a frame of numbers whose columns are known, or None."""
-        if not all(kind.kind in "biuf" for kind in X.dtypes):
-            return None
-        if not all(column in self._places.numbers for column in X.columns):
-            return None
-        matrix = np.full((len(X), len(self._places)), np.nan)
-        values = X.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isinf(values).any():
-            name = X.columns[int(np.argmax(np.isinf(values).any(axis=0)))]
-            raise ValueError(f"Feature {name!r} is infinite; only finite numbers and missing values are taken.")
-        matrix[:, [self._places.numbers[column] for column in X.columns]] = values
-        return matrix
-
     def _check_block(self, X: pd.DataFrame, y: Any, w: Any) -> np.ndarray:
         """The weights of a block; an error before its first row is learned if there is anything wrong with it."""
         if len(y) != len(X):
             raise ValueError(f"X has {len(X)} rows, but y has {len(y)}.")
         if not X.columns.is_unique:
             raise ValueError(f"The column {X.columns[X.columns.duplicated()][0]!r} is there twice.")
-        for column, kind in X.dtypes.items():
-            if kind.kind == "O" or (
-                kind.kind == "f" and np.isinf(X[column].to_numpy(np.float64, na_value=np.nan)).any()
-            ):
-                for value in X[column].tolist():
-                    self._places.check({column: value})
+        self._places.check_frame(X)
         return read_weights(w, len(X))
 
     def _outputs_of_many(self, X: pd.DataFrame) -> np.ndarray:
         """Outputs for the rows of a frame, (n, n_outputs)."""
         assert self._growth is not None
         with self._lock:
-            matrix = self._matrix(X)
-            if matrix is None:
-                matrix = np.empty((len(X), len(self._places)))
-                for i, x in enumerate(X.to_dict(orient="records")):
-                    self._places.read(x, matrix[i])
-            return self._growth.predict(matrix)
+            return self._growth.predict(self._places.read_frame(X))
 
     # Properties
 
