@@ -16,6 +16,8 @@ from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_wei
 from softwood.core.columns import Columns, read_growing_table, refuse_masked
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.targets import find_classes, read_labels
+from softwood.fitted import FittedModel
+from softwood.stream.fitted import fitted_stream
 from softwood.stream.growing.tree import GrowingTree, SplitEvent
 from softwood.trees.tree import SoftTree
 
@@ -238,6 +240,9 @@ class StreamModel(TreeEstimator):
         return self.columns_.add_up(self.growth_.importances())
 
     # Answers
+
+    def _as_fitted(self) -> FittedModel:
+        return fitted_stream(self)
 
     def _matrix(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "growth_")

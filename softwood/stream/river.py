@@ -22,9 +22,11 @@ import numpy as np
 from softwood.base import read_weights
 from softwood.core.columns import MAX_CATEGORIES, is_missing_value
 from softwood.core.extras import require
+from softwood.fitted import FittedModel
 from softwood.stream.drift import ADWIN as _ADWIN
 from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
+from softwood.stream.fitted import fitted_river
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
 from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
 from softwood.stream.growing.forest import GrowingForest
@@ -350,6 +352,9 @@ class _RiverModel:
     def drifts(self) -> list[DriftEvent]:
         """Alarms of the detectors of the tree or forest, in order."""
         return [] if self._growth is None else list(self._growth.drifts)
+
+    def _as_fitted(self) -> FittedModel:
+        return fitted_river(self)
 
     def snapshot(self) -> SoftTree | SoftForest:
         """The tree as it is now, a `SoftTree` with columns as in `feature_names`; of a forest a `SoftForest`."""

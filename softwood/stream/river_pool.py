@@ -10,6 +10,7 @@ import numpy as np
 
 from softwood.core.extras import require
 from softwood.core.parameters import check_count, check_number, parameter_error
+from softwood.fitted import FittedModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 from softwood.stream.pool import LARGEST_ERROR, choose_learners
 
@@ -56,6 +57,9 @@ class _RiverPool:
     def best_model(self) -> Any:
         """The model that had the lowest estimated loss at the last decision; it predicts."""
         return self._models[self._learners[0]]
+
+    def _as_fitted(self) -> FittedModel:
+        return FittedModel.of(self.best_model)
 
     @property
     def losses(self) -> list[float]:
