@@ -15,7 +15,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from softwood.core.columns import Columns, read_growing_table, read_table
+from softwood.core.columns import Columns
+from softwood.core.encoding import read_table
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.outputs import FINAL_LINKS, Outputs
 from softwood.trees.forest import SoftForest
@@ -39,8 +40,8 @@ class FittedModel:
     trees : its trees
     columns : encoding of the columns of a table
     has_names : whether the names of the columns were the user's
-    grows : whether the table is encoded as those of streams: an unknown category is none of the known ones, while in
-        other models it counts as a missing value
+    growing_reader : function that encodes tables of streams, where an unknown category is none of the known ones; None
+        for other models, where it counts as a missing value
     in_any_order : whether the model finds the columns of a data frame by name, and ignores others
     missing : number that counts as a missing value besides nan; nan if there is none
     fill : (n_features,) numbers in place of missing values in weighted sums, or None if a gate whose sum has a missing
@@ -63,7 +64,7 @@ class FittedModel:
     trees: SoftTree | SoftForest
     columns: Columns
     has_names: bool = False
-    grows: bool = False
+    growing_reader: Callable[..., tuple[np.ndarray, Columns, Any]] | None = None
     in_any_order: bool = False
     missing: float = np.nan
     fill: np.ndarray | None = None
@@ -103,6 +104,11 @@ class FittedModel:
                 f"{caller} takes a fitted estimator of softwood, a SoftTree or a SoftForest. Got {model!r}."
             )
         return answer()
+
+    @property
+    def grows(self) -> bool:
+        """Whether its table is that of a stream, see `growing_reader`."""
+        return self.growing_reader is not None
 
     # Trees
 
@@ -213,8 +219,8 @@ class FittedModel:
     def encode(self, X: Any) -> np.ndarray:
         """The rows of a table as the trees take them, (n_rows, n_features); missing values are nan."""
         reader, X = self._reader(), self._own_columns(X)
-        if self.grows:
-            matrix, _ = read_growing_table(reader, X, columns=self.columns, learn=False)
+        if self.growing_reader is not None:
+            matrix, _, _ = self.growing_reader(reader, X, columns=self.columns, learn=False)
         else:
             matrix, _ = read_table(reader, X, reset=False, columns=self.columns)
         if not np.isnan(self.missing):  # compared as float32, as in XGBoost

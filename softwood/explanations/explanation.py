@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import is_missing_value
+from softwood.core.tables import is_missing_value
 from softwood.explanations.certificates import Certificates
 from softwood.explanations.shapley import ShapleyValues
 from softwood.outputs import Outputs

@@ -12,6 +12,7 @@ from softwood.core.columns import Columns
 from softwood.core.parameters import check_integer
 from softwood.fitted import FittedModel
 from softwood.outputs import FINAL_LINKS
+from softwood.stream.encoding import read_growing_table
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import LINKS, KernelShapes, SoftTree
@@ -179,7 +180,7 @@ def from_json(text: str | bytes | Mapping) -> FittedModel:
         trees,
         columns,
         has_names=has_names,
-        grows=document["unknown_category"] == "none",
+        growing_reader=read_growing_table if document["unknown_category"] == "none" else None,
         fill=fill,
         classes=None if classes is None else tuple(classes),
         link=_get(document, "link", lambda v: v in FINAL_LINKS, f"one of {FINAL_LINKS}"),

@@ -75,7 +75,7 @@ class _OneStageTree(StageRules, ValidatedTree):
         else:
             pairs = [data.parts()] if data.is_given else None
             search, chosen = work.choose(pairs, stages, self.n_jobs)
-        gates = _last_tree(earlier, data.scaling).gates if earlier else None
+        gates = _last_tree(earlier, data.scaling, rows.targets.shape[1]).gates if earlier else None
         training = work.training(chosen.recipe, [data.seed, 23, len(history)], gates)
 
         def results() -> dict[str, Any]:
@@ -109,7 +109,7 @@ class _OneStageTree(StageRules, ValidatedTree):
             train = validation = everything
         steps = fit.steps("pass", rules.max_iter, history=list(earlier["history_"]) if earlier else None)
         if earlier:
-            tree = _last_tree(earlier, data.scaling)
+            tree = _last_tree(earlier, data.scaling, train.targets.shape[1])
         else:
             tree = first_tree(train, validation, is_class, rules, data.seed)
 
@@ -153,14 +153,14 @@ class _OneStageTree(StageRules, ValidatedTree):
         return earlier if is_known and is_as_deep else {}
 
 
-def _last_tree(earlier: dict[str, Any], scaling: Scaling) -> StagedTree:
-    """The tree of the last fit in the units of this one, which has `scaling`."""
+def _last_tree(earlier: dict[str, Any], scaling: Scaling, n_outputs: int) -> StagedTree:
+    """The tree of the last fit in the units of this one, which has `scaling`; no row has passed it yet."""
     tree, before = earlier["_unpruned_"]
     weights, bias = before.fold_back(tree.gates)
     gates = np.column_stack([weights * scaling.spread, bias + weights @ scaling.center])
     return StagedTree(
         np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
-        np.zeros_like(tree.sums),
+        np.zeros((len(tree.mass), n_outputs)),
     )  # fmt: skip
 
 

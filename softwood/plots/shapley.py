@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.core.columns import column_titles, find_column, is_missing_value
+from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_integer, parameter_error
+from softwood.core.tables import is_missing_value
 from softwood.explanations.shapley import ShapleyValues
 from softwood.plots.colours import REST, drawing
 

@@ -9,9 +9,10 @@ from sklearn.base import is_classifier
 
 from softwood.core.columns import Columns
 from softwood.fitted import FittedModel
+from softwood.stream.encoding import read_growing_table
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.hoeffding import HoeffdingTree
-from softwood.stream.loops.layout import LEAF_PREDICTION, PLAIN
+from softwood.stream.loops.layout import PLAIN
 
 __all__ = ["fitted_river", "fitted_stream"]
 
@@ -24,7 +25,7 @@ def fitted_stream(model: Any) -> FittedModel:
         trees,
         model.columns_,
         has_names=hasattr(model, "feature_names_in_"),
-        grows=True,
+        growing_reader=read_growing_table,
         fill=trees.center,
         classes=tuple(np.asarray(model.classes_).tolist()) if is_classifier(model) else None,
         differs=_differs(model.growth_, name, "tree_"),
@@ -55,7 +56,7 @@ def fitted_river(model: Any) -> FittedModel:
         trees,
         columns,
         has_names=True,
-        grows=True,
+        growing_reader=read_growing_table,
         in_any_order=True,
         fill=trees.center,
         classes=None if codes is None else tuple(map(_plain, codes)),
@@ -80,7 +81,7 @@ def _differs(growth: Any, name: str, tree: str) -> str:
             f"The trees of this {name} vote with weights, or predict with models in their leaves. Set voting='mean' "
             f"and soft_share=1, or export its {tree.replace('tree_', 'forest_')}, the plain mean of its trees."
         )
-    if isinstance(growth, HoeffdingTree) and growth.settings[LEAF_PREDICTION] != PLAIN:
+    if isinstance(growth, HoeffdingTree) and growth.settings.leaf_prediction != PLAIN:
         return (
             f"The leaves of this {name} predict with models of their own. Set leaf_prediction to 'mc' (classes) or "
             f"'mean' (targets), or export its {tree}, whose leaves hold class shares or means."

@@ -13,7 +13,9 @@ from softwood.stream import (
     adaptation,
 )
 from softwood.stream.growing.tree import MOST_DRIFTS, DriftEvent, keep_last
-from softwood.stream.loops.layout import LEFT
+from softwood.stream.loops.layout import (
+    LEFT,
+)
 
 CHANGE = 1200
 
