@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softwood.explanations.explanation import explain
+    from softwood.explanations.explaining import explain
     from softwood.explanations.text import export_text
     from softwood.files.saving import load, save
     from softwood.gradient.budding import BuddingTreeClassifier, BuddingTreeRegressor
@@ -58,7 +58,7 @@ _HOME = {
     "SoftTree": "softwood.trees.tree",
     "SoftTreeClassifier": "softwood.gradient.soft_tree",
     "SoftTreeRegressor": "softwood.gradient.soft_tree",
-    "explain": "softwood.explanations.explanation",
+    "explain": "softwood.explanations.explaining",
     "export_text": "softwood.explanations.text",
     "load": "softwood.files.saving",
     "report": "softwood.reporting.report",

@@ -96,8 +96,10 @@ class Columns:
         return find_column(owner, parameter, column, self.inputs, self.keys)
 
     def add_up(self, per_encoded: np.ndarray) -> np.ndarray:
-        """Sum values of the matrix columns over each of the table's columns, (n_features_in,)."""
-        return np.bincount(self.source, weights=per_encoded, minlength=len(self.categories))
+        """Sum values of the matrix columns (last axis) over each of the table's columns, (..., n_features_in)."""
+        out = np.zeros((*per_encoded.shape[:-1], len(self.categories)))
+        np.add.at(out.T, self.source, per_encoded.T)
+        return out
 
     def spread(self, per_input: np.ndarray) -> np.ndarray:
         """Repeat values of the table's columns (last axis) for the matrix columns."""

@@ -193,6 +193,9 @@ class GradientModel(BatchEstimator):
         matrix = super()._matrix(X)
         return self._scaling_.fill(matrix)
 
+    def _fill_values(self) -> np.ndarray:
+        return np.array(self._scaling_.center, dtype=np.float64)
+
     def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
         gradient = super()._gradient(X, **conditions)
         return np.where(np.isnan(super()._matrix(X))[:, None, :], 0.0, gradient)

@@ -17,7 +17,9 @@ from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.tables import refuse_masked
 from softwood.core.targets import find_classes, read_labels
+from softwood.fitted import FittedModel
 from softwood.stream.encoding import read_growing_table
+from softwood.stream.fitted import fitted_stream
 from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
@@ -224,6 +226,9 @@ class StreamModel(TreeEstimator):
         return self.columns_.add_up(self.growth_.importances())
 
     # Predictions
+
+    def _as_fitted(self) -> FittedModel:
+        return fitted_stream(self)
 
     def _matrix(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "growth_")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from softwood.base import read_weights, rows_with_weight
 from softwood.core.parameters import check_count, check_number, parameter_error
+from softwood.fitted import FittedModel
 from softwood.stream.base import StreamModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 
@@ -278,6 +279,9 @@ class ModelPool(Turns, BaseEstimator):
         """The model that had the lowest estimated loss at the last decision."""
         check_is_fitted(self, "models_")
         return self._best_model()
+
+    def _as_fitted(self) -> FittedModel:
+        return FittedModel.of(self.best_model_)
 
     @property
     def classes_(self) -> np.ndarray:

@@ -137,4 +137,4 @@ def test_weights_of_gates_are_never_rounded_to_zero(run):
 def test_python_that_does_the_same(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert main(["explain", "tree.softwood", "table.csv", "--verbose"]) == 0
-    assert "softwood.explanations.shapley_values(model, row, random_state=0)" in capsys.readouterr().err
+    assert "\nshapley_values(model, row, random_state=0)" in capsys.readouterr().err

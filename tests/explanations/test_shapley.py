@@ -426,7 +426,7 @@ def test_a_wrong_number_of_columns(name):
             shapley_values(model, X)
     with pytest.raises(ValueError, match="'background' parameter of shapley_values must be a table like X: X has 3"):
         shapley_values(model, np.zeros((2, 5)), np.zeros((2, 3)))
-    with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 3\)"):
+    with pytest.raises(ValueError, match=r"X has 4 features, but SoftTree is expecting 3"):
         shapley_values(random_tree(0), np.zeros((2, 4)))
 
 

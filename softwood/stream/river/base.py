@@ -10,7 +10,9 @@ import numpy as np
 
 from softwood.base import read_weights
 from softwood.core.extras import require
+from softwood.fitted import FittedModel
 from softwood.stream.encoding import NUMBERS, GrowingEncoder
+from softwood.stream.fitted import fitted_river
 from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.rows import OneRow
@@ -181,6 +183,9 @@ class RiverModel:
     def drifts(self) -> list[DriftEvent]:
         """Alarms of the detectors of the tree or forest, in order."""
         return [] if self._growth is None else list(self._growth.drifts)
+
+    def _as_fitted(self) -> FittedModel:
+        return fitted_river(self)
 
     def snapshot(self) -> SoftTree | SoftForest:
         """The tree as it is now, a `SoftTree` with columns as in `feature_names`; of a forest a `SoftForest`."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from softwood.core.parameters import parameter_error
+from softwood.fitted import FittedModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 from softwood.stream.pool import LARGEST_ERROR, Turns
 from softwood.stream.river.base import base
@@ -44,6 +45,9 @@ class _RiverPool(Turns):
     def best_model(self) -> Any:
         """The model that had the lowest estimated loss at the last decision; it predicts."""
         return self._best_model()
+
+    def _as_fitted(self) -> FittedModel:
+        return FittedModel.of(self.best_model)
 
     @property
     def losses(self) -> list[float]:
