@@ -10,6 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
+from softwood.core.arrays import all_finite, is_within, require_array
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_n_jobs
 from softwood.core.threads import Threads
@@ -204,13 +205,17 @@ class SoftForest(NodeArrays):
 
     def __post_init__(self) -> None:
         n, n_trees = len(self.children_left), len(self.offsets) - 1
+        require_array("offsets", self.offsets, np.int64, (None,))
         if n_trees < 1 or self.offsets[0] != 0 or self.offsets[-1] != n or np.any(np.diff(self.offsets) < 1):
             raise ValueError(f"offsets must rise from 0 to the number of nodes, {n}.")
-        if self.output.shape != (n_trees,) or np.any(self.output < 0):
+        self._check_nodes(self.offsets)
+        if self.output.shape != (n_trees,) or self.output.dtype != np.int32 or np.any(self.output < 0):
             raise ValueError(f"output must hold a number of at least 0 for each of {n_trees} trees.")
-        if self.base.ndim != 1 or np.any(self.output + self.value.shape[1] > len(self.base)):
+        require_array("base", self.base, np.float64, (None,))
+        if not is_within(self.output, 0, len(self.base) - self.value.shape[1]):
             raise ValueError("base must have an entry for each output that a tree adds to.")
-        self._check_common()
+        if not all_finite(self.base):
+            raise ValueError("base must be finite.")
         if self.link != "identity" and not self.is_mean:
             raise ValueError("Trees with a link can be averaged, not added up.")
 

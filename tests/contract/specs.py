@@ -625,7 +625,7 @@ SPECS += both(
         "unseen": {"merit_range": "tests/stream/test_many_classes.py: the same for two classes"},
     },
     unseen=ALARMS,
-    regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what AS_PUBLISHED has")},
+    regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what as_published gives")},
 )
 SPECS += both(
     "SmoothStepTree",

@@ -35,7 +35,11 @@ from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.loops.drift import DRIFT, NOTHING
 from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORES, N_SIZES
-from softwood.stream.loops.layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
+from softwood.stream.loops.layout import (
+    N_SCALER_ROWS,
+    PLAIN,
+    Settings,
+)
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -64,7 +68,7 @@ class Recipe:
     """How a tree is made: its class, settings and limits, and the share of the columns that it sees."""
 
     kind: type[GrowingTree]
-    settings: np.ndarray
+    settings: Settings
     limits: Limits
     max_features: float
 
@@ -171,7 +175,7 @@ class GrowingForest:
     def _new_tree(self, number: int) -> tuple[GrowingTree, np.ndarray]:
         """The next tree for a place, and the columns that it sees."""
         recipe = self.recipes[number]
-        tree = recipe.kind(recipe.settings.copy(), recipe.limits, self.n_features, self.n_outputs)
+        tree = recipe.kind(recipe.settings, recipe.limits, self.n_features, self.n_outputs)
         tree.arrays["is_category"][:] = self.is_category
         self.n_planted[number] += 1
         if hasattr(tree, "seed"):
@@ -474,7 +478,7 @@ class GrowingForest:
     @property
     def is_plain(self) -> bool:
         """Whether `snapshot` predicts what the forest does: without weighted votes, and without models in leaves."""
-        return self.rules.sharpness == 0.0 and all(r.settings[LEAF_PREDICTION] == PLAIN for r in self.recipes)
+        return self.rules.sharpness == 0.0 and all(r.settings.leaf_prediction == PLAIN for r in self.recipes)
 
     def snapshot(self) -> SoftForest:
         """The trees as they are now, which are averaged; votes and models in leaves are left out."""
