@@ -108,7 +108,7 @@ def measure(make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, is_real: bo
     for train, test in folds.split(X, y):
         model = make()
         if not losses:
-            model.fit(X.iloc[train], y[train])  # compile
+            model.fit(X.iloc[train], y[train])  # load modules and fill caches
         taken.append(seconds(lambda m=model, rows=train: m.fit(X.iloc[rows], y[rows]), times))
         losses.append(loss_of(model, X.iloc[test], y[test], is_real))
     return float(np.mean(losses)), float(np.median(taken))

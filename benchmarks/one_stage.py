@@ -139,7 +139,7 @@ def row_fit(python: Path | None) -> list[str]:
     for name, data, depth, limit in work:
         model = OneStageTreeClassifier(max_depth=depth, random_state=0)
         warm = OneStageTreeClassifier(max_depth=depth, max_iter=1, random_state=0)
-        warm.fit(data[0][:500], data[1][:500])  # compile
+        warm.fit(data[0][:500], data[1][:500])  # load modules and fill caches
         taken = seconds(lambda m=model, data=data: m.fit(*data), 3 if limit < 100 else 1)
         met = "yes" if taken <= limit else "no"
         tried = f"{len(model.search_)} ways"

@@ -182,7 +182,7 @@ def row_ids(_: Path | None) -> list[str]:
     for n in (len(rows), 300):
         for k, make in enumerate(makers):
             for x, y in rows[:5]:
-                make().learn_one(x, y)  # compiled before the clock starts
+                make().learn_one(x, y)  # modules are loaded before the clock starts
             model, start = make(), time.process_time()
             for x, y in rows[:n]:
                 model.predict_proba_one(x)

@@ -101,7 +101,7 @@ def read_table(
         else:
             names, keys = column_titles(X if frame else matrix) if columns is None else (columns.inputs, None)
             refuse_infinity(matrix, names)
-            matrix = np.require(matrix, requirements=["C", "W"])  # loops would be compiled again for a read-only one
+            matrix = np.require(matrix, requirements=["C", "W"])  # the loops take writable arrays
             if columns is None:
                 every = np.arange(matrix.shape[1])
                 columns = Columns(names, every, (None,) * len(every), names, handle_unknown, as_codes, keys)

@@ -264,7 +264,7 @@ class NodeArrays:
     # Passing to the compiled loops
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.require(X, np.float64, ["C", "W"])  # the loops would be compiled again for a read-only array
+        X = np.require(X, np.float64, ["C", "W"])  # the loops take writable arrays
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
         if self.subsets is not None:
