@@ -74,6 +74,10 @@ class Limits:
     max_inner: float = np.inf
     max_bytes: float = np.inf
 
+    def __post_init__(self) -> None:
+        if not (self.max_inner >= 0 and self.max_bytes >= 0):
+            raise ValueError(f"The limits of a tree must be numbers of at least 0, got {self}.")
+
 
 @dataclass(frozen=True)
 class SplitEvent:
