@@ -30,7 +30,7 @@ from softwood.trees.tree import SoftTree
 __all__ = ["build_estimator", "check_labels", "checked_parameters", "estimator_state"]
 
 _Plain = bool | int | float | str | np.generic | None
-# What an estimator may have in order to predict and to go on learning.
+# Attributes that predictions and further training need.
 _NEEDED: dict[str, Any] = {
     "_class_mass": np.ndarray,
     "_grown_": SoftForest | None,
@@ -51,7 +51,7 @@ _NEEDED: dict[str, Any] = {
     "n_outputs_": int,
     "tree_": SoftTree,
 }
-# What it may report.
+# Attributes that only report on the fit.
 _REPORTED: dict[str, Any] = {
     "bandwidth_": float,
     "chosen_": dict[str, _Plain],
@@ -121,7 +121,7 @@ def _check_together(is_class: bool, fitted: dict[str, Any]) -> None:
         raise InvalidFileError("feature_names_in_ are not the names of the columns")
     widths = fitted.get("bandwidths_", np.zeros(n_encoded))
     if not is_within(require_array("bandwidths_", widths, np.float64, (n_encoded,)), 0.0, np.inf):
-        raise InvalidFileError("bandwidths_ holds a number below 0")
+        raise InvalidFileError("bandwidths_ must be at least 0")
     unpruned, scaling = fitted.get("_unpruned_", (None, None))
     for name, length in (
         ("_reading_", len(fitted["_reading_"].widths) if "_reading_" in fitted else n_encoded),
@@ -151,18 +151,18 @@ def _check_together(is_class: bool, fitted: dict[str, Any]) -> None:
         raise InvalidFileError("the number of outputs does not fit the classes or targets")
     masses = require_array("_class_mass", fitted.get("_class_mass", np.zeros(n_expected)), np.float64, (n_expected,))
     if not is_within(masses, 0.0, np.finfo(float).max):
-        raise InvalidFileError("_class_mass holds a number that is no weight")
+        raise InvalidFileError("_class_mass must be finite numbers of at least 0")
 
 
 def check_labels(name: str, labels: Any) -> None:
     """Raise an error unless these are class labels, (n_classes,)."""
     if not isinstance(labels, np.ndarray) or labels.ndim != 1 or len(labels) == 0:
-        raise InvalidFileError(f"{name} is no list of labels")
+        raise InvalidFileError(f"{name} must be an array of labels")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise InvalidFileError(f"{name} holds nan or infinity")
+        raise InvalidFileError(f"{name} contains nan or infinity")
     if labels.dtype.kind == "O":
         for label in labels.tolist():
             if check_name(label) != label:
-                raise InvalidFileError(f"{name} holds nan")
+                raise InvalidFileError(f"{name} contains nan")
     if len(set(labels.tolist())) < len(labels):
-        raise InvalidFileError(f"{name} holds a label twice")
+        raise InvalidFileError(f"{name} has duplicate labels")

@@ -23,7 +23,7 @@ class Kind:
 
     Attributes
     ----------
-    name : in files, for ever
+    name : in files; never changed
     home, class_name : module and name of the class
     state : function of an object that returns its state
     build : function of the class and a state that returns the object; an error of its constructor is one of the file

@@ -26,7 +26,7 @@ __all__ = ["build_record", "check_entries", "check_integer", "check_type", "reco
 
 
 def record_state(record: Any) -> dict[str, Any]:
-    """State of a record: its fields. Those that may be left out and are None are not written."""
+    """State of a record: its fields, without fields of later releases that are None."""
     state = {name: getattr(record, name) for name in _fields(record)}
     return {name: value for name, value in state.items() if value is not None or name not in LATER}
 
@@ -40,7 +40,7 @@ def build_record(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     return kind(**state)
 
 
-# Fields of trees that earlier releases did not have, and one that they had: small shares went to the other side then.
+# A field of trees that earlier releases did not have, and one that only they had (a cutoff of small shares).
 LATER, DROPPED = {"subsets"}, {"cutoff"}
 
 
@@ -57,7 +57,7 @@ def _types(kind: Hashable) -> dict[str, Any]:
 
 
 def check_entries(state: dict[str, Any], required: Iterable[str], optional: Iterable[str] = ()) -> dict[str, Any]:
-    """The state; an error if it lacks an entry or has another one."""
+    """The state; an error if an entry is missing or unknown."""
     required = set(required)
     missing, unknown = required - set(state), set(state) - required - set(optional)
     if missing:
@@ -68,7 +68,7 @@ def check_entries(state: dict[str, Any], required: Iterable[str], optional: Iter
 
 
 def check_type(name: str, value: Any, expected: Any) -> Any:
-    """The value; an error unless it is of a type as annotations give it. Whole numbers are numbers, too."""
+    """The value; an error unless it has the type of an annotation. An int is also a float."""
     if not _is_of(value, expected):
         wanted = expected.__name__ if isinstance(expected, type) else str(expected).replace("typing.", "")
         raise InvalidFileError(f"{name} is {type(value).__name__}, expected {wanted}")
@@ -96,7 +96,7 @@ def _is_of(value: Any, expected: Any) -> bool:
 def check_integer(name: str, value: Any, low: int = 0, high: int = 2**62) -> int:
     """An int from `low` to `high`."""
     if type(value) is not int or not low <= value <= high:
-        raise InvalidFileError(f"{name} is no int from {low} to {high}")
+        raise InvalidFileError(f"{name} must be an int from {low} to {high}")
     return value
 
 
@@ -136,15 +136,15 @@ def build_columns(kind: Callable[..., Columns], state: dict[str, Any]) -> Column
 
 
 def build_kernel(kind: type[Kernel], state: dict[str, Any]) -> Kernel:
-    """A checked kernel, with the very numbers of the file."""
+    """A checked kernel, with exactly the numbers of the file."""
     check_entries(state, ["edges", "densities", "scale"])
     if state["scale"] is not None:
-        raise InvalidFileError("scale of a kernel is something")
+        raise InvalidFileError("scale of a kernel must be None")
     edges, densities = (require_array(name, state[name], np.float64, (None,)) for name in ("edges", "densities"))
     kernel = kind(edges, densities)
     if not np.allclose(kernel.densities, densities, rtol=1e-9, atol=0.0):
         raise InvalidFileError("densities of a kernel do not have the integral 1")
-    object.__setattr__(kernel, "densities", densities)  # which the constructor has normalised once more
+    object.__setattr__(kernel, "densities", densities)  # the constructor has normalised them again
     return kernel
 
 
@@ -161,7 +161,7 @@ def build_reading(kind: type[Reading], state: dict[str, Any]) -> Reading:
     kernels = check_type("kernels", state.get("kernels"), list[Kernel])
     places = require_array("places", state.pop("places", None), np.int64, (None,))
     if len(places) and not 0 <= places.min() <= places.max() < len(kernels):
-        raise InvalidFileError("places are no numbers of kernels")
+        raise InvalidFileError("places must be numbers of kernels")
     return build_record(kind, state | {"kernels": [kernels[k] for k in places.tolist()]})
 
 
@@ -194,7 +194,7 @@ def build_loss(kind: type[Loss], state: dict[str, Any]) -> Loss:
     check_type("quantile", state["quantile"], float | list[float] | None)
     loss = loss_by_name(check_type("name", state["name"], str), state["n_classes"], state["quantile"])
     if type(loss) is not kind or not 1 <= loss.n_scores < 2**31:
-        raise InvalidFileError("a loss is of another class than it says")
+        raise InvalidFileError("a loss does not have the class of its kind")
     return loss
 
 
@@ -215,7 +215,7 @@ def build_random(kind: type[np.random.RandomState], state: dict[str, Any]) -> np
     has_gauss = check_integer("has_gauss", state["has_gauss"], 0, 1)
     gauss = check_type("gauss", state["gauss"], float)
     if not np.isfinite(gauss) or not keys.any():
-        raise InvalidFileError("a state of random numbers is wrong")
+        raise InvalidFileError("the state of a random generator is damaged")
     made = kind()
     made.set_state(("MT19937", keys, place, has_gauss, float(gauss)))
     return made

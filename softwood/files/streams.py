@@ -15,16 +15,15 @@ from softwood.files.estimators import check_labels, checked_parameters
 from softwood.files.records import build_record, check_entries, check_integer, check_type, record_state
 from softwood.files.values import check_name
 from softwood.stream.base import StreamModel
-from softwood.stream.drift import ADWIN, DriftDetector
+from softwood.stream.drift import DriftDetector
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.planting import ForestRules, Recipe
+from softwood.stream.growing.planting import SAVED, ForestRules, Recipe
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree
-from softwood.stream.loops.alarms import N_BUCKETS, N_SIZES, N_WINDOW, SIZE
-from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, SCALED_WEIGHT, VARIANCE, Settings
+from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, Settings
 from softwood.stream.pool import ModelPool
 
 __all__ = [
@@ -35,8 +34,8 @@ __all__ = [
 _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
 
-# Lines of arrays in files of earlier releases
-EARLIER_LINES = {"settings": (23, 27), "scaler": (4,), "target_scaler": (4,)}
+# Lengths of arrays in files of earlier releases
+EARLIER_LENGTHS = {"settings": (23, 27), "scaler": (4,), "target_scaler": (4,)}
 
 # Growing trees
 
@@ -68,37 +67,24 @@ def build_growth(kind: type[GrowingTree], state: dict[str, Any]) -> GrowingTree:
     check_entries(arrays, [*(name for name in kind.axes if name not in kind.scratch), "settings"])
     n_features, n_outputs = (check_integer(name, state[name], 0, 2**31 - 1) for name in ("n_features", "n_outputs"))
     growth = kind.from_state({**arrays, "log": _log(state)}, _limits(state), n_features, n_outputs)
-    _check_alarms(growth.arrays["detector"], growth.settings.drift_delta)
     _set_seed_and_unit(growth, state)
     return growth
 
 
-def _check_alarms(detector: np.ndarray, delta: float) -> None:
-    """Raise an error unless the detector of a tree is one that its loops can go on with."""
-    if delta <= 0.0:
-        return
-    ADWIN(delta, max_buckets=N_BUCKETS, mode="up").restore(detector[:N_WINDOW])
-    if not is_within(detector[N_WINDOW:], -1e300, 1e300) or detector[SIZE] < 0.0 or detector[N_SIZES] < 0.0:
-        raise InvalidFileError("the detector of a tree holds numbers that it cannot hold")
-
-
 def _bring_up_to_date(arrays: dict[str, Any]) -> None:
-    """Add what files of earlier releases lack: settings and lines of scalers, whose 0 is what they did then."""
-    for name, n_lines in (
+    """Add what files of earlier releases lack: settings and rows of scalers; 0 means the behaviour of that time."""
+    for name, n_rows in (
         ("settings", len(Settings._fields)),
         ("scaler", N_SCALER_ROWS),
         ("target_scaler", N_SCALER_ROWS),
     ):
         array = arrays.get(name)
-        if isinstance(array, np.ndarray) and array.ndim and len(array) in EARLIER_LINES[name]:
-            arrays[name] = np.concatenate([array, np.zeros((n_lines - len(array), *array.shape[1:]), array.dtype)])
+        if isinstance(array, np.ndarray) and array.ndim and len(array) in EARLIER_LENGTHS[name]:
+            arrays[name] = np.concatenate([array, np.zeros((n_rows - len(array), *array.shape[1:]), array.dtype)])
 
 
 def _limits(state: dict[str, Any]) -> Limits:
-    limits = build_record(Limits, {name: state[name] for name in ("max_inner", "max_bytes")})
-    if not (limits.max_inner >= 0 and limits.max_bytes >= 0):
-        raise InvalidFileError("max_inner and max_bytes are no limits")
-    return limits
+    return build_record(Limits, {name: state[name] for name in ("max_inner", "max_bytes")})
 
 
 def _log(state: dict[str, Any]) -> np.ndarray:
@@ -118,7 +104,7 @@ def _set_seed_and_unit(growth: GrowingTree, state: dict[str, Any]) -> None:
         growth.seed = np.uint64(check_integer("seed", state["seed"], 0, 2**64 - 1))
     unit = check_type("unit", state["unit"], float)
     if not 0.0 < unit < math.inf or math.frexp(unit)[0] != 0.5 or not (unit == 1.0 or hasattr(growth, "unit")):
-        raise InvalidFileError("unit is no power of two")
+        raise InvalidFileError("unit must be a power of two")
     if unit != 1.0:
         growth.unit = float(unit)  # type: ignore[attr-defined]
 
@@ -131,7 +117,7 @@ def forest_state(forest: GrowingForest) -> dict[str, Any]:
     return {
         "trees": list(forest.trees),
         "spares": list(forest.spares),
-        "arrays": {name: getattr(forest, name) for name in _OF_FOREST},
+        "arrays": {name: getattr(forest, name) for name in SAVED},
         "drift_kinds": [event.kind for event in forest.drifts],
         "drift_rows": np.array([event.n_samples for event in forest.drifts], dtype=np.int64),
         "drift_trees": np.array([event.tree for event in forest.drifts], dtype=np.int64),
@@ -160,43 +146,21 @@ def build_forest_growth(kind: type[GrowingForest], state: dict[str, Any]) -> Gro
     check_entries(state, [*names, "n_features", "n_outputs", "n_rows", "seed", "is_class", "rules", "recipes"])
     is_class = check_type("is_class", state["is_class"], bool)
     recipes = [_build_recipe(recipe, is_class) for recipe in check_type("recipes", state["recipes"], list[dict])]
+    if not recipes:
+        raise InvalidFileError("a forest has no trees")
     n_features, n_outputs = (check_integer(name, state[name], 0, 2**31 - 1) for name in ("n_features", "n_outputs"))
-    trees = check_type("trees", state["trees"], list[GrowingTree])
-    spares = check_type("spares", state["spares"], list[GrowingTree | None])
-    if not len(recipes) == len(trees) == len(spares) > 0:
-        raise InvalidFileError("a forest has more or fewer trees than places")
-    for tree, recipe in zip([*trees, *spares], [*recipes, *recipes], strict=True):
-        shape = (recipe.kind, n_features, n_outputs)
-        if tree is not None and (type(tree), tree.n_features, tree.n_outputs) != shape:
-            raise InvalidFileError("a tree does not fit its forest")
     # an empty forest of one column, so that a large number in a damaged file costs no memory
-    rules = _build_rules(check_type("rules", state["rules"], dict))
+    rules = build_record(ForestRules, check_type("rules", state["rules"], dict))
     forest = kind(recipes, rules, 1, 2, check_integer("seed", state["seed"]), is_class)
     forest.n_features, forest.n_outputs = n_features, n_outputs
-    forest.trees, forest.spares = trees, spares
-    _set_arrays(forest, check_type("arrays", state["arrays"], dict))
+    arrays = check_type("arrays", state["arrays"], dict)
+    arrays.setdefault("target_scaler", np.zeros((N_SCALER_ROWS, 1)))  # files of earlier releases have none
+    trees = check_type("trees", state["trees"], list[GrowingTree])
+    spares = check_type("spares", state["spares"], list[GrowingTree | None])
+    forest.restore(trees, spares, check_entries(arrays, SAVED))
     forest.n_rows = check_integer("n_rows", state["n_rows"])
     forest.drifts = _drifts(state, len(recipes))
     return forest
-
-
-# Smallest and largest value of each rule.
-_RANGES = {
-    "rate": (0.0, 100.0),
-    "warning_delta": (5e-324, 1.0),
-    "drift_delta": (5e-324, 1.0),
-    "memory": (1.0, 1e308),
-    "sharpness": (0.0, 1e308),
-}
-
-
-def _build_rules(state: dict[str, Any]) -> ForestRules:
-    rules = build_record(ForestRules, state)
-    for name, (low, high) in _RANGES.items():
-        value = getattr(rules, name)
-        if value is not None and not low <= value <= high:
-            raise InvalidFileError(f"{name} is out of its range")
-    return rules
 
 
 def _build_recipe(state: dict[str, Any], is_class: bool) -> Recipe:
@@ -206,43 +170,11 @@ def _build_recipe(state: dict[str, Any], is_class: bool) -> Recipe:
         kinds = (HoeffdingClassTree, SoftClassTree)
     kind = next((kind for kind in kinds if kind.__name__ == state["kind"]), None)
     if kind is None:
-        raise InvalidFileError("a forest has a kind of trees that it cannot have")
+        raise InvalidFileError("a forest has trees of an unknown kind")
     _bring_up_to_date(state)
-    values = require_array("settings", state["settings"], np.float64, (len(Settings._fields),))
-    settings = Settings(*values.tolist())
-    if not is_within(values, 0.0, np.inf) or settings.batch_size > 2**53:
-        raise InvalidFileError("settings of a tree are damaged")
-    if not 0.0 < check_type("max_features", state["max_features"], float) <= 1.0:
-        raise InvalidFileError("max_features is no share")
-    return Recipe(kind, settings, _limits(state), state["max_features"])
-
-
-_OF_FOREST = (
-    "columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category", "target_scaler",
-)  # fmt: skip
-
-
-def _set_arrays(forest: GrowingForest, arrays: dict[str, Any]) -> None:
-    arrays.setdefault("target_scaler", np.zeros((N_SCALER_ROWS, 1)))  # files of earlier releases have none
-    check_entries(arrays, _OF_FOREST)
-    n, n_features = len(forest.recipes), forest.n_features
-    shapes = {"columns": (n, n_features), "spare_columns": (n, n_features), "is_category": (n_features,)}
-    for name, array in arrays.items():
-        own = getattr(forest, name)
-        require_array(name, array, own.dtype, shapes.get(name, own.shape))
-    detectors, scaler = arrays["detectors"], arrays["target_scaler"]
-    for k, delta in enumerate((forest.rules.warning_delta, forest.rules.drift_delta)):
-        for state in detectors[:, k]:
-            ADWIN(1.0 if delta is None else delta, mode="up").restore(state)
-    for name, low, high in (("scores", 0.0, 1e300), ("spare_scores", 0.0, 1e300), ("n_planted", 1, 2**62)):
-        if not is_within(arrays[name], low, high):
-            raise InvalidFileError(f"{name} holds numbers that it cannot hold")
-    if not all(np.array_equal(tree.arrays["is_category"], arrays["is_category"]) for tree in forest.trees):
-        raise InvalidFileError("is_category is not that of the trees")
-    if not np.isfinite(scaler).all() or scaler[SCALED_WEIGHT, 0] < 0.0 or scaler[VARIANCE, 0] < 0.0:
-        raise InvalidFileError("target_scaler holds numbers that it cannot hold")
-    for name, array in arrays.items():
-        setattr(forest, name, array)
+    settings = require_array("settings", state["settings"], np.float64, (len(Settings._fields),))
+    share = check_type("max_features", state["max_features"], float)
+    return Recipe(kind, Settings(*settings.tolist()), _limits(state), share)
 
 
 def _drifts(state: dict[str, Any], n_trees: int) -> list[DriftEvent]:
@@ -303,10 +235,10 @@ def _check_turns(fitted: dict[str, Any], losses: str, trained: str, n: int, peri
     """Raise an error unless these are what a pool of `n` models keeps: losses, rows learned, learners, draws."""
     is_right = not np.isnan(require_array(losses, fitted[losses], np.float64, (n,))).any()
     if not is_right or not is_within(require_array(trained, fitted[trained], np.int64, (n,)), 0, 2**62):
-        raise InvalidFileError("losses or numbers of rows of a pool are wrong")
+        raise InvalidFileError("losses or numbers of rows of a pool are damaged")
     learners = require_array("_learners", fitted["_learners"], np.int64, (None,))
     if len(learners) == 0 or not is_within(learners, 0, n - 1) or len(set(learners.tolist())) < len(learners):
-        raise InvalidFileError("a pool has learners that are not there")
+        raise InvalidFileError("_learners must be numbers of models of the pool")
     check_type("_state", fitted["_state"], np.random.RandomState)
     check_integer("_n_in_period", fitted["_n_in_period"], 0, period - 1)
 
@@ -339,7 +271,7 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
         labels = [check_name(label) for label in check_type("labels", state["labels"], list)]
         model._codes = {label: k for k, label in enumerate(labels)}
         if len(model._codes) < len(labels):
-            raise InvalidFileError("a label is there twice")
+            raise InvalidFileError("labels has duplicates")
     growth = state["growth"]
     if growth is None:
         if places.names or state["labels"]:
@@ -348,7 +280,7 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     expected = type(model._estimator()._new_growth(1, 2, 0))
     n_outputs = len(state["labels"]) if state["labels"] is not None else 1
     if type(growth) is not expected or (growth.n_features, growth.n_outputs) != (len(places.names), n_outputs):
-        raise InvalidFileError("growth does not fit the model, its features or its labels")
+        raise InvalidFileError("growth does not match the model, its features or its labels")
     if isinstance(growth, GrowingForest):
         growth.n_jobs = model.n_jobs
     model._growth = growth
@@ -377,7 +309,7 @@ def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     fitted = check_entries(check_type("fitted", state["fitted"], dict), _OF_RIVER_POOL)
     models = check_type("_models", fitted["_models"], list)
     if [type(model) for model in models] != [type(model) for model in pool.models]:
-        raise InvalidFileError("the models of a pool are not those that it was made of")
+        raise InvalidFileError("the models of a pool do not match its parameters")
     _check_turns(fitted, "_losses", "_n_trained", len(models), pool.period)
     pool.__dict__.update({own: fitted[name] for name, own in _OF_RIVER_POOL.items()})
     return pool
@@ -394,5 +326,5 @@ def _check_places(state: dict[str, Any]) -> tuple[dict, dict, list[str]]:
         if len(known) > MAX_CATEGORIES:
             raise InvalidFileError("a feature has too many categories")
     if not all(type(at) is int for at in found) or sorted(found) != list(range(len(names))):
-        raise InvalidFileError("features and their places do not fit together")
+        raise InvalidFileError("features do not match their columns")
     return numbers, categories, names

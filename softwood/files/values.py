@@ -214,7 +214,7 @@ class Reader:
     def _part(self, found: dict, key: str, kind: type) -> Any:
         """The only entry of an object."""
         if set(found) != {key} or type(found[key]) is not kind:
-            raise InvalidFileError(f"an entry {key!r} is missing or wrong")
+            raise InvalidFileError(f"an entry {key!r} is missing or invalid")
         return found[key]
 
     def _read_float(self, found: dict, depth: int) -> float:
@@ -231,17 +231,17 @@ class Reader:
         entries = self._part(found, "entries", list)
         for entry in entries:
             if not isinstance(entry, list) or len(entry) != 2:
-                raise InvalidFileError("an entry of a dict is no pair")
+                raise InvalidFileError("an entry of a dict is not a pair")
             key = check_name(self.read(entry[0], depth + 1))
             value[key] = self.read(entry[1], depth + 1)
         if len(value) < len(entries):
-            raise InvalidFileError("a dict has a key twice")
+            raise InvalidFileError("a dict has a duplicate key")
         return value
 
     def _read_scalar(self, found: dict, depth: int) -> Any:
         array = self._use(found)
         if array.shape != ():
-            raise InvalidFileError("a number has a shape")
+            raise InvalidFileError("a number is stored as an array with dimensions")
         return array[()]
 
     def _read_array(self, found: dict, depth: int) -> np.ndarray:
@@ -249,12 +249,12 @@ class Reader:
 
     def _read_objects(self, found: dict, depth: int) -> np.ndarray:
         if set(found) != {"shape", "items"} or not isinstance(found["items"], list):
-            raise InvalidFileError("an array of objects is wrong")
+            raise InvalidFileError("an array of objects is invalid")
         shape, items = found["shape"], found["items"]
         if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**32 for n in shape):
-            raise InvalidFileError("an array of objects has no shape")
+            raise InvalidFileError("an array of objects has an invalid shape")
         if math.prod(shape) != len(items):
-            raise InvalidFileError("an array of objects has another number of items than its shape")
+            raise InvalidFileError("the number of items of an array of objects does not match its shape")
         array = np.empty(len(items), dtype=object)
         for k, item in enumerate(items):
             array[k] = self.read(item, depth + 1)

@@ -82,22 +82,22 @@ class _OneStageTree(StageRules, ValidatedTree):
             tree = training.tree(chosen.cost)
             unpruned = tree.copy(), data.scaling
             finished = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, training.prior)
-            found = {"search_": [one.line() for one in search], "chosen_": chosen.line()}
+            found = {"search_": [one.record() for one in search], "chosen_": chosen.record()}
             if earlier:
                 found["search_"] = earlier["search_"]
             return {**found, "_unpruned_": unpruned, "_staged_": tree, "history_": list(history), "tree_": finished}
 
-        def line() -> dict[str, Any]:
+        def record() -> dict[str, Any]:
             tree = training.tree(chosen.cost)
             loss = tree.mean_loss(rows, is_class, training.prior)
             return {"train_loss": loss, "n_leaves": len(tree.splits()) + 1}
 
         try:
             with stages.stage("fit", "pass", training.pace.n_passes) as steps:
-                steps.note(iteration=history[-1]["iteration"] if earlier else 0, **line())
+                steps.note(iteration=history[-1]["iteration"] if earlier else 0, **record())
                 for _ in training.passes():
                     step = steps.begin()
-                    if step.end(results, **line()):
+                    if step.end(results, **record()):
                         break
         finally:
             self.__dict__.update(results())
@@ -114,7 +114,7 @@ class _OneStageTree(StageRules, ValidatedTree):
             tree = first_tree(train, validation, is_class, rules, data.seed)
 
         def end(tree: StagedTree) -> None:
-            """What is done with the best tree, in place."""
+            """Prune the best tree and train it on all rows, in place."""
             if rules.architecture != "joint":
                 prune(tree, validation, is_class, rules.prior)
                 if not data.is_given:
@@ -122,7 +122,8 @@ class _OneStageTree(StageRules, ValidatedTree):
 
         def results(unpruned: StagedTree, tree: StagedTree) -> dict[str, Any]:
             finished = finish_staged(tree, everything, data.total_mass, data.scaling, data.targets, rules.prior)
-            # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
+            # A warm start continues from the tree before pruning: on the rows that the pruned tree was fitted to, no
+            # pass would be better.
             before = unpruned, data.scaling
             return {"_unpruned_": before, "_staged_": tree, "history_": list(steps.history), "tree_": finished}
 
@@ -142,19 +143,19 @@ class _OneStageTree(StageRules, ValidatedTree):
     @property
     def n_iter_(self) -> int:
         """Number of passes that trained the tree."""
-        return max(line["iteration"] for line in self.history_ if line["stage"] == "fit")
+        return max(record["iteration"] for record in self.history_ if record["stage"] == "fit")
 
     def _continued(self, earlier: dict[str, Any], rules: Self) -> dict[str, Any]:
         if not self.warm_start or "_unpruned_" not in earlier:
             return {}
-        # a tree that was trained along sampled paths does not say how this one is trained
+        # A tree that was trained along sampled paths has no chosen recipe.
         is_known = rules.architecture != "pruned" or "chosen_" in earlier
         is_as_deep = len(earlier["_unpruned_"][0].gates) == 2**rules.max_depth - 1
         return earlier if is_known and is_as_deep else {}
 
 
 def _last_tree(earlier: dict[str, Any], scaling: Scaling, n_outputs: int) -> StagedTree:
-    """The tree of the last fit in the units of this one, which has `scaling`; no row has passed it yet."""
+    """The tree of the previous fit in the units of this one, which has `scaling`; its sums are 0."""
     tree, before = earlier["_unpruned_"]
     weights, bias = before.fold_back(tree.gates)
     gates = np.column_stack([weights * scaling.spread, bias + weights @ scaling.center])
@@ -172,7 +173,7 @@ def finish_staged(
     targets: ClassTargets | RealTargets,
     prior: float,
 ) -> SoftTree:
-    """The living part of a complete tree as a `SoftTree`; its values are those of all of `rows`."""
+    """The nodes of a complete tree that are in use, as a `SoftTree`; its values are those of all `rows`."""
     bottom = tree.add_up(rows)
     splits = tree.splits()
     kept = sorted({0, *splits, *(2 * node + side for node in splits for side in (1, 2))})
@@ -278,14 +279,14 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     tree_ : SoftTree
         The fitted tree, without nodes that were pruned.
     search_ : list of dicts
-        What was tried: a line for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
+        The candidates: a dict for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
         (log loss and three times the share of errors, or squared error) and the mean ``n_splits``. Penalties and costs
         are relative to a loss that is added up over the rows. Not for sampled paths.
     chosen_ : dict
-        The best line of ``search_``.
+        The best entry of ``search_``.
     history_ : list of dicts
-        Lines with ``stage``, ``iteration`` and losses. Stage "choice": a line for each training on a fold, with its
-        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a line for each pass over all rows,
+        Dicts with ``stage``, ``iteration`` and losses. Stage "choice": a dict for each training on a fold, with its
+        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a dict for each pass over all rows,
         with ``train_loss`` and ``n_leaves`` of the crisp tree; with sampled paths also ``validation_loss``. Iteration 0
         is the initial tree. A warm start continues the list, and first repeats the last iteration as it is on the new
         rows.

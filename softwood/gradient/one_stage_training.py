@@ -100,11 +100,11 @@ class StagedTree:
         return len(self.gates)
 
     def nodes(self, prior: float) -> OneStageNodes:
-        """As the loops take it."""
+        """The named tuple that the loops take."""
         return OneStageNodes(self.gates, self.alive, self.mass, self.sums, prior)
 
     def copy(self) -> StagedTree:
-        """The same tree in arrays of its own."""
+        """A copy with its own arrays."""
         return StagedTree(*astuple(self))
 
     def splits(self) -> list[int]:
@@ -117,7 +117,7 @@ class StagedTree:
         return found
 
     def add_up(self, rows: LearningSet) -> np.ndarray:
-        """Make mass and sums those of these rows; returns the node of the last level of each, (n,)."""
+        """Set mass and sums to those of these rows; returns the node of the last level of each row, (n,)."""
         bottom = np.full(len(rows), -1, dtype=np.int64)
         loop.refresh(rows.arrays, self.gates, bottom, self.mass, self.sums)
         return bottom
@@ -169,14 +169,14 @@ def train_one_stage(
 
     Parameters
     ----------
-    steps : told of each pass; with the history of an earlier training, this one goes on from there
+    steps : record each pass; with the history of an earlier training, this training continues it
     snapshot : attributes of the estimator if the training ended with this tree
     """
     mode = MODES[rules.architecture]
     if mode == JOINT:
         validation = train
     steps = Steps("pass", rules.max_iter) if steps is None else steps
-    rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start goes on, and does not repeat itself
+    rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start does not repeat the same draws
     bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
     best: Best[StagedTree] = Best(rules.n_iter_no_change)
 
@@ -208,7 +208,7 @@ def train_one_stage(
 
 
 def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) -> None:
-    """Train the gates of the pruned tree a little more, on all rows; its shape stays."""
+    """Train the gates of the pruned tree for a few more passes on all rows; its shape does not change."""
     if not tree.alive[0]:
         return
     rng = np.random.default_rng([seed, 9])
@@ -257,5 +257,5 @@ def prune(tree: StagedTree, validation: LearningSet, is_class: bool, prior: floa
         else:
             alive[node] = True
     kept = tree.splits()
-    alive[:] = False  # what no row can reach is not split
+    alive[:] = False  # nodes that no row can reach are not split
     alive[kept] = True

@@ -334,7 +334,7 @@ class SoftForest(NodeArrays):
             out[:, first : first + tree.n_outputs] += gradient
         return self.factor * out
 
-    # Reading
+    # Explaining
 
     def feature_importances(self) -> np.ndarray:
         """Decrease of impurity by each feature, normalised to a sum of 1; all 0 if no tree has a split.

@@ -192,7 +192,7 @@ class NodeArrays:
 
     @cached_property
     def _is_sigmoid(self) -> bool:
-        """Whether all gates are sigmoids and all children come after their parents, as the faster loop requires."""
+        """Whether all gates are sigmoids and children come after their parents, as the faster loop requires."""
         inner = self.children_left >= 0
         is_sorted = np.all(np.minimum(self.children_left, self.children_right)[inner] > np.flatnonzero(inner))
         return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any())
@@ -264,14 +264,14 @@ class NodeArrays:
     # Passing to the compiled loops
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.require(X, np.float64, ["C", "W"])  # the loops take writable arrays
+        X = np.require(X, np.float64, ["C"])
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
         if self.subsets is not None:
             own = X[:, self._set_features]
             with np.errstate(invalid="ignore"):
                 unknown = (own <= -1.0) | (own >= 32.0 * self.subsets.shape[1])
-            if unknown.any():  # a category without a bit is none of those that the tree knows
+            if unknown.any():  # the tree does not know categories without a bit
                 X = X.copy()
                 X[:, self._set_features] = np.where(unknown, np.nan, own)
         return X
@@ -337,11 +337,7 @@ class NodeArrays:
         return np.where(self.children_left < 0, np.inf, np.where(self.gate == Gate.SUBSET, np.nan, self.threshold))
 
     def __getstate__(self) -> dict[str, Any]:
-        made = (
-            "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
-            "_sigmoid_gates", "_set_features",
-        )  # fmt: skip
-        return {name: value for name, value in self.__dict__.items() if name not in made}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -378,7 +374,7 @@ class SoftTree(NodeArrays):
         Function applied to the weighted sum of leaf values: "identity", or "softmax" if the values are logarithms of
         class probabilities up to a constant.
     subsets : (n_nodes, n_words) uint32, or None
-        Sets of categories: bit ``c % 32`` of word ``c // 32`` tells whether category number ``c`` goes left. None in a
+        Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None in a
         tree without such gates. Other numbers are missing values.
 
     Examples
@@ -514,7 +510,7 @@ class SoftTree(NodeArrays):
         """Prediction of each node if it were a leaf: its value passed through the link, (n_nodes, n_outputs)."""
         return self._linked(self.value)
 
-    # Reading
+    # Explaining
 
     def feature_importances(self) -> np.ndarray:
         """Decrease of impurity by each feature, weighted by mass, normalised to a sum of 1 (all 0 for a lone root).

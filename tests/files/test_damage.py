@@ -94,7 +94,7 @@ def set_kind(name):
 TREE, FOREST = "KernelTreeClassifier", "KernelForestRegressor"
 STAGED = "OneStageTreeClassifier"
 HARD, SOFT = "stream.HoeffdingTreeClassifier", "stream.SoftHoeffdingTreeRegressor"
-ANEW = "tree that began anew"
+RESTARTED, DRIFT_DELTA = "restarted tree", Settings._fields.index("drift_delta")
 WRONG = {
     "another class": (TREE, set_kind("SEA"), "it holds no model"),
     "a record alone": (TREE, set_kind("columns"), "it holds no model"),
@@ -118,7 +118,7 @@ WRONG = {
     "shapes": (TREE, set_number("cdfs", (0, 0), 0.5), "cdfs of kernel shapes must rise from 0 to 1"),
     "widths": (TREE, set_number("widths", 0, -1.0), "in fitted._reading_: widths must be at least 0"),
     "kinds": (TREE, set_number("kinds", 0, 7), "kinds must hold a row of shapes for each column"),
-    "kernels": (TREE, set_number("places", 0, 7), "places are no numbers of kernels"),
+    "kernels": (TREE, set_number("places", 0, 7), "places must be numbers of kernels"),
     "columns of a reading": (TREE, cut("places"), "in fitted._reading_: widths must have shape (3,)"),
     "source": (TREE, set_number("source", 0, 9), "source and categories must describe the 4 columns"),
     "encoded columns": (TREE, set_number("source", 0, 1), "The number of categories does not match"),
@@ -151,17 +151,17 @@ WRONG = {
     "width of a bin": (SOFT, set_number("stats", (0, 0, -1, 1), -1.0), "'stats' is damaged"),
     "end of a histogram": (SOFT, set_number("stats", (0, 0, -1, 0), np.inf), "'stats' is damaged"),
     "draws": ("stream.ModelPool", lambda h, b: h["content"]["state"]["fitted"]["_state"]["state"].update(place=10**6),
-              "in fitted._state: place is no int from 0 to 624"),
-    "learners": ("stream.ModelPool", set_number("_learners", 0, 9), "learners that are not there"),
-    "places": ("river.HoeffdingTreeRegressor", lambda h, b: h["content"]["state"]["names"].pop(), "do not fit"),
-    "learners for river": ("river.ModelPoolRegressor", set_number("_learners", 0, 9), "learners that are not there"),
-    "window of a detector": (ANEW, set_number("detector", A_WIDTH, 7.5), "The state of a detector is damaged"),
-    "buckets of a detector": (ANEW, set_number("detector", A_COUNTS, 99.0), "The state of a detector is damaged"),
-    "delta of a detector": (ANEW, set_number("detector", A_DELTA, 0.5), "does not fit its parameters"),
-    "recent errors": (ANEW, set_number("detector", -1, np.nan), "'detector' holds numbers that it cannot hold"),
-    "sizes of errors": (ANEW, set_number("detector", SIZE, -1.0), "holds numbers that it cannot hold"),
-    "no detector": (ANEW, set_number("settings", Settings._fields.index("drift_delta"), 0.0), "'detector' has shape"),
-    "kind of an alarm": (ANEW, set_number("log_integers", (-1, 0), 4), "'log' is damaged"),
+              "in fitted._state: place must be an int from 0 to 624"),
+    "learners": ("stream.ModelPool", set_number("_learners", 0, 9), "must be numbers of models of the pool"),
+    "places": ("river.HoeffdingTreeRegressor", lambda h, b: h["content"]["state"]["names"].pop(), "do not match"),
+    "learners for river": ("river.ModelPoolRegressor", set_number("_learners", 0, 9), "must be numbers of models"),
+    "window of a detector": (RESTARTED, set_number("detector", A_WIDTH, 7.5), "The state of a detector is damaged"),
+    "buckets of a detector": (RESTARTED, set_number("detector", A_COUNTS, 99.0), "The state of a detector is damaged"),
+    "delta of a detector": (RESTARTED, set_number("detector", A_DELTA, 0.5), "does not fit its parameters"),
+    "recent errors": (RESTARTED, set_number("detector", -1, np.nan), "'detector' holds numbers that it cannot hold"),
+    "sizes of errors": (RESTARTED, set_number("detector", SIZE, -1.0), "holds numbers that it cannot hold"),
+    "no detector": (RESTARTED, set_number("settings", DRIFT_DELTA, 0.0), "'detector' has shape"),
+    "kind of an alarm": (RESTARTED, set_number("log_integers", (-1, 0), 4), "'log' is damaged"),
     "no growth": ("river.HoeffdingTreeRegressor", set_state(growth=None), "growth is missing"),
 }  # fmt: skip
 

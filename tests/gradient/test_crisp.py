@@ -170,7 +170,7 @@ def test_choosing_again_is_not_needed_with_a_warm_start(model_class):
     assert added[0]["train_loss"] == pytest.approx(lines[-1]["train_loss"])
     assert model.n_iter_ == 8
     assert np.abs(model._staged_.gates - gates).max() > 1e-6
-    # another shape begins anew
+    # another shape starts a new fit
     model.set_params(max_depth=2).fit(X, y)
     expected = small(model_class, max_depth=2, max_iter=4).fit(X, y)
     assert model.history_ == expected.history_

@@ -1,4 +1,4 @@
-"""Trees side by side, against the slow twin of a tree and a plain loop over the trees."""
+"""Trees side by side, against the reference implementation of a tree and a plain loop over the trees."""
 
 import pickle
 from dataclasses import fields, replace
@@ -28,7 +28,7 @@ def trees_of(kind="kernels", n_trees=5, **parameters):
 
 
 def slow_rows(trees, X, cells=None, shapes=SHAPES):
-    """Predictions of each tree by the slow twin, (n_trees, n_rows, n_outputs)."""
+    """Predictions of each tree by the reference implementation, (n_trees, n_rows, n_outputs)."""
     cells = [None] * len(X) if cells is None else cells
     return np.array([[prediction(tree, shapes, x, c) for x, c in zip(X, cells, strict=True)] for tree in trees])
 

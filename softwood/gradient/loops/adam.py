@@ -13,7 +13,7 @@ class AdamStep(NamedTuple):
     Attributes
     ----------
     rate : learning rate
-    factor_1, factor_2 : of the moments, which begin with 0
+    factor_1, factor_2 : corrections of the moments, which start at 0
     """
 
     rate: float
@@ -33,8 +33,8 @@ def adam_row(table, gradients, first, second, k, step, n_penalised, l1, l2):
     ----------
     gradients, first, second : gradient and its moments, tables of the same shape
     step : `AdamStep`
-    n_penalised : so many parameters, from the first on, are drawn to 0 by the penalties `l1` and `l2`: as far as a
-        gradient of that size moves them, as it must be for the two to balance
+    n_penalised : the first `n_penalised` parameters are drawn to 0 by the penalties `l1` and `l2`, with the same step
+        length as the gradient, so that the two can balance
     """
     if l1 == 0.0 and l2 == 0.0:
         n_penalised = 0

@@ -18,7 +18,7 @@ LARGEST_INPUT = 30.0
 
 
 class AnnealedScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 The complete tree lies in arrays without pointers, as in `softwood.gradient.loops.one_stage`. With ``g`` the gate of a
 node, ``v`` its value and ``b`` its bud in [0, 1], its response is ``(1 - b) v + b (g left + (1 - g) right)``. Only
-nodes that are awake, those with a bud above 0 when a pass began, have living children.
+nodes that are awake, those with a bud above 0 at the start of a pass, have living children.
 
 Arguments that recur
 --------------------
@@ -37,7 +37,7 @@ class BuddingNodes(NamedTuple):
 
 
 class BuddingScratch(NamedTuple):
-    """Room for one row: sides (n_inner,), responses and errors of the nodes (n_nodes, q), error of the tree (q,)."""
+    """Scratch space for a row: sides (n_inner,), outputs and errors of nodes (n_nodes, q), error of the tree (q,)."""
 
     sides: np.ndarray
     outputs: np.ndarray
@@ -56,7 +56,7 @@ class BuddingGradient(NamedTuple):
 class BuddingAdam(NamedTuple):
     """Moments of gates and values, and `steps` (2, n_nodes) of values and of gates; all begin with 0.
 
-    A gate takes its first step when its node wakes, and the corrections of Adam are those of its own age.
+    A gate takes its first step when its node becomes active, and Adam is corrected by the number of its own steps.
     """
 
     gate_first: np.ndarray

@@ -38,7 +38,7 @@ class EndToEndRows(NamedTuple):
 
 
 class EndToEndScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def fill_posterior_gradient(rows, order, begin, n, gates, n_gates, first_gate, s
 def maximise_pass(rows, order, gates, n_gates, first_gate, steepness, rate, n_steps, scratch, descent):
     """One pass of Adam over the gates from `first_gate` on; returns the number of steps done so far.
 
-    The batches are as large as there is room in `scratch`.
+    `scratch` sets the size of the batches.
     """
     size = scratch.batch.shape[1]
     for begin in range(0, order.shape[0], size):

@@ -36,7 +36,7 @@ NO_GRADIENT = 1e-7
 
 
 class MaxPathScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ class OneStageNodes(NamedTuple):
 
 
 class OneStageScratch(NamedTuple):
-    """Room for the path of one row.
+    """Scratch space for the path of one row.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def _add_path(i, node, amount, targets, mass, sums):
 
 
 def refresh(rows, gates, bottom, mass, sums):
-    """Find the paths of all training rows anew, and add them up."""
+    """Find the paths of all training rows again, and add them up."""
     for node in range(mass.shape[0]):
         mass[node] = 0.0
         for o in range(sums.shape[1]):
@@ -295,7 +295,7 @@ def train_pass(
 ):  # fmt: skip
     """One pass over the training rows in batches: architecture, values, gates, and a step on the architecture.
 
-    The path of a training row is found anew when the row is visited, and the sums of the nodes follow: the values are
+    The path of a training row is found again when the row is visited, and the sums of the nodes follow: the values are
     those of paths that are at most a pass old, at no cost.
 
     Parameters

@@ -38,7 +38,7 @@ class SoftNodes(NamedTuple):
 
 
 class SoftScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------

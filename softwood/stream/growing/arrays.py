@@ -57,6 +57,10 @@ class Limits:
     max_inner: float = np.inf
     max_bytes: float = np.inf
 
+    def __post_init__(self) -> None:
+        if not (self.max_inner >= 0 and self.max_bytes >= 0):
+            raise ValueError(f"The limits of a tree must be numbers of at least 0, got {self}.")
+
 
 def new_detector(delta: float) -> np.ndarray:
     """State of a detector that has seen nothing, see `softwood.stream.loops.alarms`; empty if there is none."""

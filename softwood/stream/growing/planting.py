@@ -14,6 +14,7 @@ import numpy as np
 from softwood.compiled.trees import next_seed, to_unit
 from softwood.stream.drift import ADWIN
 from softwood.stream.growing.arrays import Limits, writeable
+from softwood.stream.growing.checks import check_forest
 from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.growing.tree import GrowingTree
@@ -21,7 +22,12 @@ from softwood.stream.loops.drift import DRIFT, NOTHING
 from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES
 from softwood.stream.loops.layout import N_SCALER_ROWS, Settings
 
-__all__ = ["ForestRules", "ForestTrees", "Recipe"]
+__all__ = ["SAVED", "ForestRules", "ForestTrees", "Recipe"]
+
+# Arrays that files hold, besides those of the trees.
+SAVED = (
+    "columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category", "target_scaler",
+)  # fmt: skip
 
 # The past of a new tree, which is that of the present one, has the weight of so many rows.
 ROWS_OF_TRUST = 10.0
@@ -42,6 +48,12 @@ class Recipe:
     limits: Limits
     max_features: float
 
+    def __post_init__(self) -> None:
+        if not all(value >= 0.0 for value in self.settings) or self.settings.batch_size > 2**53:
+            raise ValueError("settings must be numbers of at least 0.")
+        if not 0.0 < self.max_features <= 1.0:
+            raise ValueError(f"max_features must be in (0, 1], got {self.max_features}.")
+
 
 @dataclass(frozen=True)
 class ForestRules:
@@ -60,6 +72,14 @@ class ForestRules:
     drift_delta: float | None
     memory: float
     sharpness: float
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("rate", 0.0, 100.0), ("memory", 1.0, 1e308), ("sharpness", 0.0, 1e308)):
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"{name} must be in [{low}, {high}], got {getattr(self, name)}.")
+        for delta in (self.warning_delta, self.drift_delta):
+            if delta is not None and not 0.0 < delta <= 1.0:
+                raise ValueError(f"warning_delta and drift_delta must be in (0, 1], got {delta}.")
 
 
 class ForestTrees:
@@ -115,6 +135,29 @@ class ForestTrees:
             tree, self.columns[number] = self._new_tree(number)
             self.trees.append(tree)
         self._draw_seeds = np.array([self._seed_of(number, 0) for number in range(n)], dtype=np.uint64)
+
+    def restore(
+        self, trees: list[GrowingTree], spares: list[GrowingTree | None], arrays: dict[str, np.ndarray]
+    ) -> None:
+        """Continue from the trees and arrays of a forest with the same recipes, rules, features and outputs.
+
+        Raises a ValueError if they are not those of such a forest.
+
+        Parameters
+        ----------
+        arrays : the attributes `SAVED`
+        """
+        n = len(self.recipes)
+        if len(trees) != n or len(spares) != n:
+            raise ValueError(f"A forest must have {n} trees, got {len(trees)} and {len(spares)} spares.")
+        for tree, recipe in zip([*trees, *spares], [*self.recipes, *self.recipes], strict=True):
+            wanted = (recipe.kind, self.n_features, self.n_outputs)
+            if tree is not None and (type(tree), tree.n_features, tree.n_outputs) != wanted:
+                raise ValueError("A tree does not fit its forest.")
+        check_forest(self, trees, arrays)
+        self.trees, self.spares = trees, spares
+        for name in SAVED:
+            setattr(self, name, arrays[name])
 
     def _seed_of(self, number: int, use: int) -> np.uint64:
         """Seed of a tree's draws: 0 for weights, 1 for the trees planted in its place."""

@@ -47,7 +47,7 @@ class Nodes(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for the way of one row through a tree.
+    """Scratch space for the path of one row through a tree.
 
     Attributes
     ----------
