@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 from softwood.base import read_weights
 from softwood.core.columns import find_categories, read_table, take_rows
 from softwood.core.targets import read_classes
-from softwood.kernel.parts.preparation import RawRows
+from softwood.kernel.parts.sources import RawRows
 
 __all__ = ["Description", "Reader", "as_given", "describe"]
 

@@ -7,84 +7,21 @@ the same features as its parent, only the child with less mass is added up; the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from softwood.kernel.parts.loops.divide import SLOT
-from softwood.kernel.parts.numbers import merged
-from softwood.kernel.parts.rows import CodedRows, Levels, Request, add_up
+from softwood.kernel.parts.rows import Levels, Request, add_up
+from softwood.kernel.parts.sources import Parts
 
-__all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "begin_levels", "grow_levels"]
+__all__ = ["LevelTree", "OpenNode", "begin_levels", "grow_levels"]
 
 # Bytes of the histograms that are asked for at once; with more, a level takes several exchanges.
 _MOST_BYTES = 1 << 26
 # Histograms of the open nodes are kept for differences if those of the largest level take no more bytes than this.
 _MOST_KEPT = 1 << 28
-
-
-class Parts(Protocol):
-    """Whoever holds the parts of the rows, and a state for each of them.
-
-    Functions are called for each part with the rows, the state, and the further arguments.
-    """
-
-    def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
-        """Replace the states by what the function returns; `anew`: it is called without a state."""
-
-    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results of the function."""
-
-
-class LocalParts:
-    """Parts in the memory of this process.
-
-    Parameters
-    ----------
-    n_threads : each works on every `n_threads`-th part, one after the other; None: one for each part
-    """
-
-    def __init__(self, parts: list[CodedRows], n_threads: int | None = None) -> None:
-        self._parts = parts
-        self._states: list[Any] = [None] * len(parts)
-        self._n_threads = min(n_threads or len(parts), len(parts))
-        self._pool = ThreadPoolExecutor(self._n_threads) if self._n_threads > 1 else None
-
-    def __enter__(self) -> LocalParts:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def _in_threads(self, work: Callable[[range], Any]) -> list[Any]:
-        """Results of the threads, each for the numbers of its parts."""
-        run = map if self._pool is None else self._pool.map
-        return list(run(work, [range(k, len(self._parts), self._n_threads) for k in range(self._n_threads)]))
-
-    def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
-        """Replace the states."""
-        old = [None] * len(self._parts) if anew else self._states
-        new: list[Any] = [None] * len(self._parts)
-
-        def work(numbers: range) -> None:
-            for k in numbers:
-                new[k] = function(self._parts[k], old[k], *arguments)
-
-        self._in_threads(work)
-        self._states = new
-
-    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results. A thread has no more than two at a time, since they may be large."""
-
-        def work(numbers: range) -> Any:
-            return reduce(merged, (function(self._parts[k], self._states[k], *arguments) for k in numbers))
-
-        return reduce(merged, self._in_threads(work))
 
 
 @dataclass

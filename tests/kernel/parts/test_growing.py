@@ -9,7 +9,7 @@ import pytest
 import softwood
 from softwood.kernel.parts import boosting as level_boosting
 from softwood.kernel.parts import growing as level_growing
-from softwood.kernel.parts import preparation as level_preparation
+from softwood.kernel.parts import sources, survey
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -116,7 +116,7 @@ def test_neither_the_order_nor_the_number_of_parts_matters(kind, ending, bandwid
     model = make(kind, ending, bandwidth=bandwidth)
     first = model.fit(X, y, weights)
     order = np.random.default_rng(2).permutation(len(y))
-    monkeypatch.setattr(level_preparation, "_SMALLEST_PART", 1)
+    monkeypatch.setattr(sources, "_SMALLEST_PART", 1)
     other = make(kind, ending, bandwidth=bandwidth, n_jobs=5).fit(X[order], y[order], weights[order])
     assert_same(first, other)
 
@@ -132,26 +132,26 @@ def test_a_weight_is_a_repetition():
 
 
 @pytest.mark.parametrize("kind", ["KernelForest", "KernelBoosting"])
-def test_states_that_moved_compute_their_levels_anew(kind, monkeypatch):
+def test_states_that_were_pickled_compute_their_levels_again(kind, monkeypatch):
     X, y = table(missing=True)
     first = make(kind).fit(X, y > 0)
-    in_threads = level_growing.LocalParts._in_threads
+    summary = sources.LocalParts.summary
 
-    def after_a_journey(self, work):
+    def after_pickling(self, *arguments):
         self._states = [pickle.loads(pickle.dumps(state)) for state in self._states]
-        return in_threads(self, work)
+        return summary(self, *arguments)
 
-    monkeypatch.setattr(level_growing.LocalParts, "_in_threads", after_a_journey)
+    monkeypatch.setattr(sources.LocalParts, "summary", after_pickling)
     assert_same(first, make(kind).fit(X, y > 0))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 20, None])
 def test_threads_take_turns_with_the_parts(n_threads):
     numbers = [3, 1, 4, 1, 5, 9, 2]
-    with level_growing.LocalParts(numbers, n_threads) as parts:
-        parts.update("begin", lambda number, state: [state, number], anew=True)
+    with sources.LocalParts(numbers, n_threads) as parts:
+        parts.update("begin", lambda number, state: [state, number], restart=True)
         parts.update("add", lambda number, state, more: [*state, number + more], 10)
-        assert parts.summary("tell", lambda number, state: [state[0] is None, state[1], state[2]]) == [7, 25, 95]
+        assert parts.summary("show", lambda number, state: [state[0] is None, state[1], state[2]]) == [7, 25, 95]
 
 
 def test_large_levels_take_several_exchanges(monkeypatch):
@@ -177,7 +177,7 @@ def test_gradients_that_grow_are_given_room(monkeypatch):
 def test_bins_of_a_sample(monkeypatch):
     X, y = table(3000)
     whole = make("KernelBoosting", "Regressor", early_stopping=False).fit(X, y)
-    monkeypatch.setattr(level_preparation, "SAMPLE_ROWS", 1500)
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 1500)
     model = make("KernelBoosting", "Regressor", early_stopping=False, bandwidth=0.0).fit(X, y)
     # A threshold is between bins: rows are on the same side in training and in prediction.
     raw = model.forest_.predict(X)[:, 0]
