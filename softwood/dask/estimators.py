@@ -87,7 +87,9 @@ class _OnCluster:
         super()._check_kernel_parameters()  # type: ignore[misc]
 
     @contextmanager
-    def _read_parts(self: Any, X: Any, y: Any, sample_weight: Any) -> Iterator[ClusterSource]:
+    def _read_parts(
+        self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
+    ) -> Iterator[ClusterSource]:
         """The rows on the cluster, once their columns and classes are known."""
         chunks = read_chunks(X, y, sample_weight, type(self).__name__)
         with Session(self.client) as session:
@@ -97,18 +99,21 @@ class _OnCluster:
                 raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
             if found.n_rows == 0:
                 raise ValueError("Found 0 rows in all parts of X while a minimum of 1 is required.")
-            self._learn_columns(found)
+            self._learn_columns(found, earlier or {})
             self._copy_results(reader)
             yield ClusterSource(session, chunks, Reader(reader, found.classes is not None and found.n_targets > 0))
             self.traffic_ = {"exchanges": session.n_exchanges, "bytes": session.n_bytes}
 
-    def _learn_columns(self: Any, found: Any) -> None:
-        """Set the attributes that reading a whole table sets."""
-        self.columns_ = columns_of(self, found.names, found.categories)
+    def _learn_columns(self: Any, found: Any, earlier: dict[str, Any]) -> None:
+        """Set the attributes that reading a whole table sets; `earlier` as in the local estimators."""
+        self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
+        self.columns_ = columns_of(self, found.names, found.categories, earlier.get("columns_"))
         if found.classes is None:
             self.n_outputs_, self._is_flat_ = max(1, found.n_targets), found.n_targets == 0
         else:
             self.classes_ = found.classes
+        if earlier:
+            self._refuse_other_targets(earlier)
 
     def _local(self: Any) -> Any:
         """A local estimator with the same parameters."""

@@ -21,11 +21,10 @@ from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
 from softwood.kernel.data.bandwidths import stated_widths
 from softwood.kernel.data.kernels import box, resolve_kernels
-from softwood.kernel.data.measurement_errors import Errors, error_functions, read_errors
+from softwood.kernel.data.measurement_errors import Errors, are_by_column, error_functions, read_errors
 from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.parts.checks import check_level
-from softwood.kernel.parts.coding import bins_of, sample_data, sample_targets
+from softwood.kernel.parts.coding import bin_points, bins_of, sample_data, sample_targets
 from softwood.kernel.parts.fits import TreeRowsInParts
 from softwood.kernel.parts.sources import LocalSource, RawRows, Source
 from softwood.kernel.parts.survey import Survey, survey
@@ -71,14 +70,16 @@ class KernelModel(BatchEstimator):
 
     @property
     def _has_category_codes(self) -> bool:
-        return self.growth != "level"
+        return True
 
     # Rows in parts
 
     @contextmanager
-    def _read_parts(self, X: Any, y: Any, sample_weight: Any) -> Iterator[Source]:
-        """The rows in as many parts as there are threads."""
-        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
+    def _read_parts(
+        self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
+    ) -> Iterator[Source]:
+        """The rows in as many parts as there are threads; `earlier` as in `_read_training_data`."""
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight, earlier)
         learned = self._raw_targets(targets, y, rows)
         yield LocalSource(RawRows(matrix, learned, weights), effective_n_jobs(self.n_jobs))
 
@@ -91,18 +92,23 @@ class KernelModel(BatchEstimator):
         assert learned is not None
         return learned
 
-    def _survey(self, source: Source, seed: int, criterion: str) -> tuple[Survey, TrainingData]:
+    def _survey(
+        self, source: Source, seed: int, criterion: str, measurement_error: Any = None
+    ) -> tuple[Survey, TrainingData]:
         """What is known about the rows in parts, and the binned sample."""
+        for spec in (self.measurement_error, measurement_error):
+            if not are_by_column(spec):
+                expected = "a number or a function for each column with growth='level'"
+                raise parameter_error(self, "measurement_error", expected, spec)
         classes = getattr(self, "classes_", None)
         kernels = resolve_kernels(self, "kernel", self.kernel, self.columns_)
-        if any(kernel.scale for kernel in kernels[0]):
-            raise parameter_error(self, "kernel", "of the same width everywhere with growth='level'", self.kernel)
         found = survey(source, seed, None if classes is None else len(classes), self._factors_of_classes)
         if classes is not None and found.masses is None:
             self._class_weights(ClassTargets(classes, None, np.empty((0, len(classes)))), np.empty(0))
         targets = sample_targets(found, classes, getattr(self, "_is_flat_", True))
-        bins = bins_of(found, self.max_bins, self.n_jobs)
-        data = sample_data(found, bins, targets, self.columns_, kernels, criterion)
+        bins = bins_of(found, self.max_bins, self.n_jobs, self.columns_.n_categories)
+        errors = self._errors(measurement_error, found.sample.matrix)
+        data = sample_data(found, bins, targets, self.columns_, kernels, errors, criterion)
         self._make_reading(np.zeros(len(data.deviations)), data)  # check its parameters before any work
         return found, data
 
@@ -132,7 +138,17 @@ class KernelModel(BatchEstimator):
             expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
         if self.growth == "level":
-            check_level(self)
+            self._check_level()
+
+    def _check_level(self) -> None:
+        """Refuse parameters that growth by levels does not take; docs/dask.md gives the reasons."""
+        if self.splitter == "exact":
+            raise self._no_level("splitter", "'auto' or 'hist'")
+        if not isinstance(self.cv, Integral):
+            raise self._no_level("cv", "an int")
+
+    def _no_level(self, name: str, expected: str) -> ValueError:
+        return parameter_error(self, name, f"{expected} with growth='level'", getattr(self, name))
 
     def _limits(self) -> Limits:
         return Limits(
@@ -323,11 +339,10 @@ class SearchedKernelModel(KernelModel):
         """Read and prepare the rows; `earlier` as in `_read_training_data`."""
         seed = earlier["_seed_"] if earlier else self._new_seed()
         if self.growth == "level":
-            if measurement_error is not None:
-                raise parameter_error(self, "measurement_error", "None with growth='level'", measurement_error)
-            with self._read_parts(X, y, sample_weight) as source:
-                found, data = self._survey(source, seed, self.criterion)
-                yield TreeRowsInParts(source, found, data, seed, self._draw_rate(found.n_rows))
+            with self._read_parts(X, y, sample_weight, earlier) as source:
+                found, data = self._survey(source, seed, self.criterion, measurement_error)
+                errors = self._errors(measurement_error, bin_points(data.bins))
+                yield TreeRowsInParts(source, found, data, seed, errors, self._draw_rate(found.n_rows))
             return
         matrix, targets, counts, numbers = self._read_training_data(X, y, sample_weight, earlier)
         factors = self._checked_factors(self._class_weights(targets, counts), counts)

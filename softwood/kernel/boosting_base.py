@@ -23,7 +23,7 @@ from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, SHARES, Choices, Search
 from softwood.kernel.data.binning import Bins, bin_features
-from softwood.kernel.data.measurement_errors import error_functions
+from softwood.kernel.data.measurement_errors import Errors, error_functions
 from softwood.kernel.data.preparation import TrainingData, common_errors
 from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.growing.threads import Threads
@@ -144,15 +144,13 @@ class KernelBoosting(BoostingParameters):
                 train, validation = train.take(~is_held_out), train.take(is_held_out)
                 targets, numbers = targets.take(kept), numbers[kept]
         data = self._prepare(train.matrix, targets, train.weights, numbers, len(np.asarray(y)), None, "squared_error")
-        if len(common_errors(data.errors)) < len(data.errors):
-            raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
-        if self._has_node_widths and data.errors:
-            raise self._no_errors_with_node_widths()
+        self._check_errors(data.errors)
         yield BoostingRowsInMemory(data, seed, train, validation, loss, unit, self.n_jobs)
 
     def _rows_in_parts(self, source: Source) -> BoostingRows:
         seed = self._new_seed()
         found, data = self._survey(source, seed, "squared_error")
+        self._check_errors(data.errors)
         classes, p = getattr(self, "classes_", None), data.matrix.shape[1]
         unit, n_classes = 1.0, None
         if classes is None:
@@ -170,6 +168,12 @@ class KernelBoosting(BoostingParameters):
             stops = found.n_rows > (TRIAL_ROWS if is_auto(self.max_iter) else STOP_FROM)
         validation = float(self.validation_fraction) if stops else 0.0
         return BoostingRowsInParts(source, found, data, seed, n_classes, loss, unit, validation)
+
+    def _check_errors(self, errors: Errors) -> None:
+        if len(common_errors(errors)) < len(errors):
+            raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
+        if self._has_node_widths and errors:
+            raise self._no_errors_with_node_widths()
 
     def _raw_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
         self._loss_and_targets(targets, y, rows)  # an error if there are several columns

@@ -77,6 +77,15 @@ class BoostingParameters(KernelModel):
             tol=check_number(self, "tol", self.tol, low=0.0),
         )
 
+    def _check_level(self) -> None:
+        super()._check_level()
+        if self.loss in ("absolute_error", "quantile"):
+            raise self._no_level("loss", "'squared_error', 'poisson' or 'log_loss'")
+        for name, only in (("scoring", "loss"), ("prediction_kernel", "same"), ("prediction_bandwidth", "same")):
+            given = getattr(self, name)
+            if not (isinstance(given, str) and given == only):
+                raise self._no_level(name, repr(only))
+
     def _most_rounds(self, learning_rate: float) -> int:
         if is_auto(self.max_iter):
             return most_rounds(learning_rate)

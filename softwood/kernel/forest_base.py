@@ -111,6 +111,13 @@ class KernelForest(SearchedKernelModel):
                 raise parameter_error(self, "max_samples", "None with bootstrap=False", self.max_samples)
         return self._limits()
 
+    def _check_level(self) -> None:
+        super()._check_level()
+        if self._wants_oob:
+            raise self._no_level("oob_score", "False")
+        if self._balances_draws:
+            raise self._no_level("class_weight", "a dict, 'balanced' or None")
+
     def _draws(self, rows: TreeRows) -> Draws:
         """How the rows of each tree are drawn."""
         data = rows.trial

@@ -99,6 +99,13 @@ class _KernelTree(SearchedKernelModel):
             raise parameter_error(self, "max_leaf_nodes", "None or 'auto' with bandwidth_per_node", self.max_leaf_nodes)
         return self._limits()
 
+    def _check_level(self) -> None:
+        super()._check_level()
+        if self.bandwidth_per_node:
+            raise self._no_level("bandwidth_per_node", "False")
+        if self.max_leaf_nodes == "small":
+            raise self._no_level("max_leaf_nodes", "an int, 'auto' or None")
+
     def _most_leaves(self) -> int | None:
         if not isinstance(self.max_leaf_nodes, str):
             return super()._most_leaves()
@@ -260,7 +267,7 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     growth : "node" or "level", default="node"
         Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
         depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`; the page
-        about Dask in the documentation says what else differs. ``max_depth=None`` then means 12, and
+        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12, and
         ``max_leaf_nodes="auto"`` no limit.
     n_jobs : int, default=None
         Number of threads for binning and growing. The tree does not depend on it.

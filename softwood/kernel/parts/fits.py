@@ -16,13 +16,14 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.data.binning import merge_narrow_bins
+from softwood.kernel.data.measurement_errors import Errors
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.bagging import Draws, draws_of, tree_seed
 from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.parts.boosting import Scales, boost_by_levels
-from softwood.kernel.parts.coding import Coding, code_rows
+from softwood.kernel.parts.coding import Coding, bin_points, code_rows
 from softwood.kernel.parts.growing import grow_levels
 from softwood.kernel.parts.numbers import exponent_for
 from softwood.kernel.parts.rows import Reach, TreesSetup, begin_trees
@@ -70,9 +71,10 @@ class _RowsInParts:
         if len(data.matrix) <= TRIAL_ROWS:
             return data
         rows = np.arange(TRIAL_ROWS)
+        errors = {j: error[rows] if isinstance(error, np.ndarray) else error for j, error in data.errors.items()}
         return replace(
             data, matrix=data.matrix[rows], targets=data.targets.take(rows), weights=data.weights[rows],
-            bins=data.bins.take(rows),
+            bins=data.bins.take(rows), errors=errors,
         )  # fmt: skip
 
 
@@ -85,9 +87,11 @@ class TreeRowsInParts(_RowsInParts):
 
     Attributes
     ----------
+    bin_errors : measurement errors of the values of the bins, see `bin_points`
     draw_rate : how often a row is drawn for a tree of a forest, on average; None: every row is taken once
     """
 
+    bin_errors: Errors
     draw_rate: float | None = None
 
     is_sampled = True
@@ -100,10 +104,11 @@ class TreeRowsInParts(_RowsInParts):
         return 1.0 if factors is None else factors
 
     def problem(self, widths: np.ndarray) -> GrowthProblem:
-        """The bins with these half-widths, without rows."""
+        """The bins with these half-widths, without rows: its cells are those of bins."""
         none = np.empty(0, np.int64)
+        of_bins = replace(self.data, matrix=bin_points(self.data.bins), errors=self.bin_errors)
         return replace(
-            self.data.problem(widths), targets=self.data.targets.take(none), weights=np.empty(0),
+            of_bins.problem(widths), targets=self.data.targets.take(none), weights=np.empty(0),
             bins=self.data.bins.without_rows(),
         )  # fmt: skip
 
