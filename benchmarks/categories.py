@@ -29,7 +29,7 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 
 # Largest number of rows, so that the table takes minutes.
 N_ROWS = 6000
@@ -54,7 +54,7 @@ def many_values() -> tuple[pd.DataFrame, np.ndarray]:
 def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     if name == "many values":
         return many_values()
-    found = load(name)
+    found = load_dataset(name)
     X, y = found.X, np.asarray(found.y)
     if len(X) > N_ROWS:
         rows = np.random.default_rng(0).choice(len(X), N_ROWS, replace=False)

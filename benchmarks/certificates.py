@@ -23,14 +23,8 @@ from typing import Any
 import numpy as np
 from measuring import blobs, run_rows
 
-from softwood import (
-    KernelBoostingClassifier,
-    KernelForestClassifier,
-    KernelTreeClassifier,
-    SoftTreeClassifier,
-    certified_radius,
-    certify,
-)
+from softwood import KernelBoostingClassifier, KernelForestClassifier, KernelTreeClassifier, SoftTreeClassifier
+from softwood.explanations import certified_radius, certify
 
 N_ROWS, TIMES = 200, 3
 MODELS: dict[str, tuple[str, Any]] = {

@@ -23,7 +23,6 @@ import pandas as pd
 from measuring import machine, write_page
 
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     Hyperplane,
     SmoothStepTreeClassifier,
@@ -41,7 +40,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "Hoeffding tree, at most 1 MiB": lambda: HoeffdingTreeClassifier(max_size=1.0),
     "soft Hoeffding tree": lambda: SoftHoeffdingTreeClassifier(random_state=0),
     "soft Hoeffding tree, tests replaced": lambda: SoftHoeffdingTreeClassifier(recheck_period=5000, random_state=0),
-    "soft Hoeffding tree, as published": lambda: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0),
+    "soft Hoeffding tree, as published": lambda: SoftHoeffdingTreeClassifier.as_published(random_state=0),
     "complete soft tree": lambda: SmoothStepTreeClassifier(random_state=0),
     "stream forest of 10": lambda: StreamForestClassifier(10, random_state=0),
 }

@@ -25,13 +25,8 @@ import numpy as np
 from measuring import run_rows
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from softwood import (
-    KernelForestClassifier,
-    KernelForestRegressor,
-    ShapleyValues,
-    SoftTreeClassifier,
-    shapley_values,
-)
+from softwood import KernelForestClassifier, KernelForestRegressor, SoftTreeClassifier
+from softwood.explanations import ShapleyValues, shapley_values
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

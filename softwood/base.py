@@ -15,11 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from softwood.core.columns import Columns, read_table, refuse_masked, take_rows
+from softwood.core.columns import Columns
+from softwood.core.encoding import read_table
 from softwood.core.losses import Loss
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_choice, check_integer, parameter_error
 from softwood.core.steps import Steps
+from softwood.core.tables import refuse_masked, take_rows
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree

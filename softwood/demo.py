@@ -19,7 +19,7 @@ from softwood.explanations.text import export_text
 from softwood.kernel.boosting import KernelBoostingClassifier
 from softwood.kernel.forest import KernelForestClassifier
 from softwood.kernel.tree import KernelTreeClassifier
-from softwood.plots.surface import plot_surface
+from softwood.plots import plot_surface
 
 __all__ = ["demo_models", "run_demo"]
 

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from softwood.base import TreeEstimator, read_weights
-from softwood.core.columns import read_table
+from softwood.core.encoding import read_table
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.core.parameters import check_choice, is_real, parameter_error
 from softwood.imported.model import ImportedModel, read_model

@@ -6,18 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softwood import (
-    Gate,
-    KernelBoostingClassifier,
-    KernelTreeClassifier,
-    SoftTree,
-    certify,
-    explain,
-    export_text,
-    load,
-    save,
-    shapley_values,
-)
+from softwood import Gate, KernelBoostingClassifier, KernelTreeClassifier, SoftTree, explain, export_text, load, save
+from softwood.explanations import certify, shapley_values
 from softwood.export import PortableModel, from_json, to_dot, to_json, to_python, to_sql
 from softwood.files.errors import InvalidFileError
 from softwood.files.records import build_columns, columns_state

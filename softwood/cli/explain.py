@@ -65,8 +65,8 @@ def run(chosen: argparse.Namespace) -> int:
         f"row = {in_pandas(chosen.data)}[{chosen.row}:{chosen.row + 1}]",
         f"model = softwood.load({str(chosen.model)!r})",
         "model.predict(row), model.memberships(row)",
-        f"softwood.shapley_values(model, row, random_state={chosen.seed})",
-        "softwood.certified_radius(model, row), softwood.explain(model, row)",
+        f"softwood.explanations.shapley_values(model, row, random_state={chosen.seed})",
+        "softwood.explanations.certified_radius(model, row), softwood.explain(model, row)",
     )
     outputs = predictions(model, X).reshape(-1)
     classes = [str(label) for label in model.classes_.tolist()] if hasattr(model, "classes_") else None

@@ -57,7 +57,8 @@ def certified_radius(model: Any, X: Any) -> Certificates:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, certified_radius
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import certified_radius
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=3).fit(iris.data, iris.target)
     >>> certificates = certified_radius(model, iris.data.iloc[[0, 100]])
@@ -123,7 +124,8 @@ def certify(model: Any, X: Any, errors: Any) -> np.ndarray:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, certify
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import certify
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=3).fit(iris.data, iris.target)
     >>> certain = certify(model, iris.data, {"petal length (cm)": 0.1, "petal width (cm)": 0.1})
@@ -198,7 +200,8 @@ class Certificates:
         Examples
         --------
         >>> import numpy as np
-        >>> from softwood import KernelTreeRegressor, certified_radius
+        >>> from softwood import KernelTreeRegressor
+        >>> from softwood.explanations import certified_radius
         >>> X = np.arange(20.0)[:, None]
         >>> model = KernelTreeRegressor(bandwidth=1.0, bandwidth_unit="absolute", max_depth=1).fit(X, X[:, 0] >= 10)
         >>> certified_radius(model, [[9.0], [5.0]]).largest_change(0.5).ravel().round(2)

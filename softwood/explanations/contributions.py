@@ -46,7 +46,8 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import LinearDiscriminantTreeClassifier, gate_contributions
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.explanations import gate_contributions
     >>> iris = load_iris(as_frame=True)
     >>> model = LinearDiscriminantTreeClassifier(random_state=0).fit(iris.data, iris.target)
     >>> parts = gate_contributions(model, iris.data.iloc[[0, 100]], node=0)

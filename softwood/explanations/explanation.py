@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import is_missing_value
 from softwood.core.parameters import check_count, check_integer
+from softwood.core.tables import is_missing_value
 from softwood.explanations.certificates import Certificates, certified_radius
 from softwood.explanations.one_row import as_table
 from softwood.explanations.rules import leaf_rules
@@ -20,7 +20,7 @@ from softwood.outputs import Outputs
 from softwood.plots.tree import DrawnTree, read_drawn
 from softwood.trees.forest import SoftForest
 
-__all__ = ["Explanation", "HeldLeaf", "explain"]
+__all__ = ["Explanation", "LeafShare", "explain"]
 
 _CALLER = "explain"
 _PLUS, _MINUS = "rgba(0,114,178,.6)", "rgba(213,94,0,.6)"  # readable on light and on dark pages
@@ -120,7 +120,7 @@ def explain(
 
 
 @dataclass(frozen=True)
-class HeldLeaf:
+class LeafShare:
     """A leaf that holds a share of the row.
 
     Attributes
@@ -149,7 +149,7 @@ class Explanation:
     is_class : whether the outputs are classes
     output : number of the explained output
     tree, n_trees : number of the tree whose leaves are listed, and number of trees
-    leaves : leaves with the largest shares of the row, as `HeldLeaf`
+    leaves : leaves with the largest shares of the row, as `LeafShare`
     shapley : `ShapleyValues` of the row, or None, with the reason in `shapley_reason`
     gradient : (n_outputs, n_columns) derivative of the prediction; None if there is none
     certificates : `Certificates` of the row
@@ -165,7 +165,7 @@ class Explanation:
     output: int
     tree: int
     n_trees: int
-    leaves: tuple[HeldLeaf, ...]
+    leaves: tuple[LeafShare, ...]
     shapley: ShapleyValues | None
     shapley_reason: str
     gradient: np.ndarray | None
@@ -351,7 +351,7 @@ def _tree_to_show(drawn: DrawnTree, model: Any, X: Any, prediction: np.ndarray, 
     return max(own, key=lambda k: abs(float(each[k][0]))) if own else 0
 
 
-def _leaves(drawn: DrawnTree, X: Any, n: int, output: int) -> tuple[HeldLeaf, ...]:
+def _leaves(drawn: DrawnTree, X: Any, n: int, output: int) -> tuple[LeafShare, ...]:
     tree = drawn.tree
     shares = np.where(tree.children_left < 0, drawn.shares(X), 0.0)
     found = []
@@ -359,7 +359,7 @@ def _leaves(drawn: DrawnTree, X: Any, n: int, output: int) -> tuple[HeldLeaf, ..
         if shares[leaf] > 0:
             value = tree.node_predictions[leaf]
             rules = tuple(leaf_rules(tree, int(leaf), drawn.columns))
-            found.append(HeldLeaf(int(leaf), float(shares[leaf]), value, rules, _leaf_text(drawn, value, output)))
+            found.append(LeafShare(int(leaf), float(shares[leaf]), value, rules, _leaf_text(drawn, value, output)))
     return tuple(found)
 
 

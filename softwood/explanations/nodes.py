@@ -45,7 +45,8 @@ def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import LinearDiscriminantTreeClassifier, node_table
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.explanations import node_table
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LinearDiscriminantTreeClassifier(random_state=0).fit(X, y)
     >>> table = node_table(model, X, y)

@@ -169,7 +169,8 @@ def shapley_values(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> found = shapley_values(model, iris.data)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
+from softwood.core.threads import Threads
 from softwood.explanations.shapley_model import ExplainedModel, Points, absent_shares
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
@@ -40,10 +41,13 @@ def exact_values(
     values = np.zeros((n, p, q))
     pairs = np.zeros((n, p, p, q)) if interactions else None
     parts = [slice(begin, begin + _ROWS) for begin in range(0, n, _ROWS)]
-    Parallel(n_jobs=min(effective_n_jobs(n_jobs), max(1, len(parts))), prefer="threads", require="sharedmem")(
-        delayed(_add_part)(plan, _part(rows, part), background, values[part], None if pairs is None else pairs[part])
-        for part in parts
-    )
+
+    def add(number: int, worker: int) -> None:
+        part = parts[number]
+        _add_part(plan, _part(rows, part), background, values[part], None if pairs is None else pairs[part])
+
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        threads.run(add, len(parts))
     factor = forest.factor / (1 if background is None else len(background[0]))
     values *= factor
     if pairs is not None:

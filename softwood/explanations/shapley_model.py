@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from softwood.core.columns import read_table
+from softwood.core.encoding import read_table
 from softwood.outputs import Outputs, named_outputs
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
@@ -153,11 +153,13 @@ def _has_leaf_models(growth: Any) -> bool:
     """Whether the leaves of a growing tree predict with models of their own, or trees of a forest vote."""
     from softwood.stream.growing.forest import GrowingForest
     from softwood.stream.growing.hoeffding import HoeffdingTree
-    from softwood.stream.loops.layout import LEAF_PREDICTION, PLAIN
+    from softwood.stream.loops.layout import (
+        PLAIN,
+    )
 
     if isinstance(growth, GrowingForest):
         return not growth.is_plain
-    return isinstance(growth, HoeffdingTree) and growth.settings[LEAF_PREDICTION] != PLAIN
+    return isinstance(growth, HoeffdingTree) and growth.settings.leaf_prediction != PLAIN
 
 
 def _is_empty(X: Any) -> bool:

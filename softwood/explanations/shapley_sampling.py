@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
+from softwood.core.threads import Threads
 from softwood.explanations.shapley_model import ExplainedModel, Points
 
 __all__ = ["MOST_ENUMERATED", "can_enumerate", "enumerated_values", "sampled_values"]
@@ -144,8 +145,8 @@ def sampled_values(
 
 def _each_row(of_row: Callable[[Points], tuple], rows: Points, n_jobs: int | None) -> list[tuple]:
     singles = [(rows[0][[i]], None if rows[1] is None else rows[1][[i]]) for i in range(len(rows[0]))]
-    n_threads = min(effective_n_jobs(n_jobs), max(1, len(singles)))
-    return list(Parallel(n_jobs=n_threads, prefer="threads")(delayed(of_row)(row) for row in singles))
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        return list(threads.map(lambda i: of_row(singles[i]), len(singles)))
 
 
 def _by_definition(worth: np.ndarray, sets: np.ndarray) -> np.ndarray:

@@ -9,9 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.core.columns import Columns, read_growing_table, read_table
+from softwood.core.columns import Columns
+from softwood.core.encoding import read_table
 from softwood.core.losses import BinaryLogLoss, SeveralQuantilesError, SoftmaxLogLoss
 from softwood.outputs import Outputs, final_link
+from softwood.stream.encoding import read_growing_table
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.one_hot import one_hot_trees
@@ -171,7 +173,7 @@ class PortableModel:
         """The rows of a table as the trees take them, (n_rows, n_features)."""
         reader = _TableReader(self.columns, self.has_names)
         if self.grows:
-            matrix, _ = read_growing_table(reader, X, columns=self.columns, learn=False)
+            matrix, _, _ = read_growing_table(reader, X, columns=self.columns, learn=False)
         else:
             matrix, _ = read_table(reader, X, reset=False, columns=self.columns)
         return matrix
@@ -278,14 +280,16 @@ def _refuse_other_predictions(model: Any) -> None:
 def _refuse_leaf_models(growth: Any, name: str, tree: str) -> None:
     from softwood.stream.growing.forest import GrowingForest
     from softwood.stream.growing.hoeffding import HoeffdingTree
-    from softwood.stream.loops.layout import LEAF_PREDICTION, PLAIN
+    from softwood.stream.loops.layout import (
+        PLAIN,
+    )
 
     if isinstance(growth, GrowingForest) and not growth.is_plain:
         raise ValueError(
             f"The trees of this {name} vote with weights, or predict with models in their leaves. Set voting='mean' "
             f"and soft_share=1, or export its {tree.replace('tree_', 'forest_')}, the plain mean of its trees."
         )
-    if isinstance(growth, HoeffdingTree) and growth.settings[LEAF_PREDICTION] != PLAIN:
+    if isinstance(growth, HoeffdingTree) and growth.settings.leaf_prediction != PLAIN:
         raise ValueError(
             f"The leaves of this {name} predict with models of their own. Set leaf_prediction to 'mc' (classes) or "
             f"'mean' (targets), or export its {tree}, whose leaves hold class shares or means."

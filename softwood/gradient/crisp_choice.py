@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 
 from softwood.compiled.gradient import add_leaves
 from softwood.core.steps import Steps
+from softwood.core.threads import Threads
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import StageRules
@@ -195,18 +195,21 @@ class CrispWork:
         if len(self.recipes) * len(self.costs) > 1 and pairs:
             numbers = [(k, pair) for pair in range(len(pairs)) for k in range(len(self.recipes))]
             stop = Event()
-            work = (delayed(self._judge)(pairs[pair], self.recipes[k], k, pair, stop) for k, pair in numbers)
-            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", return_as="generator")(work)
-            try:
-                with stages.stage("choice", "training", len(numbers)) as steps:
-                    for (k, _), step in zip(numbers, steps, strict=False):
-                        verdict = next(found)
-                        verdicts[k].append(verdict)
-                        step.end(validation_loss=float(verdict.losses.min()), recipe=k)
-            finally:
-                stop.set()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # joblib warns of trainings that nobody waits for any more
+
+            def judge(number: int) -> Verdict:
+                k, pair = numbers[number]
+                return self._judge(pairs[pair], self.recipes[k], k, pair, stop)
+
+            with Threads(effective_n_jobs(n_jobs)) as threads:
+                found = threads.map(judge, len(numbers))
+                try:
+                    with stages.stage("choice", "training", len(numbers)) as steps:
+                        for (k, _), step in zip(numbers, steps, strict=False):
+                            verdict = next(found)
+                            verdicts[k].append(verdict)
+                            step.end(validation_loss=float(verdict.losses.min()), recipe=k)
+                finally:
+                    stop.set()
                     found.close()
         tried = [
             best_candidate(recipe, mine, self.costs)

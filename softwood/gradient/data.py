@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.core.arrays import require_array
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 
@@ -76,6 +77,12 @@ class Scaling:
 
     center: np.ndarray
     scale: np.ndarray
+
+    def __post_init__(self) -> None:
+        require_array("center", self.center, np.float64, (None,))
+        require_array("scale", self.scale, np.float64, self.center.shape)
+        if not np.all(np.isfinite(self.center)) or not np.all(self.scale > 0.0):
+            raise ValueError("center must be finite, and scale above 0.")
 
     @classmethod
     def of(cls, matrix: np.ndarray, weights: np.ndarray) -> Scaling:

@@ -20,22 +20,7 @@ from softwood.gradient.one_stage_training import StagedTree, StageRules, first_t
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["AS_PUBLISHED", "OneStageTreeClassifier", "OneStageTreeRegressor"]
-
-# The algorithm of the paper: random gates, sampled paths, a shape that is trained by proximal steps on validation rows,
-# without a price of splits. The ablations of the paper are the architectures "joint" and "gumbel" with the same rest.
-AS_PUBLISHED = {
-    "architecture": "proximal",
-    "init": "random",
-    "learning_rate": 0.01,
-    "batch_size": 32,
-    "max_iter": 200,
-    "n_iter_no_change": 15,
-    "warm_up": 0,
-    "split_cost": 0.0,
-    "l1_regularization": 0.0,
-    "l2_regularization": 0.0,
-}
+__all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,6 +32,28 @@ class _OneStageTree(StageRules, ValidatedTree):
 
     search_: list[dict[str, Any]] = field(init=False)
     chosen_: dict[str, Any] = field(init=False)
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The algorithm of the paper, with other parameters as given.
+
+        Its gates start at random, paths are sampled, and the shape is trained by proximal steps on validation rows,
+        without a cost of splits. The ablations of the paper are ``as_published(architecture="joint")`` and
+        ``as_published(architecture="gumbel")``.
+        """
+        settings: dict[str, Any] = {
+            "architecture": "proximal",
+            "init": "random",
+            "learning_rate": 0.01,
+            "batch_size": 32,
+            "max_iter": 200,
+            "n_iter_no_change": 15,
+            "warm_up": 0,
+            "split_cost": 0.0,
+            "l1_regularization": 0.0,
+            "l2_regularization": 0.0,
+        }
+        return cls(**(settings | changes))
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         check_n_jobs(self, self.n_jobs)
@@ -68,7 +75,7 @@ class _OneStageTree(StageRules, ValidatedTree):
         else:
             pairs = [data.parts()] if data.is_given else None
             search, chosen = work.choose(pairs, stages, self.n_jobs)
-        gates = _last_tree(earlier, data.scaling).gates if earlier else None
+        gates = _last_tree(earlier, data.scaling, rows.targets.shape[1]).gates if earlier else None
         training = work.training(chosen.recipe, [data.seed, 23, len(history)], gates)
 
         def results() -> dict[str, Any]:
@@ -102,7 +109,7 @@ class _OneStageTree(StageRules, ValidatedTree):
             train = validation = everything
         steps = fit.steps("pass", rules.max_iter, history=list(earlier["history_"]) if earlier else None)
         if earlier:
-            tree = _last_tree(earlier, data.scaling)
+            tree = _last_tree(earlier, data.scaling, train.targets.shape[1])
         else:
             tree = first_tree(train, validation, is_class, rules, data.seed)
 
@@ -146,14 +153,14 @@ class _OneStageTree(StageRules, ValidatedTree):
         return earlier if is_known and is_as_deep else {}
 
 
-def _last_tree(earlier: dict[str, Any], scaling: Scaling) -> StagedTree:
-    """The tree of the last fit in the units of this one, which has `scaling`."""
+def _last_tree(earlier: dict[str, Any], scaling: Scaling, n_outputs: int) -> StagedTree:
+    """The tree of the last fit in the units of this one, which has `scaling`; no row has passed it yet."""
     tree, before = earlier["_unpruned_"]
     weights, bias = before.fold_back(tree.gates)
     gates = np.column_stack([weights * scaling.spread, bias + weights @ scaling.center])
     return StagedTree(
         np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
-        np.zeros_like(tree.sums),
+        np.zeros((len(tree.mass), n_outputs)),
     )  # fmt: skip
 
 
@@ -210,7 +217,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     the crisp tree of these gates is pruned.
 
     The algorithm of the paper, which samples paths and trains the shape on validation rows, is
-    ``OneStageTreeClassifier(**AS_PUBLISHED)``; its ablations are the architectures "joint" and "gumbel".
+    ``OneStageTreeClassifier.as_published()``; its ablations are the architectures "joint" and "gumbel".
 
     Inputs are standardised internally. A missing value counts as the mean of its column. A category is encoded as a
     column of zeros and ones.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.arrays import require_array
 from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
@@ -19,8 +20,8 @@ from softwood.gradient.loops.one_stage import (
     PROXIMAL,
     OneStageDescent,
     OneStageNodes,
+    OneStagePace,
     OneStageScratch,
-    Pace,
 )
 from softwood.gradient.starting import fitted_start, random_start
 
@@ -83,6 +84,15 @@ class StagedTree:
     alive: np.ndarray
     mass: np.ndarray
     sums: np.ndarray
+
+    def __post_init__(self) -> None:
+        n = len(require_array("gates", self.gates, np.float64, (None, None)))
+        if n & (n + 1) or self.gates.shape[1] == 0:
+            raise ValueError(f"gates must be those of a complete tree, with a bias, got shape {self.gates.shape}.")
+        require_array("gamma", self.gamma, np.float64, (n,))
+        require_array("alive", self.alive, np.bool_, (n,))
+        require_array("mass", self.mass, np.float64, (2 * n + 1,))
+        require_array("sums", self.sums, np.float64, (2 * n + 1, None))
 
     @property
     def n_inner(self) -> int:
@@ -182,7 +192,7 @@ def train_one_stage(
             loop.train_pass(
                 train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
                 tree.nodes(rules.prior), tree.gamma, bottom,
-                Pace(
+                OneStagePace(
                     rules.batch_size, rules.learning_rate, rules.l1_regularization, rules.l2_regularization, gamma_rate,
                     rules.split_cost,
                 ),
@@ -203,7 +213,7 @@ def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) ->
         return
     rng = np.random.default_rng([seed, 9])
     shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
-    pace = Pace(
+    pace = OneStagePace(
         rules.batch_size, FINAL_RATE * rules.learning_rate, rules.l1_regularization, rules.l2_regularization, 0.0, 0.0
     )
     for _ in range(FINAL_PASSES):

@@ -20,13 +20,13 @@ from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, SHARES, Choices, Search
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.data.measurement_errors import Errors, error_functions
 from softwood.kernel.data.preparation import TrainingData, common_errors
 from softwood.kernel.growing.bagging import draws_of
-from softwood.kernel.growing.threads import Threads
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
 from softwood.kernel.prediction import Reading

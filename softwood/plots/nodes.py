@@ -67,7 +67,8 @@ def plot_gate_contributions(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import LinearDiscriminantTreeClassifier, plot_gate_contributions
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.plots import plot_gate_contributions
     >>> iris = load_iris(as_frame=True)
     >>> model = LinearDiscriminantTreeClassifier(random_state=0).fit(iris.data, iris.target)
     >>> ax = plot_gate_contributions(model, iris.data, rows=[0, 100])
@@ -123,7 +124,8 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from softwood import LinearDiscriminantTreeClassifier, plot_importances
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.plots import plot_importances
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> models = {"oblique": LinearDiscriminantTreeClassifier(random_state=0), "CART": DecisionTreeClassifier()}
     >>> ax = plot_importances({name: model.fit(X, y) for name, model in models.items()})
@@ -193,7 +195,8 @@ def plot_leaf_distribution(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import LinearDiscriminantTreeClassifier, plot_leaf_distribution
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.plots import plot_leaf_distribution
     >>> iris = load_iris(as_frame=True)
     >>> model = LinearDiscriminantTreeClassifier(random_state=0).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_leaf_distribution(model, iris.data, iris.target_names[iris.target])

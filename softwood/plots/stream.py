@@ -55,7 +55,7 @@ def plot_stream_tree(
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from softwood.plots.stream import plot_stream_tree
+    >>> from softwood.plots import plot_stream_tree
     >>> from softwood.stream import SEA, SoftHoeffdingTreeClassifier
     >>> X, y = SEA(seed=0).take(2_000)
     >>> model = SoftHoeffdingTreeClassifier(random_state=0).fit(X, y)
@@ -94,9 +94,9 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from softwood.plots.stream import plot_growth
+    >>> from softwood.plots import plot_growth
     >>> from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier
-    >>> from softwood.stream.adapting import adaptation
+    >>> from softwood.stream import adaptation
     >>> stream = Agrawal(functions=(0, 2), drift_every=3000, seed=0)
     >>> result = adaptation(SoftHoeffdingTreeClassifier(random_state=0), stream, n_samples=6000)
     >>> axes = plot_growth(result, drifts=[3000])

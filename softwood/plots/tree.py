@@ -75,7 +75,8 @@ def plot_tree(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_tree
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.plots import plot_tree
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=4).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_tree(model, iris.data.iloc[70])

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
     from softwood.stream.pool import ModelPool
     from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor
-    from softwood.stream.soft_hoeffding import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+    from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
     from softwood.stream.transparency import DecisionRule, ImportantFeatures, decision_rules, important_features
 
 _HOME = {
     "ADWIN": "drift",
-    "AS_PUBLISHED": "soft_hoeffding",
     "DDM": "drift",
     "LED": "generators",
     "SEA": "generators",
@@ -62,7 +61,6 @@ _HOME = {
 
 __all__ = [
     "ADWIN",
-    "AS_PUBLISHED",
     "DDM",
     "LED",
     "SEA",

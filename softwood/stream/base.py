@@ -13,9 +13,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
-from softwood.core.columns import Columns, read_growing_table, refuse_masked
+from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
+from softwood.core.tables import refuse_masked
 from softwood.core.targets import find_classes, read_labels
+from softwood.stream.encoding import read_growing_table
 from softwood.stream.growing.tree import GrowingTree, SplitEvent
 from softwood.trees.tree import SoftTree
 
@@ -25,24 +27,6 @@ __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
 def _in_order(array: np.ndarray) -> np.ndarray:
     """The array, or a copy if it is not as the loops take it."""
     return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
-
-
-def _first_row(matrix: np.ndarray, columns: Columns, at: int, is_late: bool, counts: np.ndarray) -> int:
-    """Row with which an encoded column comes: the first of its category, the first one for numbers.
-
-    Parameters
-    ----------
-    is_late : whether numbers come with their first value, since nothing else tells that a column holds numbers
-    counts : which rows have a weight; no column comes with another one
-    """
-    values = matrix[:, at]
-    if columns.categories[columns.source[at]] is not None:
-        found = np.argmax((values == 1.0) & counts)
-    elif is_late:
-        found = np.argmax(~np.isnan(values) & counts)
-    else:
-        return 0
-    return 0 if found <= np.argmax(counts) else int(found)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -119,11 +103,7 @@ class StreamModel(TreeEstimator):
         out : "predictions": return what was predicted for each row before it was learned
         """
         is_first = not hasattr(self, "growth_")
-        matrix, columns, codes, weights = self._read_rows(X, y, sample_weight)
-        n_known = 0 if is_first else len(self.columns_.names)
-        is_late = hasattr(X, "columns") and isinstance(self.categorical_features, str)
-        counts = weights > 0
-        arrivals = [_first_row(matrix, columns, at, is_late, counts) for at in range(n_known, len(columns.names))]
+        (matrix, columns, arrivals), codes, weights = self._read_rows(X, y, sample_weight)
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
@@ -163,19 +143,24 @@ class StreamModel(TreeEstimator):
         finally:  # also after an interrupt the tree has all columns
             self._add_columns(growth, columns, n_there, len(columns.names))
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Columns, np.ndarray, np.ndarray]:
-        """Encoded rows and how they were encoded, targets as the loops take them, and weights; all checked."""
+    def _read_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[tuple[np.ndarray, Columns, list[int]], np.ndarray, np.ndarray]:
+        """Rows as `_read_part` returns them, targets as the loops take them, and weights; all checked."""
         self._refuse_none(y)
         learn: bool | np.ndarray = True
         if sample_weight is not None:
             check_consistent_length(X, y)
             learn = read_weights(sample_weight, len(np.asarray(y))) > 0  # other rows have no effect
-        matrix, columns = self._read_part(X, learn)
-        check_consistent_length(matrix, y)
-        return matrix, columns, self._codes(y), read_weights(sample_weight, len(matrix))
+        rows = self._read_part(X, learn)
+        check_consistent_length(rows[0], y)
+        return rows, self._codes(y), read_weights(sample_weight, len(rows[0]))
 
-    def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns]:
-        """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
+    def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns, list[int]]:
+        """Rows as `read_growing_table` returns them, but quicker in the usual case.
+
+        There, scikit-learn's checks take longer than learning a row.
+        """
         if hasattr(self, "growth_"):
             is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
@@ -183,12 +168,12 @@ class StreamModel(TreeEstimator):
                 with np.errstate(over="ignore", invalid="ignore"):
                     is_finite = np.isfinite(X.sum())
                 if not has_names and is_finite:
-                    return X, self.columns_
+                    return X, self.columns_, []
         known = self.columns_ if hasattr(self, "growth_") else None
-        matrix, columns = read_growing_table(
+        matrix, columns, arrivals = read_growing_table(
             self, X, categorical_features=self.categorical_features, columns=known, learn=learn
         )
-        return _in_order(matrix), columns
+        return _in_order(matrix), columns, arrivals
 
     @staticmethod
     def _add_columns(growth: GrowingTree, columns: Columns, begin: int, end: int) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn import datasets
 
 import softwood
-from softwood import certified_radius, certify, stream
+from softwood import stream
+from softwood.explanations import certified_radius, certify
 from softwood.export import PortableModel
 
 WITHIN = 1.0 - 1e-9  # a certificate excludes its border

@@ -17,11 +17,10 @@ from softwood import (
     SoftForest,
     SoftTree,
     SoftTreeClassifier,
-    certified_radius,
-    certify,
     soften,
     stream,
 )
+from softwood.explanations import certified_radius, certify
 from softwood.stream import river
 from softwood.trees.gates import Gate
 from tests.explanations import attack

@@ -15,8 +15,8 @@ from softwood import (
     SoftTree,
     SoftTreeClassifier,
     SoftTreeRegressor,
-    gate_contributions,
 )
+from softwood.explanations import gate_contributions
 
 FAMILIES = [
     BuddingTreeRegressor(random_state=0),

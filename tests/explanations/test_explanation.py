@@ -15,11 +15,10 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
     SoftTreeClassifier,
-    certified_radius,
     explain,
-    shapley_values,
     stream,
 )
+from softwood.explanations import certified_radius, shapley_values
 from softwood.explanations.one_row import as_table
 from softwood.stream import river
 from tests.reference.trees import ALL_GATES, random_tree

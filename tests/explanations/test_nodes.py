@@ -18,8 +18,8 @@ from softwood import (
     SoftTree,
     SoftTreeClassifier,
     SoftTreeRegressor,
-    node_table,
 )
+from softwood.explanations import node_table
 
 
 @pytest.fixture

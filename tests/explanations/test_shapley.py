@@ -21,7 +21,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import softwood
-from softwood import SoftForest, SoftTree, shapley_values, stream
+from softwood import SoftForest, SoftTree, stream
+from softwood.explanations import shapley_values
 from softwood.explanations.shapley_model import absent_shares
 from tests.explanations import shapley_models as models
 from tests.explanations.shapley_models import adds_up, is_close, vars_of

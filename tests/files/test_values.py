@@ -84,7 +84,7 @@ def test_what_is_no_plain_data(value):
         ({"is": "os.system", "state": {}}, "it holds a 'os.system', which is not known"),
         ({"is": ["SoftTree"], "state": {}}, "which is not known"),
         ({"is": "SoftTree", "state": []}, "an entry 'state' is missing or wrong"),
-        ({"is": "SoftTree", "state": {}}, "in a SoftTree: 'bias' is missing"),
+        ({"is": "SoftTree", "state": {}}, "'bias' is missing"),
     ],
 )
 def test_content_that_is_wrong(content, message):

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from sklearn.exceptions import NotFittedError
 
 from softwood import KernelTreeClassifier, SoftTreeClassifier
-from softwood.plots.stream import plot_growth, plot_stream_tree
+from softwood.plots import plot_growth, plot_stream_tree
 from softwood.stream import (
     SEA,
     Agrawal,

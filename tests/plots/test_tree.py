@@ -18,9 +18,9 @@ from softwood import (
     LinearDiscriminantTreeClassifier,
     SoftForest,
     SoftTreeClassifier,
-    plot_tree,
     stream,
 )
+from softwood.plots import plot_tree
 from softwood.stream import river
 from tests.plots.pictures import no_overlap
 from tests.reference.trees import ALL_GATES, random_tree

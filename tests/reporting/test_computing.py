@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softwood import SoftForest, SoftTree, certified_radius, shapley_values
+from softwood import SoftForest, SoftTree
+from softwood.explanations import certified_radius, shapley_values
 from softwood.export import PortableModel
 from softwood.reporting.report import report
 from tests.export.models import answers, fitted, fitted_to_frames, mixed_tree, trying_rows, trying_table

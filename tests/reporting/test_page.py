@@ -12,7 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from sklearn.datasets import load_wine
 
 import softwood
-from softwood import certified_radius, report, shapley_values, stream
+from softwood import report, stream
+from softwood.explanations import certified_radius, shapley_values
 from softwood.export import PortableModel
 from softwood.trees.text import tree_text
 from tests.export.models import all_fitted, fitted, fitted_to_frames, frame, frame_targets, labels, numbers

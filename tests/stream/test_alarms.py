@@ -5,7 +5,6 @@ import pytest
 
 import softwood
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
     SoftHoeffdingTreeClassifier,
@@ -14,7 +13,9 @@ from softwood.stream import (
     adaptation,
 )
 from softwood.stream.growing.tree import MOST_DRIFTS, DriftEvent, keep_last
-from softwood.stream.loops.layout import LEFT
+from softwood.stream.loops.layout import (
+    LEFT,
+)
 
 CHANGE = 1200
 
@@ -36,7 +37,7 @@ CLASSIFIERS = {
     "hoeffding": HoeffdingTreeClassifier,
     "majority": lambda **more: HoeffdingTreeClassifier(leaf_prediction="mc", **more),
     "soft": lambda **more: SoftHoeffdingTreeClassifier(random_state=0, **more),
-    "published": lambda **more: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0, **more),
+    "published": lambda **more: SoftHoeffdingTreeClassifier.as_published(random_state=0, **more),
 }
 REGRESSORS = {
     "hoeffding": HoeffdingTreeRegressor,

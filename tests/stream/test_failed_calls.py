@@ -72,8 +72,8 @@ def started(name):
 def state(model):
     """All that a model has learned, as bytes."""
     if type(model).__name__ in POOLS:
-        numbers = (model._losses, model._n_trained, model._n_in_period, model._learners, model._state.get_state())
-        return [pickle.dumps(numbers), *map(state, model._models)]
+        numbers = (model.losses_, model.n_trained_, model._n_in_period, model._learners, model._state.get_state())
+        return [pickle.dumps(numbers), *map(state, model.models_)]
     places = model._places
     return pickle.dumps(
         (places.numbers, places.categories, places.names, getattr(model, "_codes", None), model._growth)

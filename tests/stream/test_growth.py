@@ -11,22 +11,14 @@ from softwood.stream.growing import tree as growth
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
 from softwood.stream.growing.soft import SoftClassTree
-from softwood.stream.growing.tree import Limits, new_settings
+from softwood.stream.growing.tree import Limits
 from softwood.stream.loops.layout import (
     ADAPTIVE,
-    DELTA,
-    FADING,
-    GRACE,
-    LEAF_PREDICTION,
-    MAX_DEPTH,
-    MAX_INNER,
-    MAX_SHARE,
     N_NODES,
     OWNER,
-    RATE,
     SLOT,
     SLOTS_ARE_ALL,
-    TAU,
+    Settings,
 )
 from tests.reference.soft_stream import SoftStream, assert_same_arrays, growing, stream
 
@@ -43,9 +35,10 @@ def new_tree(kind, limits=None, n_features=3, n_outputs=2, delta=0.9, **settings
             n_features, n_outputs, "class" in kind, delta=delta, alpha_rate=0.01, grace=10, max_depth=6, **settings
         )
         return growing(twin, limits)
-    values = new_settings()
-    values[[GRACE, DELTA, TAU, MAX_DEPTH, MAX_SHARE, RATE, FADING]] = 10, delta, 0.05, np.inf, 0.99, 0.05, 0.95
-    values[LEAF_PREDICTION] = ADAPTIVE
+    values = Settings(
+        grace_period=10.0, delta=delta, tau=0.05, max_depth=np.inf, max_share_to_split=0.99, learning_rate=0.05,
+        model_selector_decay=0.95, leaf_prediction=ADAPTIVE,
+    )  # fmt: skip
     return (HoeffdingClassTree if "class" in kind else HoeffdingRealTree)(values, limits, n_features, n_outputs)
 
 
@@ -63,13 +56,14 @@ def learn(tree, rows, some=slice(None)):
 
 def copied(tree):
     """All that a tree is, to see whether it has changed."""
-    return copy.deepcopy({**tree.arrays, "settings": tree.settings}), list(tree.log), dict(tree._sizes)
+    return copy.deepcopy(tree.arrays), tree.settings, list(tree.log), dict(tree._sizes)
 
 
 def assert_unchanged(tree, before):
-    arrays, log, sizes = before
-    for name, array in {**tree.arrays, "settings": tree.settings}.items():
+    arrays, settings, log, sizes = before
+    for name, array in tree.arrays.items():
         assert np.array_equal(array, arrays[name], equal_nan=array.dtype.kind == "f"), name
+    assert tree.settings == settings
     assert tree.log == log
     assert tree._sizes == sizes
 
@@ -148,7 +142,8 @@ def test_new_features_change_nothing_as_long_as_they_are_missing(kind):
     assert np.array_equal(tree.predict(rows[0]), wide.predict(X))
     if "soft" in kind:
         # Draws for the weights of new gates are one for each feature.
-        tree.settings[MAX_INNER] = wide.settings[MAX_INNER] = tree.n_inner
+        tree.change_settings(max_inner=tree.n_inner)
+        wide.change_settings(max_inner=tree.n_inner)
     assert np.array_equal(learn(tree, rows, slice(150, None)), learn(wide, (X, *rows[1:]), slice(150, None)))
     assert wide.log == tree.log
 
@@ -199,7 +194,7 @@ def test_a_new_category_was_0_in_earlier_rows(kind):
     X = np.column_stack([X[:, :2], 1.0 - X[:, 2], X[:, 2] * 0.0])
     trees = [new_tree(kind, n_features=n) for n in (3, 4)]
     for tree in trees:
-        tree.settings[GRACE] = np.inf
+        tree.change_settings(grace_period=np.inf)
         tree.arrays["is_category"][2:] = True
         learn(tree, (X[:, : tree.n_features], y, weights), slice(100))
     trees[0].widen(4, trees[0].n_outputs)
@@ -224,10 +219,10 @@ def test_the_limit_of_memory_is_kept(kind, max_bytes):
         learn(tree, rows)
         learn(free, rows)
         assert tree.nbytes <= max_bytes
-    assert tree.n_inner <= tree.settings[MAX_INNER]
+    assert tree.n_inner <= tree.settings.max_inner
     assert free.nbytes > 60_000
     # It uses what it has.
-    assert tree.n_inner >= min(free.n_inner, tree.settings[MAX_INNER], 2)
+    assert tree.n_inner >= min(free.n_inner, tree.settings.max_inner, 2)
     assert tree.predict(rows[0]).shape == (500, tree.n_outputs)
 
 

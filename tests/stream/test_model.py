@@ -19,7 +19,9 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
-from softwood.stream.loops.layout import N_ROWS
+from softwood.stream.loops.layout import (
+    N_ROWS,
+)
 from tests.contract.test_inputs import ODD
 
 CLASSIFIERS = [HoeffdingTreeClassifier, SoftHoeffdingTreeClassifier, SmoothStepTreeClassifier]

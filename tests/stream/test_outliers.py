@@ -6,7 +6,6 @@ import pytest
 import softwood
 from softwood import stream
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     SmoothStepTreeClassifier,
     SmoothStepTreeRegressor,
@@ -141,7 +140,7 @@ def test_targets_that_get_larger_for_good_are_followed(model_class):
     "make",
     [
         lambda **p: SmoothStepTreeClassifier(outlier_limit=None, **p),
-        lambda **p: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, **p),
+        lambda **p: SoftHoeffdingTreeClassifier.as_published(**p),
     ],
     ids=["complete", "published"],
 )

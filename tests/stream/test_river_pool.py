@@ -31,7 +31,7 @@ def test_the_same_decisions_as_the_pool_for_tables():
     table.partial_fit(X, y)
     for row, target in zip(X.tolist(), y.tolist(), strict=True):
         pool.learn_one(dict(enumerate(row)), target)
-    np.testing.assert_array_equal(pool._n_trained, table.n_trained_)
+    np.testing.assert_array_equal(pool.n_trained_, table.n_trained_)
     np.testing.assert_allclose(pool.losses, table.losses_, rtol=1e-9)
     assert pool.predict_one(dict(enumerate(X[0].tolist()))) == pytest.approx(table.predict(X[:1])[0])
 
@@ -48,7 +48,7 @@ def test_models_of_river():
         n_right += k >= 500 and pool.predict_one(x) == (x["a"] + x["b"] > 0)
         pool.learn_one(x, x["a"] + x["b"] > 0)
     assert n_right > 450
-    assert pool.best_model is pool._models[int(np.argmin(pool.losses))]
+    assert pool.best_model is pool.models_[int(np.argmin(pool.losses))]
 
 
 @pytest.mark.parametrize("wrong", [{"models": []}, {"models": [3]}, {"period": 0}, {"window": 0.5}, {"train_share": 0}])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
-from softwood.stream import AS_PUBLISHED, SEA
+from softwood.stream import SEA
 from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept
 from tests.stream.test_hoeffding import assert_log_tells_the_tree
 from tests.stream.test_model import (
@@ -34,7 +34,7 @@ def test_a_gate_without_bias_cannot_start_from_its_test(model_class):
 def test_as_published(model_class):
     X, _ = problem(model_class, n=3000)
     y = X[:, 0] > 0.3
-    model = learn(model_class(**AS_PUBLISHED, random_state=0), X, y)
+    model = learn(model_class.as_published(random_state=0), X, y)
     tree = model.tree_
     inner = tree.children_left >= 0
     assert inner.sum() > 0

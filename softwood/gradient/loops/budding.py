@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.one_stage import gate_input
 from softwood.gradient.loops.soft_split import fill_errors
 from softwood.trees.loops.gates import sigmoid
@@ -151,12 +151,12 @@ def budding_pass(rows, order, batch, link, tree, rate, bud_rate, split_cost, scr
             node = tree.living[k]
             steps[0, node] += 1
             step = adam_step(steps[0, node], rate)
-            adam_line(tree.values, by_values, adam.value_first, adam.value_second, node, step, 0, 0.0, 0.0)
+            adam_row(tree.values, by_values, adam.value_first, adam.value_second, node, step, 0, 0.0, 0.0)
             if node < n_inner:
                 if tree.awake[node]:
                     steps[1, node] += 1
                     step = adam_step(steps[1, node], rate)
-                    adam_line(tree.gates, by_gates, adam.gate_first, adam.gate_second, node, step, 0, 0.0, 0.0)
+                    adam_row(tree.gates, by_gates, adam.gate_first, adam.gate_second, node, step, 0, 0.0, 0.0)
                 moved = tree.buds[node] - bud_rate * (by_buds[node] + split_cost)
                 tree.buds[node] = min(max(moved, 0.0), 1.0)
                 by_buds[node] = 0.0

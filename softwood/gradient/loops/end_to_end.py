@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.gate_gradients import fill_gate_gradient
 from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 from softwood.trees.loops.gates import sigmoid
@@ -142,5 +142,5 @@ def maximise_pass(rows, order, gates, n_gates, first_gate, steepness, rate, n_st
         n_steps += 1
         step = adam_step(n_steps, rate)
         for node in range(first_gate, n_gates):
-            adam_line(gates, descent.by_gates, descent.first, descent.second, node, step, 0, 0.0, 0.0)
+            adam_row(gates, descent.by_gates, descent.first, descent.second, node, step, 0, 0.0, 0.0)
     return n_steps

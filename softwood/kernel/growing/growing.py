@@ -19,8 +19,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from softwood.compiled import growing as loop
 from softwood.compiled.trees import next_seed
-from softwood.core.interrupts import Stopped, interruptible, new_stop
 from softwood.core.steps import Steps
+from softwood.core.threads import Stopped, interruptible, new_stop
 from softwood.kernel.growing.finishing import depth_first, finish
 from softwood.kernel.growing.loops.groups import Goal, Kernels, NodeTable, SubsetSpace
 from softwood.kernel.growing.loops.grow_best_first import (

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from softwood.kernel.growing.threads import Threads
+from softwood.core.threads import Threads
 from softwood.kernel.parts.numbers import merged
 from softwood.kernel.parts.rows import CodedRows
 

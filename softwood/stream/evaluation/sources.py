@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import is_missing_value, refuse_lazy
 from softwood.core.extras import require
 from softwood.core.parameters import parameter_error
+from softwood.core.tables import is_missing_value, refuse_lazy
 
 __all__ = ["Block", "RowReader", "Source", "open_stream"]
 

@@ -10,11 +10,9 @@ import numpy as np
 
 from softwood.stream.loops.layout import (
     ALPHA_AT,
-    BATCH,
     DEPTH,
     FEATURE,
     LEFT,
-    MAX_INNER,
     N_COUNTERS,
     N_EVENTS,
     N_IN_BATCH,
@@ -32,6 +30,7 @@ from softwood.stream.loops.layout import (
     THRESHOLD,
     TOUCHED,
     WEIGHT,
+    Settings,
 )
 from softwood.stream.loops.observers import BIN_N, BIN_WIDTH, LOWER, N_BIN_NUMBERS, TOTAL
 
@@ -77,9 +76,9 @@ def _counters_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs
         return False
     n, n_inner = int(counters[N_NODES]), int(counters[N_INNER])
     is_right = 1 <= n <= len(state["nodes"]) and n == 2 * n_inner + 1 and counters[N_EVENTS] == 0
-    if "gates" in state and state["settings"][MAX_INNER] > 0:
+    if "gates" in state and _settings(state).max_inner > 0:
         is_right &= counters[N_TAKEN] == np.count_nonzero(state["slots"][:, OWNER] >= 0)
-    is_right &= counters[N_IN_BATCH] < max(1.0, float(state["settings"][BATCH])) and counters[SLOTS_ARE_ALL] <= 1
+    is_right &= counters[N_IN_BATCH] < max(1.0, _settings(state).batch_size) and counters[SLOTS_ARE_ALL] <= 1
     return bool(is_right)
 
 
@@ -102,7 +101,7 @@ def _nodes_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: i
     within = [(FEATURE, -1, n_features), (SLOT, -1, len(slots)), (N_KEYS, -1, n_outputs + 1), (TOUCHED, -1, 2)]
     if not all(_is_within(nodes[:, column], low, end) for column, low, end in within):
         return False
-    if np.any(nodes[inner, FEATURE] < 0) and (state["settings"][MAX_INNER] > 0 or "gates" not in state):
+    if np.any(nodes[inner, FEATURE] < 0) and (_settings(state).max_inner > 0 or "gates" not in state):
         return False  # only gates of a complete soft tree are without a test
     owned = np.flatnonzero(nodes[:, SLOT] >= 0)
     return bool(np.array_equal(slots[nodes[owned, SLOT], OWNER], owned))
@@ -135,9 +134,13 @@ def _tests_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: i
     return bool(np.isfinite(thresholds[has_test]).all())
 
 
+def _settings(state: dict[str, np.ndarray]) -> Settings:
+    return Settings(*state["settings"].tolist())
+
+
 def _settings_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:
-    settings = state["settings"]
-    return bool(not np.isnan(settings).any() and settings.min() >= 0.0 and settings[BATCH] <= 2**53)
+    values = state["settings"]
+    return bool(not np.isnan(values).any() and values.min() >= 0.0 and _settings(state).batch_size <= 2**53)
 
 
 def _log_is_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:

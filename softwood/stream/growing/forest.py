@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from softwood.compiled.stream import (
     bound_targets,
@@ -28,13 +28,18 @@ from softwood.compiled.stream import (
 )
 from softwood.compiled.trees import next_seed, to_unit
 from softwood.core.losses import softmax_gradient
+from softwood.core.threads import Threads
 from softwood.stream.drift import ADWIN
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
 from softwood.stream.loops.drift import DRIFT, NOTHING
 from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORES, N_SIZES
-from softwood.stream.loops.layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
+from softwood.stream.loops.layout import (
+    N_SCALER_ROWS,
+    PLAIN,
+    Settings,
+)
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -63,7 +68,7 @@ class Recipe:
     """How a tree is made: its class, settings and limits, and the share of the columns that it sees."""
 
     kind: type[GrowingTree]
-    settings: np.ndarray
+    settings: Settings
     limits: Limits
     max_features: float
 
@@ -170,7 +175,7 @@ class GrowingForest:
     def _new_tree(self, number: int) -> tuple[GrowingTree, np.ndarray]:
         """The next tree for a place, and the columns that it sees."""
         recipe = self.recipes[number]
-        tree = recipe.kind(recipe.settings.copy(), recipe.limits, self.n_features, self.n_outputs)
+        tree = recipe.kind(recipe.settings, recipe.limits, self.n_features, self.n_outputs)
         tree.arrays["is_category"][:] = self.is_category
         self.n_planted[number] += 1
         if hasattr(tree, "seed"):
@@ -240,13 +245,12 @@ class GrowingForest:
     ) -> None:
         n, n_trees = len(points), len(self.trees)
         outputs, losses = np.empty((n_trees, n, self.n_outputs)), np.empty((n_trees, n))
-        n_jobs = min(n_trees, effective_n_jobs(self.n_jobs))
-        if n_jobs == 1:
-            found = [self._teach(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)]
-        else:
-            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-                delayed(self._teach)(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)
-            )
+
+        def teach(t: int) -> list[DriftEvent]:
+            return self._teach(t, points, targets, weights, outputs[t], losses[t])
+
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
+            found = list(threads.map(teach, n_trees))
         self._note([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
         if out is not None:
@@ -474,7 +478,7 @@ class GrowingForest:
     @property
     def is_plain(self) -> bool:
         """Whether `snapshot` predicts what the forest does: without weighted votes, and without models in leaves."""
-        return self.rules.sharpness == 0.0 and all(r.settings[LEAF_PREDICTION] == PLAIN for r in self.recipes)
+        return self.rules.sharpness == 0.0 and all(r.settings.leaf_prediction == PLAIN for r in self.recipes)
 
     def snapshot(self) -> SoftForest:
         """The trees as they are now, which are averaged; votes and models in leaves are left out."""

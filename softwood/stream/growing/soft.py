@@ -26,18 +26,13 @@ from softwood.stream.loops.layout import (
     FADE_2,
     FEATURE,
     FIRST_WEIGHT,
-    GAMMA,
-    GRACE,
-    HAS_BIAS,
     LAST_ATTEMPT,
     LEFT,
     LEFT_WEIGHT,
-    MAX_INNER,
     N_INNER,
     N_NODES,
     N_SCALER_ROWS,
     N_TAKEN,
-    OUTLIER_LIMIT,
     OWNER,
     PARENT,
     PROBABILITIES,
@@ -117,7 +112,7 @@ class SoftGrowingTree(GrowingTree):
         values[0, n_inner:] = random_state.uniform(-0.01, 0.01, (n_nodes - n_inner, self.n_outputs))
         counters = self.arrays["counters"]
         counters[N_NODES], counters[N_INNER] = n_nodes, n_inner
-        self.settings[MAX_INNER] = 0.0
+        self.change_settings(max_inner=0.0)
 
     def _wanted_slots(self) -> int:
         return 3 * int(self.arrays["counters"][N_TAKEN])
@@ -146,7 +141,7 @@ class SoftGrowingTree(GrowingTree):
         soft = SoftNodes(**{name: arrays[name] for name in SoftNodes._fields})
         path = self._new_path(self.arrays["places"], self.arrays["shares"])
         # A tree that does not grow has no use for statistics.
-        return self._tree_nodes(), soft, path, self._statistics() if self.settings[MAX_INNER] > 0 else None
+        return self._tree_nodes(), soft, path, self._statistics() if self.settings.max_inner > 0 else None
 
     def _new_path(self, places: np.ndarray, shares: np.ndarray) -> Path:
         n_features = self.n_features
@@ -208,7 +203,7 @@ class SoftGrowingTree(GrowingTree):
         slots = self.arrays["slots"]
         taken = np.flatnonzero(slots[:, OWNER] >= 0)
         seen = self.arrays["seen"][taken].sum(axis=1) - self.arrays["numbers"][slots[taken, OWNER], LAST_ATTEMPT]
-        return bool(np.any(seen >= self.settings[GRACE]))
+        return bool(np.any(seen >= self.settings.grace_period))
 
     def split_leaves(self) -> list[SplitEvent]:
         """Split the leaves whose time has come; returns what was split. The setting BATCH must be above 1."""
@@ -241,7 +236,7 @@ class SoftGrowingTree(GrowingTree):
         scaler, n = self.arrays["scaler"], self.n_nodes
         gates = np.where(inner[:, None], self.arrays["gates"][0, :n], 0.0)
         weights = gates[:, FIRST_WEIGHT:] * scaler[2]
-        bias = gates[:, BIAS_AT] * (self.settings[HAS_BIAS] > 0) - weights @ scaler[1]
+        bias = gates[:, BIAS_AT] * (self.settings.bias > 0) - weights @ scaler[1]
         values = self.arrays["values"][0, :n].copy()
         if not self.is_class:
             target = self.arrays["target_scaler"]
@@ -264,7 +259,7 @@ class SoftGrowingTree(GrowingTree):
             threshold=np.where(has_test, numbers[:, THRESHOLD], np.where(inner, 0.0, np.nan)),
             # a test that no row has come to divides a missing value in halves, as the loops do
             missing_left=np.where(has_test & (numbers[:, WEIGHT] > 0), passed, 0.5),
-            width=np.where(inner, self.settings[GAMMA], 0.0),
+            width=np.where(inner, self.settings.gamma, 0.0),
             blend=gates[:, ALPHA_AT],
             weights=weights,
             bias=np.where(inner, bias, 0.0),
@@ -358,7 +353,7 @@ class SoftRealTree(RealGrowingTree, SoftGrowingTree):
     def _has_firm_scale(self) -> bool:
         # until as many far targets have come as make the loops forget their scale
         scaler = self.arrays["target_scaler"][:, 0]
-        return bool(self.settings[OUTLIER_LIMIT] > 0.0 and scaler[VARIANCE] > 0.0 and scaler[RUN] + 1.0 < SURPRISES)
+        return bool(self.settings.outlier_limit > 0.0 and scaler[VARIANCE] > 0.0 and scaler[RUN] + 1.0 < SURPRISES)
 
     @property
     def _knows_targets(self) -> bool:

@@ -22,10 +22,8 @@ from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.loops.alarms import ALARM, BEFORE, N_BUCKETS, N_DETECTOR, N_WINDOW, RECENT
 from softwood.stream.loops.layout import (
     DEPTH,
-    DRIFT_DELTA,
     EVENT,
     LEFT,
-    MAX_INNER,
     N_COUNTERS,
     N_EVENTS,
     N_IN_BATCH,
@@ -35,12 +33,11 @@ from softwood.stream.loops.layout import (
     N_NODE_NUMBERS,
     N_NODES,
     N_ROWS,
-    N_SETTINGS,
     OWNER,
-    RESTART_RISE,
     SLOT,
     SLOTS_ARE_ALL,
     THRESHOLD,
+    Settings,
     Statistics,
     TreeNodes,
 )
@@ -144,13 +141,13 @@ class GrowingTree:
     Attributes
     ----------
     arrays : the whole state, by name
-    settings : (N_SETTINGS,) see `softwood.stream.loops.layout`
+    settings : how it grows
     log : the audit log of the tree, oldest first; a restart empties it
     drifts : alarms, oldest first
     lock : taken by models while they learn, and while they read what learning changes
     """
 
-    settings: np.ndarray
+    settings: Settings
     limits: Limits
     n_features: int
     n_outputs: int
@@ -208,11 +205,11 @@ class GrowingTree:
             "events": 4 * FIRST_ROOM,
             "features": self.n_features,
             "outputs": self.n_outputs,
-            "alarms": N_DETECTOR if self.settings[DRIFT_DELTA] > 0.0 else 0,
+            "alarms": N_DETECTOR if self.settings.drift_delta > 0.0 else 0,
         }
         self.arrays = {name: self._empty(name) for name in self.axes}
         self.arrays["slots"][:, OWNER] = -1
-        self.arrays["detector"] = new_detector(self.settings[DRIFT_DELTA])
+        self.arrays["detector"] = new_detector(self.settings.drift_delta)
         self._plant()
         self._apply_limits()
         self._warn_of_size()
@@ -323,11 +320,16 @@ class GrowingTree:
         most_nodes = self._most("nodes")
         if self._sizes["nodes"] > most_nodes:
             self._resize(nodes=max(self.n_nodes, int(most_nodes)))
-        self.settings[MAX_INNER] = self._most_inner()
+        self.change_settings(max_inner=self._most_inner())
         most_slots = self._most("slots")
         if len(self.arrays["slots"]) > most_slots:
             self._drop_slots(int(most_slots))
         self.arrays["counters"][SLOTS_ARE_ALL] = int(len(self.arrays["slots"]) >= most_slots)
+
+    def change_settings(self, **values: float) -> None:
+        """Change settings of a tree that is growing."""
+        self.settings = self.settings._replace(**{name: float(value) for name, value in values.items()})
+        self._forget_arguments()
 
     def _warn_of_size(self) -> None:
         """Say it once if the limit of memory cannot be kept, as columns or classes are too many for four nodes."""
@@ -371,7 +373,7 @@ class GrowingTree:
         counters = self.arrays["counters"]
         n_leaves = self.n_inner + 1
         wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else 1)
-        if self.n_inner < self.settings[MAX_INNER] and wanted > self._sizes["nodes"]:
+        if self.n_inner < self.settings.max_inner and wanted > self._sizes["nodes"]:
             self._resize(nodes=int(max(wanted, min(2 * self._sizes["nodes"], self._most("nodes")))))
         slots = self._wanted_slots()
         if slots > self._sizes["slots"] and not counters[SLOTS_ARE_ALL]:
@@ -402,7 +404,7 @@ class GrowingTree:
         if not len(detector) or not detector[ALARM]:
             return False
         detector[ALARM] = 0.0
-        rise = self.settings[RESTART_RISE]
+        rise = self.settings.restart_rise
         is_lost = detector[RECENT] - detector[BEFORE] > rise or (rise < np.inf and detector[RECENT] > LITTLE_TO_LOSE)
         if is_lost:
             self._restart()
@@ -526,13 +528,13 @@ class GrowingTree:
         splits = [(KINDS.index(kind), *rest) for kind, *rest in map(astuple, self.log)]
         log = np.array(splits + alarms, dtype=EVENT)
         kept = {name: array for name, array in self.arrays.items() if name not in self.scratch}
-        return {**kept, "settings": self.settings, "log": log}
+        return {**kept, "settings": np.array(self.settings, dtype=np.float64), "log": log}
 
     @classmethod
     def from_state(cls, state: dict[str, np.ndarray], limits: Limits, n_features: int, n_outputs: int) -> Self:
         """The tree with the arrays that `state` gave, which are taken over; an error if they do not fit together."""
         tree = object.__new__(cls)
-        tree.settings, tree.limits, tree.n_features, tree.n_outputs = new_settings(), limits, n_features, n_outputs
+        tree.settings, tree.limits, tree.n_features, tree.n_outputs = Settings(), limits, n_features, n_outputs
         tree.arrays, tree.log, tree.drifts, tree.lock = {}, [], [], ThreadLock()
         tree._sizes = {"nodes": 0, "slots": 0, "events": 4 * FIRST_ROOM, "features": n_features, "outputs": n_outputs}
         tree._take_over(state)
@@ -547,12 +549,13 @@ class GrowingTree:
     def _take_over(self, state: dict[str, np.ndarray]) -> None:
         wanted = {name: axes for name, axes in self.axes.items() if name not in self.scratch}
         types = {name: self.types.get(name, np.float64) for name in wanted} | {"settings": np.float64, "log": EVENT}
-        wanted |= {"settings": (N_SETTINGS,), "log": ("log",)}
+        wanted |= {"settings": (len(Settings._fields),), "log": ("log",)}
         for name, axes in wanted.items():
             if name not in state or state[name].ndim != len(axes):
                 raise ValueError(f"the array {name!r} is missing or damaged")
         sizes = self._sizes | {name: len(state[name]) for name in ("nodes", "slots", "log")}
-        sizes["alarms"] = N_DETECTOR if (state["settings"][DRIFT_DELTA:] > 0.0)[:1].any() else 0
+        settings = dict(zip(Settings._fields, state["settings"].tolist(), strict=False))  # a damaged array may be short
+        sizes["alarms"] = N_DETECTOR if settings.get("drift_delta", 0.0) > 0.0 else 0
         for name, axes in wanted.items():
             if state[name].shape != self._shape(axes, sizes):
                 raise ValueError(
@@ -563,8 +566,8 @@ class GrowingTree:
         check_state(state, self.n_features, self.n_outputs)
         self._sizes = {name: size for name, size in sizes.items() if name != "log"}
         self.arrays = {name: self._empty(name) if name in self.scratch else state[name] for name in self.axes}
+        self.settings = Settings(*state["settings"].tolist())
         self._forget_arguments()
-        self.settings[:] = state["settings"]
         log, n_kinds = state["log"].tolist(), len(KINDS)
         self.log = [SplitEvent(KINDS[event[0]], *event[1:]) for event in log if event[0] < n_kinds]
         self.drifts = [DriftEvent(DRIFT_KINDS[event[0] - n_kinds], event[1]) for event in log if event[0] >= n_kinds]
@@ -576,7 +579,7 @@ class GrowingTree:
         return (
             self._sizes["slots"] <= most_slots
             and bool(self.arrays["counters"][SLOTS_ARE_ALL]) == is_all
-            and self.settings[MAX_INNER] == self._most_inner()
+            and self.settings.max_inner == self._most_inner()
         )
 
     def structure(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -593,7 +596,6 @@ class GrowingTree:
         self.__dict__.update(state)
         # Memory maps may be read-only, and loops change the arrays.
         self.arrays = {name: writeable(array) for name, array in self.arrays.items()}
-        self.settings = writeable(self.settings)
         for name in self.scratch:
             self.arrays[name] = self._empty(name)
 
@@ -606,8 +608,3 @@ def as_compiled(groups: Sequence[NamedTuple | None]) -> tuple:
 def writeable(array: np.ndarray) -> np.ndarray:
     """The array itself, or a copy in memory if it is a map of a file, or read-only."""
     return array if type(array) is np.ndarray and array.flags.carray else np.array(array, order="C")
-
-
-def new_settings() -> np.ndarray:
-    """Settings, all 0."""
-    return np.zeros(N_SETTINGS)

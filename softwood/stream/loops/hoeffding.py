@@ -18,25 +18,15 @@ from softwood.stream.loops.alarms import learned, note_class, note_target
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
-    CRITERION,
-    DELTA,
     DEPTH,
-    DRIFT_DELTA,
-    FADING,
     FEATURE,
     FIRST_KEY,
     GINI,
-    GRACE,
     INVERSE,
     LAST,
     LAST_ATTEMPT,
-    LEAF_PREDICTION,
     LEFT,
-    MAX_DEPTH,
-    MAX_INNER,
-    MAX_SHARE,
     MEAN,
-    MIN_FRACTION,
     MODEL,
     MODEL_SCORE,
     N_EVENTS,
@@ -49,7 +39,6 @@ from softwood.stream.loops.layout import (
     PARENT,
     PLAIN,
     PLAIN_SCORE,
-    RATE,
     REPLACE,
     RIGHT,
     RUN,
@@ -58,7 +47,6 @@ from softwood.stream.loops.layout import (
     SLOTS_ARE_ALL,
     SPLIT,
     SPREAD,
-    TAU,
     THRESHOLD,
     VARIANCE,
     WEIGHT,
@@ -96,7 +84,7 @@ def has_room(tree, statistics):
     """Whether a leaf can be split: room for two nodes, for statistics of all leaves, and in the log."""
     if tree.counters[N_EVENTS] >= statistics.events.shape[0]:
         return False
-    if tree.counters[N_INNER] >= tree.settings[MAX_INNER]:
+    if tree.counters[N_INNER] >= tree.settings.max_inner:
         return True
     has_slots = tree.counters[N_INNER] + 2 <= statistics.slots.shape[0] or tree.counters[SLOTS_ARE_ALL] == 1
     return has_slots and tree.counters[N_NODES] + 2 <= tree.nodes.shape[0]
@@ -221,7 +209,7 @@ def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, line):
             out[line, k] = 1.0 / n_classes
         return -1
     guess = -1
-    how = tree.settings[LEAF_PREDICTION]
+    how = tree.settings.leaf_prediction
     if tree.nodes[leaf, SLOT] >= 0 and how != PLAIN:
         guess = bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, line)
         # A value so far away that its density is 0 in all classes says nothing.
@@ -242,7 +230,7 @@ def predict_classes(rows, tree, classes, statistics):
 def learn_classes(rows, start, tree, classes, statistics):
     """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
-    how = tree.settings[LEAF_PREDICTION]
+    how = tree.settings.leaf_prediction
     for i in range(start, rows.points.shape[0]):
         if not has_room(tree, statistics):
             return learned(i, tree)
@@ -251,7 +239,7 @@ def learn_classes(rows, start, tree, classes, statistics):
         guess = -1
         if has_out:
             guess = leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, rows.out, i)
-        elif how == ADAPTIVE or tree.settings[DRIFT_DELTA] > 0.0:
+        elif how == ADAPTIVE or tree.settings.drift_delta > 0.0:
             guess = leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, classes.prediction, 0)
         if weight <= 0.0:
             continue
@@ -271,7 +259,7 @@ def learn_classes(rows, start, tree, classes, statistics):
         if slot >= 0:
             observe_class(statistics, slot, rows.points, i, label, weight, how != PLAIN)
             seen = weigh_classes(leaf, tree, classes)[0]
-            if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings[GRACE]:
+            if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
                 tree.numbers[leaf, LAST_ATTEMPT] = seen
                 if may_grow(leaf, tree):
                     try_class_split(leaf, tree, classes, statistics)
@@ -286,7 +274,7 @@ def learn_classes(rows, start, tree, classes, statistics):
 
 def may_grow(leaf, tree):
     """Whether the limits of depth and of inner nodes let a leaf be split."""
-    return tree.nodes[leaf, DEPTH] < tree.settings[MAX_DEPTH] and tree.counters[N_INNER] < tree.settings[MAX_INNER]
+    return tree.nodes[leaf, DEPTH] < tree.settings.max_depth and tree.counters[N_INNER] < tree.settings.max_inner
 
 
 def try_class_split(leaf, tree, classes, statistics):
@@ -299,20 +287,20 @@ def try_class_split(leaf, tree, classes, statistics):
         return
     slot = tree.nodes[leaf, SLOT]
     seen, largest, _ = weigh_classes(leaf, tree, classes)
-    if largest / seen > tree.settings[MAX_SHARE]:
+    if largest / seen > tree.settings.max_share_to_split:
         # Hardly anything to win: what the leaf has seen of the features is collected anew.
         clear_slot(statistics, slot)
         return
-    criterion = tree.settings[CRITERION]
+    criterion = tree.settings.split_criterion
     before = impurity(classes.counts, leaf, criterion)
-    test = best_class_test(statistics, slot, before, tree.settings[MIN_FRACTION], criterion)
+    test = best_class_test(statistics, slot, before, tree.settings.min_branch_fraction, criterion)
     spread = 1.0 if criterion == GINI else math.log2(max(2, tree.nodes[leaf, N_KEYS]))
-    bound = hoeffding_bound(spread, tree.settings[DELTA], seen)
+    bound = hoeffding_bound(spread, tree.settings.delta, seen)
     if test.feature < 0:
-        if bound < tree.settings[TAU]:
+        if bound < tree.settings.tau:
             clear_slot(statistics, slot)
         return
-    if not (test.merit - test.second > bound or bound < tree.settings[TAU]):
+    if not (test.merit - test.second > bound or bound < tree.settings.tau):
         return
     put_test(leaf, test, bound, seen, tree, statistics)
     is_category = statistics.is_category[test.feature] > 0
@@ -333,7 +321,7 @@ def try_class_split(leaf, tree, classes, statistics):
         weight = weigh_classes(child, tree, classes)[0]
         tree.numbers[child, WEIGHT] = weight
         tree.numbers[child, LAST_ATTEMPT] = weight
-        if tree.nodes[child, DEPTH] < tree.settings[MAX_DEPTH]:
+        if tree.nodes[child, DEPTH] < tree.settings.max_depth:
             tree.nodes[child, SLOT] = slot_for(child, tree, classes, statistics)
 
 
@@ -372,7 +360,7 @@ def leaf_target(points, i, leaf, tree, reals):
 
     In the linear model missing values count as the mean.
     """
-    how = tree.settings[LEAF_PREDICTION]
+    how = tree.settings.leaf_prediction
     mean = tree.numbers[leaf, MEAN]
     if how == PLAIN:
         return mean, mean
@@ -455,7 +443,7 @@ def past_weight(scaler, j, x, weight, limit):
 
 def learn_linear(points, i, target, weight, leaf, linear, tree, reals):
     """One normalised gradient step of a leaf's linear model, and the faded errors of both of its predictions."""
-    fading, left_over = tree.settings[FADING], 1.0 - tree.settings[RATE]
+    fading, left_over = tree.settings.model_selector_decay, 1.0 - tree.settings.learning_rate
     if weight != 1.0:
         fading, left_over = math.pow(fading, weight), math.pow(left_over, weight)
     plain_error, error = target - tree.numbers[leaf, MEAN], target - linear
@@ -477,7 +465,7 @@ def learn_linear(points, i, target, weight, leaf, linear, tree, reals):
 def learn_targets(rows, start, tree, reals, statistics):
     """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
-    has_model = tree.settings[LEAF_PREDICTION] != PLAIN
+    has_model = tree.settings.leaf_prediction != PLAIN
     for i in range(start, rows.points.shape[0]):
         if not has_room(tree, statistics):
             return learned(i, tree)
@@ -508,7 +496,7 @@ def learn_targets(rows, start, tree, reals, statistics):
         slot = tree.nodes[leaf, SLOT]
         if slot >= 0:
             observe_real(statistics, slot, rows.points, i, target, weight)
-            if tree.numbers[leaf, WEIGHT] - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings[GRACE]:
+            if tree.numbers[leaf, WEIGHT] - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
                 tree.numbers[leaf, LAST_ATTEMPT] = tree.numbers[leaf, WEIGHT]
                 if may_grow(leaf, tree):
                     try_target_split(leaf, tree, reals, statistics)
@@ -520,9 +508,9 @@ def learn_targets(rows, start, tree, reals, statistics):
 def try_target_split(leaf, tree, reals, statistics):
     """Split a leaf if its best test is surely better than the second best, or if both are as good."""
     slot, seen = tree.nodes[leaf, SLOT], tree.numbers[leaf, WEIGHT]
-    test = best_real_test(statistics, slot, tree.settings[MIN_FRACTION])
-    bound = hoeffding_bound(1.0, tree.settings[DELTA], seen)
-    if test.feature < 0 or not (test.second / test.merit < 1.0 - bound or bound < tree.settings[TAU]):
+    test = best_real_test(statistics, slot, tree.settings.min_branch_fraction)
+    bound = hoeffding_bound(1.0, tree.settings.delta, seen)
+    if test.feature < 0 or not (test.second / test.merit < 1.0 - bound or bound < tree.settings.tau):
         return
     put_test(leaf, test, bound, seen, tree, statistics)
     statistics.slots[slot, OWNER] = -1
@@ -538,5 +526,5 @@ def try_target_split(leaf, tree, reals, statistics):
         tree.numbers[child, MODEL_SCORE] = tree.numbers[leaf, MODEL_SCORE]
         tree.numbers[child, PLAIN_SCORE] = tree.numbers[leaf, PLAIN_SCORE]
         tree.numbers[child, LAST_ATTEMPT] = statistics.sides[side, 0]
-        if tree.nodes[child, DEPTH] < tree.settings[MAX_DEPTH]:
+        if tree.nodes[child, DEPTH] < tree.settings.max_depth:
             tree.nodes[child, SLOT] = take_slot(statistics, child)

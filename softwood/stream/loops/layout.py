@@ -6,7 +6,7 @@ Loops get them in the named tuples below.
 nodes : (capacity, N_NODE_INTS) int64
 numbers : (capacity, N_NODE_NUMBERS) float64
 counters : (N_COUNTERS,) int64
-settings : (N_SETTINGS,) float64
+settings : `Settings`
 slots : (n_slots, 2 + n_outputs) int64; a slot is room for the statistics of one node: the node (-1 if the slot is
     free), the number of classes seen, and these classes in the order in which they came
 stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.stream.loops.observers`
@@ -37,19 +37,6 @@ OWNER, N_SLOT_KEYS, FIRST_KEY = range(3)
 # counters; N_TAKEN: slots that nodes of a soft tree have
 N_NODES, N_INNER, N_EVENTS, N_ROWS, N_DRAWS, N_IN_BATCH, SLOTS_ARE_ALL, N_TAKEN = range(8)
 N_COUNTERS = 8
-
-# settings of growth, for all trees
-GRACE, DELTA, TAU, MAX_DEPTH, MAX_INNER, MIN_FRACTION, MAX_SHARE, CRITERION = range(8)
-# of Hoeffding trees
-LEAF_PREDICTION, FADING = 8, 9
-# of soft trees
-(
-    RATE, GAMMA, ALPHA, BATCH, MEMORY, HAS_BIAS, STATISTICS_SHARE, WEIGH_BY_SHARE, LEAF_INIT, GATE_INIT, ALPHA_RATE,
-    PULL, RECHECK, OUTLIER_LIMIT, COUNT_PERIOD, MERIT_RANGE, DEEPER_FOR_CLASSES,
-) = range(10, 27)  # fmt: skip
-# of alarms, for all trees; 0: there are none, no rise restarts the tree
-DRIFT_DELTA, RESTART_RISE = 27, 28
-N_SETTINGS = 29
 
 # scalers
 SCALED_WEIGHT, CENTRE, INVERSE, VARIANCE, RUN, LAST = range(6)
@@ -95,13 +82,61 @@ class Rows(NamedTuple):
     out: np.ndarray
 
 
+class Settings(NamedTuple):
+    """Settings of growth: parameters of the estimators as numbers, see `softwood.stream.settings`.
+
+    Files hold them in this order.
+
+    Attributes
+    ----------
+    grace_period, delta, tau, max_depth, min_branch_fraction, drift_delta, restart_rise : of all trees that grow; a
+        `drift_delta` of 0 means that no detector watches the errors
+    max_inner : number of inner nodes that the limits of nodes and memory allow
+    max_share_to_split, split_criterion, leaf_prediction : of Hoeffding trees for classes; the last also of regressors
+    model_selector_decay, learning_rate : of Hoeffding trees for real targets; `learning_rate` also of soft trees
+    deeper_for_classes : whether many classes raise `max_depth`
+    others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
+        classes
+    """
+
+    grace_period: float = 0.0
+    delta: float = 0.0
+    tau: float = 0.0
+    max_depth: float = 0.0
+    max_inner: float = 0.0
+    min_branch_fraction: float = 0.0
+    max_share_to_split: float = 0.0
+    split_criterion: float = 0.0
+    leaf_prediction: float = 0.0
+    model_selector_decay: float = 0.0
+    learning_rate: float = 0.0
+    gamma: float = 0.0
+    alpha: float = 0.0
+    batch_size: float = 0.0
+    scaler_memory: float = 0.0
+    bias: float = 0.0
+    min_share: float = 0.0
+    weigh_by_share: float = 0.0
+    leaf_init: float = 0.0
+    gate_init: float = 0.0
+    alpha_learning_rate: float = 0.0
+    alpha_pull: float = 0.0
+    recheck_period: float = 0.0
+    outlier_limit: float = 0.0
+    count_period: float = 0.0
+    merit_range: float = 0.0
+    deeper_for_classes: float = 0.0
+    drift_delta: float = 0.0
+    restart_rise: float = 0.0
+
+
 class TreeNodes(NamedTuple):
     """What all trees have; `detector` is that of `softwood.stream.loops.alarms`."""
 
     nodes: np.ndarray
     numbers: np.ndarray
     counters: np.ndarray
-    settings: np.ndarray
+    settings: Settings
     detector: np.ndarray
 
 

@@ -14,8 +14,8 @@ from softwood.gradient.loops.one_stage import (
     PROXIMAL,
     OneStageDescent,
     OneStageNodes,
+    OneStagePace,
     OneStageScratch,
-    Pace,
 )
 from softwood.gradient.loops.soft_split import Rows
 from tests.reference.one_stage import Staged, noise, other
@@ -339,7 +339,7 @@ class Pass:
         n, m = len(self.tree.points), len(self.validation.points)
         self.loss = loop.train_pass(
             rows_of(self.tree), np.arange(n), self.validation, np.arange(m), self.mode, self.nodes(), self.gamma,
-            self.bottom, Pace(batch, rate, l1, l2, gamma_rate, cost), np.uint64(seed), scratch(self.tree),
+            self.bottom, OneStagePace(batch, rate, l1, l2, gamma_rate, cost), np.uint64(seed), scratch(self.tree),
             self.descent,
         )  # fmt: skip
         return self

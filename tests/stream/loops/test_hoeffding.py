@@ -10,26 +10,18 @@ from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.tree import Limits, SplitEvent, new_settings
+from softwood.stream.growing.tree import Limits, SplitEvent
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
-    CRITERION,
-    DELTA,
     DEPTH,
     EVENT,
-    FADING,
     FEATURE,
     GINI,
-    GRACE,
+    INFO_GAIN,
     INVERSE,
-    LEAF_PREDICTION,
     LEFT,
-    MAX_DEPTH,
-    MAX_INNER,
-    MAX_SHARE,
     MEAN,
-    MIN_FRACTION,
     MODEL,
     MODEL_SCORE,
     N_EVENTS,
@@ -42,17 +34,16 @@ from softwood.stream.loops.layout import (
     PARENT,
     PLAIN,
     PLAIN_SCORE,
-    RATE,
     RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     SPREAD,
-    TAU,
     THRESHOLD,
     WEIGHT,
     ClassNodes,
     FoundTest,
     Rows,
+    Settings,
     Statistics,
     TreeNodes,
 )
@@ -82,17 +73,15 @@ def stream(seed, n=240, missing=0.05):
 
 
 def settings_of(twin):
-    settings = new_settings()
-    settings[[GRACE, DELTA, TAU, MAX_DEPTH, MIN_FRACTION]] = (
-        twin.grace, twin.delta, twin.tau, twin.max_depth, twin.min_fraction,
+    return Settings(
+        grace_period=twin.grace, delta=twin.delta, tau=twin.tau, max_depth=twin.max_depth,
+        min_branch_fraction=twin.min_fraction, leaf_prediction=HOW[twin.how],
     )  # fmt: skip
-    settings[LEAF_PREDICTION] = HOW[twin.how]
-    return settings
 
 
 def class_tree(twin):
-    settings = settings_of(twin)
-    settings[CRITERION], settings[MAX_SHARE] = GINI if twin.is_gini else 0, twin.max_share
+    criterion = GINI if twin.is_gini else INFO_GAIN
+    settings = settings_of(twin)._replace(split_criterion=criterion, max_share_to_split=twin.max_share)
     tree = HoeffdingClassTree(settings, Limits(max_inner=twin.max_inner), len(twin.is_category), twin.n_outputs)
     tree.arrays["is_category"][:] = twin.is_category
     if twin.n_slots < 10**6:
@@ -102,8 +91,7 @@ def class_tree(twin):
 
 
 def real_tree(twin):
-    settings = settings_of(twin)
-    settings[RATE], settings[FADING] = twin.rate, twin.fading
+    settings = settings_of(twin)._replace(learning_rate=twin.rate, model_selector_decay=twin.fading)
     tree = HoeffdingRealTree(settings, Limits(max_inner=twin.max_inner), len(twin.is_category), 1)
     tree.arrays["is_category"][:] = twin.is_category
     return tree
@@ -433,10 +421,10 @@ def grown(seed, kind=slow.ClassTree, n=240, **settings):
 
 @pytest.mark.tiny
 def test_there_is_room_for_one_split_or_none_will_be_made():
-    counters, settings = np.zeros(8, dtype=np.int64), new_settings()
+    counters = np.zeros(8, dtype=np.int64)
     counters[[N_INNER, N_NODES]] = 3, 7
     for n_nodes, n_slots, n_events, is_all, max_inner in product((8, 9), (4, 5), (2, 3), (0, 1), (3, 4)):
-        counters[[N_EVENTS, SLOTS_ARE_ALL]], settings[MAX_INNER] = (n_events, is_all), max_inner
+        counters[[N_EVENTS, SLOTS_ARE_ALL]], settings = (n_events, is_all), Settings(max_inner=max_inner)
         tree = TreeNodes(
             np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_nodes, 7)), counters, settings, np.empty(0)
         )
@@ -472,7 +460,7 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12))
 def test_weights_of_classes_are_those_of_a_dict(rows):
     nodes, counts, keys = np.zeros((2, 8), dtype=np.int64), np.zeros((2, 5)), np.zeros((2, 5), dtype=np.int64)
-    tree, classes = TreeNodes(nodes, None, None, None, None), ClassNodes(counts, keys, None)
+    tree, classes = TreeNodes(nodes, None, None, Settings(), None), ClassNodes(counts, keys, None)
     expected = {}
     for label, weight in rows:
         loop.add_class(1, label, weight, tree, classes)
@@ -523,8 +511,8 @@ def test_a_row_whose_density_is_0_in_all_classes_says_nothing():
 def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
     tree, twin, X, targets = grown(1, kind, n=30, grace=1e9)
     learn = loop.learn_classes if kind is slow.ClassTree else loop.learn_targets
-    twin.grace = tree.settings[GRACE] = 1.0
-    tree.settings[MAX_INNER], weights, start = np.inf, np.ones(30), 20
+    twin.grace, weights, start = 1.0, np.ones(30), 20
+    tree.change_settings(grace_period=1.0, max_inner=np.inf)
     expected, out = [], np.full((30, twin.n_outputs), np.nan)
     while start < 30:
         start, is_alarm, n_events = learn(rows_of(X, targets, weights, out), start, *tree._arguments)
@@ -613,8 +601,8 @@ def test_targets_of_leaves_and_their_linear_models_are_those_of_the_twin(how):
 @pytest.mark.tiny
 def test_leaves_may_grow_within_the_limits_of_depth_and_inner_nodes():
     tree = class_tree(slow.ClassTree(2, [False]))
+    tree.change_settings(max_depth=3.0, max_inner=5.0)
     own = tree._groups()[0]
     for depth, n_inner in product((2, 3), (4, 5)):
         own.nodes[1, DEPTH], own.counters[N_INNER] = depth, n_inner
-        own.settings[[MAX_DEPTH, MAX_INNER]] = 3.0, 5.0
         assert loop.may_grow(1, own) == (depth == 2 and n_inner == 4)

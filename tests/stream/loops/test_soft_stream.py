@@ -66,8 +66,7 @@ def gradients(tree, row, x, slope, pull=0.0, learns_alpha=True):
     """Of gates and values, by the loop."""
     n, places, shares = visited(tree, row, x)
     gates, values = np.zeros_like(tree.arrays["gate_slopes"]), np.zeros_like(tree.arrays["value_slopes"])
-    settings = tree.settings.copy()
-    settings[[layout.PULL, layout.ALPHA_RATE]] = pull, learns_alpha
+    settings = tree.settings._replace(alpha_pull=pull, alpha_learning_rate=float(learns_alpha))
     own, soft, path, _ = tree._groups()
     path = path._replace(places=places, shares=shares, x=x, slope=slope[None].copy())
     soft = soft._replace(gate_slopes=gates, value_slopes=values)
@@ -246,7 +245,7 @@ def test_missing_values_do_not_change_the_part_that_passes():
     tree.learn(X, labels, np.ones(300), None)
     _, numbers, inner = tree.structure()
     before = (numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], 1e-9))[inner]
-    tree.settings[layout.MAX_DEPTH] = 0.0
+    tree.change_settings(max_depth=0.0)
     tree.learn(np.full((50, 3), np.nan), labels[:50], np.ones(50), None)
     n = len(numbers)
     numbers = tree.arrays["numbers"][:n]
@@ -372,7 +371,7 @@ def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
     if is_class:
         slope = np.exp(out) / np.exp(out).sum() - (np.arange(2) == y[120])
     slopes = gradients(tree, row, x, slope)
-    tree.settings[[layout.GRACE, layout.RECHECK]] = np.inf
+    tree.change_settings(grace_period=np.inf, recheck_period=np.inf)
     tree.learn(X[120:], y[120:], np.ones(1), None)
     for lines, after, g, rates in [
         (a["gates"], tree.arrays["gates"], slopes[0], np.array([0.01, *[twin.rate] * 4])),
@@ -419,7 +418,7 @@ def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests
         tree.arrays[name] = model.growth_.arrays[name].copy()
     tree.arrays["nodes"][:7, FEATURE] = np.arange(7) % 3
     tree.arrays["numbers"][:7, THRESHOLD] = 0.0
-    tree.settings[layout.MAX_INNER] = 7.0
+    tree.change_settings(max_inner=7.0)
     out = np.empty((99, 2))
     tree.learn(X[1:], labels[1:], np.ones(99), out)
     assert np.array_equal(out, model.test_then_train(X[1:], labels[1:]))
@@ -608,7 +607,8 @@ def test_steps_are_taken_at_the_end_of_a_batch_where_a_gradient_waits(batch, is_
 @kinds
 def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class):
     tree, twin, X, y = learned(is_class, n=60, grace=1e9)
-    twin.grace = tree.settings[layout.GRACE] = 5.0
+    twin.grace = 5.0
+    tree.change_settings(grace_period=5.0)
     weights, start, expected = np.full(60, 2.0), 40, []
     out = np.full((60, twin.n_outputs), np.nan)
     rows = Rows(X, y if is_class else None, None if is_class else y, weights, out)

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
 from softwood.stream.growing.soft import SoftRealTree
-from softwood.stream.growing.tree import new_settings
 from softwood.stream.loops import layout
-from softwood.stream.loops.layout import ALPHA, FADE_1, FADE_2, FEATURE, Statistics, TreeNodes
+from softwood.stream.loops.layout import (
+    FADE_1,
+    FADE_2,
+    FEATURE,
+    Settings,
+    Statistics,
+    TreeNodes,
+)
 from softwood.stream.loops.observers import N
 from softwood.stream.loops.soft_stream_growth import FIRST_WEIGHTS
 from tests.reference import observers
@@ -74,7 +80,7 @@ def test_a_new_gate_agrees_with_its_test():
 def test_gates_without_a_start_have_small_weights_of_their_own():
     tree, _, _ = split_once(gate_init=0.0)
     gate = tree.arrays["gates"][0, 0]
-    assert gate[layout.ALPHA_AT] == tree.settings[ALPHA]
+    assert gate[layout.ALPHA_AT] == tree.settings.alpha
     assert gate[layout.BIAS_AT] == 0.0
     assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= FIRST_WEIGHTS
 
@@ -84,8 +90,7 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
     ("is_auto", "n_outputs", "expected"), [(0, 500, 7), (1, 1, 7), (1, 32, 7), (1, 33, 8), (1, 200, 10)]
 )
 def test_depth_for_many_classes(is_auto, n_outputs, expected):
-    settings = new_settings()
-    settings[layout.MAX_DEPTH], settings[layout.DEEPER_FOR_CLASSES] = 7.0, is_auto
+    settings = Settings(max_depth=7.0, deeper_for_classes=is_auto)
     assert loop.deepest(TreeNodes(None, None, None, settings, None), n_outputs) == expected
 
 
@@ -172,11 +177,11 @@ def flags(is_class, y):
 
 @pytest.mark.tiny
 def test_there_is_room_for_all_splits_of_a_row():
-    counters, settings = np.zeros(layout.N_COUNTERS, dtype=np.int64), new_settings()
+    counters = np.zeros(layout.N_COUNTERS, dtype=np.int64)
     counters[[layout.N_INNER, layout.N_NODES, layout.N_TAKEN]] = 3, 7, 2
     for n_nodes, n_slots, n_events, is_all, max_inner in product((14, 15), (5, 6), (1, 2), (0, 1), (3, 4)):
-        counters[[layout.N_EVENTS, layout.SLOTS_ARE_ALL]], settings[layout.MAX_INNER] = (n_events, is_all), max_inner
-        tree = TreeNodes(np.empty((n_nodes, 8), dtype=np.int64), None, counters, settings, None)
+        counters[[layout.N_EVENTS, layout.SLOTS_ARE_ALL]] = n_events, is_all
+        tree = TreeNodes(np.empty((n_nodes, 8), dtype=np.int64), None, counters, Settings(max_inner=max_inner), None)
         statistics = Statistics(
             np.empty((n_slots, 4), dtype=np.int64), None, None, None, np.empty(8, layout.EVENT), None
         )
@@ -189,7 +194,7 @@ def test_there_is_room_for_all_splits_of_a_row():
 def test_passing_a_test_is_a_part_where_the_value_is_missing():
     nodes, numbers = np.zeros((1, layout.N_NODE_INTS), dtype=np.int64), np.zeros((1, layout.N_NODE_NUMBERS))
     numbers[0, layout.THRESHOLD] = 1.5
-    tree, points = TreeNodes(nodes, numbers, None, None, None), np.array([[1.5], [1.6], [np.nan]])
+    tree, points = TreeNodes(nodes, numbers, None, Settings(), None), np.array([[1.5], [1.6], [np.nan]])
     assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.5]
     numbers[0, [layout.WEIGHT, layout.LEFT_WEIGHT]] = 4.0, 1.0
     assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.25]
@@ -236,8 +241,9 @@ def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
 @pytest.mark.parametrize("recheck", [30.0, np.inf])
 def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_class):
     tree, twin, X, y = unsplit(is_class, batch=batch, recheck=recheck)
+    twin.grace = 20.0
+    tree.change_settings(grace_period=20.0)
     own, soft, path, statistics = tree._groups()
-    twin.grace = own.settings[layout.GRACE] = 20.0
     path.places[0, 0] = 0
     own.counters[layout.N_IN_BATCH] = twin.n_in_batch = 0
     grow = (1, is_class, own, soft, path, statistics)

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.extras import require
-from softwood.core.parameters import check_count, check_number, parameter_error
+from softwood.core.parameters import parameter_error
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
-from softwood.stream.pool import LARGEST_ERROR, choose_learners
-
-base = require("river.base", "river", "Learning as river's models do")
+from softwood.stream.pool import LARGEST_ERROR, Turns
+from softwood.stream.river.base import base
+from softwood.stream.river.classifiers import HoeffdingTreeClassifier
+from softwood.stream.river.regressors import HoeffdingTreeRegressor
 
 __all__ = ["ModelPoolClassifier", "ModelPoolRegressor"]
 
 
-class _RiverPool:
+class _RiverPool(Turns):
     """What both pools share."""
 
     _model_base: type
@@ -36,34 +36,19 @@ class _RiverPool:
         for model in models:
             if not isinstance(model, self._model_base):
                 raise parameter_error(self, "models", f"a list of {self._model_base.__name__.lower()}s", model)
-        self.models = models
-        self.train_share = check_number(self, "train_share", train_share, low=0, open_low=True, high=1)
-        self.window = check_number(self, "window", window, low=1)
-        self.period = check_count(self, "period", period)
+        self.models, self.train_share, self.window, self.period = models, train_share, window, period
         self.seed = seed
-        self._models = [model.clone() for model in models]
-        self._state = np.random.RandomState(seed)
-        self._losses = np.full(len(models), np.inf)
-        self._n_trained = np.zeros(len(models), dtype=np.int64)
-        self._n_in_period = 0
-        self._choose()
-
-    @classmethod
-    def _unit_test_params(cls) -> Any:
-        raise NotImplementedError
+        self._start_turns([model.clone() for model in models], np.random.RandomState(seed))
 
     @property
     def best_model(self) -> Any:
         """The model that had the lowest estimated loss at the last decision; it predicts."""
-        return self._models[self._learners[0]]
+        return self._best_model()
 
     @property
     def losses(self) -> list[float]:
         """Estimated losses of the models, inf for those that have not learned yet."""
-        return self._losses.tolist()
-
-    def _choose(self) -> None:
-        self._learners = choose_learners(self._losses, self._n_trained, self.train_share, self._state)
+        return self.losses_.tolist()
 
     def _loss(self, model: Any, x: dict, y: Any) -> float:
         """Loss of a model's prediction for a row."""
@@ -72,23 +57,18 @@ class _RiverPool:
     def learn_one(self, x: dict, y: Any) -> None:
         """Learn a row by the models whose turn it is."""
         for k in self._learners.tolist():
-            loss = self._loss(self._models[k], x, y)
-            self._models[k].learn_one(x, y)
-            # A plain mean at first, so that the first row does not count for long.
-            part = max(1.0 / self.window, 1.0 / (self._n_trained[k] + 1))
-            self._losses[k] = loss if self._n_trained[k] == 0 else (1.0 - part) * self._losses[k] + part * loss
-            self._n_trained[k] += 1
-        self._n_in_period += 1
-        if self._n_in_period == self.period:
-            self._n_in_period = 0
-            self._choose()
+            model = self.models_[k]
+            loss = self._loss(model, x, y)
+            model.learn_one(x, y)
+            self._add_losses(k, [loss])
+        self._count_rows(1)
 
     def predict_one(self, x: dict) -> Any:
         """Prediction of the best model."""
         return self.best_model.predict_one(x)
 
 
-class ModelPoolClassifier(_RiverPool, base.Classifier):  # type: ignore[name-defined]
+class ModelPoolClassifier(_RiverPool, base.Classifier):
     """A pool of classifiers with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
 
     As `softwood.stream.ModelPool`, row by row and for all classifiers of river's kind that predict probabilities.
@@ -115,8 +95,6 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):  # type: ignore[name-def
 
     @classmethod
     def _unit_test_params(cls) -> Any:
-        from softwood.stream.river import HoeffdingTreeClassifier
-
         yield {"models": [HoeffdingTreeClassifier(grace_period=n) for n in (20, 100)]}
 
     @property
@@ -131,7 +109,7 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):  # type: ignore[name-def
         return self.best_model.predict_proba_one(x)
 
 
-class ModelPoolRegressor(_RiverPool, base.Regressor):  # type: ignore[name-defined]
+class ModelPoolRegressor(_RiverPool, base.Regressor):
     """A pool of regressors with different settings, tuned while the stream goes on.
 
     Parameters are those of `ModelPoolClassifier`; losses are squared errors.
@@ -150,8 +128,6 @@ class ModelPoolRegressor(_RiverPool, base.Regressor):  # type: ignore[name-defin
 
     @classmethod
     def _unit_test_params(cls) -> Any:
-        from softwood.stream.river import HoeffdingTreeRegressor
-
         yield {"models": [HoeffdingTreeRegressor(grace_period=n) for n in (20, 100)]}
 
     def _loss(self, model: Any, x: dict, y: Any) -> float:
