@@ -22,9 +22,10 @@ from softwood.core.steps import Step, Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.data.bandwidths import row_numbers
 from softwood.kernel.growing.finishing import finish_forest
-from softwood.kernel.growing.growing import Workspace, grow_nodes
+from softwood.kernel.growing.growing import grow_nodes
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.growing.workspace import Workspace
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import prune_cost_complexity
 

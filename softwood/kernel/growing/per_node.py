@@ -19,9 +19,8 @@ from softwood.compiled.trees import next_seed
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.finishing import finish
-from softwood.kernel.growing.growing import join_tables
+from softwood.kernel.growing.loops.divide import LENIENT
 from softwood.kernel.growing.loops.groups import Goal, NodeTable, SubsetSpace
-from softwood.kernel.growing.loops.grow import LENIENT
 from softwood.kernel.growing.loops.scan import SLACK
 from softwood.kernel.growing.loops.tree_groups import NODE, Knots
 from softwood.kernel.growing.problem import GrowthProblem, Limits
@@ -221,3 +220,13 @@ class _Grower:
                 _Node(node.rows[inside], shares[inside], low[inside], high[inside], number, side, node.depth + 1, seed)
             )
         return children
+
+
+def join_tables(tables: list[NodeTable]) -> NodeTable:
+    """The nodes of all tables, one after the other."""
+    subsets = [table.subsets for table in tables if table.subsets is not None]
+    return NodeTable(
+        np.concatenate([table.lines for table in tables]),
+        np.concatenate([table.sums for table in tables]),
+        np.concatenate(subsets) if subsets else None,
+    )
