@@ -217,7 +217,6 @@ def grow_trees(
 def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[NodeTable]:
     """Grow some of the trees, in a separate process."""
     space = Workspace()
-    problem, draws = problem.writable(), replace(draws, weights=np.array(draws.weights))
     return [_grow_one(problem, limits, draws, seed, number, space) for number in numbers]
 
 
