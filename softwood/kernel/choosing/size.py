@@ -22,9 +22,10 @@ from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.choosing.bandwidth import AUTO_COLUMNS, auto_parts, content_folds
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.finishing import node_values
-from softwood.kernel.growing.growing import GrowthByGain, Workspace
+from softwood.kernel.growing.growing import GrowthByGain
 from softwood.kernel.growing.loops.groups import NO_SETS
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.growing.workspace import Workspace
 
 __all__ = ["SizeChoice", "SizePath"]
 

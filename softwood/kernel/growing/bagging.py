@@ -22,9 +22,10 @@ from softwood.core.targets import ClassTargets, RealTargets
 from softwood.core.threads import Stopped, new_stop
 from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.growing.finishing import finish_forest
-from softwood.kernel.growing.growing import Workspace, grow_nodes
+from softwood.kernel.growing.growing import grow_nodes
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.growing.workspace import Workspace
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import prune_cost_complexity
 
@@ -216,7 +217,6 @@ def grow_trees(
 def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[NodeTable]:
     """Grow some of the trees, in a separate process."""
     space = Workspace()
-    problem, draws = problem.writable(), replace(draws, weights=np.array(draws.weights))
     return [_grow_one(problem, limits, draws, seed, number, space) for number in numbers]
 
 

@@ -2,14 +2,15 @@
 
 The kernels of a feature then differ along a path, so the interval of a node does not determine which part of a point's
 kernel is in the node. Instead, the two ends of this part are stored for every point and feature as values of the
-distribution function (the paper's bound probabilities). This needs n times p numbers per open node. The common case is
-in `softwood.kernel.growing.growing`.
+distribution function (the paper's bound probabilities). This needs n times p numbers per open node. Weighing a node and
+the search of sets of categories are those of `softwood.kernel.growing.loops.grow`; thresholds are searched, and rows
+are divided, with the bounds of each point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,12 @@ from softwood.compiled.trees import next_seed
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.finishing import finish
-from softwood.kernel.growing.growing import join_tables
-from softwood.kernel.growing.loops.groups import Goal, NodeTable, SubsetSpace
-from softwood.kernel.growing.loops.grow import LENIENT
-from softwood.kernel.growing.loops.scan import SLACK
-from softwood.kernel.growing.loops.tree_groups import NODE, Knots
+from softwood.kernel.growing.grower import rules_of
+from softwood.kernel.growing.loops.divide import LENIENT
+from softwood.kernel.growing.loops.groups import Goal, NodeTable
+from softwood.kernel.growing.loops.tree_groups import NODE
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.growing.workspace import Workspace, at_least, scratch_for
 from softwood.trees.tree import SoftTree
 
 __all__ = ["grow_tree_per_node"]
@@ -44,39 +45,31 @@ def grow_tree_per_node(
     """Grow a tree depth first, with the half-widths that `rule` gives for the points of each node and their masses."""
     n, p = X.shape
     grower = _Grower(problem, X, rule, limits)
-    nodes: list[NodeTable] = []
     widths: list[float] = []
-    stack = [_Node(np.arange(n), np.ones(n), np.zeros((n, p)), np.ones((n, p)), -1, 0, 0, np.uint64(seed))]
+    stack = [_Node(np.arange(n, dtype=np.uint32), np.ones(n), np.zeros((n, p)), np.ones((n, p)), np.uint64(seed))]
     while stack:
         step = steps.begin()
-        node = stack.pop()
-        leaf, points = grower.weigh(node)
-        nodes.append(leaf)
-        split = None if steps.is_stopped else grower.search(node, leaf, points)
-        children = None if split is None else grower.divide(node, split, len(nodes) - 1)
-        widths.append(0.0 if split is None or children is None else split.width)
-        if split is not None and children is not None:
-            line = leaf.lines[0]
-            line["feature"], line["threshold"], line["missing_left"] = split[:3]
-            if leaf.subsets is not None and split.subset is not None:
-                leaf.subsets[0] = split.subset
-            stack += children[::-1]
-        step.end(n_nodes=len(nodes))
-    return finish(problem, limits, join_tables(nodes), np.array(widths))
+        node, number = stack.pop(), len(widths)
+        goal = grower.weigh(node, number)
+        split = None if steps.is_stopped or goal.n_outputs == 0 else grower.search(node, goal)
+        children = [] if split is None else grower.divide(node, split, number)
+        widths.append(split.width if split is not None and children else 0.0)
+        stack += children[::-1]
+        step.end(n_nodes=len(widths))
+    return finish(problem, limits, grower.table(len(widths)), np.array(widths))
 
 
-@dataclass
-class _Node:
+class _Node(NamedTuple):
     """A node to be grown; `lower` and `upper` are the bounds of each point's kernel in it, (n_rows, p)."""
 
     rows: np.ndarray
     shares: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
-    parent: int
-    side: int
-    depth: int
     seed: np.uint64
+    parent: int = -1
+    side: int = 0
+    depth: int = 0
 
 
 class _Split(NamedTuple):
@@ -88,105 +81,75 @@ class _Split(NamedTuple):
 
 
 class _Grower:
-    """Search and division of one node."""
+    """The steps at one node, and the table of nodes."""
 
     def __init__(self, problem: GrowthProblem, X: np.ndarray, rule: WidthRule, limits: Limits) -> None:
-        self.problem, self.X, self.rule, self.limits = problem, X, rule, limits
-        targets = problem.targets
-        self.labels = targets.labels if isinstance(targets, ClassTargets) and problem.stored_outputs > 1 else None
-        self.matrix = targets.matrix()
-        if targets.is_class and problem.stored_outputs == 1:
-            self.matrix = self.matrix[:, 1:2] if self.matrix.shape[1] > 1 else np.zeros((len(X), 1))
-        self.squares = (self.matrix**2).sum(axis=1)
-        self.min_gain = limits.min_gain_merit(problem, float(problem.weights.sum()))
+        self.problem, self.X, self.rule = problem, X, rule
+        self.rules = rules_of(problem, limits, float(problem.weights.sum()))
+        labels, targets = problem.target_arrays
+        self.stored = targets.matrix if labels is None else problem.targets.matrix()
         self.edges, self.cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
+        # The parts of kernels that are in a node differ from cell to cell.
+        by_cell = replace(problem, cells=X, by_cell=np.ones(X.shape[1], dtype=bool))
+        self.scratch, space, _ = scratch_for(by_cell, len(X), Workspace())
+        assert space is not None
+        self.space = space
+        if problem.stored_outputs == 1:  # categories are ordered by its mean
+            self.space = space._replace(work=np.zeros((5, 1)))
+        self.lines, self.sums = np.zeros(64, NODE), np.zeros((64, problem.stored_outputs))
+        self.subsets = np.zeros((64, problem.bins.n_words), np.uint32)
 
-    def weigh(self, node: _Node) -> tuple[NodeTable, np.ndarray]:
-        """The node's line as a leaf, and its points as the scan takes them."""
+    def weigh(self, node: _Node, number: int) -> Goal:
+        """Begin the line of a node, and return what its splits are measured by."""
+        self.lines, self.sums, self.subsets = (
+            at_least(array, number + 1) for array in (self.lines, self.sums, self.subsets)
+        )
+        self.lines[number] = (node.parent, node.side, node.depth, -1, np.nan, np.nan, 0.0, 0.0)
+        m, (labels, targets) = len(node.rows), self.problem.target_arrays
         masses = node.shares * self.problem.weights[node.rows]
-        weighted = masses[:, None] * self.matrix[node.rows]
-        square = masses @ self.squares[node.rows]
-        line = node.parent, node.side, node.depth, -1, np.nan, np.nan, masses.sum(), square
-        points = masses[:, None] if self.labels is not None else np.hstack([masses[:, None], weighted])
-        n_words = self.problem.bins.n_words
-        subsets = np.zeros((1, n_words), np.uint32) if n_words else None
-        leaf = NodeTable(np.array([line], NODE), weighted.sum(axis=0)[None], subsets)
-        return leaf, np.ascontiguousarray(points)
+        weighted = masses[:, None] * self.stored[node.rows]
+        self.lines["mass"][number], self.sums[number] = masses.sum(), weighted.sum(axis=0)
+        self.scratch.points[:m, 0] = masses
+        if labels is None:
+            self.scratch.points[:m, 1:] = weighted
+            self.lines["square"][number] = masses @ targets.squares[node.rows]
+        else:
+            self.scratch.labels[:m] = labels[node.rows]
+        criterion, min_mass = self.problem.criterion_number, self.rules.min_mass
+        return Goal(*loop.goal_of(self.lines, self.sums, number, m, self.rules, criterion, min_mass, self.scratch))
 
-    def search(self, node: _Node, leaf: NodeTable, points: np.ndarray) -> _Split | None:
+    def search(self, node: _Node, goal: Goal) -> _Split | None:
         """Best split with bandwidths estimated from the node's points; None for a leaf."""
-        limits, problem, p = self.limits, self.problem, self.X.shape[1]
-        mass, criterion = leaf.lines["mass"][0], problem.criterion_number
-        base, impure = loop.merit_and_impurity(leaf.lines, leaf.sums, 0, criterion, problem.targets.is_class)
-        is_deep = limits.max_depth is not None and node.depth >= limits.max_depth
-        if is_deep or mass < 2.0 * limits.min_mass * SLACK or impure <= 1e-12 * mass:
-            return None
-        n_draw = p if limits.n_draw is None else limits.n_draw
-        order = np.empty(p, dtype=np.int64)
-        loop.draw_features(order, problem.bins.priority, node.seed, n_draw)
-        widths = self.rule(self.X[node.rows], problem.targets.take(node.rows), points[:, 0])
-        labels = np.zeros(0, np.int32) if self.labels is None else self.labels[node.rows]
-        tie = loop.tie_of(base, impure, mass)
-        goal = Goal(mass, base, limits.min_mass, tie, problem.stored_outputs, criterion, limits.rare_mass)
-        shapes, work = problem.shapes, np.empty((5, goal.n_outputs))
-        knots = self._knots(len(points), goal.n_outputs)
+        problem, scratch, space, m = self.problem, self.scratch, self.space, len(node.rows)
+        bins, shapes = problem.bins, problem.shapes
+        x = self.X[node.rows]
+        widths = self.rule(x, problem.targets.take(node.rows), scratch.points[:m, 0])
+        loop.draw_features(scratch.order, bins.priority, node.seed, self.rules.n_draw)
         best, split = -np.inf, None
-        for k, j in enumerate(order.tolist()):
-            if k >= n_draw and split is not None:
+        for k, j in enumerate(scratch.order.tolist()):
+            if k >= self.rules.n_draw and split is not None:
                 break
-            x = self.X[node.rows, j]
-            if np.isnan(x).all():
-                continue
-            if len(problem.bins.n_categories) and problem.bins.n_categories[j] > 0:
-                merit, left_mass, subset = self._search_set(node, j, points[:, 0], goal)
-                if merit - base > tie and merit > best + tie:
-                    best, split = merit, _Split(j, np.nan, left_mass / mass, 0.0, subset)
-                continue
-            cells = np.array([x, np.full(len(x), widths[j]), node.lower[:, j], node.upper[:, j]])
-            merit, threshold, left_mass = loop.scan_points(
-                cells, points, labels, len(x), problem.kinds[j], shapes.edges, shapes.cdfs, (-np.inf, np.inf), goal,
-                knots, work,
-            )  # fmt: skip
-            if merit - base > tie and merit > best + tie:
-                best, split = merit, _Split(j, threshold, left_mass / mass, widths[j])
-        return None if best - base < self.min_gain else split
+            has_categories = bins.n_words > 0 and bins.n_categories[j] > 0
+            if has_categories:
+                _, threshold, left_mass, gain = loop.search_thresholds(
+                    bins, problem.widths, None, node.rows, 0, m, scratch._replace(order=np.array([j])), 1,
+                    np.zeros((2, x.shape[1])), goal, space,
+                )  # fmt: skip
+            else:
+                cells = np.array([x[:, j], np.full(m, widths[j]), node.lower[:, j], node.upper[:, j]])
+                merit, threshold, left_mass = loop.scan_points(
+                    cells, scratch.points, scratch.labels, m, problem.kinds[j], shapes.edges, shapes.cdfs,
+                    (-np.inf, np.inf), goal, space.knots, space.work,
+                )  # fmt: skip
+                gain = merit - goal.base
+            if gain > goal.tie and gain > best + goal.tie:
+                subset = space.subset.found[0].copy() if has_categories else None
+                best, split = gain, _Split(j, threshold, left_mass / goal.total, widths[j] * (subset is None), subset)
+        return None if best < self.rules.min_gain else split
 
-    def _knots(self, m: int, q: int) -> Knots:
-        """Scratch space of the scan of `m` points."""
-        n_knots = m * (self.problem.shapes.edges.shape[1] + 1)
-        return Knots(
-            np.empty(n_knots), np.empty(n_knots), np.empty(n_knots, np.int64), np.empty((2, n_knots), np.int64),
-            np.empty(m), np.empty((4, m)), np.empty((m, 3 + q)),
-        )  # fmt: skip
-
-    def _search_set(self, node: _Node, j: int, masses: np.ndarray, goal: Goal) -> tuple[float, float, np.ndarray]:
-        """Merit, left mass and members, (n_words,), of the best set of categories of column `j`."""
-        bins = self.problem.bins
-        n_bins, n_words = int(bins.offsets[j + 1] - bins.offsets[j]), bins.n_words
-        codes = bins.codes[node.rows, j].astype(np.int64)
-        table = np.zeros((n_bins + 1, 1 + self.matrix.shape[1]))
-        np.add.at(table, codes, np.column_stack([masses, masses[:, None] * self.matrix[node.rows]]))
-        atoms = np.zeros((n_bins, 2 + table.shape[1]))
-        no_bits = np.zeros(0, np.uint64)
-        q = table.shape[1] - 1
-        n = loop.take_atoms(
-            table[None], 0, no_bits, no_bits, bins.values, bins.offsets[j], n_bins, q, False, atoms
-        )  # fmt: skip
-        work = np.zeros((5, q))
-        work[0] = atoms[:n, 3:].sum(axis=0)
-        space = SubsetSpace(
-            np.zeros(n_bins), np.zeros(n_bins, np.int64), np.zeros(n_bins, np.int64), np.zeros((n_bins, q)),
-            np.zeros((1, n_words), np.uint32),
-        )  # fmt: skip
-        merit, last, left_mass, rare = loop.scan_category(atoms, n, q, work, bins, j, goal, space)
-        if last >= 0:
-            absent_left = rare <= last if rare >= 0 else 2.0 * left_mass >= goal.total
-            loop.set_members(space.ranks, bins, j, last, absent_left, space.found, 0)
-        return merit, left_mass, space.found[0]
-
-    def divide(self, node: _Node, split: _Split, number: int) -> list[_Node] | None:
-        """Left and right child of a node, or None if a side would be empty."""
-        j, cutoff = split.feature, self.limits.cutoff
+    def divide(self, node: _Node, split: _Split, number: int) -> list[_Node]:
+        """Left and right child of a node, and its split in the table; none if a side would be empty."""
+        j, cutoff = split.feature, self.rules.cutoff
         x, lower, upper = self.X[node.rows, j], node.lower[:, j], node.upper[:, j]
         if split.subset is not None:
             reached = np.zeros(len(x))
@@ -204,20 +167,29 @@ class _Grower:
         whole = node.shares * part
         left = np.where(whole < cutoff, 0.0, np.where(node.shares - whole < cutoff, node.shares, whole))
         weights = self.problem.weights[node.rows]
-        if min(weights @ left, weights @ (node.shares - left)) < self.limits.min_mass * LENIENT:
-            left = whole  # as in `softwood.kernel.growing.loops.grow.share_out`
-        right = node.shares - left
+        if min(weights @ left, weights @ (node.shares - left)) < self.rules.min_mass * LENIENT:
+            left = whole  # as in `softwood.kernel.growing.loops.divide.share_out`
         below, above = node.upper.copy(), node.lower.copy()
         if split.subset is None:
             below[:, j] = np.where(np.isnan(x), upper, np.minimum(upper, reached))
             above[:, j] = np.where(np.isnan(x), lower, np.maximum(lower, reached))
         children = []
-        for side, shares, low, high in ((0, left, node.lower, below), (1, right, above, node.upper)):
+        for side, (shares, low, high) in enumerate(
+            ((left, node.lower, below), (node.shares - left, above, node.upper))
+        ):
             inside = np.flatnonzero(shares > 0)
             if len(inside) == 0:
-                return None
+                return []
             seed = np.uint64(next_seed(node.seed, side))
-            children.append(
-                _Node(node.rows[inside], shares[inside], low[inside], high[inside], number, side, node.depth + 1, seed)
-            )
+            bounds = low[inside], high[inside]
+            children.append(_Node(node.rows[inside], shares[inside], *bounds, seed, number, side, node.depth + 1))
+        line = self.lines[number]
+        line["feature"], line["threshold"], line["missing_left"] = split[:3]
+        if split.subset is not None:
+            self.subsets[number] = split.subset
         return children
+
+    def table(self, n_nodes: int) -> NodeTable:
+        """The nodes, depth first."""
+        subsets = self.subsets[:n_nodes] if self.problem.bins.n_words else None
+        return NodeTable(self.lines[:n_nodes], self.sums[:n_nodes], subsets)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -106,22 +105,3 @@ class GrowthProblem:
         cells = np.empty((0, 0)) if self.cells is None else self.cells
         by_cell = np.zeros(len(self.widths), dtype=bool) if self.by_cell is None else self.by_cell
         return Kernels(self.kinds, self.shapes.edges, self.shapes.cdfs, cells, by_cell)
-
-    def writable(self) -> GrowthProblem:
-        """The problem with read-only arrays replaced by copies.
-
-        joblib passes read-only arrays to processes, and the loops would have to be compiled again for them.
-        """
-        names = ("weights", "widths", "kinds", "cells", "by_cell")
-        arrays: dict[str, Any] = {name: _own(getattr(self, name)) for name in names}
-        return replace(
-            self,
-            bins=Bins(*map(_own, self.bins)),
-            targets=self.targets.take(np.arange(len(self.targets))),
-            shapes=KernelShapes(_own(self.shapes.edges), _own(self.shapes.cdfs)),
-            **arrays,
-        )
-
-
-def _own(array: Any) -> Any:
-    return array if array is None or array.flags.writeable else np.array(array)

@@ -8,12 +8,12 @@ from softwood.compiled.growing import choose_random, choose_searched, draw_featu
 from softwood.compiled.trees import next_seed
 from softwood.core.threads import new_stop
 from softwood.kernel.growing.finishing import depth_first
-from softwood.kernel.growing.growing import knots_for
 from softwood.kernel.growing.loops.groups import NodeTable, SubsetSpace
 from softwood.kernel.growing.loops.scan import SLACK, SQUARED
 from softwood.kernel.growing.loops.scan_random import PATIENCE
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.growing.workspace import knots_for
 from softwood.kernel.parts.growing import LevelTree, OpenNode
 from softwood.kernel.parts.loops.choose import LevelNodes
 

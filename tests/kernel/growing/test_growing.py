@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Kernel
 from softwood.base import as_counts
-from softwood.kernel.growing.growing import Workspace
+from softwood.kernel.growing.workspace import Workspace
 from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.growing import check_splits
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, draw
@@ -292,7 +292,7 @@ def test_histogram_search_comes_close_to_the_exact_one():
 
 
 def test_large_table_one_feature_after_the_other(monkeypatch):
-    from softwood.kernel.growing import growing
+    from softwood.kernel.growing import workspace
 
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 5))
@@ -300,17 +300,17 @@ def test_large_table_one_feature_after_the_other(monkeypatch):
     X[rng.random(X.shape) < 0.1] = np.nan
     y = rng.integers(3, size=300)
     at_once = grown(X, y, min_mass=4)
-    monkeypatch.setattr(growing, "_TABLES_AT_ONCE", 0)
+    monkeypatch.setattr(workspace, "_TABLES_AT_ONCE", 0)
     assert same(at_once, grown(X, y, min_mass=4))
 
 
 def test_growth_over_many_budgets(monkeypatch):
-    from softwood.kernel.growing import growing
+    from softwood.kernel.growing import grower
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.integers(2, size=200)
     whole = grown(X, y)
-    monkeypatch.setattr(growing, "_BUDGET", 3)
+    monkeypatch.setattr(grower, "_BUDGET", 3)
     assert same(whole, grown(X, y))
 
 

@@ -21,7 +21,7 @@ cdef (f64, f64, f64) scan_general(Knots knots, i64 n_knots, const f64[:, ::1] at
 cdef (f64, f64, f64) scan_points(const f64[:, ::1] cells, const f64[:, ::1] points, const i32[::1] labels, i64 m, i64 shape, const f64[:, ::1] edges, const f64[:, ::1] cdfs, (f64, f64) interval, Goal goal, Knots knots, f64[:, ::1] work) noexcept nogil
 
 @cython.locals(k=i64, row=i64, shape=i64)
-cdef (f64, f64, f64) scan_cells(Bins bins, Kernels kernels, i64 feature, const u32[::1] rows, i64 begin, i64 m, Desk desk, (f64, f64) interval, Goal goal, Search search) noexcept nogil
+cdef (f64, f64, f64) scan_cells(Bins bins, Kernels kernels, i64 feature, const u32[::1] rows, i64 begin, i64 m, NodeScratch scratch, (f64, f64) interval, Goal goal, Search search) noexcept nogil
 
 @cython.locals(a=i64, at=i64)
 cdef (f64, f64, f64) scan_atoms(const f64[:, ::1] atoms, i64 n, f64 width, i64 shape, Kernels kernels, (f64, f64) interval, Goal goal, Knots knots, f64[:, ::1] work) noexcept nogil

@@ -278,10 +278,10 @@ def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, kn
     return scan_general(knots, at, atoms, n, interval, goal, work)
 
 
-def scan_cells(bins, kernels, feature, rows, begin, m, desk, interval, goal, search):
+def scan_cells(bins, kernels, feature, rows, begin, m, scratch, interval, goal, search):
     """Best threshold of a binned feature whose kernel widths differ from cell to cell.
 
-    Arguments are as in `softwood.kernel.growing.loops.grow.search_node`; interval : the node's on this feature.
+    Arguments are as in `softwood.kernel.growing.loops.search.search_thresholds`; interval : the node's on this feature.
     """
     points, widths, cells = bins.points, kernels.cells, search.knots.cells
     shape = kernels.kinds[feature]
@@ -294,7 +294,7 @@ def scan_cells(bins, kernels, feature, rows, begin, m, desk, interval, goal, sea
         cells[2, k] = kernel_cdf(lo, x, width, shape, kernels.edges, kernels.cdfs)
         cells[3, k] = kernel_cdf(hi, x, width, shape, kernels.edges, kernels.cdfs)
     return scan_points(
-        cells, desk.points, desk.labels, m, shape, kernels.edges, kernels.cdfs, interval, goal, search.knots,
+        cells, scratch.points, scratch.labels, m, shape, kernels.edges, kernels.cdfs, interval, goal, search.knots,
         search.work,
     )  # fmt: skip
 

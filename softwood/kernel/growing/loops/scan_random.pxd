@@ -41,4 +41,4 @@ cdef bint draw_set(const code[::1] node_codes, i64 m, i64 n_bins, u64 seed, f64[
 cdef void keep_drawn(const f64[::1] table, Bins bins, i64 j, bint absent_left, i64[::1] ranks, u32[:, ::1] subset) noexcept nogil
 
 @cython.locals(best_feature=i64, by_set=bint, crisp=bint, draw=u64, f=i64, has_missing=bint, highest=i64, interval="(f64, f64)", is_one=bint, j=i64, lowest=i64, n_bins=i64, n_features=i64, n_outputs=i64, n_tried=i64, o=i64, offset=i64)
-cdef (i64, f64, f64, f64) search_random(Bins bins, const f64[::1] widths, Kernels kernels, const u32[::1] rows, i64 begin, i64 m, Desk desk, i64 n_draw, const f64[:, ::1] intervals, Goal goal, u64 seed, RandomSearch random) noexcept nogil
+cdef (i64, f64, f64, f64) search_random(Bins bins, const f64[::1] widths, Kernels kernels, const u32[::1] rows, i64 begin, i64 m, NodeScratch scratch, i64 n_draw, const f64[:, ::1] intervals, Goal goal, u64 seed, RandomSearch random) noexcept nogil

@@ -208,15 +208,15 @@ def keep_drawn(table, bins, j, absent_left, ranks, subset):
     set_members(ranks, bins, j, 0, absent_left, subset, 0)
 
 
-def search_random(bins, widths, kernels, rows, begin, m, desk, n_draw, intervals, goal, seed, random):
-    """Best of one random split for each feature of `desk.order` (the first `n_draw`, and more if none can be split).
+def search_random(bins, widths, kernels, rows, begin, m, scratch, n_draw, intervals, goal, seed, random):
+    """Best of one random split for each feature of `scratch.order` (the first `n_draw`, and more if none can be split).
 
     The threshold is uniform over the part of the feature's axis that holds mass of the node. Arguments and results
-    are as in `softwood.kernel.growing.loops.grow.search_node`; random : scratch space.
+    are as in `softwood.kernel.growing.loops.search.search_thresholds`; random : scratch space.
     """
     values, offsets, table, shares, work = bins.values, bins.offsets, random.bin_shares, random.shares, random.work
     total, base, min_mass, tie, n_outputs = goal.total, goal.base, goal.min_mass, goal.tie, goal.n_outputs
-    n_features = desk.order.shape[0]
+    n_features = scratch.order.shape[0]
     best_feature = -1
     best_threshold = np.nan
     best_mass = 0.0
@@ -224,12 +224,12 @@ def search_random(bins, widths, kernels, rows, begin, m, desk, n_draw, intervals
     least = min_mass * SLACK
     n_tried = 0
     for o in range(n_outputs):
-        work[0, o] = desk.totals[o]
+        work[0, o] = scratch.totals[o]
     for f in range(n_features):
         # As in scikit-learn, a small node whose draws all fail is a leaf; a large one has bad luck, and goes on.
         if f >= n_draw and (best_feature >= 0 or (n_tried > 0 and total < PATIENCE * min_mass)):
             break
-        j = desk.order[f]
+        j = scratch.order[f]
         offset, width = offsets[j], widths[j]
         n_bins = offsets[j + 1] - offset
         interval = intervals[0, j], intervals[1, j]
@@ -277,12 +277,12 @@ def search_random(bins, widths, kernels, rows, begin, m, desk, n_draw, intervals
                 look_up_known(values, offset, n_bins, random.codes, m, shares)
                 box_shares(shares, m, threshold, width, interval, np.nan)
         if has_missing:
-            share_missing(desk.points, m, shares)
+            share_missing(scratch.points, m, shares)
         left_mass = 0.0
-        if desk.points.shape[1] == 1:
-            left_mass = left_masses(desk.points, desk.labels, m, shares, n_outputs, work)
+        if scratch.points.shape[1] == 1:
+            left_mass = left_masses(scratch.points, scratch.labels, m, shares, n_outputs, work)
         else:
-            left_mass = left_sums(desk.points, m, shares, n_outputs, work)
+            left_mass = left_sums(scratch.points, m, shares, n_outputs, work)
         if left_mass < least or total - left_mass < least:
             continue
         merit = merit_of(left_mass, total, work, 1, n_outputs, goal.criterion)

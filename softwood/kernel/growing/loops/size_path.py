@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from softwood.kernel.growing.loops.grow import divide, divide_by_set
-from softwood.kernel.growing.loops.grow_best_first import find_intervals
-from softwood.trees.loops.sets import is_category
+from softwood.kernel.growing.loops.divide import left_parts, share_out
+from softwood.kernel.growing.loops.frontier import find_intervals
 
 
 def row_loss(prediction, truth, i, counts_wrong):
@@ -38,7 +37,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
     m = rows.shape[0]
     n_nodes = lines.shape[0]
     room = 2 * m
-    pile = np.empty(room, np.uint32)
+    node_rows = np.empty(room, np.uint32)
     shares = np.empty(room)
     left_rows = np.empty(m, np.uint32)
     left_shares = np.empty(m)
@@ -53,7 +52,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
     out[0, 0] = 0.0
     out[0, 1] = 0.0
     for k in range(m):
-        pile[k] = rows[k]
+        node_rows[k] = rows[k]
         shares[k] = 1.0
         place[rows[k]] = k
         for o in range(values.shape[1]):
@@ -73,16 +72,16 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
             more = np.empty(room, np.uint32)
             more_shares = np.empty(room)
             for k in range(end):
-                more[k] = pile[k]
+                more[k] = node_rows[k]
                 more_shares[k] = shares[k]
-            pile = more
+            node_rows = more
             shares = more_shares
         feature = int(lines[node]["feature"])
         find_intervals(lines, node, intervals)
         out[step + 1, 0] = out[step, 0]
         out[step + 1, 1] = out[step, 1]
         for k in range(n_rows):  # what the node has predicted goes
-            i = place[pile[first + k]]
+            i = place[node_rows[first + k]]
             touched[k] = i
             loss = row_loss(prediction, truth, i, counts_wrong)
             out[step + 1, 0] -= weights[i] * loss
@@ -91,20 +90,16 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
                 prediction[i, o] -= shares[first + k] * values[node, o]
         threshold = lines[node]["threshold"]
         missing_left = lines[node]["missing_left"]
+        left_parts(
+            bins, widths, kernels, intervals, subsets, node, (feature, threshold, missing_left), node_rows, first,
+            n_rows, left_shares,
+        )  # fmt: skip
         # All shares are kept, however small.
-        if is_category(bins.n_categories, feature):
-            n_left, n_right = divide_by_set(
-                bins, weights, pile, shares, first, n_rows, (feature, threshold, missing_left), subsets, node,
-                (0.0, 0.0, 0.0), left_rows, left_shares,
-            )  # fmt: skip
-        else:
-            n_left, n_right = divide(
-                bins, kernels, weights, pile, shares, first, n_rows, (feature, threshold, missing_left),
-                (widths[feature], intervals[0, feature], intervals[1, feature]), (0.0, 0.0, 0.0), left_rows,
-                left_shares,
-            )  # fmt: skip
+        n_left, n_right = share_out(
+            weights, node_rows, shares, first, n_rows, (0.0, 0.0, 0.0), left_rows, left_shares
+        )  # fmt: skip
         for k in range(n_left):
-            pile[end + k] = left_rows[k]
+            node_rows[end + k] = left_rows[k]
             shares[end + k] = left_shares[k]
         begin[child[node, 0]] = end
         size[child[node, 0]] = n_left
@@ -113,7 +108,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
         for side in range(2):
             below = child[node, side]
             for k in range(size[below]):
-                i = place[pile[begin[below] + k]]
+                i = place[node_rows[begin[below] + k]]
                 for o in range(values.shape[1]):
                     prediction[i, o] += shares[begin[below] + k] * values[below, o]
         for k in range(n_rows):

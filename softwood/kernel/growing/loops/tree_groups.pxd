@@ -25,20 +25,7 @@ cdef struct Rules:
     f64 rare_mass
 
 
-cdef class Pile:
-    cdef i64[::1] state
-    cdef const u8[::1] stop
-    cdef Node[::1] lines
-    cdef f64[:, ::1] sums
-    cdef i64[:, ::1] stack
-    cdef u64[::1] seeds
-    cdef f64[:, :, ::1] intervals
-    cdef u32[::1] rows
-    cdef f64[::1] shares
-    cdef u32[:, ::1] subsets
-
-
-cdef class Desk:
+cdef class NodeScratch:
     cdef f64[:, ::1] points
     cdef i32[::1] labels
     cdef u32[::1] left_rows

@@ -41,33 +41,7 @@ class Rules(NamedTuple):
     rare_mass: float = 0.0
 
 
-class Pile(NamedTuple):
-    """The state of growing.
-
-    Attributes
-    ----------
-    state : (4,) number of nodes done, height of the stack, length of the pile, and after how many nodes to return
-    stop : (1,) not 0 if growing is to be given up
-    lines, sums : the finished nodes, see `softwood.kernel.growing.loops.groups.NodeTable`
-    stack : (capacity, 4) for each node to do where its rows begin, parent, side, depth
-    seeds : (capacity,) and intervals : (capacity, 2, p), which go with the stack
-    rows, shares : (capacity,) rows and shares of the nodes to do, one after the other
-    subsets : see there; lines without entries if no column has categories
-    """
-
-    state: np.ndarray
-    stop: np.ndarray
-    lines: np.ndarray
-    sums: np.ndarray
-    stack: np.ndarray
-    seeds: np.ndarray
-    intervals: np.ndarray
-    rows: np.ndarray
-    shares: np.ndarray
-    subsets: np.ndarray = NO_SETS
-
-
-class Desk(NamedTuple):
+class NodeScratch(NamedTuple):
     """Scratch space for the points of one node, in any search.
 
     Attributes
@@ -114,7 +88,7 @@ class Search(NamedTuple):
     ----------
     tables : (p or 1, n_bins + 1, 1 + q) for the bins of every feature, or of one
     words, groups : sets of bins;  atoms : (n_bins, 3 + q);  lines : (n_bins + 1, 5);  work : (5, q)
-    stop : as in `Pile`
+    stop : as in `softwood.kernel.growing.loops.frontier.Frontier`
 
     For one output with squared error, q is 1; else the number of outputs rounded up to a multiple of four.
     """

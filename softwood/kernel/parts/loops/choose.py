@@ -16,12 +16,12 @@ import numpy as np
 
 from softwood.kernel.growing.loops.atoms import take_atoms
 from softwood.kernel.growing.loops.groups import Goal
-from softwood.kernel.growing.loops.grow import merit_and_impurity, tie_of
 from softwood.kernel.growing.loops.scan import LARGEST, SLACK, merit_of
 from softwood.kernel.growing.loops.scan_feature import is_better, keep_subset, scan_feature
 from softwood.kernel.growing.loops.scan_general import place_knots, scan_general
 from softwood.kernel.growing.loops.scan_random import settle_crisp
 from softwood.kernel.growing.loops.subset import ABSENT, set_members
+from softwood.kernel.growing.loops.weigh import merit_and_impurity, tie_of
 from softwood.trees.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.trees.loops.random import next_seed, to_unit
 from softwood.trees.loops.sets import is_category
@@ -95,7 +95,7 @@ def choose_searched(tables, units, features, numbers, nodes, bins, widths, kerne
     Parameters
     ----------
     features : (n_nodes, n_features) features of each node, in the order of the search
-    search : scratch space as in `softwood.kernel.growing.loops.grow.search_node`
+    search : scratch space as in `softwood.kernel.growing.loops.search.search_thresholds`
     out : (n_nodes, >= 4) filled with feature (-1: none), threshold, left mass and gain of each
     """
     is_single = search.work.shape[1] == 1

@@ -1,4 +1,4 @@
-"""Small problems as the loops of growing take them, and as the slow twins do."""
+"""Small problems as the loops of growing take them, and as the reference implementations do."""
 
 from dataclasses import dataclass
 
@@ -6,22 +6,24 @@ import numpy as np
 
 from softwood.compiled import growing as loop
 from softwood.kernel.data.binning import bin_features
-from softwood.kernel.growing.growing import knots_for
+from softwood.kernel.growing.loops.frontier import COUNTS, OPEN_NODE, Frontier
 from softwood.kernel.growing.loops.groups import Bins, Kernels, NodeTable
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.kernel.growing.loops.tree_groups import NODE, Desk, Pile, RandomSearch, Search, Targets
+from softwood.kernel.growing.loops.tree_groups import NODE, NodeScratch, RandomSearch, Rules, Search, Targets
+from softwood.kernel.growing.workspace import knots_for
 from softwood.trees.tree import KernelShapes, SoftTree, children_of
 from tests.reference.kernels import BOX, LATE, STAIRS, table
 from tests.reference.search import Axis
 
 # Each takes a way of its own through the loops.
 TREES = [("one target", False), ("targets", True), ("labels", True), ("labels, entropy", False)]
+ENDLESS = 10**6
 EXTRA_TREES = [("one target", False), ("labels", True)]
 
 
-def new_desk(m, p, q, labelled):
+def new_scratch(m, p, q, labelled):
     """Scratch space for the points of a node, filled with nonsense."""
-    return Desk(
+    return NodeScratch(
         points=np.full((m, 1 if labelled else 1 + q), np.nan),
         labels=np.full(m if labelled else 0, 77, dtype=np.int32),
         left_rows=np.full(m, 77, dtype=np.uint32),
@@ -39,7 +41,7 @@ def nonsense(name, shape, dtype=np.float64):
 
 @dataclass
 class Problem:
-    """Rows as the loops take them, and as the twins do."""
+    """Rows as the loops take them, and as the references do."""
 
     X: np.ndarray
     bins: Bins
@@ -80,10 +82,10 @@ class Problem:
     def scratch(self, m, at_once=True, random=False):
         """Scratch space: of the points, and of the two searches, of which one is None."""
         most, p, q = self.bins.most, self.X.shape[1], self.q
-        desk = new_desk(m, p, q, self.labels is not None)
+        scratch = new_scratch(m, p, q, self.labels is not None)
         if random:
             nothing = (np.full(size, np.nan) for size in (most + 1, m, (2, q)))
-            return desk, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)
+            return scratch, None, RandomSearch(np.empty(m, self.bins.codes.dtype), *nothing)
         is_single = q == 1 and self.criterion == SQUARED
         q = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
         search = Search(
@@ -96,7 +98,7 @@ class Problem:
             stop=np.zeros(1, np.uint8),
             knots=knots_for(self.kernels, most, m, q, nonsense),
         )
-        return desk, search, None
+        return scratch, search, None
 
     def axis(self, rows, masses, j, lo, hi):
         """The points of a node along one feature, None if there are none."""
@@ -137,37 +139,85 @@ def longer(array):
     return np.concatenate([array, np.full_like(array, 7)])
 
 
-def run(given, rules, *, seed=0, room=64, spare=64, budget=1000, random=False):
-    """Grow by the loop, `budget` nodes at a time, with room for so many nodes and `spare` rows to begin with.
-
-    What is too short is made longer. The nodes, and how many calls it took.
-    """
+def frontier_of(given, rules, *, seed=0, capacity=64, spare=64, stop=0):
+    """The root alone, with capacity for so many nodes and `spare` rows more than it has."""
     n, p = given.X.shape
-    pile = Pile(
-        state=np.array([0, 1, n, 0]),
-        stop=np.zeros(1, np.uint8),
-        lines=np.zeros(room, NODE),
-        sums=np.full((room, given.q), np.nan),
-        stack=np.full((room, 4), 77),
-        seeds=np.zeros(room, np.uint64),
-        intervals=np.full((room, 2, p), np.nan),
+    frontier = Frontier(
+        counts=np.zeros(1, COUNTS),
+        stop=np.full(1, stop, np.uint8),
+        lines=np.zeros(capacity, NODE),
+        sums=np.full((capacity, given.q), np.nan),
+        stack=np.zeros(capacity, OPEN_NODE),
+        intervals=np.full((capacity, 2, p), np.nan),
+        heap=np.zeros(capacity, OPEN_NODE),
+        gains=np.full(capacity, np.nan),
         rows=np.arange(n + spare, dtype=np.uint32),
         shares=np.ones(n + spare),
     )
-    pile.stack[0], pile.seeds[0], pile.intervals[0] = (0, -1, 0, 0), seed, [[-np.inf] * p, [np.inf] * p]
-    scratch = given.scratch(n, random=random)
+    frontier.counts[0] = (0, 1, 0, n, 0, ENDLESS, ENDLESS, 0)
+    frontier.stack[0] = (-1, -1, 0, 0, 0, n, seed, rules.min_mass, -1, np.nan, np.nan, 0.0)
+    frontier.intervals[0] = [[-np.inf] * p, [np.inf] * p]
+    return frontier
+
+
+def grow(given, rules, *, most_splits=None, budget=ENDLESS, random=False, pauses=(), few_rows=0, **options):
+    """Grow depth first, or best first with `most_splits`, by `budget` nodes at a time; further options as above.
+
+    Arrays that are too short are made longer. `pauses` are numbers of splits at which best-first growth ends at first,
+    and then goes on.
+
+    Returns
+    -------
+    the frontier, and how many calls it took
+    """
+    frontier = frontier_of(given, rules, **options)
+    scratch = given.scratch(len(given.X), random=random)
+    counts = frontier.counts[0]
+    counts["few_rows"] = few_rows
     n_calls = 0
-    while pile.state[1] > 0:
-        n_calls += 1
-        done = pile.state[0]
-        pile.state[3] = done + budget
-        loop.grow(
-            given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion, pile, *scratch
-        )
-        assert pile.state[0] <= done + budget
-        if pile.state[0] == done:
-            pile = Pile(*pile[:2], *map(longer, pile[2:]))
-    return NodeTable(pile.lines[: pile.state[0]], pile.sums[: pile.state[0]]), n_calls
+    for pause in (*pauses, ENDLESS if most_splits is None else most_splits):
+        counts["most_splits"] = pause
+        is_grown = False
+        while not is_grown:
+            n_calls += 1
+            before = int(counts["n_nodes"])
+            counts["most_nodes"] = min(before + budget, ENDLESS)
+            is_grown = loop.grow(
+                given.bins, given.widths, given.kernels, given.labels, given.targets, rules, given.criterion,
+                most_splits is not None, frontier, *scratch,
+            )  # fmt: skip
+            if frontier.stop[0]:
+                break
+            assert counts["n_nodes"] <= before + max(budget, counts["n_waiting"])
+            if counts["n_nodes"] == before and not is_grown:
+                frontier = Frontier(*frontier[:2], *map(longer, frontier[2:-1]))
+        assert counts["n_splits"] <= pause
+    return frontier, n_calls
+
+
+def nodes_of(frontier):
+    n_nodes = frontier.counts["n_nodes"][0]
+    return NodeTable(frontier.lines[:n_nodes], frontier.sums[:n_nodes])
+
+
+def run(given, rules, **options):
+    """Nodes of a tree grown depth first, and how many calls it took."""
+    frontier, n_calls = grow(given, rules, **options)
+    return nodes_of(frontier), n_calls
+
+
+def run_best_first(given, rules, *, most_splits, **options):
+    """Nodes of a tree grown best first, the split ones in the order of their splits, and how many calls it took."""
+    frontier, n_calls = grow(given, rules, most_splits=most_splits, **options)
+    nodes = nodes_of(frontier)
+    order = nodes.lines["parent"][1::2].astype(np.int64)
+    assert len(order) == frontier.counts["n_splits"][0]
+    return nodes, order, n_calls
+
+
+def rules_for(given, **changes):
+    is_class = given.labels is not None or given.criterion == BINARY_ENTROPY
+    return Rules(9, 0.5, 0.0, 2, 0.01, is_class)._replace(**changes)
 
 
 def tree_of(given, nodes):

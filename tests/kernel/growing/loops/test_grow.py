@@ -1,359 +1,84 @@
-"""The growth loop and its parts, against slow twins; whole trees are tested in `test_growing.py`."""
+"""The growth loop in both orders, and the two steps at a node."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
 
 from softwood.compiled import growing as loop
-from softwood.compiled.trees import next_seed
 from softwood.kernel.data.binning import bin_features
-from softwood.kernel.growing.loops.groups import Goal
-from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Targets
+from softwood.kernel.growing.loops.scan import ENTROPY, SQUARED
+from softwood.kernel.growing.loops.tree_groups import Rules
 from softwood.trees.tree import children_of
-from tests.kernel.growing.loops.growth import EXTRA_TREES, KINDS, TREES, new_desk, problem, run, tree_of
+from tests.kernel.growing.loops.growth import (
+    EXTRA_TREES,
+    TREES,
+    frontier_of,
+    grow,
+    nodes_of,
+    problem,
+    rules_for,
+    run,
+    run_best_first,
+    tree_of,
+)
 from tests.reference import random_search as slow_random
 from tests.reference.gains import impurity, merit
 from tests.reference.growing import check_splits, intervals
-from tests.reference.kernels import BOX, LATE, STAIRS, left_share
-from tests.reference.records import assert_same_records
-from tests.reference.search import best_gain_of
+from tests.reference.kernels import BOX, LATE, STAIRS
+from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import node_shares
-from tests.strategies import CRITERION_NAMES
 
-SEEDS = range(6)
+SEEDS = range(4)
+GROWTHS = [(*each, False) for each in TREES] + [(*each, True) for each in EXTRA_TREES]
 
-# ------------------------------------------------------------------ drawing features
-
-
-@pytest.mark.tiny
-def test_draws_depend_on_the_seed_alone_and_are_fair():
-    counts = np.zeros((5, 5))
-    for seed in range(400):
-        order = np.empty(5, dtype=np.int64)
-        loop.draw_features(order, np.arange(len(order)), np.uint64(seed), 2)
-        assert sorted(order) == [0, 1, 2, 3, 4]
-        again = np.empty(5, dtype=np.int64)
-        loop.draw_features(again, np.arange(len(again)), np.uint64(seed), 2)
-        assert np.array_equal(order, again)
-        counts[np.arange(5), order] += 1
-    assert np.all(np.abs(counts - 80) < 45)  # five standard deviations
+# ------------------------------------------------------------------ the steps at a node
 
 
 @pytest.mark.tiny
-@given(st.integers(0, 2**64 - 1), st.permutations(range(6)), st.integers(1, 6))
-def test_draws_are_those_of_the_slow_twin(seed, priority, n_draw):
-    order = np.empty(6, dtype=np.int64)
-    loop.draw_features(order, np.array(priority), np.uint64(seed), n_draw)
-    assert order.tolist() == slow_random.draw_features(priority, seed, n_draw)
-
-
-@pytest.mark.tiny
-def test_all_features_in_order_if_all_are_wanted():
-    order = np.empty(4, dtype=np.int64)
-    loop.draw_features(order, np.arange(len(order)), np.uint64(9), 4)
-    assert order.tolist() == [0, 1, 2, 3]
-
-
-@pytest.mark.tiny
-def test_seeds_of_the_nodes_of_a_tree_are_all_different():
-    seeds = [np.uint64(1)]
-    for level in range(8):
-        seeds += [np.uint64(next_seed(s, k)) for s in seeds[2**level - 1 :] for k in range(2)]
-    assert len(set(map(int, seeds))) == len(seeds)
-
-
-# ------------------------------------------------------------------ the points of a node
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize(
-    ("criterion", "number", "n_classes"),
-    [
-        ("gini", SQUARED, 2),
-        ("gini", SQUARED, 3),
-        ("entropy", BINARY_ENTROPY, 2),
-        ("entropy", ENTROPY, 3),
-        ("squared_error", SQUARED, 0),
-    ],
-)
-def test_points_of_a_node_and_its_impurity(criterion, number, n_classes):
-    rng = np.random.default_rng(0)
-    shares, weights = rng.random(9), rng.random(12) + 0.5
-    rows = np.array([0, 0, 4, 1, 7, 9, 2, 11, 3], dtype=np.uint32)
-    m = 7  # from place 2 on
-    at = rows[2:]
-    masses = shares[2:] * weights[at]
-    labels, targets = None, Targets(weights, np.empty((0, 0)), np.empty(0))
-    if n_classes:
-        truth = rng.integers(n_classes, size=12).astype(np.int32)
-        Y = np.eye(n_classes)[truth]
-        stored = Y if n_classes > 2 else Y[:, 1:].copy()
-        labels = truth if n_classes > 2 else None
-    else:
-        Y = stored = rng.normal(size=(12, 2))
-    if labels is None:
-        targets = Targets(weights, stored, (stored**2).sum(axis=1))
-    q = stored.shape[1]
-    desk = new_desk(m, 1, q, labels is not None)
-    lines, sums = np.zeros(2, NODE), np.full((2, q), np.nan)
-    loop.weigh(rows, 2, shares, m, labels, targets, desk, lines, sums, 1)
-    assert desk.points[:, 0] == pytest.approx(masses)
-    assert lines[1]["mass"] == pytest.approx(masses.sum())
-    assert sums[1] == pytest.approx(masses @ stored[at])
-    assert lines[0]["mass"] == 0.0
-    assert np.isnan(sums[0]).all()
-    if labels is not None:
-        assert np.array_equal(desk.labels, labels[at])
-    else:
-        assert desk.points[:, 1:] == pytest.approx(masses[:, None] * stored[at])
-        assert lines[1]["square"] == pytest.approx(masses @ (stored[at] ** 2).sum(axis=1))
-    found, impure = loop.merit_and_impurity(lines, sums, 1, number, n_classes > 0)
-    factor = 0.5 if (criterion, n_classes) == ("gini", 2) else 1.0  # of two classes one is stored
-    assert impure == pytest.approx(factor * masses.sum() * impurity(masses, Y[at], criterion))
-    if criterion != "entropy":
-        assert found == pytest.approx(((masses @ stored[at]) ** 2).sum() / masses.sum())
-    else:
-        assert found == pytest.approx(-impure)
-
-
-@pytest.mark.tiny
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=12))
-def test_labels_of_a_node_are_numbered_without_gaps(labels):
-    present = sorted(set(labels))
-    masses = [labels.count(o) / 4 for o in range(5)]
-    desk = new_desk(len(labels), 1, 5, True)
-    desk.labels[:] = labels
-    assert loop.number_labels(np.array([[9.0] * 5, masses]), 1, len(labels), desk) == len(present)
-    assert [present[k] for k in desk.labels] == labels
-    assert desk.totals[: len(present)].tolist() == [masses[o] for o in present]
-
-
-@pytest.mark.tiny
-def test_sums_of_targets_are_taken_as_they_are():
-    desk = new_desk(1, 1, 3, False)
-    assert loop.number_labels(np.array([[2.0, 0.0, -1.0]]), 0, 0, desk) == 3
-    assert desk.totals.tolist() == [2.0, 0.0, -1.0]
-
-
-@pytest.mark.tiny
-def test_ties_are_a_trifle():
-    assert loop.tie_of(-3.0, 2.0, 5.0) == pytest.approx(1e-10 * 2.0 + 1e-14 * 8.0, rel=1e-12)
-
-
-# ------------------------------------------------------------------ the search at one node
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("general", [False, True])
-@pytest.mark.parametrize("at_once", [False, True])
-def test_no_split_of_a_node_is_better_than_the_one_found(kind, general, at_once):
-    n_found = 0
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+def test_a_node_is_searched_and_divided(kind, general, random):
     for seed in SEEDS:
-        given, rng = problem(seed, kind, general), np.random.default_rng(seed)
-        rows = np.append([0, 0], rng.permutation(14)[:11]).astype(np.uint32)  # those of the node from place 2 on
-        at, shares = rows[2:], np.append([9.0, 9.0], rng.random(11) + 0.2)
-        masses = shares[2:] * given.weights[at]
-        # ends that leave a part of every kernel inside
-        ends = np.array([[-np.inf] * 4, [np.inf] * 4])
-        ends[:, 2] = np.nanmin(given.X[at, 2]) - 0.1, np.nanmax(given.X[at, 2]) + 0.4
-        desk, search, _ = given.scratch(11, at_once)
-        lines, sums = np.zeros(1, NODE), np.zeros((1, given.q))
-        loop.weigh(rows, 2, shares, 11, given.labels, given.targets, desk, lines, sums, 0)
-        base, impure = loop.merit_and_impurity(lines, sums, 0, given.criterion, given.labels is not None)
-        n_outputs = loop.number_labels(sums, 0, 11, desk)
-        min_mass, n_draw, tie = 0.4, 1 + seed // 2, loop.tie_of(base, impure, masses.sum())
-        # the one that cannot be split comes first every other time: the search goes on
-        order = np.append(3, rng.permutation(3)) if seed % 2 else rng.permutation(4)
-        feature, threshold, left, gain = loop.search_node(
-            given.bins, given.widths, given.kernels, rows, 2, 11, desk._replace(order=order), n_draw, ends,
-            Goal(masses.sum(), base, min_mass, tie, n_outputs, given.criterion), search,
-        )  # fmt: skip
-        name = CRITERION_NAMES[given.criterion]
-        axes = [given.axis(at, masses, j, *ends[:, j]) for j in range(4)]
-        best = best_gain_of(axes, order, n_draw, name, min_mass, base, tie)
-        assert (feature >= 0) == np.isfinite(best)
-        assert not search.tables.any(), "left empty for the next node"
-        if feature < 0:
-            continue
-        n_found += 1
-        assert gain >= best - 1e-9 * masses.sum()
-        assert axes[feature].merit(threshold, name) - base == pytest.approx(gain, abs=1e-9 * masses.sum())
-        assert axes[feature].left(threshold)[0] == pytest.approx(left, rel=1e-9)
-        assert min(left, masses.sum() - left) >= min_mass * (1 - 1e-9)
-        assert ends[0, feature] < threshold < ends[1, feature]
-        if best_gain_of(axes, order[:n_draw], n_draw, name, min_mass, base, tie) > -np.inf:
-            assert feature in order[:n_draw]
-    assert n_found >= 4
-
-
-def search_root(given, order, *, base=None, stop=0):
-    """The split of all rows on these features."""
-    n = len(given.X)
-    rows, shares = np.arange(n, dtype=np.uint32), np.ones(n)
-    desk, search, _ = given.scratch(n)
-    lines, sums = np.zeros(1, NODE), np.zeros((1, 1))
-    loop.weigh(rows, 0, shares, n, None, given.targets, desk, lines, sums, 0)
-    desk = desk._replace(order=np.array(order))
-    ends = np.array([[-np.inf] * 4, [np.inf] * 4])
-    mass = lines["mass"][0]
-    goal = Goal(mass, sums[0, 0] ** 2 / mass if base is None else base, 0.1, 1e-9, 1, SQUARED)
-    search.stop[0] = stop
-    return loop.search_node(given.bins, given.widths, None, rows, 0, n, desk, len(order), ends, goal, search)
+        given = problem(seed, kind, general)
+        rules = rules_for(given)
+        whole = run_best_first(given, rules, most_splits=1, seed=seed, random=random)[0]
+        frontier, scratch = frontier_of(given, rules, seed=seed), given.scratch(14, random=random)
+        loop.visit(frontier, 0)
+        data = given.bins, given.widths, given.kernels
+        loop.search_node(*data, given.labels, given.targets, rules, given.criterion, frontier, 0, *scratch)
+        here = frontier.stack[0].copy()
+        assert here["feature"] == whole.lines["feature"][0]
+        assert here["threshold"] == whole.lines["threshold"][0]
+        assert here["missing_left"] == whole.lines["missing_left"][0]
+        assert frontier.lines["feature"][0] == -1, "not divided yet"
+        loop.divide_node(*data, given.targets, rules, frontier, 0, scratch[0])
+        assert_same_records(frontier.lines[:1], whole.lines[:1])
+        counts, (right, left) = frontier.counts[0], frontier.stack[:2]
+        assert (counts["n_waiting"], counts["n_splits"], frontier.gains[0]) == (2, 1, here["gain"])
+        assert (left["side"], right["side"], left["depth"], right["depth"]) == (0, 1, 1, 1)
+        assert {left["node"], right["node"], left["feature"], right["feature"]} == {-1}
+        assert (right["begin"], left["begin"], counts["n_rows"]) == (0, right["size"], left["size"] + right["size"])
+        for child, mass in ((left, whole.lines["mass"][1]), (right, whole.lines["mass"][2])):
+            at = slice(child["begin"], child["begin"] + child["size"])
+            assert given.weights[frontier.rows[at]] @ frontier.shares[at] == pytest.approx(mass)
 
 
 @pytest.mark.tiny
-def test_a_stopped_search_finds_nothing():
+def test_a_node_with_a_child_that_is_too_light_is_searched_again():
     given = problem(0, "one target", general=False)
-    assert search_root(given, range(4))[0] >= 0
-    assert search_root(given, range(4), stop=1)[0] == -1
+    rules, scratch = rules_for(given, min_mass=3.0), given.scratch(14)
+    frontier = frontier_of(given, rules)
+    loop.visit(frontier, 0)
+    frontier.lines["mass"][0] = given.weights.sum()
+    frontier.stack[0]["feature"], frontier.stack[0]["threshold"] = 0, -1.0  # all rows are on the right
+    frontier.stack[0]["missing_left"] = 0.0
+    loop.divide_node(given.bins, given.widths, None, given.targets, rules, frontier, 0, scratch[0])
+    assert (frontier.stack[0]["feature"], frontier.stack[0]["min_mass"]) == (-1, 6.0)
+    assert frontier.counts[0]["n_waiting"] == 1
+    assert frontier.shares[:14].tolist() == [1.0] * 14
 
 
-@pytest.mark.tiny
-def test_crisp_splits_without_gain_are_taken_and_soft_ones_are_not():
-    """Two crossed features have a gain only together; soft splits to no gain could go on for ever."""
-    given = problem(0, "one target", general=False)
-    given.stored[:] = 1.0
-    assert search_root(given, [0])[0] == 0
-    assert search_root(given, [1, 2])[0] == -1
-    assert search_root(given, [0], base=1e3)[0] == -1
-
-
-@pytest.mark.tiny
-def test_of_equally_good_features_the_one_nearer_to_halves_wins():
-    given = problem(0, "one target", general=False, n=4, missing=0.0)
-    X = np.array([[0.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 0.0]])
-    given = replace(given, X=X, bins=bin_features(X, None, None), widths=np.zeros(4), weights=np.ones(4))
-    given.stored[:] = 1.0
-    for order in ([0, 1, 2], [2, 1, 0], [0, 2, 1]):
-        assert search_root(given, order)[:3] == (1, 0.5, 2.0)
-    assert [search_root(given, order)[0] for order in ([0, 2], [2, 0])] == [0, 2], "and then the first"
-
-
-# ------------------------------------------------------------------ dividing a node
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("general", [False, True])
-@pytest.mark.parametrize("feature", [0, 1, 2])
-@pytest.mark.parametrize("cutoff", [0.0, 0.05, 0.3])
-def test_points_are_divided_by_their_kernels(general, feature, cutoff):
-    for seed in SEEDS:
-        given, rng = problem(seed, "one target", general), np.random.default_rng(seed)
-        before = rng.permutation(14)[:11]
-        rows, shares = np.append([77, 77], before).astype(np.uint32), np.append([7.0, 7.0], rng.random(11) + 0.3)
-        u = shares[2:].copy()
-        x, width = given.X[before, feature], given.cell_widths[before, feature]
-        lo, hi = (np.nanmin(x) - 0.1, np.nanmax(x) + 0.05) if seed % 2 else (-np.inf, np.inf)
-        threshold = np.nanmedian(x) + 0.07 * rng.random()
-        left_rows, left_shares = np.zeros(11, np.uint32), np.zeros(11)
-        n_left, n_right = loop.divide(
-            given.bins, given.kernels, given.weights, rows, shares, 2, 11, (feature, threshold, 0.4),
-            (given.widths[feature], lo, hi), (0.0, 0.0, cutoff), left_rows, left_shares,
-        )  # fmt: skip
-        known = ~np.isnan(x)
-        part = np.full(11, 0.4)
-        part[known] = left_share(threshold, x[known], width[known], lo, hi, given.shapes[feature])
-        left = np.where(u * part < cutoff, 0.0, u * part)
-        left = np.where(u - left < cutoff, u, left)
-        for kept, own_rows, own_shares in (
-            (left, left_rows[:n_left], left_shares[:n_left]),
-            (u - left, rows[2 : 2 + n_right], shares[2 : 2 + n_right]),
-        ):
-            assert own_rows.tolist() == before[kept > 0].tolist(), "in their order"
-            assert own_shares == pytest.approx(kept[kept > 0], rel=1e-9)
-        assert rows[:2].tolist() == [77, 77]
-        assert shares[:2].tolist() == [7.0, 7.0]
-
-
-@pytest.mark.tiny
-@pytest.mark.parametrize("feature", [0, 1, 2])
-def test_places_and_parts_of_points(feature):
-    """Of boxes by their places, and of any kernels; nan, or the share of missing values, where there is no value."""
-    for seed in SEEDS:
-        given, rng = problem(seed, "one target", True), np.random.default_rng(seed)
-        rows = np.append([77, 77], rng.permutation(14)[:11]).astype(np.uint32)
-        x, places = given.X[rows[2:], feature], np.full(12, 77.0)
-        loop.place_points(given.bins.points, feature, rows, 2, 11, places)
-        np.testing.assert_array_equal(places, [*x, 77.0])
-        threshold, parts = np.nanmedian(x) + 0.07, np.full(12, 77.0)
-        loop.kernel_parts(
-            given.bins.points, given.kernels, rows, 2, 11, (feature, threshold, 0.4),
-            (given.widths[feature], -np.inf, np.inf), parts,
-        )  # fmt: skip
-        width, shape = given.cell_widths[rows[2:], feature], given.shapes[feature]
-        expected = left_share(threshold, np.nan_to_num(x), width, -np.inf, np.inf, shape)
-        assert parts == pytest.approx([*np.where(np.isnan(x), 0.4, expected), 77.0])
-
-
-@pytest.mark.tiny
-@given(
-    st.lists(st.tuples(st.floats(0.01, 1), st.sampled_from([0.0, 1.0, 0.5]) | st.floats(0, 1)), max_size=20),
-    st.sampled_from([0.0, 0.01, 0.1]),
-)
-def test_shares_are_parted_and_rows_sorted_out(points, cutoff):
-    """Both sides add up, none has less than the cutoff, and every row is where it has a share."""
-    m = len(points)
-    before, parts = np.array([u for u, _ in points]), np.array([part for _, part in points])
-    shares, left = np.array([7.0, *before, 7.0]), np.array([*parts, 7.0])
-    loop.part_shares(shares, 1, m, cutoff, left)
-    assert shares[[0, -1]].tolist() == [7.0, 7.0]
-    assert left[-1] == 7.0
-    right, left = shares[1:-1].copy(), left[:-1].copy()
-    np.testing.assert_allclose(left + right, before, rtol=1e-15)
-    for u, part, a, b in zip(before, parts, left, right, strict=True):
-        wanted = 0.0 if u * part < cutoff else u * part
-        wanted = u if u - wanted < cutoff else wanted
-        assert a == pytest.approx(wanted, rel=1e-9, abs=1e-15)
-        assert min(x for x in (a, b, 1.0) if x > 0) >= min(cutoff, u) * (1 - 1e-9)
-    rows, left_rows, left_shares = np.arange(m + 2, dtype=np.uint32), np.zeros(m, np.uint32), left.copy()
-    n_left, n_right = loop.sort_out(rows, shares, 1, m, left_rows, left_shares)
-    assert left_rows[:n_left].tolist() == (1 + np.flatnonzero(left > 0)).tolist()
-    assert rows[1 : 1 + n_right].tolist() == (1 + np.flatnonzero(right > 0)).tolist()
-    assert left_shares[:n_left].tolist() == left[left > 0].tolist()
-    assert shares[1 : 1 + n_right].tolist() == right[right > 0].tolist()
-
-
-@pytest.mark.tiny
-@given(
-    st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.001, 0.999), st.floats(0.1, 3)), min_size=1, max_size=12),
-    st.floats(0, 2),
-    st.sampled_from([0.0, 0.02, 0.3]),
-)
-def test_no_child_is_too_light(points, min_mass, cutoff):
-    """Small shares stay on their side where a child would be too light without them; else the node is not divided."""
-    u, parts, weights = np.array(points).T.copy()
-    m, total = len(points), float(weights @ u)
-
-    def left_of(cutoff):
-        left = np.where(u * parts < cutoff, 0.0, u * parts)
-        return np.where(u - left < cutoff, u, left)
-
-    def lightest(left):
-        return min(weights @ left, total - weights @ left)
-
-    expected = next((left for left in (left_of(cutoff), left_of(0.0)) if lightest(left) >= min_mass), None)
-    masses = [lightest(left_of(each)) for each in (cutoff, 0.0)]
-    assume(all(abs(mass - min_mass) > 1e-4 * min_mass for mass in masses))
-    rows, shares = np.arange(m, dtype=np.uint32), u.copy()
-    left_rows, left_shares = np.zeros(m, np.uint32), parts.copy()
-    found = loop.left_mass_of(rows, shares, 0, m, weights, cutoff, left_shares)
-    assert found == pytest.approx(weights @ left_of(cutoff), abs=1e-12)
-    n_left, n_right = loop.share_out(weights, rows, shares, 0, m, (total, min_mass, cutoff), left_rows, left_shares)
-    if expected is None:
-        assert (n_left, n_right) == (0, 0)
-        assert shares.tolist() == u.tolist(), "the node is what it was"
-    else:
-        assert left_rows[:n_left].tolist() == np.flatnonzero(expected > 0).tolist()
-        assert left_shares[:n_left] == pytest.approx(expected[expected > 0], rel=1e-9)
-        assert rows[:n_right].tolist() == np.flatnonzero(u - expected > 0).tolist()
-
-
-# ------------------------------------------------------------------ whole trees
+# ------------------------------------------------------------------ depth first
 
 
 @pytest.mark.tiny
@@ -382,10 +107,10 @@ def test_growth_goes_on_where_arrays_were_too_short_or_nodes_enough(kind, genera
     for seed in SEEDS:
         given = problem(seed, kind, general)
         rules = Rules(max_depth=9, min_mass=0.5, min_gain=0.0, n_draw=2, cutoff=0.01, is_class=given.labels is not None)
-        expected, n_calls = run(given, rules, seed=seed, room=400, spare=400, random=random)
+        expected, n_calls = run(given, rules, seed=seed, capacity=400, spare=400, random=random)
         assert n_calls == 1
         assert len(expected.lines) > 5
-        for options in ({"room": 1}, {"room": 400, "spare": 1}, {"room": 400, "budget": 1}):
+        for options in ({"capacity": 1}, {"capacity": 400, "spare": 1}, {"capacity": 400, "budget": 1}):
             found, n_calls = run(given, rules, seed=seed, random=random, **options)
             assert n_calls > (1 if "spare" in options else 4)
             assert_same_records(found.lines, expected.lines)
@@ -447,7 +172,7 @@ def test_extra_trees_are_those_of_the_slow_twin(kind, general):
 def test_limits_of_growth():
     given = problem(0, "one target", general=False, n=40)
     rules = Rules(max_depth=50, min_mass=0.5, min_gain=0.0, n_draw=4, cutoff=0.0, is_class=False)
-    nodes = run(given, rules, room=400, spare=400)[0]
+    nodes = run(given, rules, capacity=400, spare=400)[0]
     lines = nodes.lines
     assert lines["depth"].max() > 3
     left, right = children_of(lines["parent"], lines["side"])
@@ -460,3 +185,208 @@ def test_limits_of_growth():
     assert len(run(given, rules._replace(min_gain=gains[0] * (1 - 1e-6)))[0].lines) >= 3
     for name in ("threshold", "missing_left"):
         np.testing.assert_array_equal(np.isnan(lines[name]), ~inner)
+
+
+@pytest.mark.tiny
+def test_rows_of_depth_first_growth_are_those_of_a_path():
+    """Crisp: a row is in one waiting node, whatever the size of the tree."""
+    given = problem(0, "one target", general=False, n=60, missing=0.0)
+    given.widths[:] = 0.0
+    rules = rules_for(given, cutoff=0.0, n_draw=4)
+    frontier = grow(given, rules, capacity=400, spare=60)[0]
+    assert nodes_of(frontier).lines["depth"].max() > 3
+    assert len(frontier.rows) == 120
+    assert frontier.counts["n_rows"][0] == 0
+
+
+@pytest.mark.tiny
+def test_small_nodes_are_left_open():
+    """So that other threads can grow them."""
+    given = problem(0, "one target", general=False, n=40)
+    rules = rules_for(given)
+    whole = run(given, rules, capacity=400, spare=400)[0]
+    frontier = grow(given, rules, capacity=400, spare=400, few_rows=12)[0]
+    top, n_open = nodes_of(frontier), frontier.counts["n_open"][0]
+    small = frontier.heap[:n_open]
+    assert n_open > 2
+    assert small["size"].max() <= 12
+    assert (top.lines["feature"][small["node"]] == -1).all()
+    for node in small:
+        assert tuple(top.lines[node["node"]])[:3] == (node["parent"], node["side"], node["depth"])
+        at = slice(node["begin"], node["begin"] + node["size"])
+        assert np.isclose(whole.lines["mass"], given.weights[frontier.rows[at]] @ frontier.shares[at]).any()
+    grown = np.delete(np.arange(len(top.lines)), small["node"])
+    assert set(top.lines["mass"][grown]) <= set(whole.lines["mass"])
+
+
+@pytest.mark.tiny
+def test_nodes_that_wait_at_the_last_split_remain_leaves():
+    given = problem(0, "one target", general=False, n=40)
+    rules, scratch = rules_for(given), given.scratch(40)
+    frontier = frontier_of(given, rules, capacity=400, spare=400)
+    frontier.counts["most_splits"] = 3
+    data = given.bins, given.widths, None, None, given.targets, rules, given.criterion
+    assert loop.grow(*data, False, frontier, *scratch)
+    nodes = nodes_of(frontier)
+    left = children_of(nodes.lines["parent"], nodes.lines["side"])[0]
+    assert len(left) == 7
+    assert np.count_nonzero(left >= 0) == 3
+    assert nodes.lines["mass"][0] == pytest.approx(given.weights.sum())
+    assert nodes.lines["mass"][left < 0].sum() == pytest.approx(given.weights.sum())
+
+
+# ------------------------------------------------------------------ best first
+
+
+def merit_of_node(given, mass, sums):
+    """Of an unsplit node."""
+    if given.criterion == SQUARED:
+        return (sums**2).sum() / mass
+    assert given.criterion == ENTROPY
+    return sum(s * np.log(s / mass) for s in sums if s > 0)
+
+
+def follow(given, nodes, order, most_splits):
+    """Make the splits of the whole tree in this order; each must be the best of the open ones, up to rounding.
+
+    Returns the numbers of the nodes in the order in which they come to be.
+    """
+    left, right = children_of(nodes.lines["parent"], nodes.lines["side"])
+    merits = np.array([merit_of_node(given, *each) for each in zip(nodes.lines["mass"], nodes.sums, strict=True)])
+    gains = np.where(left >= 0, merits[left] + merits[right] - merits, -np.inf)
+    made, is_open = [0], {0} if left[0] >= 0 else set()
+    for best in order:
+        assert best in is_open
+        assert gains[made[best]] >= max(gains[made[k]] for k in is_open) - 1e-9
+        is_open.remove(best)
+        for child in (left[made[best]], right[made[best]]):
+            made.append(child)
+            if left[child] >= 0:
+                is_open.add(len(made) - 1)
+    assert len(order) == most_splits or not is_open
+    return made
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+@pytest.mark.parametrize("most_splits", [0, 1, 3, 100])
+def test_the_best_open_leaf_is_split_next(kind, general, random, most_splits):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules = rules_for(given, cutoff=0.0)  # or the gains of children would not be quite those of the search
+        whole, _ = run(given, rules, seed=seed, capacity=400, spare=400, random=random)
+        found, order, n_calls = run_best_first(
+            given, rules, most_splits=most_splits, seed=seed, capacity=400, spare=400, random=random
+        )
+        assert n_calls == 1
+        made = follow(given, whole, order.tolist(), most_splits)
+        expected = whole.lines[made]
+        names = ["side", "depth", "mass", "square"]
+        np.testing.assert_allclose(as_columns(found.lines, names), as_columns(expected, names), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.sums, whole.sums[made], rtol=1e-9, atol=1e-12)
+        parents = [-1] + [k for k in order for _ in range(2)]
+        assert found.lines["parent"].tolist() == parents
+        is_split = np.isin(np.arange(len(made)), order)
+        names = ["feature", "threshold", "missing_left"]
+        split = as_columns(found.lines, names)
+        np.testing.assert_allclose(split[is_split], as_columns(expected, names)[is_split], rtol=1e-9)
+        np.testing.assert_array_equal(split[~is_split], [[-1, np.nan, np.nan]] * np.count_nonzero(~is_split))
+    if most_splits == 100:
+        assert len(order) > 2, "something to compare"
+
+
+@pytest.mark.tiny
+def test_smaller_trees_are_the_beginning_of_larger_ones():
+    given = problem(1, "one target", general=False)
+    whole, order, _ = run_best_first(given, rules_for(given), most_splits=100)
+    assert len(order) > 5
+    for n in range(len(order)):
+        some, first, _ = run_best_first(given, rules_for(given), most_splits=n)
+        assert first.tolist() == order[:n].tolist()
+        np.testing.assert_array_equal(some.sums, whole.sums[: 2 * n + 1])
+
+
+@pytest.mark.tiny
+def test_a_split_whose_shares_would_all_be_cut_off_is_made_without_cutoff():
+    given = problem(0, "one target", general=False, missing=0.0)
+    given.widths[:] = 50.0, 0.0, 0.0, 0.0
+    given.bins.priority[:] = 0, 1, 2, 3
+    rules = rules_for(given, n_draw=1, min_mass=0.1)
+    n_wide = 0
+    for seed in range(30):
+        whole, cut = (run_best_first(given, rules._replace(cutoff=c), most_splits=1, seed=seed)[0] for c in (0.0, 0.6))
+        if whole.lines["feature"][0] == 0:
+            n_wide += 1
+            assert_same_records(cut.lines, whole.lines)
+            assert cut.lines["mass"].min() >= 0.1
+    assert n_wide > 0
+
+
+@pytest.mark.tiny
+def test_masses_of_children_are_those_of_the_rows():
+    """The search adds up bins; a split that is too light for the rows themselves is replaced by a heavier one."""
+    rng = np.random.default_rng(0)
+    n = 400
+    X = np.column_stack([rng.lognormal(0, 2, n), rng.random((n, 3))])
+    given = problem(0, "one target", general=False)
+    given = replace(
+        given, X=X, bins=bin_features(X, None, 20), widths=np.array([0.3, 0.0, 0.0, 0.0]), weights=np.ones(n),
+        stored=np.log(X[:, :1]) + rng.normal(size=(n, 1)),
+    )  # fmt: skip
+    for min_mass in (2.0, 6.0):
+        rules = rules_for(given, cutoff=0.0, n_draw=4, min_mass=min_mass)
+        for nodes in (run_best_first(given, rules, most_splits=100, spare=4000, capacity=400)[0], run(given, rules)[0]):
+            tree = tree_of(given, nodes)
+            masses = tree.memberships(X).sum(axis=0)
+            assert nodes.lines["mass"] == pytest.approx(masses, rel=1e-9)
+            assert masses.min() >= min_mass * (1 - 1e-5)
+            assert tree.n_leaves > 8
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+def test_a_tree_of_some_leaves_can_go_on_growing(kind, general, random):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules, options = rules_for(given), {"seed": seed, "capacity": 400, "spare": 400, "random": random}
+        expected, order, _ = run_best_first(given, rules, most_splits=9, **options)
+        found, again, _ = run_best_first(given, rules, most_splits=9, pauses=(0, 1, 4), **options)
+        assert_same_records(found.lines, expected.lines)
+        np.testing.assert_array_equal(found.sums, expected.sums)
+        assert again.tolist() == order.tolist()
+
+
+@pytest.mark.tiny
+def test_limits_of_best_first_growth():
+    given = problem(0, "one target", general=False, n=30)
+    rules = rules_for(given, cutoff=0.0, n_draw=4)
+    whole = run_best_first(given, rules, most_splits=100)[0]
+    assert whole.lines["depth"].max() > 2
+    assert run_best_first(given, rules._replace(max_depth=2), most_splits=100)[0].lines["depth"].max() == 2
+    heavy = run_best_first(given, rules._replace(min_mass=3.0), most_splits=100)[0]
+    assert 3 <= len(heavy.lines) < len(whole.lines)
+    assert heavy.lines["mass"].min() >= 3.0 * (1 - 1e-9)
+    merits = whole.sums[:3, 0] ** 2 / whole.lines["mass"][:3]
+    gain = merits[1] + merits[2] - merits[0]
+    for factor, n_least, n_most in ((1 + 1e-6, 1, 1), (1 - 1e-6, 3, 99)):
+        limited = run_best_first(given, rules._replace(min_gain=gain * factor), most_splits=100)[0]
+        assert n_least <= len(limited.lines) <= n_most
+    assert len(run_best_first(given, rules, most_splits=100, stop=1)[1]) == 0
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("kind", "general", "random"), GROWTHS)
+def test_best_first_growth_goes_on_where_arrays_were_too_short_or_nodes_enough(kind, general, random):
+    for seed in SEEDS:
+        given = problem(seed, kind, general)
+        rules = rules_for(given)
+        expected, order, n_calls = run_best_first(
+            given, rules, most_splits=9, seed=seed, capacity=400, spare=400, random=random
+        )
+        assert n_calls == 1
+        for options in ({"capacity": 1}, {"capacity": 400, "spare": 1}, {"capacity": 400, "budget": 1}):
+            found, again, n_calls = run_best_first(given, rules, most_splits=9, seed=seed, random=random, **options)
+            assert n_calls > 1
+            assert_same_records(found.lines, expected.lines)
+            np.testing.assert_array_equal(found.sums, expected.sums)
+            assert again.tolist() == order.tolist()

@@ -18,12 +18,12 @@ from softwood.compiled.growing import (
     scan_general,
     scan_points,
 )
-from softwood.kernel.growing.growing import knots_for
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Search
+from softwood.kernel.growing.workspace import knots_for
 from softwood.trees.tree import KernelShapes
-from tests.kernel.growing.loops.growth import new_desk, nonsense
+from tests.kernel.growing.loops.growth import new_scratch, nonsense
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table
 from tests.reference.search import Axis
@@ -199,11 +199,11 @@ def test_cells_of_a_binned_feature():
     bins = Bins(codes, values, values, values, np.array([0, 3, 6]), np.arange(2), points=places)
     shapes = KernelShapes.of([table(BOX), table(LATE)])
     kernels = Kernels(np.array([0, 1]), shapes.edges, shapes.cdfs, cells, np.array([False, True]))
-    desk, goal = new_desk(5, 2, 1, False)._replace(points=points), goal_of(0.5, 1, SQUARED)
+    scratch, goal = new_scratch(5, 2, 1, False)._replace(points=points), goal_of(0.5, 1, SQUARED)
     nothing, stop = np.empty(0, np.uint64), np.zeros(1, np.uint8)
     knots, work = room(kernels, 5, 1)
     search = Search(np.empty((0, 0, 0)), nothing, nothing, np.empty((0, 4)), np.empty((0, 5)), work, stop, knots=knots)
-    found = scan_cells(bins, kernels, 1, rows, 1, 5, desk, (lo, hi), goal, search)
+    found = scan_cells(bins, kernels, 1, rows, 1, 5, scratch, (lo, hi), goal, search)
     x = np.array([-1.0, 2.0, np.nan, 2.0, 0.5])
     widths = cells[rows[1:], 1]
     bounds = np.array([[cdf(end, a, w, LATE) for a, w in zip(x, widths, strict=True)] for end in (lo, hi)])

@@ -29,7 +29,7 @@ from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import RandomSearch
 from softwood.trees.tree import KernelShapes
-from tests.kernel.growing.loops.growth import new_desk
+from tests.kernel.growing.loops.growth import new_scratch
 from tests.reference import random_search as slow
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, SHAPES, STAIRS, interval_mass, table
@@ -153,12 +153,12 @@ class Node:
         q, m = self.targets.shape[1], len(self.masses)
         bins, total = self.bins, self.masses.sum()
         intervals = np.array([[c.lo for c in self.columns], [c.hi for c in self.columns]])
-        desk = new_desk(m, len(self.columns), q, self.labels is not None)._replace(
+        scratch = new_scratch(m, len(self.columns), q, self.labels is not None)._replace(
             points=self.points, order=self.order, totals=np.append(self.masses @ self.targets, np.nan)
         )
-        desk = desk if self.labels is None else desk._replace(labels=self.labels)
+        scratch = scratch if self.labels is None else scratch._replace(labels=self.labels)
         return search_random(
-            bins, self.widths, self.kernels, self.rows, self.begin, m, desk, self.n_draw, intervals,
+            bins, self.widths, self.kernels, self.rows, self.begin, m, scratch, self.n_draw, intervals,
             Goal(total, self.base, self.min_mass, self.tie, q, self.criterion), np.uint64(self.seed),
             RandomSearch(np.empty(m, self.codes.dtype), *(np.full(k, np.nan) for k in (bins.most + 1, m, (2, q + 1)))),
         )  # fmt: skip

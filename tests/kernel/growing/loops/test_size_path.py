@@ -5,8 +5,7 @@ import pytest
 
 from softwood.compiled.growing import losses_by_size, row_loss
 from softwood.kernel.growing.loops.groups import NO_SETS, NodeTable
-from tests.kernel.growing.loops.growth import problem, tree_of
-from tests.kernel.growing.loops.test_grow_best_first import rules_for, run_best_first
+from tests.kernel.growing.loops.growth import problem, rules_for, run_best_first, tree_of
 
 
 def slow_losses(prediction, truth, counts_wrong):

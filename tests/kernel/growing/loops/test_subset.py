@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 
 from softwood.compiled.growing import (
-    divide_by_set,
     draw_set,
     keep_drawn,
     keep_set,
+    left_parts,
     merge_rare,
     order_keys,
     rare_below,
     scan_category,
     scan_subset,
     set_members,
+    share_out,
     sort_by_key,
     subset_parts,
 )
@@ -224,9 +225,9 @@ def test_division_of_rows(cutoff):
     subset_parts(codes, bins, 1, subsets, 1, 0.25, rows, 1, 4, parts)
     assert parts.tolist() == [1.0, 0.25, 0.0, 1.0]
     left_rows, left_shares = np.zeros(4, np.uint32), np.empty(4)
-    n_left, n_right = divide_by_set(
-        bins, np.ones(5), rows, shares, 1, 4, (1, np.nan, 0.25), subsets, 1, (3.5, 0.0, cutoff), left_rows, left_shares
-    )
+    ends = np.array([[-np.inf] * 2, [np.inf] * 2])
+    left_parts(bins, np.zeros(2), None, ends, subsets, 1, (1, np.nan, 0.25), rows, 1, 4, left_shares)
+    n_left, n_right = share_out(np.ones(5), rows, shares, 1, 4, (3.5, 0.0, cutoff), left_rows, left_shares)
     if cutoff == 0.0:
         assert (left_rows[:n_left].tolist(), left_shares[:n_left].tolist()) == ([4, 3, 0], [1.0, 0.25, 1.0])
         assert (rows[1 : 1 + n_right].tolist(), shares[1 : 1 + n_right].tolist()) == ([3, 1], [0.75, 0.5])

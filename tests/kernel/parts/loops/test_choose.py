@@ -17,10 +17,10 @@ from softwood.compiled.growing import (
     scan_bins,
     width_of,
 )
-from softwood.kernel.growing.growing import knots_for
 from softwood.kernel.growing.loops.groups import NO_SETS, Bins, Goal, Kernels, SubsetSpace
 from softwood.kernel.growing.loops.scan import ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
+from softwood.kernel.growing.workspace import knots_for
 from softwood.kernel.parts.loops.choose import LevelNodes
 from tests.kernel.growing.loops.growth import nonsense
 from tests.reference import random_search as slow
