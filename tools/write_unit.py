@@ -12,8 +12,8 @@ the compiler can inline functions of one source into those of another. For each 
 
 A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if
 there are many calls, an object of this class, ``Class(*tuple)``. A struct is a named tuple of numbers, which loops can
-make; a packed struct is a line of a record array, with the fields of its numpy type. ``SOURCES`` names the module that
-each function and class is from.
+make, and which may be a field of a class; a packed struct is a row of a record array, with the fields of its numpy
+type. ``SOURCES`` names the module that each function and class is from.
 
 A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a
 statement that uses it, to hand it to a function, is written once for each type.

@@ -44,7 +44,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--task",
         choices=("classification", "regression"),
-        help="kind of problem; by default, it follows from the target",
+        help="kind of problem (default: by the target)",
     )
     parser.add_argument(
         "--classes", nargs="+", metavar="LABEL", help="all labels that can come (default: those in the file)"

@@ -16,10 +16,13 @@ from softwood.files.records import build_record, check_entries, check_integer, c
 from softwood.files.values import check_name
 from softwood.stream.base import StreamModel
 from softwood.stream.drift import ADWIN, DriftDetector
-from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
+from softwood.stream.growing.arrays import Limits
+from softwood.stream.growing.events import DriftEvent
+from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.growing.planting import ForestRules, Recipe
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.alarms import N_BUCKETS, N_SIZES, N_WINDOW, SIZE
 from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, SCALED_WEIGHT, VARIANCE, Settings
 from softwood.stream.pool import ModelPool

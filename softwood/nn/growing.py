@@ -15,8 +15,9 @@ from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGH
 from softwood.nn.operators import reached_nodes
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
+from softwood.stream.growing.arrays import Limits
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits, SplitEvent
 from softwood.stream.loops.layout import (
     ALPHA_AT,
     EVENT,

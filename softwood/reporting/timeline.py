@@ -9,8 +9,8 @@ import numpy as np
 
 from softwood.core.parameters import parameter_error
 from softwood.stream.adapting import Adaptation
-from softwood.stream.evaluation.prequential import PrequentialResult
-from softwood.stream.growing.tree import SplitEvent
+from softwood.stream.evaluation.results import PrequentialResult
+from softwood.stream.growing.events import SplitEvent
 
 __all__ = ["check_history", "timeline"]
 

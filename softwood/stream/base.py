@@ -1,4 +1,4 @@
-"""What all stream models share: tables in parts, learning row by row, answers at any time."""
+"""What all stream models share: tables in blocks, learning row by row, predictions at any time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from softwood.core.targets import find_classes, read_labels
 from softwood.fitted import FittedModel
 from softwood.stream.encoding import read_growing_table
 from softwood.stream.fitted import fitted_stream
-from softwood.stream.growing.tree import GrowingTree, SplitEvent
+from softwood.stream.growing.events import SplitEvent
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
@@ -33,7 +34,7 @@ def _in_order(array: np.ndarray) -> np.ndarray:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamModel(TreeEstimator):
-    """A tree that learns from a stream, part by part.
+    """A tree that learns from a stream, block by block.
 
     Attributes
     ----------
@@ -72,7 +73,7 @@ class StreamModel(TreeEstimator):
         """
         with self._unchanged_by_errors():
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
-            self._start_anew(y)
+            self._reset(y)
             self._learn(X, y, sample_weight, None)
         return self
 
@@ -86,7 +87,7 @@ class StreamModel(TreeEstimator):
             self.__dict__ = before
             raise
 
-    def _start_anew(self, y: Any) -> None:
+    def _reset(self, y: Any) -> None:
         """Forget what was learned; all that `fit` reads from the targets before it learns."""
         self._refuse_none(y)
         for name in ("growth_", "columns_"):
@@ -179,7 +180,7 @@ class StreamModel(TreeEstimator):
 
     @staticmethod
     def _add_columns(growth: GrowingTree, columns: Columns, begin: int, end: int) -> None:
-        """Make room for the encoded columns from `begin` to `end`."""
+        """Add the encoded columns from `begin` to `end` to the tree."""
         growth.widen(end, growth.n_outputs)
         for at in range(begin, end):
             source = columns.source[at]
@@ -187,7 +188,7 @@ class StreamModel(TreeEstimator):
                 others = np.flatnonzero(columns.source[:at] == source)
                 growth.mark_category(at, int(others[0]) if len(others) else None)
 
-    # Looking at it
+    # Properties
 
     @property
     def _finished(self) -> SoftTree:
@@ -220,11 +221,11 @@ class StreamModel(TreeEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Part of each column of X in the decisions, (n_features_in,); adds up to 1."""
+        """Share of each column of X in the decisions, (n_features_in,); adds up to 1."""
         check_is_fitted(self, "growth_")
         return self.columns_.add_up(self.growth_.importances())
 
-    # Answers
+    # Predictions
 
     def _as_fitted(self) -> FittedModel:
         return fitted_stream(self)
@@ -267,7 +268,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         ----------
         X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
         y : (n_rows,) class labels
-        classes : all labels that can come; needed in the first call, and the same, or not given, in others
+        classes : all labels that may occur; needed in the first call, and the same, or not given, in later ones
         sample_weight : (n_rows,) weights, or None
         """
         with self._unchanged_by_errors():
@@ -306,8 +307,8 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         elif not np.array_equal(found, self.classes_):
             raise ValueError(f"classes is {found!r}, but the calls before this one had {self.classes_!r}.")
 
-    def _start_anew(self, y: Any) -> None:
-        super()._start_anew(y)
+    def _reset(self, y: Any) -> None:
+        super()._reset(y)
         labels = read_labels(y)
         self.classes_, _ = find_classes(labels)
         check_classification_targets(labels)
@@ -315,7 +316,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
     def _codes(self, y: Any) -> np.ndarray:
         if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == self.classes_.dtype:
-            # Comparing with the known classes is check enough.
+            # Comparing with the known classes is enough of a check.
             labels = y
         else:
             labels = read_labels(y)
@@ -346,7 +347,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             return weights * factors[codes]
         if not isinstance(wanted, str) or wanted != "balanced":
             raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
-        # By what the stream has brought so far, this row included.
+        # By the rows of the stream so far, this one included.
         rows = np.zeros((len(codes), len(self.classes_)))
         rows[np.arange(len(codes)), codes] = weights
         mass = self._class_mass + np.cumsum(rows, axis=0)
@@ -392,7 +393,7 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == np.float64 and len(y):
             with np.errstate(over="ignore", invalid="ignore"):
                 is_finite = np.isfinite(y.sum())
-            if is_finite:  # check enough
+            if is_finite:  # enough of a check
                 return _in_order(y)
         refuse_masked(y, "y")
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")

@@ -1,4 +1,4 @@
-"""Drift detectors: they get a stream's values one by one, such as the errors of a model, and tell when these change."""
+"""Drift detectors: they get the values of a stream one by one, such as the errors of a model, and report changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODES = {"up": loops.UP, "down": loops.DOWN, "both": loops.BOTH}
 class DriftDetector:
     """What all detectors share; use `ADWIN`, `PageHinkley` or `DDM`.
 
-    A detector starts anew with the first value after an alarm, as river's do: on the same values and with the same
+    A detector restarts with the first value after an alarm, as river's do: on the same values and with the same
     parameters, alarms come at the same values as those of river's detectors of the same names.
     """
 
@@ -73,11 +73,11 @@ class DriftDetector:
     # Learning
 
     def update(self, x: float) -> None:
-        """Take in the next value, a finite number."""
+        """Add the next value, a finite number."""
         type(self)._update(self._state, self._read(x))
 
     def update_many(self, values: Any) -> np.ndarray:
-        """Take in values (n,) one after the other.
+        """Add values (n,) one after the other.
 
         Returns
         -------

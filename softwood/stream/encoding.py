@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Number
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import validate_data
@@ -20,6 +20,9 @@ from sklearn.utils.validation import validate_data
 from softwood.core.columns import MAX_CATEGORIES, Columns, column_titles
 from softwood.core.encoding import as_numbers, prepare_table, read_table, refuse_infinity
 from softwood.core.tables import column_cells, is_missing_value, is_text, type_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["NUMBERS", "GrowingEncoder", "read_growing_table"]
 
@@ -157,6 +160,37 @@ class GrowingEncoder:
         if np.isinf(row).any():
             self.check(x)
         return is_known
+
+    # Frames of pandas, whose rows are read as dicts are
+
+    def check_frame(self, X: pd.DataFrame) -> None:
+        """An error that names the feature if a row cannot be learned."""
+        for column, kind in X.dtypes.items():
+            if kind.kind == "O" or (
+                kind.kind == "f" and np.isinf(X[column].to_numpy(np.float64, na_value=np.nan)).any()
+            ):
+                for value in X[column].tolist():
+                    self.check({column: value})
+
+    def read_numbers(self, X: pd.DataFrame) -> np.ndarray | None:
+        """The rows of a frame of numbers whose columns are known, nan where missing; None for other frames."""
+        if not all(kind.kind in "biuf" for kind in X.dtypes) or not all(key in self.numbers for key in X.columns):
+            return None
+        matrix = np.full((len(X), len(self)), np.nan)
+        values = X.to_numpy(dtype=np.float64, na_value=np.nan)
+        if np.isinf(values).any():
+            self.check_frame(X)
+        matrix[:, [self.numbers[key] for key in X.columns]] = values
+        return matrix
+
+    def read_frame(self, X: pd.DataFrame) -> np.ndarray:
+        """The rows of a frame, nan where missing; what is not known is left out."""
+        matrix = self.read_numbers(X)
+        if matrix is None:
+            matrix = np.empty((len(X), len(self)))
+            for row, x in zip(matrix, X.to_dict(orient="records"), strict=True):
+                self.read(x, row)
+        return matrix
 
     # Tables, whose features are the numbers of their columns
 

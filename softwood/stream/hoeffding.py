@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.parameters import check_number
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.tree import DriftEvent, GrowingTree
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.settings import read_limits, read_settings
 
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]
@@ -80,7 +81,7 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     max_share_to_split: float = 0.99
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
-        settings = read_settings(self, self.get_params(deep=False), restart_rise=np.inf)
+        settings = read_settings(self, vars(self), restart_rise=np.inf)
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 
@@ -118,5 +119,5 @@ class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         rate = check_number(self, "learning_rate", self.learning_rate, low=0, open_low=True, high=1)
-        settings = read_settings(self, self.get_params(deep=False), learning_rate=rate, restart_rise=np.inf)
+        settings = read_settings(self, vars(self), learning_rate=rate, restart_rise=np.inf)
         return HoeffdingRealTree(settings, read_limits(self), n_features, n_outputs)

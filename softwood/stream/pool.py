@@ -101,7 +101,7 @@ class Turns:
 
 
 class ModelPool(Turns, BaseEstimator):
-    """A pool of stream models with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
+    """A pool of stream models with different settings, tuned on the stream (Gunasekara et al. 2022).
 
     Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
     lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come
@@ -190,7 +190,7 @@ class ModelPool(Turns, BaseEstimator):
             self._start()
             first = clone(self.models[0])
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
-            first._start_anew(y)
+            first._reset(y)
             self._learn(X, y, getattr(first, "classes_", None), sample_weight)
         except Exception:
             self.__dict__ = before

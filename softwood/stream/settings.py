@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number
-from softwood.stream.growing.tree import Limits
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     GINI,

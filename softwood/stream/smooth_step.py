@@ -9,8 +9,9 @@ from sklearn.base import is_classifier
 
 from softwood.core.parameters import check_count
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import GrowingTree, Limits
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.settings import read_settings
 from softwood.stream.soft_hoeffding import SoftStreamTree
 
@@ -29,7 +30,7 @@ class _SmoothStepTree(SoftStreamTree):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
-        settings = read_settings(self, self.get_params(deep=False), alpha=1.0, max_depth=0.0)
+        settings = read_settings(self, vars(self), alpha=1.0, max_depth=0.0)
         depth = check_count(self, "max_depth", self.max_depth, high=DEEPEST)
         tree = (SoftClassTree if is_class else SoftRealTree)(settings, Limits(max_inner=0), n_features, n_outputs)
         tree.complete(depth, np.random.RandomState(seed))

@@ -10,8 +10,9 @@ from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import GrowingTree, Limits
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.loops.layout import (
     INFO_GAIN,
@@ -88,7 +89,7 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         fixed: dict[str, float] = {"split_criterion": INFO_GAIN, "max_share_to_split": 1.0}
         if isinstance(self.max_depth, str) and self.max_depth == "auto":
             fixed |= {"max_depth": USUAL_DEPTH, "deeper_for_classes": float(is_class)}
-        settings = read_settings(self, self.get_params(deep=False), **fixed)
+        settings = read_settings(self, vars(self), **fixed)
         if settings.gate_init > 0 and not self.bias:
             raise ValueError(
                 f"The 'gate_init' parameter of {type(self).__name__} must be 0 if bias=False: a gate without a bias "

@@ -259,7 +259,7 @@ class _Decision:
 
 
 def _decisions(growth: SoftGrowingTree, matrix: np.ndarray, standardised: np.ndarray) -> Iterator[_Decision]:
-    """Inner nodes that rows reach, parents first. A twin of the loop that predicts, which keeps nothing."""
+    """Inner nodes that rows reach, parents first. As in the loop that predicts, which does not keep them."""
     nodes, numbers, inner = growth.structure()
     alphas, weights = growth.alphas, growth.weights
     bias = growth.arrays["gates"][0, : growth.n_nodes, BIAS_AT] * (growth.settings.bias > 0)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import put_test, visit
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits
 from softwood.stream.loops import layout
 from softwood.stream.loops.layout import (
     ALPHA_AT,
@@ -380,13 +380,13 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def growing(twin, limits=None):
-    """The package's tree with the settings of a twin."""
-    settings = Settings(**{name: float(getattr(twin, own)) for own, name in SETTINGS.items()})
-    kind = SoftClassTree if twin.is_class else SoftRealTree
-    tree = kind(settings, limits or Limits(max_inner=twin.max_inner), twin.n_features, twin.n_outputs)
-    tree.seed = np.uint64(twin.seed)
-    tree.arrays["is_category"][:] = twin.is_category
+def growing(reference, limits=None):
+    """The package's tree with the settings of a reference."""
+    settings = Settings(**{name: float(getattr(reference, own)) for own, name in SETTINGS.items()})
+    kind = SoftClassTree if reference.is_class else SoftRealTree
+    tree = kind(settings, limits or Limits(max_inner=reference.max_inner), reference.n_features, reference.n_outputs)
+    tree.seed = np.uint64(reference.seed)
+    tree.arrays["is_category"][:] = reference.is_category
     return tree
 
 
@@ -415,12 +415,12 @@ def assert_same_arrays(tree, other):
         assert np.array_equal(array, theirs, equal_nan=array.dtype.kind == "f"), name
 
 
-def assert_same_tree(tree, twin):
-    """The package's tree and its twin, up to rounding."""
+def assert_same_tree(tree, reference):
+    """The package's tree and its reference, up to rounding."""
     nodes, numbers, inner = tree.structure()
     a = tree.arrays
-    assert len(nodes) == len(twin.nodes)
-    for k, node in enumerate(twin.nodes):
+    assert len(nodes) == len(reference.nodes)
+    for k, node in enumerate(reference.nodes):
         assert inner[k] == bool(node.children)
         assert [nodes[k, layout.DEPTH], nodes[k, layout.FEATURE]] == [node.depth, node.feature]
         assert numbers[k, layout.THRESHOLD] == pytest.approx(node.threshold, nan_ok=True)
@@ -434,11 +434,11 @@ def assert_same_tree(tree, twin):
         if node.children:
             assert numbers[k, layout.LEFT_WEIGHT] == pytest.approx(node.passed)
             assert nodes[k, [layout.LEFT, layout.RIGHT]].tolist() == [
-                twin.nodes.index(child) for child in node.children
+                reference.nodes.index(child) for child in node.children
             ]
     found = [(e.kind, e.n_samples, e.node, e.feature, e.threshold) for e in tree.log]
-    assert [event[:4] for event in found] == [event[:4] for event in twin.log]
-    assert [event[4] for event in found] == pytest.approx([event[4] for event in twin.log])
+    assert [event[:4] for event in found] == [event[:4] for event in reference.log]
+    assert [event[4] for event in found] == pytest.approx([event[4] for event in reference.log])
 
 
 def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2):

@@ -1,4 +1,4 @@
-"""Growing encoding of tables that come in blocks; that of dicts is tested in test_river.py."""
+"""Growing encoding of tables that come in blocks; that of dicts is tested with the models for river."""
 
 import numpy as np
 import pandas as pd

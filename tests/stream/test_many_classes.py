@@ -47,7 +47,7 @@ def test_the_range_of_merits():
 
 @pytest.mark.parametrize("model_class", [SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor])
 @pytest.mark.parametrize("depth", ["deep", 7.0, -1])
-def test_wrong_depths_are_told(model_class, depth):
+def test_wrong_depths_are_reported(model_class, depth):
     with pytest.raises(ValueError, match="'max_depth' parameter"):
         model_class(max_depth=depth).fit([[0.0], [1.0]], [0, 1])
 

@@ -121,7 +121,7 @@ def test_a_column_that_gets_larger_for_good_is_followed(model_class, offset):
     X, y = class_stream(8000)
     X[5000:, 0] = 100 * X[5000:, 0] + offset
     found = hits(model_class(random_state=0), X, y)
-    # a soft Hoeffding tree may have begun anew, and then learns the whole border again
+    # a soft Hoeffding tree may have restarted, and then learns the whole border again
     assert found[5600:6600].mean() > (0.93 if model_class is SmoothStepTreeClassifier else 0.8)
     assert found[7000:].mean() > 0.92
     if model_class is SoftHoeffdingTreeClassifier:

@@ -11,11 +11,13 @@ import numpy as np
 
 from softwood.compiled.stream import learn_soft, observe_rows, predict_soft, split_leaves
 from softwood.core.losses import softmax_gradient
+from softwood.stream.growing.arrays import as_compiled
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import N_BINS
 from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.growing.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.growing.target_units import RealGrowingTree
-from softwood.stream.growing.tree import GrowingTree, SplitEvent, as_compiled
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.hoeffding import SURPRISES
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
@@ -206,7 +208,7 @@ class SoftGrowingTree(GrowingTree):
         return bool(np.any(seen >= self.settings.grace_period))
 
     def split_leaves(self) -> list[SplitEvent]:
-        """Split the leaves whose time has come; returns what was split. The setting BATCH must be above 1."""
+        """Split the leaves that have seen enough rows; returns the splits. The setting `batch_size` must be above 1."""
         n_before = len(self.log)
         while not split_leaves(self.is_class, *self._arguments):
             self._make_room()
@@ -322,14 +324,14 @@ class SoftClassTree(SoftGrowingTree):
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
 
     def widen(self, n_features: int, n_outputs: int) -> None:
-        """Make room for new features and classes; a new class is as rare as a row of weight 1 among those seen."""
+        """Add new features and classes; a new class is as rare as a row of weight 1 among those seen."""
         old = self.n_outputs
         super().widen(n_features, n_outputs)
         if 0 < old < n_outputs:
             values = self.arrays["values"][0]
             highest = values[:, :old].max(axis=1, keepdims=True)
             together = highest + np.log(np.exp(values[:, :old] - highest).sum(axis=1, keepdims=True))
-            # files of earlier releases do not tell the weight
+            # files of earlier releases do not hold the weight
             seen = self.arrays["numbers"][0, ALL_WEIGHT] or self.n_rows
             values[:, old:] = together - math.log(seen + 1.0)
 

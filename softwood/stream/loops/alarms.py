@@ -3,7 +3,7 @@
 tree : `softwood.stream.loops.layout.TreeNodes`; its detector (N_DETECTOR,) is the state of an ADWIN and then:
 
 - the mean size of the errors of a regressor, and rows in it
-- ALARM, 1 from an alarm on until Python has heeded it
+- ALARM, 1 from an alarm on until Python has handled it
 - mean error before the change, faded mean of the last errors, and rows in it
 """
 
@@ -34,7 +34,7 @@ def note_error(error, tree):
     tree.detector[N_RECENT] = min(tree.detector[N_RECENT] + 1.0, MEMORY)
     tree.detector[RECENT] += (error - tree.detector[RECENT]) / tree.detector[N_RECENT]
     n, total = 0.0, 0.0
-    if tree.detector[LAST] != DRIFT:  # else it starts anew
+    if tree.detector[LAST] != DRIFT:  # else it restarts
         n, total = tree.detector[A_WIDTH], tree.detector[A_TOTAL]
     if update_adwin(tree.detector, error) != DRIFT:
         return False
@@ -44,7 +44,7 @@ def note_error(error, tree):
 
 
 def note_class(outputs, i, label, tree):
-    """`note_error` for a line of class probabilities: 1 if another class has the largest."""
+    """`note_error` for a row of class probabilities: 1 if another class has the largest."""
     if tree.settings.drift_delta <= 0.0:
         return False
     best = 0

@@ -7,7 +7,7 @@ rows : `Rows`;  tree : `TreeNodes`;  classes : `ClassNodes`;  reals : `RealNodes
 and
 
 points, i : (n, n_features) values, nan where missing, and the number of the row that is meant
-out, line : an array of predictions, and its line for this row
+out, row : an array of predictions, and the row of it to fill
 """
 
 import math
@@ -74,14 +74,14 @@ LARGEST_ROOT = 1e150
 SURPRISES, FRESH = 30.0, 8.0
 # Part of the limit from which on a value is far from the mean: ten standard deviations, of the usual limit of 30.
 SURPRISING = 1.0 / 3.0
-# Fewer rows than this cannot be told from outliers.
+# Fewer rows than this cannot be distinguished from outliers.
 FEW_ROWS = 16.0
-# A leaf with less weight than this predicts its mean, unless it is told to use its linear model.
+# A leaf with less weight than this predicts its mean, unless its settings ask for its linear model.
 FEW = 50.0
 
 
 def has_room(tree, statistics):
-    """Whether a leaf can be split: room for two nodes, for statistics of all leaves, and in the log."""
+    """Whether a leaf can be split: space for two nodes, for statistics of all leaves, and in the log."""
     if tree.counters[N_EVENTS] >= statistics.events.shape[0]:
         return False
     if tree.counters[N_INNER] >= tree.settings.max_inner:
@@ -164,8 +164,8 @@ def add_class(node, label, weight, tree, classes):
     classes.counts[node, label] += weight
 
 
-def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, line):
-    """Fill a line of `out` with the class probabilities that naive Bayes finds in a leaf of the weight `total`.
+def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, row):
+    """Fill a row of `out` with the class probabilities that naive Bayes finds in a leaf of the weight `total`.
 
     Returns
     -------
@@ -175,28 +175,28 @@ def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, 
     guess = -1
     highest, scale = -np.inf, 0.0
     for k in range(out.shape[1]):
-        out[line, k] = 0.0
+        out[row, k] = 0.0
     for k in range(n_keys):
         label = classes.keys[leaf, k]
         vote = -np.inf
         if classes.counts[leaf, label] > 0.0:
             vote = math.log(classes.counts[leaf, label] / total) + log_density(statistics, slot, points, i, label)
-        out[line, label] = vote
+        out[row, label] = vote
         if vote > highest:
             highest, guess = vote, label
     if guess < 0:
         return guess
     for k in range(n_keys):
         label = classes.keys[leaf, k]
-        out[line, label] = math.exp(out[line, label] - highest)
-        scale += out[line, label]
+        out[row, label] = math.exp(out[row, label] - highest)
+        scale += out[row, label]
     for k in range(n_keys):
-        out[line, classes.keys[leaf, k]] /= scale
+        out[row, classes.keys[leaf, k]] /= scale
     return guess
 
 
-def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, line):
-    """Fill a line of `out` with the class probabilities of a leaf, uniform if it has seen nothing.
+def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, row):
+    """Fill a row of `out` with the class probabilities of a leaf, uniform if it has seen nothing.
 
     Returns
     -------
@@ -206,17 +206,17 @@ def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, line):
     total = weigh_classes(leaf, tree, classes)[0]
     if total <= 0.0:
         for k in range(n_classes):
-            out[line, k] = 1.0 / n_classes
+            out[row, k] = 1.0 / n_classes
         return -1
     guess = -1
     how = tree.settings.leaf_prediction
     if tree.nodes[leaf, SLOT] >= 0 and how != PLAIN:
-        guess = bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, line)
+        guess = bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, row)
         # A value so far away that its density is 0 in all classes says nothing.
         if guess >= 0 and (how == MODEL or tree.numbers[leaf, MODEL_SCORE] >= tree.numbers[leaf, PLAIN_SCORE]):
             return guess
     for k in range(n_classes):
-        out[line, k] = classes.counts[leaf, k] / total
+        out[row, k] = classes.counts[leaf, k] / total
     return guess
 
 
@@ -228,7 +228,7 @@ def predict_classes(rows, tree, classes, statistics):
 
 
 def learn_classes(rows, start, tree, classes, statistics):
-    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`."""
+    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
     how = tree.settings.leaf_prediction
     for i in range(start, rows.points.shape[0]):
@@ -288,7 +288,7 @@ def try_class_split(leaf, tree, classes, statistics):
     slot = tree.nodes[leaf, SLOT]
     seen, largest, _ = weigh_classes(leaf, tree, classes)
     if largest / seen > tree.settings.max_share_to_split:
-        # Hardly anything to win: what the leaf has seen of the features is collected anew.
+        # Little to gain: the statistics of the features start from zero.
         clear_slot(statistics, slot)
         return
     criterion = tree.settings.split_criterion
@@ -388,7 +388,7 @@ def update_scaler(scaler, points, i, weight, memory, limit):
 
 
 def update_scale(scaler, j, x, weight, memory, limit):
-    """Add a value to a running mean and inverse standard deviation; see `RealNodes` for the lines of `scaler`.
+    """Add a value to a running mean and inverse standard deviation; see `RealNodes` for the rows of `scaler`.
 
     Parameters
     ----------
@@ -463,7 +463,7 @@ def learn_linear(points, i, target, weight, leaf, linear, tree, reals):
 
 
 def learn_targets(rows, start, tree, reals, statistics):
-    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`."""
+    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
     has_model = tree.settings.leaf_prediction != PLAIN
     for i in range(start, rows.points.shape[0]):

@@ -30,7 +30,7 @@ def observe_rows(rows, tree, soft, path, statistics):
 
 
 def split_leaves(is_class, tree, soft, path, statistics):
-    """Split the leaves whose time has come, if the setting BATCH is above 1.
+    """Split the leaves that have seen enough rows, if the setting `batch_size` is above 1.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def split_leaves(is_class, tree, soft, path, statistics):
 
     Returns
     -------
-    whether there was room, without which nothing is done
+    whether there was enough space; if not, nothing is done
     """
     if not has_room_for_all(tree, statistics):
         return False

@@ -9,7 +9,7 @@ and
 
 points, i : (n, n_features) values, nan where missing, and the number of the row that is meant
 n : number of nodes that the row reaches, which are listed in `path`
-out, line : an array of outputs, and its line for this row
+out, row : an array of outputs, and the row of it to fill
 """
 
 import math
@@ -126,29 +126,29 @@ def visit(points, i, tree, soft, path):
     return n
 
 
-def add_outputs(n, tree, soft, path, out, line):
-    """Fill a line of `out`: shares of the leaves times their values."""
+def add_outputs(n, tree, soft, path, out, row):
+    """Fill a row of `out`: shares of the leaves times their values."""
     for k in range(out.shape[1]):
-        out[line, k] = 0.0
+        out[row, k] = 0.0
     for at in range(n):
         node = path.places[at, 0]
         if tree.nodes[node, LEFT] < 0:
             share = path.shares[at, SHARE]
             for k in range(out.shape[1]):
-                out[line, k] += share * soft.values[0, node, k]
+                out[row, k] += share * soft.values[0, node, k]
 
 
-def softmax(out, line):
-    """Of a line, in place, without overflow."""
-    highest = out[line, 0]
+def softmax(out, row):
+    """Of a row, in place, without overflow."""
+    highest = out[row, 0]
     for k in range(1, out.shape[1]):
-        highest = max(highest, out[line, k])
+        highest = max(highest, out[row, k])
     total = 0.0
     for k in range(out.shape[1]):
-        out[line, k] = math.exp(out[line, k] - highest)
-        total += out[line, k]
+        out[row, k] = math.exp(out[row, k] - highest)
+        total += out[row, k]
     for k in range(out.shape[1]):
-        out[line, k] /= total
+        out[row, k] /= total
 
 
 def predict_soft(rows, kind, tree, soft, path):
@@ -231,18 +231,18 @@ def count_label(label, weight, n, tree, soft, path):
         tree.nodes[node, TOUCHED] = 0
 
 
-def adam_part(lines, slopes, node, begin, end, scale, rate, numbers):
-    """Adam's step for a part of a node's line by `scale` times its gradient, which is then 0."""
+def adam_part(parameters, slopes, node, begin, end, scale, rate, numbers):
+    """Adam's step for a part of a node's parameters by `scale` times its gradient, which is then 0."""
     root = math.sqrt(1.0 - numbers[node, FADE_2])
     length = rate * root / (1.0 - numbers[node, FADE_1])
     least = EPSILON * root
     for j in range(begin, end):
         g = scale * slopes[node, j]
-        first = BETA_1 * lines[1, node, j] + (1.0 - BETA_1) * g
-        second = BETA_2 * lines[2, node, j] + (1.0 - BETA_2) * g * g
-        lines[1, node, j] = first
-        lines[2, node, j] = second
-        lines[0, node, j] -= length * first / (math.sqrt(second) + least)
+        first = BETA_1 * parameters[1, node, j] + (1.0 - BETA_1) * g
+        second = BETA_2 * parameters[2, node, j] + (1.0 - BETA_2) * g * g
+        parameters[1, node, j] = first
+        parameters[2, node, j] = second
+        parameters[0, node, j] -= length * first / (math.sqrt(second) + least)
         slopes[node, j] = 0.0
 
 
@@ -277,7 +277,7 @@ def take_steps(n, tree, soft, path):
 
 
 def learn_soft(rows, start, tree, soft, path, statistics):
-    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`.
+    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
     the first portions are larger than 1, so that no row takes long.
@@ -288,7 +288,7 @@ def learn_soft(rows, start, tree, soft, path, statistics):
     is_alarm = False
     label, target, output = -1, 0.0, 0.0
     for i in range(start, rows.points.shape[0]):
-        # A negative weight is what is left of a row that was begun before there was no room.
+        # A negative weight is the rest of a row that was interrupted for lack of space.
         is_begun = rows.weights[i] < 0.0
         left_over = abs(rows.weights[i])
         while not is_begun or left_over > 0.0:

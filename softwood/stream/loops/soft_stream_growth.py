@@ -199,7 +199,7 @@ def divide_leaf(leaf, is_class, tree, soft, statistics):
         tree.numbers[child, FADE_1] = fade_1
         tree.numbers[child, FADE_2] = fade_2
         for k in range(n_outputs):
-            # The leaves go on where their parent was, its moments included.
+            # The leaves start from the values and moments of their parent.
             for c in range(3):
                 soft.values[c, child, k] = soft.values[c, leaf, k]
             soft.value_slopes[child, k] = 0.0

@@ -13,10 +13,11 @@ from softwood.core.extras import require
 from softwood.fitted import FittedModel
 from softwood.stream.encoding import NUMBERS, GrowingEncoder
 from softwood.stream.fitted import fitted_river
+from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.threads import ThreadLock
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, SplitEvent
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -55,7 +56,7 @@ class RiverModel:
         self._lock = ThreadLock()
 
     def _set_rows(self) -> None:
-        """Make room for a row to learn, and for one to predict, when there are other columns or classes."""
+        """Make arrays for a row to learn and for one to predict, after a change of columns or classes."""
         assert self._growth is not None
         n_features, is_class = len(self._places), hasattr(self, "_codes")
         self._learned = OneRow.empty(n_features, 0, is_class=is_class)
@@ -84,7 +85,7 @@ class RiverModel:
         return model._new_growth(n_features, n_outputs, int(state.randint(np.iinfo(np.int32).max)))
 
     def _take_in(self, x: dict, n_outputs: int) -> None:
-        """Make room for the new features of a row, and for classes; nothing has changed if that is not possible."""
+        """Add the new features of a row, and classes; nothing has changed if that is not possible."""
         self._places.check(x)
         places = self._places.copy()
         new = places.learn(x)
@@ -121,7 +122,7 @@ class RiverModel:
         return True
 
     def _reads(self, x: dict) -> bool:
-        """Read a row; False if there is something new in it, or something that has to be told by name."""
+        """Read a row; False if there is something new in it. An error names a feature that cannot be read."""
         try:
             return self._places.read(x, self._learned.values)
         except (TypeError, ValueError, OverflowError):
@@ -136,46 +137,22 @@ class RiverModel:
         self._growth.predict_row(row)
         return row.outputs.tolist()
 
-    def _matrix(self, X: pd.DataFrame) -> np.ndarray | None:
-        """The rows of a frame of numbers whose columns are known, or None."""
-        if not all(kind.kind in "biuf" for kind in X.dtypes):
-            return None
-        if not all(column in self._places.numbers for column in X.columns):
-            return None
-        matrix = np.full((len(X), len(self._places)), np.nan)
-        values = X.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.isinf(values).any():
-            name = X.columns[int(np.argmax(np.isinf(values).any(axis=0)))]
-            raise ValueError(f"Feature {name!r} is infinite; only finite numbers and missing values are taken.")
-        matrix[:, [self._places.numbers[column] for column in X.columns]] = values
-        return matrix
-
     def _check_block(self, X: pd.DataFrame, y: Any, w: Any) -> np.ndarray:
         """The weights of a block; an error before its first row is learned if there is anything wrong with it."""
         if len(y) != len(X):
             raise ValueError(f"X has {len(X)} rows, but y has {len(y)}.")
         if not X.columns.is_unique:
             raise ValueError(f"The column {X.columns[X.columns.duplicated()][0]!r} is there twice.")
-        for column, kind in X.dtypes.items():
-            if kind.kind == "O" or (
-                kind.kind == "f" and np.isinf(X[column].to_numpy(np.float64, na_value=np.nan)).any()
-            ):
-                for value in X[column].tolist():
-                    self._places.check({column: value})
+        self._places.check_frame(X)
         return read_weights(w, len(X))
 
     def _outputs_of_many(self, X: pd.DataFrame) -> np.ndarray:
         """Outputs for the rows of a frame, (n, n_outputs)."""
         assert self._growth is not None
         with self._lock:
-            matrix = self._matrix(X)
-            if matrix is None:
-                matrix = np.empty((len(X), len(self._places)))
-                for i, x in enumerate(X.to_dict(orient="records")):
-                    self._places.read(x, matrix[i])
-            return self._growth.predict(matrix)
+            return self._growth.predict(self._places.read_frame(X))
 
-    # Looking at it
+    # Properties
 
     @property
     def n_nodes(self) -> int:

@@ -88,7 +88,7 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
             end = begin
             while end < len(X) and labels[end] in self._codes:
                 end += 1
-            matrix = None if end == begin or self._growth is None else self._matrix(X.iloc[begin:end])
+            matrix = None if end == begin or self._growth is None else self._places.read_numbers(X.iloc[begin:end])
             if matrix is None:
                 end = max(end, begin + 1)
                 for i, x in enumerate(X.iloc[begin:end].to_dict(orient="records"), begin):

@@ -73,7 +73,7 @@ class _RiverPool(Turns):
 
 
 class ModelPoolClassifier(_RiverPool, base.Classifier):
-    """A pool of classifiers with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
+    """A pool of classifiers with different settings, tuned on the stream (Gunasekara et al. 2022).
 
     As `softwood.stream.ModelPool`, row by row and for all classifiers of river's kind that predict probabilities.
 
@@ -114,7 +114,7 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):
 
 
 class ModelPoolRegressor(_RiverPool, base.Regressor):
-    """A pool of regressors with different settings, tuned while the stream goes on.
+    """A pool of regressors with different settings, tuned on the stream.
 
     Parameters are those of `ModelPoolClassifier`; losses are squared errors.
 

@@ -47,7 +47,7 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
             raise ValueError("y must hold finite numbers.")
         weights = self._check_block(X, targets, w)
         with self._lock:
-            matrix = None if self._growth is None else self._matrix(X)
+            matrix = None if self._growth is None else self._places.read_numbers(X)
             if matrix is None:
                 for i, x in enumerate(X.to_dict(orient="records")):
                     self.learn_one(x, targets[i], weights[i])

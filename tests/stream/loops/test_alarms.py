@@ -5,7 +5,7 @@ import pytest
 
 from softwood.compiled.stream import learned, note_class, note_error, note_target
 from softwood.stream.drift import ADWIN
-from softwood.stream.growing.tree import new_detector
+from softwood.stream.growing.arrays import new_detector
 from softwood.stream.loops.alarms import ALARM, BEFORE, MEMORY, N_SIZES, RECENT, SIZE
 from softwood.stream.loops.layout import (
     N_COUNTERS,

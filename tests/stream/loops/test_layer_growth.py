@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import observe_rows, split_leaves
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits
 from softwood.stream.loops.layout import (
     TOUCHED,
     Rows,

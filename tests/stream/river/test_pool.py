@@ -52,7 +52,7 @@ def test_models_of_river():
 
 
 @pytest.mark.parametrize("wrong", [{"models": []}, {"models": [3]}, {"period": 0}, {"window": 0.5}, {"train_share": 0}])
-def test_wrong_parameters_are_told(wrong):
+def test_wrong_parameters_are_reported(wrong):
     parameters = {"models": [for_river.HoeffdingTreeClassifier()]} | wrong
     with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of ModelPoolClassifier"):
         ModelPoolClassifier(**parameters)

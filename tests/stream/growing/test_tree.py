@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from softwood.stream.growing import tree as growth
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
 from softwood.stream.growing.soft import SoftClassTree
-from softwood.stream.growing.tree import Limits
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     N_NODES,
@@ -31,10 +31,10 @@ def new_tree(kind, limits=None, n_features=3, n_outputs=2, delta=0.9, **settings
     n_outputs = n_outputs if "class" in kind else 1
     limits = limits or Limits()
     if "soft" in kind:
-        twin = SoftStream(
+        reference = SoftStream(
             n_features, n_outputs, "class" in kind, delta=delta, alpha_rate=0.01, grace=10, max_depth=6, **settings
         )
-        return growing(twin, limits)
+        return growing(reference, limits)
     values = Settings(
         grace_period=10.0, delta=delta, tau=0.05, max_depth=np.inf, max_share_to_split=0.99, learning_rate=0.05,
         model_selector_decay=0.95, leaf_prediction=ADAPTIVE,
@@ -76,7 +76,7 @@ def assert_unchanged(tree, before):
 def test_the_first_room_changes_nothing(kind, monkeypatch):
     rows, trees, outs = rows_for(kind), [], []
     for room in (1, 8, 500):
-        monkeypatch.setattr(growth, "FIRST_ROOM", room)
+        monkeypatch.setattr("softwood.stream.growing.arrays.FIRST_SIZE", room)
         trees.append(new_tree(kind))
         outs.append(learn(trees[-1], rows))
     assert trees[0].n_inner >= 5
@@ -107,14 +107,14 @@ def test_a_single_row_is_learned_as_in_a_block(kind):
 
 @kinds
 def test_weights_of_the_caller_are_left_alone(kind, monkeypatch):
-    monkeypatch.setattr(growth, "FIRST_ROOM", 1)
+    monkeypatch.setattr("softwood.stream.growing.arrays.FIRST_SIZE", 1)
     X, y, _ = rows_for(kind)
     weights = np.full(300, 2.5)
     new_tree(kind).learn(X, y, weights, None)
     assert (weights == 2.5).all()
 
 
-def test_the_log_tells_every_split_in_order():
+def test_the_log_has_every_split_in_order():
     tree = new_tree("hoeffding class")
     learn(tree, rows_for("hoeffding class"))
     assert [event.kind for event in tree.log] == ["split"] * tree.n_inner

@@ -206,7 +206,7 @@ def test_several_models_in_one_pass():
     assert "majority" in repr(found)
 
 
-def test_wrong_comparisons_are_told():
+def test_wrong_comparisons_are_reported():
     X, y = rows(50)
     tree = HoeffdingTreeClassifier()
     for models in ({}, [tree], {1: tree}):

@@ -202,7 +202,7 @@ def test_targets_far_from_0_keep_their_digits():
     assert measure.get() == pytest.approx(expected, abs=1e-8)
 
 
-def test_shapes_are_told():
+def test_shapes_are_reported():
     with pytest.raises(ValueError, match=r"Accuracy takes y of shape \(n,\) .* \(2,\) and \(3,\)"):
         Accuracy().update([0, 1], [0, 1, 1])
     with pytest.raises(ValueError, match=r"AUROC takes probabilities of shape \(n, n_classes\). Got the shape \(2,\)"):

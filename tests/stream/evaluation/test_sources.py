@@ -268,7 +268,7 @@ def test_empty_streams(stream, tmp_path):
         (np.zeros((3, 2)), "'stream' parameter of prequential must be a generator"),
     ],
 )
-def test_what_is_wrong_is_told(stream, message):
+def test_what_is_wrong_is_reported(stream, message):
     with pytest.raises(ValueError, match=message):
         read(stream)
 

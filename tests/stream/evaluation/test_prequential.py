@@ -1,4 +1,5 @@
 import dataclasses
+import pickle
 import re
 import sys
 import time
@@ -17,7 +18,9 @@ from sklearn.naive_bayes import GaussianNB
 
 import softwood.stream.evaluation.prequential as module
 from softwood.core.parameters import parameter_error
-from softwood.stream.evaluation.prequential import PrequentialResult, prequential
+from softwood.stream.evaluation.prequential import prequential
+from softwood.stream.evaluation.records import Latencies, size_of
+from softwood.stream.evaluation.results import PrequentialResult
 from softwood.stream.hoeffding import HoeffdingTreeRegressor
 
 matplotlib.use("agg")
@@ -197,8 +200,8 @@ def test_the_first_block_is_learned_only():
     model = GaussianNB()
     result = prequential(model, (X, y), block_size=100)
     assert (result.n_samples, result.n_unscored) == (250, 100)
-    twin = GaussianNB().partial_fit(X[:100], y[:100], classes=["a", "b", "c"])
-    guessed = [*twin.predict(X[100:200]), *twin.partial_fit(X[100:200], y[100:200]).predict(X[200:])]
+    reference = GaussianNB().partial_fit(X[:100], y[:100], classes=["a", "b", "c"])
+    guessed = [*reference.predict(X[100:200]), *reference.partial_fit(X[100:200], y[100:200]).predict(X[200:])]
     assert result.scores["accuracy"] == pytest.approx(np.mean(guessed == y[100:]))
     assert model.class_count_.sum() == 250  # trained in place
     again = prequential(model, iter(zip(X, y.tolist(), strict=True)))  # it knows its classes
@@ -261,10 +264,10 @@ def test_regressors():
     X = rng.normal(size=(400, 3))
     y = X @ [1.0, 2.0, 3.0] + rng.normal(size=400)
     result = prequential(SGDRegressor(random_state=0), (X, y), block_size=50)
-    twin, guessed = SGDRegressor(random_state=0), []
+    reference, guessed = SGDRegressor(random_state=0), []
     for start in range(0, 400, 50):
-        guessed.append(twin.predict(X[start : start + 50]) if start else np.full(50, np.nan))
-        twin.partial_fit(X[start : start + 50], y[start : start + 50])
+        guessed.append(reference.predict(X[start : start + 50]) if start else np.full(50, np.nan))
+        reference.partial_fit(X[start : start + 50], y[start : start + 50])
     guessed = np.concatenate(guessed)[50:]
     assert result.scores == {
         "r2": pytest.approx(metrics.r2_score(y[50:], guessed)),
@@ -372,7 +375,7 @@ def test_latency_of_frames_and_of_slow_rows():
 
 def test_percentiles_are_right_to_a_hundredth():
     times = np.random.default_rng(0).lognormal(-10, 1, 5000)
-    latencies = module._Latencies()
+    latencies = Latencies()
     for part in np.split(times, 5):
         latencies.add(part)
     found = latencies.get()
@@ -399,8 +402,8 @@ def test_memory():
     ]
     model = GaussianNB()
     result = prequential(model, (np.random.default_rng(0).normal(size=(100, 5)), labels(100)), memory=True)
-    assert result.memory.tolist() == [module._size(model)]
-    assert abs(result.memory[0] - len(module.pickle.dumps(model, protocol=5))) < 100
+    assert result.memory.tolist() == [size_of(model)]
+    assert abs(result.memory[0] - len(pickle.dumps(model, protocol=5))) < 100
     assert "bytes" in repr(result)
     assert result.to_frame()["memory"].tolist() == result.memory.tolist()
 
@@ -412,7 +415,7 @@ def test_progress(capsys, monkeypatch):
     prequential(DictCounter(), (X, y), block_size=20, verbose=1)
     assert len(capsys.readouterr().out.splitlines()) == 1  # quicker than a second
     clock = iter(np.arange(0, 1000, 0.6))
-    monkeypatch.setattr(module, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr("softwood.stream.evaluation.progress.perf_counter", lambda: next(clock))
     prequential(DictCounter(), (X, y), block_size=20, window=30, verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 3
@@ -471,7 +474,7 @@ def test_a_picture_needs_matplotlib(monkeypatch):
         ("target", "y"),
     ],
 )
-def test_wrong_parameters_are_told_by_name(name, value):
+def test_wrong_parameters_are_reported_by_name(name, value):
     with pytest.raises(ValueError, match=f"The '{name}' parameter of prequential must be .* Got .* instead"):
         prequential(Counter(), (np.zeros((5, 1)), labels(5)), **{name: value})
 
@@ -516,16 +519,16 @@ def test_columns_are_in_the_order_of_the_model():
     assert result.scores["auroc"] == pytest.approx(expected.scores["auroc"])
 
 
-def test_windows_are_told_as_they_end():
+def test_windows_are_reported_as_they_end():
     X = np.random.default_rng(0).normal(size=(950, 2))
-    told = []
+    reported = []
     result = prequential(
         HoeffdingTreeRegressor(),
         (X, X[:, 0]),
         window=200,
         block_size=70,
-        on_window=lambda n, scores: told.append((n, scores)),
+        on_window=lambda n, scores: reported.append((n, scores)),
     )
-    assert [n for n, _ in told] == result.curves["n_samples"].tolist() == [200, 400, 600, 800, 950]
+    assert [n for n, _ in reported] == result.curves["n_samples"].tolist() == [200, 400, 600, 800, 950]
     for name in result.scores:
-        assert [scores[name] for _, scores in told] == result.curves[name].tolist()
+        assert [scores[name] for _, scores in reported] == result.curves[name].tolist()
