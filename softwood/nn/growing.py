@@ -377,7 +377,7 @@ class GrowingTreeLayer(nn.Module):
 def _prepare_load(layer: GrowingTreeLayer, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
     extra = state_dict.get(prefix + "_extra_state")
     if extra is None:
-        return  # torch tells that it is missing
+        return  # torch reports that it is missing
     shapes: dict[str, list[torch.Size]] = {}
     for name in ("weights", "values"):
         begin = f"{prefix}{name}."
