@@ -18,15 +18,7 @@ from softwood.nn.trees import Trees
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.loops.layout import (
-    ALPHA_AT,
-    EVENT,
-    FIRST_WEIGHT,
-    INFO_GAIN,
-    LEFT_WEIGHT,
-    THRESHOLD,
-    WEIGHT,
-)
+from softwood.stream.loops.layout import ALPHA_AT, EVENT, FIRST_WEIGHT, INFO_GAIN, LEFT_WEIGHT, THRESHOLD, WEIGHT
 from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
 from softwood.stream.loops.layout import LEFT as NODE_LEFT
 from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
