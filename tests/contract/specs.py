@@ -247,8 +247,7 @@ SEARCHED_FURTHER = KERNEL_FURTHER | {
     "splitter": ["exact"],
     "cv": [2],
 }
-KERNEL_REFUSED = (("growth", "measurement_error"),)
-SEARCHED_REFUSED = (*KERNEL_REFUSED, ("growth", "splitter"), ("growth", "bandwidth"))
+SEARCHED_REFUSED = (("growth", "splitter"), ("growth", "cv"))
 
 SPECS = both(
     "KernelTree",
@@ -289,7 +288,7 @@ FOREST_FURTHER = SEARCHED_FURTHER | {
     "bandwidth": [*SEARCHED_FURTHER["bandwidth"], "oob"],
     "max_samples": [change(9, bootstrap=True)],
 }
-FOREST_REFUSED = (*SEARCHED_REFUSED, ("growth", "warm_start"), ("growth", "oob_score"))
+FOREST_REFUSED = (*SEARCHED_REFUSED, ("growth", "oob_score"))
 for family in ("KernelForest", "KernelExtraTrees"):
     SPECS += both(
         family,
@@ -366,7 +365,6 @@ SPECS += both(
         "scoring": ["neg_mean_squared_error"],
     },
     refused=(
-        *KERNEL_REFUSED,
         *[("growth", name) for name in ("prediction_bandwidth", "prediction_kernel", "scoring")],
         ("bandwidth_decay", "measurement_error"),
     ),

@@ -34,7 +34,9 @@ def refusal(spec, names, settings, error):
     The pair is `names`, or one of them with a setting that it needs.
     """
     for pair in sorted(spec.refused, key=lambda pair: set(pair) != names):
-        if set(pair) <= set(settings) and re.match(rf"The '({'|'.join(pair)})' parameter of .* instead\.$", str(error)):
+        if set(pair) <= set(settings) and re.match(
+            rf"(?s)The '({'|'.join(pair)})' parameter of .* instead\.$", str(error)
+        ):
             return pair
     return None
 
