@@ -46,7 +46,7 @@ def pair(words: str, data: Data, bandwidth: float, threads: int, times: int) -> 
     """A row for fitting, and one for predicting 20 000 rows."""
     X, y, X_test, y_test = data
     ours, peer = models(bandwidth, threads)
-    clone(ours).set_params(max_iter=2).fit(X, y).predict_proba(X_test)  # compile
+    clone(ours).set_params(max_iter=2).fit(X, y).predict_proba(X_test)  # load modules and fill caches
     fit, peer_fit = compare(lambda: ours.fit(X, y), lambda: peer.fit(X, y), times, is_warm=True)
     rows = np.resize(X_test, (20_000, X.shape[1]))
     predict, peer_predict = compare(lambda: ours.predict_proba(rows), lambda: peer.predict_proba(rows), 3 * times)
@@ -108,7 +108,7 @@ from boosting import models
 from measuring import blobs
 X, y, _, _ = blobs({n}, {p}, {classes})
 model = models({bandwidth}, 2)[{which}]
-model.fit(X, y)  # compile
+model.fit(X, y)  # load modules and fill caches
 print("ready", flush=True)
 sys.stdin.readline()
 start = time.perf_counter()

@@ -29,7 +29,7 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
 )
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 
 # Largest number of rows, so that the table takes minutes.
 N_ROWS = 6000
@@ -54,7 +54,7 @@ def many_values() -> tuple[pd.DataFrame, np.ndarray]:
 def read(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     if name == "many values":
         return many_values()
-    found = load(name)
+    found = load_dataset(name)
     X, y = found.X, np.asarray(found.y)
     if len(X) > N_ROWS:
         rows = np.random.default_rng(0).choice(len(X), N_ROWS, replace=False)
@@ -108,7 +108,7 @@ def measure(make: Callable[[], Any], X: pd.DataFrame, y: np.ndarray, is_real: bo
     for train, test in folds.split(X, y):
         model = make()
         if not losses:
-            model.fit(X.iloc[train], y[train])  # compile
+            model.fit(X.iloc[train], y[train])  # load modules and fill caches
         taken.append(seconds(lambda m=model, rows=train: m.fit(X.iloc[rows], y[rows]), times))
         losses.append(loss_of(model, X.iloc[test], y[test], is_real))
     return float(np.mean(losses)), float(np.median(taken))

@@ -2,8 +2,8 @@
 
 Run:  python benchmarks/certificates.py [--only forest] [--write docs/benchmarks.md]
 
-Models are fitted to 5 000 rows of 20 columns. Times are CPU milliseconds per row, of one thread, the least of several;
-the loops are already compiled. `certified_radius` searches one radius and one reach for each of the columns;
+Models are fitted to 5 000 rows of 20 columns. Times are CPU milliseconds per row, of one thread, the least of several
+after one that loads modules. `certified_radius` searches one radius and one reach for each of the columns;
 `certify` answers for one box of errors, a twentieth of a standard deviation in every column. No other package computes
 such bounds for soft trees, so there is no peer; `predict` of the same rows is shown for comparison.
 """
@@ -23,14 +23,8 @@ from typing import Any
 import numpy as np
 from measuring import blobs, run_rows
 
-from softwood import (
-    KernelBoostingClassifier,
-    KernelForestClassifier,
-    KernelTreeClassifier,
-    SoftTreeClassifier,
-    certified_radius,
-    certify,
-)
+from softwood import KernelBoostingClassifier, KernelForestClassifier, KernelTreeClassifier, SoftTreeClassifier
+from softwood.explanations import certified_radius, certify
 
 N_ROWS, TIMES = 200, 3
 MODELS: dict[str, tuple[str, Any]] = {
@@ -52,7 +46,7 @@ MODELS: dict[str, tuple[str, Any]] = {
 
 
 def least(work: Callable[[], object]) -> float:
-    """CPU milliseconds per row, the least of several runs after one that compiles."""
+    """CPU milliseconds per row, the least of several runs after one that loads modules."""
     work()
     taken = []
     for _ in range(TIMES):

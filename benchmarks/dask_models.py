@@ -5,7 +5,7 @@ Run:  python benchmarks/dask_models.py [--rows 1000000] [--rounds 100] [--parque
 
 Both have 31 leaves, up to 255 bins, at least 20 rows in a leaf and a learning rate of 0.1. Data are 20 seeded normal
 columns and two classes, made by the workers. Workers are processes with one thread, which the client reaches directly.
-Times are the shorter of two runs for both sides, in turn, after a short run that compiles; those from Parquet files are
+Times are the shorter of two runs for both sides, in turn, after a short warm-up; those from Parquet files are
 of one run. --only measures some rows again and keeps the others. LightGBM: pip install lightgbm.
 """
 
@@ -85,7 +85,7 @@ def persisted(client: Client, n: int, n_parts: int) -> tuple[da.Array, da.Array]
 
 
 def warm(client: Client, *bandwidths: float) -> None:
-    """Compile on all workers."""
+    """Load modules on all workers."""
     X, y = persisted(client, 4000, len(client.nthreads()))
     for bandwidth in bandwidths:
         ours(2, bandwidth).fit(X, y)

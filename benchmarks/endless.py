@@ -4,7 +4,7 @@ Run:  python benchmarks/endless.py [--rows 100000000] [--minutes 60] [--only NAM
 
 Test then train in blocks of 10 000 rows. The first and the last tenth of the stream are compared: rows per second,
 memory of the process, bytes of the model, and cross-entropy. Latencies of blocks are those of the whole run without the
-first block, which compiles; latencies of single rows are those of `learn_one` of the same model for river, after it has
+first block; latencies of single rows are those of `learn_one` of the same model for river, after it has
 learned a hundred thousand rows in blocks. A model that takes longer than `--minutes` stops there; the table tells how
 many rows each has learned. All arrays of the model are looked through for nan and infinity at the end.
 """
@@ -23,7 +23,6 @@ import pandas as pd
 from measuring import machine, write_page
 
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     Hyperplane,
     SmoothStepTreeClassifier,
@@ -41,7 +40,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "Hoeffding tree, at most 1 MiB": lambda: HoeffdingTreeClassifier(max_size=1.0),
     "soft Hoeffding tree": lambda: SoftHoeffdingTreeClassifier(random_state=0),
     "soft Hoeffding tree, tests replaced": lambda: SoftHoeffdingTreeClassifier(recheck_period=5000, random_state=0),
-    "soft Hoeffding tree, as published": lambda: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0),
+    "soft Hoeffding tree, as published": lambda: SoftHoeffdingTreeClassifier.as_published(random_state=0),
     "complete soft tree": lambda: SmoothStepTreeClassifier(random_state=0),
     "stream forest of 10": lambda: StreamForestClassifier(10, random_state=0),
 }
@@ -103,7 +102,7 @@ def run(name: str, n: int, minutes: float) -> str:
         if time.monotonic() > end:
             break
     tenth = max(1, len(taken) // 10)
-    # the first tenth without the block that compiles
+    # the first tenth without the first block, which loads modules
     first, last = np.array(taken[1 : tenth + 1]), np.array(taken[-tenth:])
     cells = [
         name,

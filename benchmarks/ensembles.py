@@ -26,8 +26,7 @@ def pair(
 ) -> list[dict]:
     """A row for fitting, and one for predicting 20 000 rows."""
     X, y, X_test, y_test = data
-    # Compile: two trees on all rows, for the code depends on the way of binning, and that on the number of rows.
-    clone(ours).set_params(n_estimators=2).fit(X, y).predict_proba(X_test)
+    clone(ours).set_params(n_estimators=2).fit(X, y).predict_proba(X_test)  # load modules and fill caches
     fit, peer_fit = compare(lambda: ours.fit(X, y), lambda: peer.fit(X, y), times, is_warm=True)
     rows = np.resize(X_test, (20_000, X.shape[1]))
     predict, peer_predict = compare(lambda: ours.predict_proba(rows), lambda: peer.predict_proba(rows), 3 * times)

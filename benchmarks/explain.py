@@ -4,7 +4,7 @@ Run:  python benchmarks/explain.py [--only "path game"] [--write docs/benchmarks
 
 Both forests have 100 trees of 31 leaves, grown from the same 5 000 rows of 20 columns, and 1 000 other rows are
 explained. Ours has kernels, the peer's (scikit-learn's) is crisp, because shap explains only crisp trees. Times are CPU
-seconds of one thread, the least of several, measured in turn; our loops are already compiled. Errors are the largest
+seconds of one thread, the least of several, measured in turn, after a run that loads modules. Errors are the largest
 difference of base value and values from the prediction.
 
 pip install shap
@@ -25,13 +25,8 @@ import numpy as np
 from measuring import run_rows
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from softwood import (
-    KernelForestClassifier,
-    KernelForestRegressor,
-    ShapleyValues,
-    SoftTreeClassifier,
-    shapley_values,
-)
+from softwood import KernelForestClassifier, KernelForestRegressor, SoftTreeClassifier
+from softwood.explanations import ShapleyValues, shapley_values
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -92,7 +87,7 @@ def path_game(_: Path | None) -> list[str]:
 def path_line(name: str, is_class: bool) -> str:
     model, crisp, rows, _ = forests(is_class)
     peer = shap.TreeExplainer(crisp, feature_perturbation="tree_path_dependent")
-    shapley_values(model, rows[:2])  # compile
+    shapley_values(model, rows[:2])  # load modules and fill caches
     ours, theirs = least(
         [lambda: shapley_values(model, rows), lambda: peer.shap_values(rows, check_additivity=False)], 7
     )

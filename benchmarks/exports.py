@@ -93,7 +93,7 @@ def rows_per_second(ways: dict[str, Way], rows: np.ndarray, times: int) -> dict[
     """Rows per second one by one and in a batch, fastest of `times`, the ways in turn."""
     single = [rows[i : i + 1].copy() for i in range(200)]
     best = {name: [np.inf, np.inf] for name in ways}
-    for way in ways.values():  # compile, and fill caches
+    for way in ways.values():  # load modules and fill caches
         way(rows)
         way(single[0])
     for _ in range(times):

@@ -53,7 +53,7 @@ def compare(
 ) -> tuple[float, float]:
     """Median durations of both, measured in turn so that a slow minute of the machine hits both."""
     if not is_warm:
-        ours()  # compile
+        ours()  # load modules and fill caches
     pairs = [(seconds(ours, 1), seconds(peer, 1)) for _ in range(times)]
     return float(np.median([a for a, _ in pairs])), float(np.median([b for _, b in pairs]))
 

@@ -3,7 +3,7 @@
 Run:  python benchmarks/one_stage.py --peer-python PATH [--only NAME ...] [--write docs/benchmarks.md]
 
 Everything has one thread. Fits of spambase and letter read the folder SOFTWOOD_DATA, or OpenML. The peer of algorithm 1
-(`AS_PUBLISHED`) is a straightforward PyTorch version in the same run; PATH is a Python with torch (`pip install
+(`as_published`) is a straightforward PyTorch version in the same run; PATH is a Python with torch (`pip install
 torch`), so that softwood's own environment need not have it. Both have the same batches of 32. The PyTorch version
 visits all nodes of the complete tree at once, as tensors, and finds the values of leaves anew for each batch, as
 algorithm 1 says; a second figure is for values that are found once in a pass. Other data are synthetic and seeded.
@@ -20,7 +20,7 @@ from measuring import blobs, run_rows, seconds
 from sklearn.datasets import load_breast_cancer
 
 from softwood import OneStageTreeClassifier
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 
 PEER = """
 import sys, time
@@ -128,7 +128,7 @@ def row_peer(python: Path | None) -> list[str]:
 
 def row_fit(python: Path | None) -> list[str]:
     """Whole fits, the choice by folds included."""
-    bunch, spam, letter = load_breast_cancer(), load("spambase"), load("letter")
+    bunch, spam, letter = load_breast_cancer(), load_dataset("spambase"), load_dataset("letter")
     numbers = np.asarray(letter.X, dtype=float)[:16_000], np.asarray(letter.y)[:16_000]
     work = (
         ("breast cancer, 569 × 30", (bunch.data, bunch.target), 6, 1.5),
@@ -139,7 +139,7 @@ def row_fit(python: Path | None) -> list[str]:
     for name, data, depth, limit in work:
         model = OneStageTreeClassifier(max_depth=depth, random_state=0)
         warm = OneStageTreeClassifier(max_depth=depth, max_iter=1, random_state=0)
-        warm.fit(data[0][:500], data[1][:500])  # compile
+        warm.fit(data[0][:500], data[1][:500])  # load modules and fill caches
         taken = seconds(lambda m=model, data=data: m.fit(*data), 3 if limit < 100 else 1)
         met = "yes" if taken <= limit else "no"
         tried = f"{len(model.search_)} ways"

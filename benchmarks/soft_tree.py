@@ -77,7 +77,7 @@ def row_peer(python: Path | None) -> list[str]:
             )
         for words, parameters in (("", {}), (", `min_gain=0.03`", {"min_gain": 0.03})):
             model = kind(random_state=0, **parameters)
-            model.fit(X[:500], y[:500])  # compile
+            model.fit(X[:500], y[:500])  # load modules and fill caches
             fit = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 3)
             score = model.score(X_test, y_test)
             row = X_test[:1]

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from softwood.nn import GrowingTreeLayer, TreeLayer, TreeModule
 from softwood.nn.operators import reached_part
-from softwood.stream import AS_PUBLISHED, SEA, Agrawal, RandomRBF, SoftHoeffdingTreeClassifier
+from softwood.stream import SEA, Agrawal, RandomRBF, SoftHoeffdingTreeClassifier
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
@@ -225,7 +225,7 @@ def row_stream() -> list[str]:
     n = 20_000
     for stream in (SEA(seed=1), Agrawal(seed=1), RandomRBF(seed=1)):
         X, y = stream.take(n)
-        model = SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0)
+        model = SoftHoeffdingTreeClassifier.as_published(random_state=0)
         shares = model.test_then_train(X, y, classes=[0, 1])
         accuracy = float(np.mean(shares.argmax(axis=1) == y))
         loss = float(-np.log(shares[np.arange(n), y]).mean())

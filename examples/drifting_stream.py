@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from softwood.plots.stream import plot_stream_tree
+from softwood.plots import plot_stream_tree
 from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier, prequential
 from softwood.stream.transparency import decision_rules, important_features
 

@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
 
-from softwood import KernelTreeClassifier, certified_radius, report, shapley_values
+from softwood import KernelTreeClassifier, report
+from softwood.explanations import certified_radius, shapley_values
 
 
 def main() -> None:

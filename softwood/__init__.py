@@ -8,17 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softwood.explanations.certificates import certified_radius, certify
-    from softwood.explanations.contributions import gate_contributions
-    from softwood.explanations.explanation import explain
-    from softwood.explanations.nodes import node_table
-    from softwood.explanations.shapley import ShapleyValues, shapley_values
+    from softwood.explanations.explaining import explain
     from softwood.explanations.text import export_text
     from softwood.files.saving import load, save
     from softwood.gradient.budding import BuddingTreeClassifier, BuddingTreeRegressor
     from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
     from softwood.gradient.end_to_end import EndToEndTreeClassifier, EndToEndTreeRegressor
-    from softwood.gradient.one_stage import AS_PUBLISHED, OneStageTreeClassifier, OneStageTreeRegressor
+    from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor
     from softwood.gradient.one_stage_forest import OneStageForestClassifier, OneStageForestRegressor
     from softwood.gradient.soft_tree import SoftTreeClassifier, SoftTreeRegressor
     from softwood.kernel.boosting import KernelBoostingClassifier, KernelBoostingRegressor
@@ -30,13 +26,6 @@ if TYPE_CHECKING:
         KernelForestRegressor,
     )
     from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
-    from softwood.plots.boosting import plot_loss, plot_search
-    from softwood.plots.nodes import plot_gate_contributions, plot_importances, plot_leaf_distribution
-    from softwood.plots.shapley import plot_shapley, plot_shapley_dependence, plot_shapley_summary
-    from softwood.plots.size import plot_size_path
-    from softwood.plots.stream import plot_growth, plot_stream_tree
-    from softwood.plots.surface import plot_surface
-    from softwood.plots.tree import plot_tree
     from softwood.reporting.report import report
     from softwood.softened import soften
     from softwood.trees.forest import SoftForest
@@ -46,7 +35,6 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "AS_PUBLISHED": "softwood.gradient.one_stage",
     "BuddingTreeClassifier": "softwood.gradient.budding",
     "BuddingTreeRegressor": "softwood.gradient.budding",
     "EndToEndTreeClassifier": "softwood.gradient.end_to_end",
@@ -66,39 +54,19 @@ _HOME = {
     "OneStageForestRegressor": "softwood.gradient.one_stage_forest",
     "OneStageTreeClassifier": "softwood.gradient.one_stage",
     "OneStageTreeRegressor": "softwood.gradient.one_stage",
-    "ShapleyValues": "softwood.explanations.shapley",
     "SoftForest": "softwood.trees.forest",
     "SoftTree": "softwood.trees.tree",
     "SoftTreeClassifier": "softwood.gradient.soft_tree",
     "SoftTreeRegressor": "softwood.gradient.soft_tree",
-    "certified_radius": "softwood.explanations.certificates",
-    "certify": "softwood.explanations.certificates",
-    "explain": "softwood.explanations.explanation",
+    "explain": "softwood.explanations.explaining",
     "export_text": "softwood.explanations.text",
-    "gate_contributions": "softwood.explanations.contributions",
     "load": "softwood.files.saving",
-    "node_table": "softwood.explanations.nodes",
-    "plot_gate_contributions": "softwood.plots.nodes",
-    "plot_growth": "softwood.plots.stream",
-    "plot_importances": "softwood.plots.nodes",
-    "plot_leaf_distribution": "softwood.plots.nodes",
-    "plot_loss": "softwood.plots.boosting",
-    "plot_search": "softwood.plots.boosting",
-    "plot_shapley": "softwood.plots.shapley",
-    "plot_shapley_dependence": "softwood.plots.shapley",
-    "plot_shapley_summary": "softwood.plots.shapley",
-    "plot_size_path": "softwood.plots.size",
-    "plot_stream_tree": "softwood.plots.stream",
-    "plot_surface": "softwood.plots.surface",
-    "plot_tree": "softwood.plots.tree",
     "report": "softwood.reporting.report",
     "save": "softwood.files.saving",
-    "shapley_values": "softwood.explanations.shapley",
     "soften": "softwood.softened",
 }
 
 __all__ = [
-    "AS_PUBLISHED",
     "BuddingTreeClassifier",
     "BuddingTreeRegressor",
     "EndToEndTreeClassifier",
@@ -118,34 +86,15 @@ __all__ = [
     "OneStageForestRegressor",
     "OneStageTreeClassifier",
     "OneStageTreeRegressor",
-    "ShapleyValues",
     "SoftForest",
     "SoftTree",
     "SoftTreeClassifier",
     "SoftTreeRegressor",
-    "certified_radius",
-    "certify",
     "explain",
     "export_text",
-    "gate_contributions",
     "load",
-    "node_table",
-    "plot_gate_contributions",
-    "plot_growth",
-    "plot_importances",
-    "plot_leaf_distribution",
-    "plot_loss",
-    "plot_search",
-    "plot_shapley",
-    "plot_shapley_dependence",
-    "plot_shapley_summary",
-    "plot_size_path",
-    "plot_stream_tree",
-    "plot_surface",
-    "plot_tree",
     "report",
     "save",
-    "shapley_values",
     "soften",
 ]
 

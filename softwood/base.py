@@ -9,18 +9,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from softwood.core.columns import Columns, read_table, refuse_masked, take_rows
-from softwood.core.losses import Loss
+from softwood.core.columns import Columns
+from softwood.core.encoding import read_table
+from softwood.core.losses import Loss, SeveralQuantilesError
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_choice, check_integer, parameter_error
 from softwood.core.steps import Steps
+from softwood.core.tables import refuse_masked, take_rows
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.fitted import FittedModel
+from softwood.outputs import final_link
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -34,6 +38,11 @@ __all__ = [
     "read_weights",
     "rows_with_weight",
 ]
+
+_SORTS = (
+    "This {} predicts several quantiles and sorts them, which exports do not do; fit a model for each quantile, or "
+    "export its forest_."
+)
 
 
 class TreeEstimator(BaseEstimator):
@@ -75,6 +84,32 @@ class TreeEstimator(BaseEstimator):
         _ = self._finished  # raises an error if the estimator is not fitted
         matrix, _ = read_table(self, X, reset=False, columns=self.columns_)
         return matrix
+
+    def _as_fitted(self) -> FittedModel:
+        """The model as exports, explanations, plots and reports read it."""
+        trees, loss = self._finished, getattr(self, "_loss_", None)
+        is_sorted = isinstance(loss, SeveralQuantilesError)
+        return FittedModel(
+            type(self).__name__,
+            trees,
+            self.columns_,
+            has_names=hasattr(self, "feature_names_in_"),
+            fill=self._fill_values(),
+            classes=tuple(np.asarray(self.classes_).tolist()) if is_classifier(self) else None,
+            link=final_link(loss),
+            is_sorted=is_sorted,
+            differs=_SORTS.format(type(self).__name__) if is_sorted else "",
+            cell_widths=self._cell_widths,
+            gradient=self.input_gradient,
+        )
+
+    def _fill_values(self) -> np.ndarray | None:
+        """Numbers in place of missing values in weighted sums, (n_encoded,); None in families without them."""
+        return None
+
+    def _cell_widths(self, matrix: np.ndarray) -> np.ndarray | None:
+        """Half-widths of the kernels of single cells of encoded rows; None in families without them."""
+        return None
 
     def _read_points(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Encoded rows, and half-widths of single cells (None in families without them)."""
@@ -128,10 +163,7 @@ class TreeEstimator(BaseEstimator):
         """
         gradient = self._gradient(X, **conditions)
         gradient[:, :, self.columns_.is_category] = 0.0
-        out = np.zeros((*gradient.shape[:2], self.n_features_in_))
-        for k, j in enumerate(self.columns_.source):
-            out[:, :, j] += gradient[:, :, k]
-        return out
+        return self.columns_.add_up(gradient)
 
     @property
     def feature_importances_(self) -> np.ndarray:

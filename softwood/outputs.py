@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
-from softwood.core.losses import BinaryLogLoss, PoissonDeviance, SoftmaxLogLoss
+from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["Outputs", "final_link", "named_outputs"]
+__all__ = ["FINAL_LINKS", "Outputs", "final_link"]
+
+# From the mean or the sum of the trees to the predictions.
+FINAL_LINKS = ("identity", "logistic", "softmax", "exp")
 
 # What a score is, by the link that turns scores into predictions.
 _SCALES = {
@@ -117,15 +119,8 @@ class Outputs:
         return labels[first : first + trees.value.shape[1]]
 
 
-def named_outputs(model: Any, trees: SoftTree | SoftForest) -> Outputs:
-    """The outputs of a fitted estimator with these trees, or of a bare tree or forest if `model` is None."""
-    has_classes = model is not None and is_classifier(model)
-    return Outputs.of(model.classes_ if has_classes else None, trees, final_link(model))
-
-
-def final_link(model: Any) -> str:
-    """The link that an estimator applies to the predictions of its trees."""
-    loss = getattr(model, "_loss_", None)
+def final_link(loss: Loss | None) -> str:
+    """The link of a model that was fitted with this loss, or without one."""
     if isinstance(loss, BinaryLogLoss):
         return "logistic"
     if isinstance(loss, SoftmaxLogLoss):

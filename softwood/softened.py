@@ -6,7 +6,7 @@ on rows that the model has not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from softwood.base import TreeEstimator, read_weights
-from softwood.core.columns import read_table
+from softwood.core.encoding import read_table
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.core.parameters import check_choice, is_real, parameter_error
+from softwood.fitted import FittedModel
 from softwood.imported.model import ImportedModel, read_model
 from softwood.kernel.data.bandwidths import standard_deviations, stated_widths
+from softwood.outputs import FINAL_LINKS
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import KernelShapes, SoftTree
 
@@ -29,7 +31,6 @@ __all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 # "auto" compares on at most this many rows, evenly spaced.
 MOST_ROWS = 20_000
-LINKS = ("identity", "logistic", "softmax", "exp")
 
 
 def soften(
@@ -103,7 +104,7 @@ class _Softened(TreeEstimator):
         y : (n_rows,) labels or targets; needed if ``bandwidth="auto"``
         sample_weight : (n_rows,) weights
         """
-        check_choice(self, "link", self.link, LINKS)
+        check_choice(self, "link", self.link, FINAL_LINKS)
         if not isinstance(self.trees, SoftTree | SoftForest):
             raise parameter_error(self, "trees", "a SoftTree or a SoftForest", self.trees)
         is_auto = isinstance(self.bandwidth, str)
@@ -139,6 +140,16 @@ class _Softened(TreeEstimator):
 
     def _matrix(self, X: Any) -> np.ndarray:
         return self._with_missing(super()._matrix(X))
+
+    def _as_fitted(self) -> FittedModel:
+        known = super()._as_fitted()
+        if np.isnan(self.missing):
+            return known
+        differs = (
+            f"This {known.kind} counts {self.missing:g} as a missing value, which exports do not do. Set its parameter "
+            "missing to nan, fit it again, and give the export nan, or what is missing in its language."
+        )
+        return replace(known, missing=float(self.missing), differs=differs)
 
     def _with_missing(self, matrix: np.ndarray) -> np.ndarray:
         """The matrix with nan in place of `missing`, after rounding to float32 as in XGBoost."""

@@ -6,19 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from softwood import (
-    Gate,
-    KernelBoostingClassifier,
-    KernelTreeClassifier,
-    SoftTree,
-    certify,
-    explain,
-    export_text,
-    load,
-    save,
-    shapley_values,
-)
-from softwood.export import PortableModel, from_json, to_dot, to_json, to_python, to_sql
+from softwood import Gate, KernelBoostingClassifier, KernelTreeClassifier, SoftTree, explain, export_text, load, save
+from softwood.explanations import certify, shapley_values
+from softwood.export import FittedModel, from_json, to_dot, to_json, to_python, to_sql
 from softwood.files.errors import InvalidFileError
 from softwood.files.records import build_columns, columns_state
 
@@ -85,9 +75,9 @@ def test_damaged_columns(tree, change):
 
 def test_exports(model, some):
     expected = model.predict_proba(some)
-    assert np.any(PortableModel.of(model).trees.gate == Gate.SUBSET)
-    np.testing.assert_allclose(PortableModel.of(model).predict(some), expected, atol=1e-12)
-    np.testing.assert_allclose(PortableModel.of(model).one_hot().predict(some), expected, atol=1e-9)
+    assert np.any(FittedModel.of(model).trees.gate == Gate.SUBSET)
+    np.testing.assert_allclose(FittedModel.of(model).predict(some), expected, atol=1e-12)
+    np.testing.assert_allclose(FittedModel.of(model).one_hot().predict(some), expected, atol=1e-9)
     np.testing.assert_allclose(from_json(to_json(model)).predict(some), expected, atol=1e-9)
     namespace = {}
     exec(to_python(model), namespace)
@@ -120,7 +110,7 @@ def test_a_module_takes_columns_of_zeros_and_ones(tree, some):
     torch = pytest.importorskip("torch")
     from softwood.nn import TreeModule
 
-    rows = PortableModel.of(tree).one_hot().encode(some)
+    rows = FittedModel.of(tree).one_hot().encode(some)
     module = TreeModule.from_tree(tree, dtype=torch.float64)
     found = module(torch.tensor(rows)).detach().numpy()
     np.testing.assert_allclose(found, tree.predict_proba(some), atol=1e-9)

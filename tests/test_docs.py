@@ -69,7 +69,18 @@ def test_the_navigation_lists_every_page():
 
 
 @pytest.mark.parametrize(
-    "package", ["softwood", "softwood.stream", "softwood.datasets", "softwood.stats", "softwood.nn", "softwood.dask"]
+    "package",
+    [
+        "softwood",
+        "softwood.dask",
+        "softwood.datasets",
+        "softwood.explanations",
+        "softwood.export",
+        "softwood.nn",
+        "softwood.plots",
+        "softwood.stats",
+        "softwood.stream",
+    ],
 )
 def test_the_list_of_public_names_is_complete(package):
     listed = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))

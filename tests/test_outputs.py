@@ -4,7 +4,9 @@ import pytest
 import softwood
 from softwood import SoftForest, SoftTree
 from softwood.explanations.nodes import node_table
-from softwood.outputs import Outputs, named_outputs
+from softwood.fitted import FittedModel
+from softwood.outputs import Outputs
+from softwood.plots import plot_tree
 from softwood.softened import SoftenedClassifier
 
 
@@ -54,10 +56,10 @@ def test_a_single_tree_of_scores_of_two_classes():
     """All that shows a tree names the class of its only score, the second."""
     X = np.array([[-1.0], [1.0]])
     model = SoftenedClassifier(trees=SCORE, classes=["no", "yes"], link="logistic", bandwidth=0.0).fit(X)
-    assert named_outputs(model, model.tree_).scores == ("yes",)
+    assert FittedModel.of(model).outputs.scores == ("yes",)
     assert softwood.export_text(model).splitlines()[1].endswith("score of yes: -2.000]")
     assert "score of yes: -2.000" in softwood.export.to_dot(model)
-    assert softwood.plot_tree(model).get_title() == "score of yes (log odds)"
+    assert plot_tree(model).get_title() == "score of yes (log odds)"
     table = node_table(model, X, ["no", "yes"], as_frame=True)
     assert table["prediction[yes]"].tolist() == [0.0, -2.0, 2.0]
     assert table["distribution[no]"].tolist() == [0.5, 1.0, 0.0]

@@ -12,8 +12,8 @@ the compiler can inline functions of one source into those of another. For each 
 
 A class of a sheet is a named tuple of the source as C sees it, with typed fields. Python passes the tuple, or, if
 there are many calls, an object of this class, ``Class(*tuple)``. A struct is a named tuple of numbers, which loops can
-make; a packed struct is a line of a record array, with the fields of its numpy type. ``SOURCES`` names the module that
-each function and class is from.
+make, and which may be a field of a class; a packed struct is a row of a record array, with the fields of its numpy
+type. ``SOURCES`` names the module that each function and class is from.
 
 A field of a class may be an array of a fused type. It then is one field for each type, all but one None, and a
 statement that uses it, to hand it to a function, is written once for each type.
@@ -453,7 +453,7 @@ def struct_text(name: str, fields: list[tuple[str, str]]) -> str:
     return f"\ncdef struct {name}:\n" + "".join(f"    {kind} {name}\n" for kind, name in fields)
 
 
-def class_text(name: str, fields: list[tuple[str, str]], classes: set[str]) -> str:
+def class_text(name: str, fields: list[tuple[str, str]], classes: set[str], structs: dict) -> str:
     """Text of a class of typed fields."""
     fused = fused_fields(fields)
     declared, values = "", ""
@@ -469,6 +469,8 @@ def class_text(name: str, fields: list[tuple[str, str]], classes: set[str]) -> s
             value = (
                 f"{field_name} if {field_name} is None or isinstance({field_name}, {kind}) else {kind}(*{field_name})"
             )
+        if kind in structs:
+            value = f"{kind}({', '.join(f'{field_name}[{k}]' for k in range(len(structs[kind])))})"
         declared += f"    cdef {kind} {field_name}\n"
         values += f"        self.{field_name} = {value}\n"
     text = f"\n@cython.final\ncdef class {name}:\n{declared}"
@@ -502,7 +504,7 @@ def unit(sources: list[Source]) -> str:
     functions += f"\n\nSOURCES = {exported!r}\n"
     text = HEADER + "\n" + "\n\n".join(records) + "\n"
     text += "".join("\n" + struct_text(name, fields) for name, fields in structs.items())
-    text += "".join("\n" + class_text(name, fields, set(classes)) for name, fields in classes.items())
+    text += "".join("\n" + class_text(name, fields, set(classes), structs) for name, fields in classes.items())
     return text + "\n" + array_makers(arrays) + functions
 
 

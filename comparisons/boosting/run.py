@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from softwood.datasets import Dataset, available, load
+from softwood.datasets import Dataset, available, load_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
@@ -100,7 +100,7 @@ def main() -> None:
     if not options.summary:
         warm_up()
     for name in [] if options.summary else options.data_sets:
-        data = load(name)
+        data = load_dataset(name)
         if len(data.y) >= LEAST_ROWS:
             run_data_set(data, options, done)
             print(f"{name}: done", file=sys.stderr, flush=True)

@@ -21,7 +21,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from softwood.datasets import Dataset, available, load
+from softwood.datasets import Dataset, available, load_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
@@ -48,7 +48,7 @@ def folds_of(data: Dataset) -> Iterator[Fold]:
 
 def run_data_set(name: str, models: tuple[str, ...], done: set[tuple[str, int, str]], runs: Path) -> None:
     """Run what is missing for one data set; each fold's lines are written at once."""
-    data = load(name)
+    data = load_dataset(name)
     if len(data.y) > MOST_ROWS:
         return
     for number, fold in enumerate(folds_of(data)):

@@ -139,7 +139,7 @@ def _add(sums: Sums, predictions: np.ndarray, rows: Rows, seconds: float) -> Non
 
 
 def warm_up() -> None:
-    """Compile what the package's models need, or load it, before a clock starts."""
+    """Load what the package's models need before a clock starts."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     for rows in (Rows(X, (X[:, 0] > 0).astype(np.int64)), Rows(X, X[:, 0])):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from river.datasets import synth
 
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 from softwood.stream import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF
 
 # Seeds of the table. The defaults of the forest were chosen on other streams, see docs/stream_forests.md.
@@ -54,7 +54,7 @@ def of_data(name: str, in_order: bool = False) -> Callable[[int], Rows]:
     """Real data, text as columns of 0 and 1: all rows shuffled, or every k-th row in the order of the file."""
 
     def rows(n: int) -> Rows:
-        data = load(name)
+        data = load_dataset(name)
         order = np.random.default_rng(SEED).permutation(len(data.y))[:n]
         if in_order:
             order = np.arange(0, len(data.y), max(1, len(data.y) // n))[:n]
@@ -102,7 +102,7 @@ def _drifting_friedman(kind: str) -> Callable[[int], Iterable[tuple[dict, Any]]]
 
 
 def _oversampled(n: int) -> Any:
-    data = load("satimage")
+    data = load_dataset("satimage")
     return OversampledClasses(data.X.to_numpy(float), np.asarray(data.y), n_drifts=5, n_samples=n, noise=0.1, seed=SEED)
 
 

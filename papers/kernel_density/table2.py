@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import KFold
 
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
@@ -104,7 +104,7 @@ def drop_folds(path: Path, data_sets: Iterable[str], columns: Iterable[str]) -> 
 
 
 def read_standardised(name: str) -> tuple[np.ndarray, np.ndarray]:
-    data = load(name)
+    data = load_dataset(name)
     X = data.X.to_numpy(dtype=float)
     spread = X.std(axis=0)
     return (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0), data.y

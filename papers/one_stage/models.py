@@ -17,7 +17,7 @@ import softwood
 Make = Callable[[bool, int, int, float], Any]  # is_class, seed, depth, validation part
 
 
-def ours(name: str, **parameters: Any) -> Make:
+def ours(name: str, *, is_published: bool = False, **parameters: Any) -> Make:
     """A tree of softwood; `name` is its class without Classifier or Regressor."""
 
     def make(is_class: bool, seed: int, depth: int, validation: float) -> Any:
@@ -25,7 +25,7 @@ def ours(name: str, **parameters: Any) -> Make:
         given = {"max_depth": depth, "random_state": seed, **parameters}
         if "validation_fraction" in kind().get_params():
             given["validation_fraction"] = validation
-        return kind(**given)
+        return kind.as_published(**given) if is_published else kind(**given)
 
     return make
 
@@ -66,7 +66,7 @@ MODELS: dict[str, Make] = {
     "budding": ours("BuddingTree"),
     "end_to_end": ours("EndToEndTree"),
     "one_stage": ours("OneStageTree"),
-    "as_published": ours("OneStageTree", **softwood.AS_PUBLISHED),
+    "as_published": ours("OneStageTree", is_published=True),
     "proximal": ours("OneStageTree", architecture="proximal"),
     "joint": ours("OneStageTree", architecture="joint"),
     "gumbel": ours("OneStageTree", architecture="gumbel"),

@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from softwood import OneStageTreeClassifier, plot_gate_contributions, plot_importances, plot_leaf_distribution
-from softwood.datasets import load
+from softwood import OneStageTreeClassifier
+from softwood.datasets import load_dataset
+from softwood.plots import plot_gate_contributions, plot_importances, plot_leaf_distribution
 
 SEED, N_ROWS = 0, 3
 
@@ -21,7 +22,7 @@ def write_pictures(folder: Path) -> None:
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 
-    data = load("pima_diabetes")
+    data = load_dataset("pima_diabetes")
     X = data.X.fillna(data.X.mean())
     X, X_test, y, y_test = train_test_split(X, data.y, test_size=0.2, random_state=SEED, stratify=data.y)
     tree = OneStageTreeClassifier(random_state=SEED).fit(X, y)

@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
@@ -110,7 +110,7 @@ WORK = ("table2", "table3", "pairs", "oblique", "table9", "table4", "table6", "t
 
 def read_numbers(name: str) -> tuple[np.ndarray, np.ndarray, bool]:
     """Matrix, targets (class numbers, or reals), and whether they are classes."""
-    data = load(name)
+    data = load_dataset(name)
     X = pd.get_dummies(data.X, dtype=float).to_numpy(dtype=float)
     X = np.where(np.isnan(X), np.nanmean(X, axis=0), X)
     is_class = name in (*CLASSES, *BUDDING_SETS, *OBLIQUE) and data.task == "classification"

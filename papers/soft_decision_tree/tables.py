@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from softwood import LinearDiscriminantTreeClassifier, SoftTreeClassifier, SoftTreeRegressor
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
@@ -58,7 +58,7 @@ class Halves(NamedTuple):
 
 def read_halves(name: str) -> Iterator[tuple[int, int, Halves]]:
     """Replication, half and rows of the ten runs."""
-    data = load(name)
+    data = load_dataset(name)
     folder = os.environ.get("SOFTWOOD_DATA")
     if folder is None:
         raise SystemExit("The folds of the paper are read from the folder that SOFTWOOD_DATA names; it is not set.")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.stream import AS_PUBLISHED, Agrawal, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
+from softwood.stream import Agrawal, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
 from softwood.stream.adapting import adaptation
 from softwood.stream.evaluation.measures import AUROC
 from softwood.stream.transparency import important_features
@@ -42,8 +42,7 @@ def make_model(name: str) -> Any:
         return SmoothStepTreeClassifier(outlier_limit=None, random_state=0)
     if name == "defaults":
         return SoftHoeffdingTreeClassifier(random_state=0)
-    parameters: dict[str, Any] = AS_PUBLISHED | {"alpha": float(name.split()[1])}
-    return SoftHoeffdingTreeClassifier(**parameters, random_state=0)
+    return SoftHoeffdingTreeClassifier.as_published(alpha=float(name.split()[1]), random_state=0)
 
 
 def explained(model: Any, rows: Rows) -> tuple[float, float]:
@@ -113,7 +112,7 @@ def figure_3(folder: Path, n_rows: int, path: Path = NUMBERS) -> None:
 def figure_4(folder: Path) -> None:
     """Gradient norm and nodes added around drifts, of the published tree and of ours."""
     plt = drawing()
-    from softwood.plots.stream import plot_growth
+    from softwood.plots import plot_growth
 
     models = {"SoHoT as published": "alpha 0.3", "our defaults": "defaults"}
     kinds = {"abrupt drift": None, "gradual drift": WIDTH}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     ModelPool,
     SmoothStepTreeClassifier,
@@ -44,7 +43,7 @@ def make_pool(name: str, stream: str, seed: int, n_models: int = N_MODELS) -> Mo
     else:
         grid = {"max_depth": DEPTHS, "gamma": gammas(stream), "learning_rate": RATES}
         if name == "sohot":
-            model = SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=seed)  # type: ignore[arg-type]
+            model = SoftHoeffdingTreeClassifier.as_published(random_state=seed)
             grid |= {"alpha": ALPHAS, "delta": DELTAS, "grace_period": GRACES}
         elif name == "improved":
             model = SoftHoeffdingTreeClassifier(random_state=seed)

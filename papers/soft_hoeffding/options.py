@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.stream import AS_PUBLISHED, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier, prequential
+from softwood.stream import SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier, prequential
 from softwood.stream.transparency import important_features
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
@@ -67,8 +67,9 @@ def make_model(option: str) -> Any:
     """A single tree."""
     if option in (ST, ST_BIAS):
         return SmoothStepTreeClassifier(bias=option == ST_BIAS, outlier_limit=None, random_state=0)
-    parameters = AS_PUBLISHED | ALONE[option] if option in ALONE else {"max_depth": 7} | TOGETHER[option]
-    return SoftHoeffdingTreeClassifier(**parameters, random_state=0)
+    if option in ALONE:
+        return SoftHoeffdingTreeClassifier.as_published(**ALONE[option], random_state=0)
+    return SoftHoeffdingTreeClassifier(**{"max_depth": 7} | TOGETHER[option], random_state=0)
 
 
 def run_one(option: str, rows: Rows) -> dict[str, float]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from softwood.datasets import load
+from softwood.datasets import load_dataset
 from softwood.stream import SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
 
 HERE = Path(__file__).resolve().parent
@@ -52,7 +52,7 @@ def agrawal_abrupt(n_rows: int, seed: int) -> Stream:
 @cache
 def numbers(name: str) -> tuple[np.ndarray, np.ndarray, int]:
     """A data set as a matrix (a column of 0 and 1 for each category of text columns), class numbers and their count."""
-    data = load(name)
+    data = load_dataset(name)
     labels, codes = np.unique(data.y, return_inverse=True)
     return pd.get_dummies(data.X, dtype=float).to_numpy(dtype=float), codes, len(labels)
 

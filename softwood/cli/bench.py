@@ -43,11 +43,12 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.printing import in_python, print_json, print_table, working
     from softwood.cli.scores import predictions
     from softwood.cli.tables import columns_for, read_table
+    from softwood.fitted import FittedModel
 
     if min(chosen.rows) < 1 or not 0.0 < chosen.seconds < 3600:
         raise UsageError("--rows must be at least 1, and --seconds above 0 and below 3600.")
     model = load_model(chosen.model)
-    X = columns_for(model, read_table(chosen.data), chosen.data)
+    X = columns_for(FittedModel.of(model, "bench"), read_table(chosen.data), chosen.data)
     in_python(chosen, f"model = softwood.load({str(chosen.model)!r})", "%timeit model.predict(rows)")
     found = []
     for n in chosen.rows:

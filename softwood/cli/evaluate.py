@@ -36,15 +36,17 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.printing import in_python, number, print_json, print_table
     from softwood.cli.scores import score
     from softwood.cli.tables import Problem, columns_for, in_pandas, labels_in_pandas, read_table, split_target
+    from softwood.fitted import FittedModel
 
     if chosen.draws < 0 or not 0.0 < chosen.level < 1.0:
         raise UsageError("--draws must be at least 0, and --level in the range (0, 1).")
     model = load_model(chosen.model)
-    read = read_table(chosen.data, chosen.target, classes=getattr(model, "classes_", None))
+    known = FittedModel.of(model, "evaluate")
+    read = read_table(chosen.data, chosen.target, classes=known.classes)
     table, y = split_target(read, chosen.target, chosen.data)
     if chosen.weight is not None and chosen.weight not in table.columns:
         raise UsageError(f"--weight: {chosen.data} has no column {chosen.weight!r}.")
-    X = columns_for(model, table if hasattr(model, "feature_names_in_") else table.drop(columns=y.name), chosen.data)
+    X = columns_for(known, table if known.has_names else table.drop(columns=y.name), chosen.data)
     in_python(
         chosen,
         "import pandas as pd, softwood",

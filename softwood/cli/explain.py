@@ -9,8 +9,8 @@ from softwood.cli.arguments import add_data, add_general, add_model
 from softwood.cli.errors import UsageError
 
 if TYPE_CHECKING:
-    from softwood.explanations.explanation import Explanation
-    from softwood.explanations.shapley import ShapleyValues
+    from softwood.explanations import Explanation, ShapleyValues
+    from softwood.fitted import FittedModel
 
 __all__ = ["add", "run"]
 
@@ -44,48 +44,43 @@ def run(chosen: argparse.Namespace) -> int:
     """Print the paths."""
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, number, print_json, print_text
-    from softwood.cli.scores import predictions
     from softwood.cli.tables import columns_for, in_pandas, read_table
-    from softwood.explanations.explanation import explain
+    from softwood.explanations.explaining import explain
+    from softwood.fitted import FittedModel
 
     if chosen.paths < 1:
         raise UsageError(f"--paths: must be at least 1, got {chosen.paths}.")
-    model = load_model(chosen.model)
-    if not hasattr(model, "memberships") or not hasattr(model, "columns_"):
-        model = getattr(model, "best_model_", model)
-    if not hasattr(model, "columns_"):
-        raise UsageError(f"explain takes estimators, and {str(chosen.model)!r} holds a {type(model).__name__}.")
+    known = FittedModel.of(load_model(chosen.model), "explain")
     table = read_table(chosen.data)
     if not 0 <= chosen.row < len(table):
         raise UsageError(f"--row: {chosen.data} has rows 0 to {len(table) - 1}, got {chosen.row}.")
-    X = columns_for(model, table, chosen.data)[chosen.row : chosen.row + 1]
+    X = columns_for(known, table, chosen.data)[chosen.row : chosen.row + 1]
     in_python(
         chosen,
         "import pandas as pd, softwood",
+        "from softwood.explanations import certified_radius, shapley_values",
         f"row = {in_pandas(chosen.data)}[{chosen.row}:{chosen.row + 1}]",
         f"model = softwood.load({str(chosen.model)!r})",
         "model.predict(row), model.memberships(row)",
-        f"softwood.shapley_values(model, row, random_state={chosen.seed})",
-        "softwood.certified_radius(model, row), softwood.explain(model, row)",
+        f"shapley_values(model, row, random_state={chosen.seed})",
+        "certified_radius(model, row), softwood.explain(model, row)",
     )
-    outputs = predictions(model, X).reshape(-1)
-    classes = [str(label) for label in model.classes_.tolist()] if hasattr(model, "classes_") else None
+    outputs = known.predict(X)[0]
+    classes = known.outputs.names if known.outputs.is_class else None
     # Classes are listed in this order everywhere, the predicted one first.
     order = sorted(range(len(outputs)), key=lambda k: -outputs[k]) if classes else list(range(len(outputs)))
-    paths, n_trees = _paths(model, X, chosen, order)
-    explained = explain(model, X, tree=chosen.tree or 0, random_state=chosen.seed)
+    paths = _paths(known, X, chosen, order)
+    explained = explain(known, X, tree=chosen.tree or 0, random_state=chosen.seed)
     shapley = explained.shapley
     if chosen.json:
         found = dict(zip(classes, outputs, strict=True)) if classes else outputs
-        known = None if shapley is None else _plain_values(shapley)
-        certificate = _plain_certificate(explained)
         print_json(
             {
                 "row": chosen.row,
                 "prediction": found,
                 "paths": paths,
-                "certificate": certificate,
-                "shapley_values": known,
+                "certificate": _plain_certificate(explained),
+                "shapley_values": _plain_values(shapley),
             }
         )
         return 0
@@ -94,7 +89,7 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         best = order[0]
         print_text(f"row {chosen.row}: prediction {classes[best]}, probability {number(outputs[best])}")
-    what = "tree" if n_trees == 1 else f"tree {chosen.tree or 0} of {n_trees}"
+    what = "tree" if known.n_trees == 1 else f"tree {chosen.tree or 0} of {known.n_trees}"
     print_text(f"leaves of the {what} with the largest shares of the row")
     for path in paths:
         print_text("")
@@ -103,10 +98,7 @@ def run(chosen: argparse.Namespace) -> int:
             print_text(f"  {step['share']:7.1%}  {step['test']}")
     print_text("")
     _print_certificate(explained)
-    if shapley is None:
-        print_text(f"no Shapley values: {explained.shapley_reason}")
-    else:
-        _print_values(explained, shapley, order)
+    _print_values(explained, shapley, order)
     return 0
 
 
@@ -121,20 +113,14 @@ def _value_text(value: dict[str, float] | list[float]) -> str:
     return ", ".join([*shown, "..."] if len(value) > _MOST_OUTPUTS else shown)
 
 
-def _paths(model: Any, X: Any, chosen: argparse.Namespace, order: list[int]) -> tuple[list[dict[str, Any]], int]:
+def _paths(known: FittedModel, X: Any, chosen: argparse.Namespace, order: list[int]) -> list[dict[str, Any]]:
     """Leaves with the largest shares of the row, each with the tests on the way: text, and share that passes."""
-    from softwood.cli.reading import finished_of, names_of, outputs_of, tree_of
-    from softwood.trees.forest import SoftForest
+    from softwood.cli.names import tree_of
     from softwood.trees.text import side_text
 
-    finished = finished_of(model)
-    tree = tree_of(finished, chosen.tree)
-    labels = outputs_of(model, finished).node_labels(finished, chosen.tree or 0)
-    names, _, is_category = names_of(model, finished)
-    columns = getattr(getattr(model, "best_model_", model), "columns_", None)
-    categories = None if columns is None else columns.coded
-    begin = int(finished.offsets[chosen.tree or 0]) if isinstance(finished, SoftForest) else 0
-    shares = model.memberships(X).toarray()[0, begin : begin + tree.n_nodes]
+    tree, columns = tree_of(known, chosen.tree), known.columns
+    labels = known.outputs.node_labels(known.trees, chosen.tree or 0)
+    shares = known.memberships(X, tree).toarray()[0]
     leaves = [node for node in range(tree.n_nodes) if tree.children_left[node] < 0 and shares[node] > 0]
     paths = []
     for leaf in sorted(leaves, key=lambda node: -shares[node])[: chosen.paths]:
@@ -142,14 +128,17 @@ def _paths(model: Any, X: Any, chosen: argparse.Namespace, order: list[int]) -> 
         while tree.parent[way[-1]] >= 0:
             way.append(int(tree.parent[way[-1]]))
         tests = [
-            {"test": side_text(tree, node, names, is_category, 3, categories), "share": float(shares[node])}
+            {
+                "test": side_text(tree, node, columns.names, columns.is_category, 3, columns.coded),
+                "share": float(shares[node]),
+            }
             for node in way[-2::-1]
         ]
         value: Any = tree.node_predictions[leaf].tolist()
         if labels is not None:
             value = {labels[k]: value[k] for k in (order if len(labels) == len(order) else range(len(labels)))}
         paths.append({"leaf": leaf, "share": float(shares[leaf]), "value": value, "tests": tests})
-    return paths, len(finished) if isinstance(finished, SoftForest) else 1
+    return paths
 
 
 def _plain_values(shapley: ShapleyValues) -> dict[str, Any]:

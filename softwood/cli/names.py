@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from softwood.cli.errors import CommandError, UsageError
 
-__all__ = ["BATCH", "STREAM", "class_of", "load_model", "make_model"]
+if TYPE_CHECKING:
+    from softwood.fitted import FittedModel
+    from softwood.trees.tree import SoftTree
+
+__all__ = ["BATCH", "STREAM", "class_of", "load_model", "make_model", "tree_of"]
 
 # Name, and what a class of softwood begins with.
 BATCH = {
@@ -61,17 +65,26 @@ def make_model(name: str, task: str, settings: dict[str, Any], seed: int) -> Any
 
 def load_model(path: Any) -> Any:
     """A fitted model from a file."""
+    from sklearn.base import BaseEstimator
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     from softwood.files.saving import load
 
     if not path.exists():
         raise CommandError(f"there is no file {str(path)!r}.")
     model = load(path)
-    if hasattr(model, "__sklearn_is_fitted__") or hasattr(model, "get_params"):
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils.validation import check_is_fitted
-
+    if isinstance(model, BaseEstimator):
         try:
             check_is_fitted(model)
         except NotFittedError:
             raise CommandError(f"{str(path)!r} holds a {type(model).__name__} that is not fitted.") from None
     return model
+
+
+def tree_of(known: FittedModel, number: int | None) -> SoftTree:
+    """The tree of this number, the first one by default."""
+    if not 0 <= (number or 0) < known.n_trees:
+        has = "one tree, number 0" if known.n_trees == 1 else f"trees 0 to {known.n_trees - 1}"
+        raise UsageError(f"--tree: the model has {has}, got {number}.")
+    return known.tree(number or 0)

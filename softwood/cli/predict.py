@@ -33,10 +33,11 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json
     from softwood.cli.tables import columns_for, in_pandas, read_table
+    from softwood.fitted import FittedModel
 
     check_output(chosen.output, SUFFIXES)
     model = load_model(chosen.model)
-    X = columns_for(model, read_table(chosen.data), chosen.data)
+    X = columns_for(FittedModel.of(model, "predict"), read_table(chosen.data), chosen.data)
     in_python(
         chosen,
         "import pandas as pd, softwood",

@@ -36,7 +36,8 @@ def run(chosen: argparse.Namespace) -> int:
     """Write the page."""
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_text
-    from softwood.cli.tables import read_table, split_target
+    from softwood.cli.tables import columns_for, read_table, split_target
+    from softwood.fitted import FittedModel
     from softwood.reporting.report import report
 
     check_output(chosen.output, (".html", ".htm"))
@@ -44,17 +45,17 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError("--target and --rows need a table.")
     if chosen.rows < 0:
         raise UsageError(f"--rows: must be at least 0, got {chosen.rows}.")
-    model = load_model(chosen.model)
+    known = FittedModel.of(load_model(chosen.model), "report")
     X = y = None
     words = ""
     if chosen.data is not None:
-        table = read_table(chosen.data, chosen.target, classes=getattr(model, "classes_", None))
+        table = read_table(chosen.data, chosen.target, classes=known.classes)
         words = ", X=table"
         if chosen.target is not None:
             table, y = split_target(table, chosen.target, chosen.data)
             table = table.drop(columns=chosen.target)
             words += f", y=table[{chosen.target!r}]"
-        X = _columns(model, table, chosen.data)
+        X = columns_for(known, table, chosen.data)
     rows = chosen.rows or None
     words += "" if rows is None else f", rows={rows}"
     in_python(
@@ -63,22 +64,8 @@ def run(chosen: argparse.Namespace) -> int:
         f"softwood.report(softwood.load({str(chosen.model)!r}), {str(chosen.output)!r}{words})",
     )
     try:
-        made = report(model, chosen.output, X=X, y=y, rows=rows)
+        made = report(known, chosen.output, X=X, y=y, rows=rows)
     except TypeError as error:
         raise CommandError(str(error)) from None
     print_text(f"{chosen.output}: {len(made.html) / 1e3:,.0f} kB")
     return 0
-
-
-def _columns(model: Any, table: Any, path: str) -> Any:
-    """The columns that the model takes."""
-    from softwood.cli.tables import columns_for
-
-    model = getattr(model, "best_model_", model)
-    if hasattr(model, "n_features_in_"):
-        return columns_for(model, table, path)
-    if not hasattr(model, "n_features"):  # a model for river knows them by name
-        return table
-    if table.shape[1] != model.n_features:
-        raise UsageError(f"{path} has {table.shape[1]} columns, and the model takes {model.n_features} without names.")
-    return table.to_numpy()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 from softwood.cli.arguments import add_general, add_model
 from softwood.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from softwood.fitted import FittedModel
 
 __all__ = ["add", "run"]
 
@@ -33,67 +37,56 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the model."""
-    from softwood.cli.names import load_model
+    from softwood.cli.names import load_model, tree_of
     from softwood.cli.printing import in_python, print_json, print_table, print_text
-    from softwood.cli.reading import finished_of, names_of, outputs_of, tree_of
-    from softwood.trees.forest import SoftForest
-    from softwood.trees.text import tree_text
+    from softwood.explanations.text import export_text
+    from softwood.fitted import FittedModel
+    from softwood.trees.tree import SoftTree
 
     if chosen.depth < 0:
         raise UsageError(f"--depth: must be at least 0, got {chosen.depth}.")
     model = load_model(chosen.model)
     in_python(chosen, "import softwood", f"print(softwood.load({str(chosen.model)!r}))")
-    finished = finished_of(model)
-    features, classes, is_category = names_of(model, finished)
+    known = FittedModel.of(model, "show")
+    is_tree, names = isinstance(known.trees, SoftTree), known.outputs.names
     facts: dict[str, Any] = {"model": type(model).__name__}
-    facts |= {"trees": len(finished)} if isinstance(finished, SoftForest) else {}
-    facts |= {"leaves": finished.n_leaves, "depth": finished.max_depth}
-    facts |= {"columns": getattr(model, "n_features_in_", finished.n_features)}
-    if classes is not None:
-        facts["classes"] = ", ".join(classes[:10]) + (", ..." if len(classes) > 10 else "")
-    importances = _importances(model)
+    facts |= {} if is_tree else {"trees": known.n_trees}
+    facts |= {"leaves": known.trees.n_leaves, "depth": known.trees.max_depth, "columns": len(known.columns.inputs)}
+    if known.outputs.is_class:
+        facts["classes"] = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    importances = _importances(known)
     if chosen.json:
-        parameters = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-        print_json(facts | {"parameters": parameters, "importances": importances})
+        print_json(facts | {"parameters": _parameters(model), "importances": importances})
         return 0
     print_table(("", ""), [*facts.items(), *_changed(model)])
     if importances:
         print_text("")
         rows = sorted(importances.items(), key=lambda item: -item[1])[:MOST_COLUMNS]
         print_table(("column", "importance"), rows)
-    if chosen.tree is not None or not hasattr(finished, "offsets"):
+    if chosen.tree is not None or is_tree:
+        tree_of(known, chosen.tree)  # an error that names the option if there is no such tree
         print_text("")
-        tree = tree_of(finished, chosen.tree)
-        columns = getattr(getattr(model, "best_model_", model), "columns_", None)
-        print_text(
-            tree_text(
-                tree,
-                feature_names=features,
-                class_names=outputs_of(model, finished).node_labels(finished, chosen.tree or 0),
-                is_category=is_category.tolist(),
-                categories=None if columns is None else columns.coded,
-                max_depth=chosen.depth,
-            )
-        )
+        print_text(export_text(known, tree=chosen.tree, max_depth=chosen.depth))
     return 0
 
 
-def _importances(model: Any) -> dict[str, float]:
-    """Importance of each column; empty if the model does not know."""
-    import numpy as np
+def _importances(known: FittedModel) -> dict[str, float]:
+    """Importance of each column; empty if they are not known."""
+    found = known.importances.tolist()
+    return dict(zip(known.columns.inputs, found, strict=True)) if all(map(isfinite, found)) else {}
 
-    found = getattr(model, "feature_importances_", None)
-    if found is None or not np.isfinite(found).all():
-        return {}
-    return dict(zip(map(str, model.columns_.inputs), found.tolist(), strict=True))
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """The parameters of an estimator; trees have none."""
+    from sklearn.base import BaseEstimator
+
+    return model.get_params(deep=False) if isinstance(model, BaseEstimator) else {}
 
 
 def _changed(model: Any) -> list[tuple[str, str]]:
     """Parameters that are not the defaults."""
     import inspect
 
-    if not hasattr(model, "get_params"):
-        return []
-    defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
-    given = model.get_params(deep=False)
+    given = _parameters(model)
+    defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()} if given else {}
     return [(name, repr(value)[:100]) for name, value in given.items() if repr(value) != repr(defaults.get(name))]

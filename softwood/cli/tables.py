@@ -8,12 +8,15 @@ import io
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from softwood.cli.errors import CommandError, UsageError
 from softwood.core.extras import require
+
+if TYPE_CHECKING:
+    from softwood.fitted import FittedModel
 
 __all__ = [
     "Problem", "columns_for", "in_pandas", "labels_in_pandas", "labels_of", "read_problem", "read_table",
@@ -221,14 +224,12 @@ def _are_numbers(y: Any) -> bool:
     return pd.api.types.is_numeric_dtype(y)
 
 
-def columns_for(model: Any, table: Any, path: str) -> Any:
+def columns_for(known: FittedModel, table: Any, path: str) -> Any:
     """The columns that a model was fitted to, in its order."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        if table.shape[1] != model.n_features_in_:
-            raise UsageError(
-                f"{path} has {table.shape[1]} columns, and the model takes {model.n_features_in_} without names."
-            )
+    names = known.columns.keys or known.columns.inputs
+    if not known.has_names:
+        if table.shape[1] != len(names):
+            raise UsageError(f"{path} has {table.shape[1]} columns, and the model takes {len(names)} without names.")
         return table.to_numpy()
     missing = [name for name in names if name not in table.columns]
     if missing:

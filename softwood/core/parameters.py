@@ -36,14 +36,13 @@ def parameter(default: Any, check: Callable[..., Any], **limits: Any) -> Any:
 def checked(owner: Owner) -> Owner:
     """A copy of an estimator with checked parameters, converted to the types that compiled loops expect.
 
-    Only fields made by `parameter` are checked. For example, an int given for a float parameter becomes a float,
-    because loops would be compiled again for an int.
+    Only fields made by `parameter` are checked. For example, an int given for a float parameter becomes a float.
     """
-    twin = copy.copy(owner)
+    found = copy.copy(owner)
     for part in fields(cast(Any, owner)):
         if "check" in part.metadata:
-            setattr(twin, part.name, part.metadata["check"](owner, part.name, getattr(owner, part.name)))
-    return twin
+            setattr(found, part.name, part.metadata["check"](owner, part.name, getattr(owner, part.name)))
+    return found
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:

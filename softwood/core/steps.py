@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 __all__ = ["Best", "Step", "Steps"]
 
-# Seconds between two lines of verbose=1.
+# Seconds between two messages of verbose=1.
 _PAUSE = 1.0
 
 State = TypeVar("State")
@@ -36,11 +36,11 @@ class Steps:
     estimator, context : the estimator that is fitted, and the context of scikit-learn's callbacks
     data : ``X``, ``y`` and ``metadata`` of the fit, for callbacks
     results : returns the attributes that the fit has set so far
-    history : lines of the earlier steps of a fit that is continued
+    history : records of the earlier steps of a fit that is continued
 
     Attributes
     ----------
-    history : list of dicts, a line for each finished step, with ``stage``, ``iteration`` (the number of the step in its
+    history : list of dicts, one for each finished step, with ``stage``, ``iteration`` (the number of the step in its
         stage, from 1; 0 is the state before the first step), and the values given to `Step.end`, such as
         ``train_loss``, ``validation_loss`` and ``n_leaves``
     is_stopped : whether a callback has asked to stop
@@ -64,7 +64,7 @@ class Steps:
         self._estimator, self._context, self._data, self._results = estimator, context, data or {}, results
         self._lock = threading.RLock()
         self._start = self._printed = time.monotonic()
-        self._n_ended = max((line["iteration"] for line in self.history if line["stage"] == name), default=0)
+        self._n_ended = max((record["iteration"] for record in self.history if record["stage"] == name), default=0)
         self._last = None if n_steps is None else self._n_ended + n_steps
 
     def begin(self) -> Step:
@@ -89,9 +89,9 @@ class Steps:
         self.is_stopped = self.is_stopped or steps.is_stopped
         self._end(context, None)
 
-    def note(self, **line: Any) -> None:
-        """Add a line to the history for the state before the first step, with ``iteration`` 0."""
-        self.history.append({"stage": self.name, "iteration": 0, **line})
+    def note(self, **record: Any) -> None:
+        """Add a record to the history for the state before the first step, with ``iteration`` 0."""
+        self.history.append({"stage": self.name, "iteration": 0, **record})
 
     def _new_context(self, name: str, n_steps: int | None) -> Any:
         if self._context is None:
@@ -108,21 +108,21 @@ class Steps:
             )
             self.is_stopped = self.is_stopped or wants_stop
 
-    def _end_step(self, context: Any, snapshot: Callable[[], dict[str, Any]] | None, line: dict[str, Any]) -> bool:
+    def _end_step(self, context: Any, snapshot: Callable[[], dict[str, Any]] | None, record: dict[str, Any]) -> bool:
         with self._lock:
             self._n_ended += 1
-            self.history.append({"stage": self.name, "iteration": self._n_ended, **line})
-            self._print(line)
+            self.history.append({"stage": self.name, "iteration": self._n_ended, **record})
+            self._print(record)
             self._end(context, snapshot)
             return self.is_stopped
 
-    def _print(self, line: dict[str, Any]) -> None:
+    def _print(self, record: dict[str, Any]) -> None:
         verbose = 0 if self._estimator is None else self._estimator.verbose
         now = time.monotonic()
         is_last = self._n_ended == self._last
         if verbose > 1 or (verbose == 1 and (is_last or now - self._printed >= _PAUSE)):
             of = "" if self._last is None else f" of {self._last}"
-            parts = [f"{self.unit} {self._n_ended}{of}", *(_in_words(*item) for item in line.items())]
+            parts = [f"{self.unit} {self._n_ended}{of}", *(_in_words(*item) for item in record.items())]
             print(f"[{type(self._estimator).__name__}] {', '.join(parts)}, {now - self._start:.1f} s", flush=True)
             self._printed = now
 
@@ -133,15 +133,15 @@ class Step:
     def __init__(self, steps: Steps, context: Any) -> None:
         self._steps, self._context = steps, context
 
-    def end(self, snapshot: Callable[[], dict[str, Any]] | None = None, **line: Any) -> bool:
+    def end(self, snapshot: Callable[[], dict[str, Any]] | None = None, **record: Any) -> bool:
         """Record that the step is done; returns whether a callback has asked to stop.
 
         Parameters
         ----------
         snapshot : returns the attributes that the fit would set, in addition to those it has set, if it ended here
-        line : values for the history and for `verbose`
+        record : values for the history and for `verbose`
         """
-        return self._steps._end_step(self._context, snapshot, line)
+        return self._steps._end_step(self._context, snapshot, record)
 
 
 class Best(Generic[State]):
@@ -185,7 +185,7 @@ class Best(Generic[State]):
         """Whether the loss has stopped improving."""
         return self._n_iter_no_change is not None and self._since >= self._n_iter_no_change
 
-    def wait_anew(self) -> None:
+    def reset_count(self) -> None:
         """Restart the count of offers without an improvement."""
         self._since = 0
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
-from softwood.core.columns import is_missing_value, refuse_masked
+from softwood.core.tables import is_missing_value, refuse_masked
 
 __all__ = ["ClassTargets", "RealTargets", "find_classes", "read_classes", "read_labels", "read_reals", "scale_of"]
 

@@ -10,7 +10,8 @@ import numpy as np
 from dask.delayed import Delayed
 from distributed import Future
 
-from softwood.core.columns import Columns, read_table
+from softwood.core.columns import Columns
+from softwood.core.encoding import read_table
 
 __all__ = ["Chunks", "columns_of", "is_lazy", "parts_of_frame", "read_chunks"]
 

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from softwood.base import read_weights
-from softwood.core.columns import find_categories, read_table, take_rows
+from softwood.core.encoding import find_categories, read_table
+from softwood.core.tables import take_rows
 from softwood.core.targets import read_classes
 from softwood.kernel.parts.preparation import RawRows
 

@@ -103,7 +103,7 @@ _OPENML: dict[str, _OpenML] = {
 
 
 def available() -> list[str]:
-    """Names of the data sets that `load` can load.
+    """Names of the data sets that `load_dataset` can load.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def available() -> list[str]:
     return sorted(path.name.removesuffix(".csv.gz") for path in folder.glob("*.csv.gz"))
 
 
-def load(name: str) -> Dataset:
+def load_dataset(name: str) -> Dataset:
     """Load a data set by name.
 
     Reads ``<name>.csv.gz`` from the folder given by the environment variable ``SOFTWOOD_DATA``. If the variable is not
@@ -151,8 +151,8 @@ def load(name: str) -> Dataset:
 
     Examples
     --------
-    >>> from softwood.datasets import load
-    >>> iris = load("iris")  # doctest: +SKIP
+    >>> from softwood.datasets import load_dataset
+    >>> iris = load_dataset("iris")  # doctest: +SKIP
     >>> iris.X.shape, iris.task  # doctest: +SKIP
     ((150, 4), 'classification')
     """

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from softwood.core.extras import require
-from softwood.explanations.reading import TreeReading, check_node, read_model
+from softwood.explanations.one_tree import check_node
+from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
+from softwood.trees.tree import SoftTree
 
 __all__ = ["gate_contributions"]
 
@@ -46,7 +48,8 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import LinearDiscriminantTreeClassifier, gate_contributions
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.explanations import gate_contributions
     >>> iris = load_iris(as_frame=True)
     >>> model = LinearDiscriminantTreeClassifier(random_state=0).fit(iris.data, iris.target)
     >>> parts = gate_contributions(model, iris.data.iloc[[0, 100]], node=0)
@@ -55,38 +58,39 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
     >>> parts["column"][parts["absolute"].argmax(axis=1)].tolist()
     ['petal length (cm)', 'petal length (cm)']
     """
-    reading = read_model(model, "gate_contributions")
-    nodes = _gates(reading, node)
-    points, widths = reading.points(X)
-    shares = reading.tree.memberships(points, widths=widths).tocsc()
-    blocks = [_at_node(reading, points, shares, k) for k in nodes] or [_nothing(len(reading.columns))]
+    known = FittedModel.of(model, "gate_contributions")
+    tree = known.single_tree("gate_contributions")
+    nodes = _gates(tree, node, known.kind)
+    points, widths = known.points(X)
+    points = known.filled(points)
+    shares = tree.memberships(points, widths=widths).tocsc()
+    blocks = [_at_node(known, points, shares, k) for k in nodes] or [_nothing(len(known.columns.inputs))]
     table = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-    order = np.lexsort([table["node"], reading.tree.depth[table["node"]], table["row"]])
+    order = np.lexsort([table["node"], tree.depth[table["node"]], table["row"]])
     table = {name: values[order] for name, values in table.items()}
-    table["column"] = np.array(reading.columns)
+    table["column"] = np.array(known.columns.inputs)
     return _frame(table) if as_frame else table
 
 
-def _gates(reading: TreeReading, node: int | None) -> list[int]:
-    """The oblique nodes to use."""
-    tree = reading.tree
+def _gates(tree: SoftTree, node: int | None, kind: str) -> list[int]:
+    """The oblique nodes to use; `kind` is the name of the model in messages."""
     gates = [k for k in range(tree.n_nodes) if tree.gate[k] not in (Gate.LEAF, Gate.KERNEL, Gate.SUBSET)]
     if not gates and tree.n_nodes > 1:
         raise ValueError(
-            f"The 'model' parameter must be a tree with oblique gates; each gate of this {reading.name} tests a single "
+            f"The 'model' parameter must be a tree with oblique gates; each gate of this {kind} tests a single "
             "column. See decision_path and export_text."
         )
     return gates if node is None else [check_node(tree, node)]
 
 
-def _at_node(reading: TreeReading, points: np.ndarray, shares: Any, node: int) -> dict[str, np.ndarray]:
+def _at_node(known: FittedModel, points: np.ndarray, shares: Any, node: int) -> dict[str, np.ndarray]:
     """Entries of the rows that reach one gate."""
-    tree = reading.tree
+    tree = known.tree()
     assert tree.weights is not None  # a tree with oblique gates has them
     here = shares[:, [node]].toarray().ravel()
     rows = np.flatnonzero(here > 0)
     left = shares[:, [int(tree.children_left[node])]].toarray().ravel()[rows] / here[rows]
-    signed = reading.add_up(tree.contributions(points[rows], node))
+    signed = known.columns.add_up(tree.contributions(points[rows], node))
     absolute = np.abs(signed)
     total = absolute.sum(axis=1, keepdims=True)
     offset = tree.bias[node] + (0.0 if tree.center is None else tree.weights[node] @ tree.center)

@@ -8,7 +8,8 @@ import numpy as np
 
 from softwood.base import read_weights
 from softwood.core.extras import require
-from softwood.explanations.reading import TreeReading, read_model
+from softwood.explanations.one_tree import read_targets
+from softwood.fitted import FittedModel
 from softwood.outputs import Outputs
 from softwood.trees.tree import SoftTree
 
@@ -45,7 +46,8 @@ def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import LinearDiscriminantTreeClassifier, node_table
+    >>> from softwood import LinearDiscriminantTreeClassifier
+    >>> from softwood.explanations import node_table
     >>> X, y = load_iris(return_X_y=True)
     >>> model = LinearDiscriminantTreeClassifier(random_state=0).fit(X, y)
     >>> table = node_table(model, X, y)
@@ -54,8 +56,8 @@ def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
     >>> float(table["weight_share"][table["is_leaf"]].sum())
     1.0
     """
-    reading = read_model(model, "node_table")
-    tree = reading.tree
+    known = FittedModel.of(model, "node_table")
+    tree = known.single_tree("node_table")
     table: dict[str, np.ndarray] = {
         "node": np.arange(tree.n_nodes),
         "parent": tree.parent.copy(),
@@ -68,10 +70,10 @@ def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
         "prediction": tree.node_predictions.copy(),
     }
     if X is not None:
-        table |= _of_rows(reading, X, y, sample_weight)
+        table |= _of_rows(known, X, y, sample_weight)
     elif y is not None or sample_weight is not None:
         raise ValueError(f"{'y' if y is not None else 'sample_weight'} is given without X.")
-    return _frame(table, reading.outputs) if as_frame else table
+    return _frame(table, known.outputs) if as_frame else table
 
 
 def _sides(tree: SoftTree) -> np.ndarray:
@@ -86,9 +88,9 @@ def _parts(amounts: np.ndarray) -> np.ndarray:
     return amounts / amounts[0] if amounts[0] != 0 else np.full(len(amounts), np.nan)
 
 
-def _of_rows(reading: TreeReading, X: Any, y: Any, sample_weight: Any) -> dict[str, np.ndarray]:
+def _of_rows(known: FittedModel, X: Any, y: Any, sample_weight: Any) -> dict[str, np.ndarray]:
     """Columns of the table that describe the given rows."""
-    shares = reading.memberships(X)
+    shares = known.memberships(X, known.tree())
     n = shares.shape[0]
     weights = read_weights(sample_weight, n)
     weight = shares.T @ weights
@@ -98,10 +100,10 @@ def _of_rows(reading: TreeReading, X: Any, y: Any, sample_weight: Any) -> dict[s
         "weight_share": _parts(weight),
     }
     if y is not None:
-        sums = shares.T @ (weights[:, None] * reading.targets(y, n))
+        sums = shares.T @ (weights[:, None] * read_targets(known, y, n))
         means = np.full(sums.shape, np.nan)
         np.divide(sums, weight[:, None], out=means, where=weight[:, None] > 0)
-        table["distribution" if reading.is_class else "target_mean"] = means
+        table["distribution" if known.classes is not None else "target_mean"] = means
     return table
 
 

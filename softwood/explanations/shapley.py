@@ -12,8 +12,9 @@ from softwood.core.extras import require
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_count, check_flag, check_n_jobs, parameter_error
 from softwood.explanations.shapley_exact import exact_values
-from softwood.explanations.shapley_model import ExplainedModel, Points, absent_shares, read_explained
+from softwood.explanations.shapley_model import Points, absent_shares, has_products, read_points, used_columns
 from softwood.explanations.shapley_sampling import MOST_ENUMERATED, can_enumerate, enumerated_values, sampled_values
+from softwood.fitted import FittedModel
 from softwood.trees.tree import SoftTree
 
 __all__ = ["ShapleyValues", "shapley_values"]
@@ -169,7 +170,8 @@ def shapley_values(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> found = shapley_values(model, iris.data)
@@ -181,30 +183,30 @@ def shapley_values(
     check_flag(_CALLER, "interactions", interactions)
     n_samples = check_count(_CALLER, "n_samples", n_samples, low=4)
     check_n_jobs(_CALLER, n_jobs)
-    explained = read_explained(model, _CALLER)
-    rows = explained.encode(X)
-    others = None if background is None else _read_background(explained, background)
-    _check_size(explained, len(rows[0]), interactions)
-    values, errors, pairs = _computed(explained, rows, others, interactions, n_samples, random_state, n_jobs)
+    known = FittedModel.of(model, _CALLER)
+    rows = read_points(known, X)
+    others = None if background is None else _read_background(known, background)
+    _check_size(known, len(rows[0]), interactions)
+    values, errors, pairs = _computed(known, rows, others, interactions, n_samples, random_state, n_jobs)
     return ShapleyValues(
         values=values,
-        base_values=_base_values(explained, others),
-        prediction=explained.score(*rows),
-        names=tuple(explained.columns),
-        outputs=explained.outputs.score_columns,
+        base_values=_base_values(known, others),
+        prediction=known.raw(*rows),
+        names=tuple(known.columns.inputs),
+        outputs=known.outputs.score_columns,
         data=X,
         standard_errors=errors,
         interactions=pairs,
-        quantity=explained.outputs.quantity,
-        scale=explained.outputs.scale,
+        quantity=known.outputs.quantity,
+        scale=known.outputs.scale,
         n_background=None if others is None else len(others[0]),
     )
 
 
-def _check_size(explained: ExplainedModel, n: int, interactions: bool) -> None:
+def _check_size(known: FittedModel, n: int, interactions: bool) -> None:
     """Raise an error if the result does not fit into memory."""
-    p, q, n_used = len(explained.columns), explained.outputs.n_scores, len(explained.used)
-    shapes: list[tuple[int, ...]] = [(n, p, q)] if explained.factors else [(n, p, q), (n, p, q)]  # standard errors
+    p, q, n_used = len(known.columns.inputs), known.outputs.n_scores, len(used_columns(known))
+    shapes: list[tuple[int, ...]] = [(n, p, q)] if has_products(known) else [(n, p, q), (n, p, q)]  # standard errors
     caller, ways = _CALLER, []
     if interactions:
         shapes.insert(0, (n, p, p, q))
@@ -215,7 +217,7 @@ def _check_size(explained: ExplainedModel, n: int, interactions: bool) -> None:
 
 
 def _computed(
-    explained: ExplainedModel,
+    known: FittedModel,
     rows: Points,
     others: Points | None,
     interactions: bool,
@@ -224,22 +226,22 @@ def _computed(
     n_jobs: int | None,
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
     """Values, standard errors or None, and interactions or None, in the way that applies to the model."""
-    if explained.factors:
-        values, pairs = exact_values(explained, rows, others, interactions, n_jobs)
+    if has_products(known):
+        values, pairs = exact_values(known, rows, others, interactions, n_jobs)
         return values, None, pairs
-    n_players, n_others = len(explained.used), 1 if others is None else len(others[0])
+    n_players, n_others = len(used_columns(known)), 1 if others is None else len(others[0])
     if can_enumerate(n_players, n_others, n_samples):
-        values, pairs = enumerated_values(explained, rows, others, interactions, n_jobs)
+        values, pairs = enumerated_values(known, rows, others, interactions, n_jobs)
         return values, None, pairs
     if interactions:
         raise _no_interactions(n_players, n_others, n_samples)
     rng = np.random.default_rng(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    return *sampled_values(explained, rows, others, n_samples, rng, n_jobs), None
+    return *sampled_values(known, rows, others, n_samples, rng, n_jobs), None
 
 
-def _read_background(explained: ExplainedModel, background: Any) -> Points:
+def _read_background(known: FittedModel, background: Any) -> Points:
     try:
-        others = explained.encode(background)
+        others = read_points(known, background)
     except (TypeError, ValueError) as error:
         raise type(error)(f"The 'background' parameter of {_CALLER} must be a table like X: {error}") from error
     if len(others[0]) == 0:
@@ -247,14 +249,14 @@ def _read_background(explained: ExplainedModel, background: Any) -> Points:
     return others
 
 
-def _base_values(explained: ExplainedModel, others: Points | None) -> np.ndarray:
+def _base_values(known: FittedModel, others: Points | None) -> np.ndarray:
     """Output if all columns are absent, (n_outputs,)."""
     if others is not None:
-        return explained.score(*others).mean(axis=0)
-    nothing = np.full((1, explained.trees.n_features), np.nan)
-    if not explained.factors:
-        return explained.score(nothing, None)[0]
-    trees = replace(explained.trees, missing_left=absent_shares(explained.trees))
+        return known.raw(*others).mean(axis=0)
+    nothing = np.full((1, known.trees.n_features), np.nan)
+    if not has_products(known):
+        return known.raw(nothing, None)[0]
+    trees = replace(known.trees, missing_left=absent_shares(known.trees))
     return (trees.raw(nothing) if isinstance(trees, SoftTree) else trees.predict(nothing))[0]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
-from softwood.explanations.shapley_model import ExplainedModel, Points, absent_shares
+from softwood.core.threads import Threads
+from softwood.explanations.shapley_model import Points, absent_shares
+from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
@@ -24,7 +26,7 @@ _MOST_FACTORS = 2**22
 
 
 def exact_values(
-    explained: ExplainedModel, rows: Points, background: Points | None, interactions: bool, n_jobs: int | None
+    known: FittedModel, rows: Points, background: Points | None, interactions: bool, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Shapley values, (n_rows, n_columns, n_outputs), and interactions, (n_rows, n_columns, n_columns, n_outputs).
 
@@ -33,17 +35,20 @@ def exact_values(
     rows, background : encoded rows, and half-widths of their cells or None
     interactions : if False, the second result is None
     """
-    trees = explained.trees
+    trees = known.trees
     forest = SoftForest.mean([trees]) if isinstance(trees, SoftTree) else trees
-    plan = _plan(forest, explained.source)
-    n, p, q = len(rows[0]), len(explained.columns), forest.n_outputs
+    plan = _plan(forest, known.columns.source)
+    n, p, q = len(rows[0]), len(known.columns.inputs), forest.n_outputs
     values = np.zeros((n, p, q))
     pairs = np.zeros((n, p, p, q)) if interactions else None
     parts = [slice(begin, begin + _ROWS) for begin in range(0, n, _ROWS)]
-    Parallel(n_jobs=min(effective_n_jobs(n_jobs), max(1, len(parts))), prefer="threads", require="sharedmem")(
-        delayed(_add_part)(plan, _part(rows, part), background, values[part], None if pairs is None else pairs[part])
-        for part in parts
-    )
+
+    def add(number: int, worker: int) -> None:
+        part = parts[number]
+        _add_part(plan, _part(rows, part), background, values[part], None if pairs is None else pairs[part])
+
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        threads.run(add, len(parts))
     factor = forest.factor / (1 if background is None else len(background[0]))
     values *= factor
     if pairs is not None:

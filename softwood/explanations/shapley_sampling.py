@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
-from softwood.explanations.shapley_model import ExplainedModel, Points
+from softwood.core.threads import Threads
+from softwood.explanations.shapley_model import Points, used_columns
+from softwood.fitted import FittedModel
 
 __all__ = ["MOST_ENUMERATED", "can_enumerate", "enumerated_values", "sampled_values"]
 
@@ -25,11 +27,11 @@ class Game:
 
     Attributes
     ----------
-    explained : the model;  players : numbers of the columns that it may depend on
+    known : the model;  players : numbers of the columns that it may depend on
     background : encoded rows that absent columns are taken from, or None if they are missing values
     """
 
-    explained: ExplainedModel
+    known: FittedModel
     players: np.ndarray
     background: Points | None
 
@@ -47,9 +49,9 @@ class Game:
         present : (n_sets, n_players) bool
         others : (n_sets,) numbers of the background rows that the absent players are taken from
         """
-        column = np.full(len(self.explained.columns), len(self.players))  # of `padded`; a last one for other columns
+        column = np.full(len(self.known.columns.inputs), len(self.players))  # of `padded`; a last one for other columns
         column[self.players] = np.arange(len(self.players))
-        places = column[self.explained.source]
+        places = column[self.known.columns.source]
         size = max(1, min(_MOST_POINTS, _MOST_CELLS // max(1, len(places))))
         parts = []
         for begin in range(0, len(present), size):
@@ -63,7 +65,7 @@ class Game:
             widths = row[1] if cells is None or row[1] is None else np.where(mask, row[1], cells)
             if widths is not None:
                 widths = np.broadcast_to(widths, mask.shape)
-            parts.append(self.explained.score(np.where(mask, row[0], absent), widths))
+            parts.append(self.known.raw(np.where(mask, row[0], absent), widths))
         return np.concatenate(parts)
 
 
@@ -73,10 +75,10 @@ def can_enumerate(n_players: int, n_background: int, n_samples: int) -> bool:
 
 
 def enumerated_values(
-    explained: ExplainedModel, rows: Points, background: Points | None, interactions: bool, n_jobs: int | None
+    known: FittedModel, rows: Points, background: Points | None, interactions: bool, n_jobs: int | None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Exact values by the definition: all sets of columns. Arguments and results are those of `exact_values`."""
-    game = Game(explained, explained.used, background)
+    game = Game(known, used_columns(known), background)
     n_players = len(game.players)
     sets = (np.arange(2**n_players)[:, None] >> np.arange(n_players)) % 2 == 1
 
@@ -87,7 +89,7 @@ def enumerated_values(
         return _by_definition(worth, sets), _pairs_by_definition(worth, sets) if interactions else None
 
     found = _each_row(of_row, rows, n_jobs)
-    n, p, q = len(rows[0]), len(explained.columns), explained.outputs.n_scores
+    n, p, q = len(rows[0]), len(known.columns.inputs), known.outputs.n_scores
     values = np.zeros((n, p, q))
     pairs = np.zeros((n, p, p, q)) if interactions else None
     for i, (own, own_pairs) in enumerate(found):
@@ -98,7 +100,7 @@ def enumerated_values(
 
 
 def sampled_values(
-    explained: ExplainedModel,
+    known: FittedModel,
     rows: Points,
     background: Points | None,
     n_samples: int,
@@ -115,7 +117,7 @@ def sampled_values(
     -------
     values, standard errors : (n_rows, n_columns, n_outputs)
     """
-    game = Game(explained, explained.used, background)
+    game = Game(known, used_columns(known), background)
     n_players = len(game.players)
     n_pairs = -(-n_samples // (2 * game.n_background)) * game.n_background
     orders = np.argsort(rng.random((n_pairs, n_players)), axis=1)
@@ -136,7 +138,7 @@ def sampled_values(
         return changes.mean(axis=0), changes.std(axis=0, ddof=1) / np.sqrt(n_pairs)
 
     found = _each_row(of_row, rows, n_jobs)
-    values, errors = np.zeros((2, len(rows[0]), len(explained.columns), explained.outputs.n_scores))
+    values, errors = np.zeros((2, len(rows[0]), len(known.columns.inputs), known.outputs.n_scores))
     for i, (own, own_errors) in enumerate(found):
         values[i, game.players], errors[i, game.players] = own, own_errors
     return values, errors
@@ -144,8 +146,8 @@ def sampled_values(
 
 def _each_row(of_row: Callable[[Points], tuple], rows: Points, n_jobs: int | None) -> list[tuple]:
     singles = [(rows[0][[i]], None if rows[1] is None else rows[1][[i]]) for i in range(len(rows[0]))]
-    n_threads = min(effective_n_jobs(n_jobs), max(1, len(singles)))
-    return list(Parallel(n_jobs=n_threads, prefer="threads")(delayed(of_row)(row) for row in singles))
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        return list(threads.map(lambda i: of_row(singles[i]), len(singles)))
 
 
 def _by_definition(worth: np.ndarray, sets: np.ndarray) -> np.ndarray:

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from softwood.core.parameters import check_count, check_integer, parameter_error
-from softwood.explanations.reading import no_single_tree
-from softwood.outputs import named_outputs
-from softwood.trees.forest import SoftForest
+from softwood.fitted import FittedModel
 from softwood.trees.text import tree_text
-from softwood.trees.tree import SoftTree
 
 __all__ = ["export_text"]
 
@@ -50,19 +45,14 @@ def export_text(
     ±0.352 is the half-width of the prediction kernel: a flower within this distance of the threshold goes partly to
     both sides.
     """
-    is_category = categories = None
-    trees: Any = model
-    if not isinstance(model, SoftTree | SoftForest):
-        check_is_fitted(model)
-        trees = getattr(model, "_finished", None)
-        if not isinstance(trees, SoftTree | SoftForest):
-            raise no_single_tree(model, "export_text")
-    shown = _tree_to_show(model, trees, tree)
-    if trees is not model:
-        is_category, categories = model.columns_.is_category, model.columns_.coded
-        feature_names = model.columns_.names if feature_names is None else feature_names
-        if class_names is None:
-            class_names = named_outputs(model, trees).node_labels(trees, tree or 0)
+    known = FittedModel.of(model, "export_text")
+    check_integer("export_text", "tree", tree, low=0, high=known.n_trees - 1, or_none=True)
+    shown = known.single_tree("export_text", "export_text(model, tree=0)") if tree is None else known.tree(tree)
+    columns = known.columns
+    if feature_names is None and not known.is_bare:
+        feature_names = columns.names
+    if class_names is None:
+        class_names = known.outputs.node_labels(known.trees, tree or 0)
     for name, given, needed in (
         ("feature_names", feature_names, shown.n_features),
         ("class_names", class_names, shown.n_outputs),
@@ -77,19 +67,8 @@ def export_text(
         shown,
         feature_names=feature_names,
         class_names=class_names,
-        is_category=is_category,
-        categories=categories,
+        is_category=columns.is_category.tolist(),
+        categories=columns.coded,
         max_depth=max_depth,
         decimals=decimals,
     )
-
-
-def _tree_to_show(model: Any, trees: SoftTree | SoftForest, number: int | None) -> SoftTree:
-    """The tree of this number, or the only one."""
-    n_trees = len(trees) if isinstance(trees, SoftForest) else 1
-    check_integer("export_text", "tree", number, low=0, high=n_trees - 1, or_none=True)
-    if isinstance(trees, SoftTree):
-        return trees
-    if number is None:
-        raise no_single_tree(model, "export_text", "export_text(model, tree=0)")
-    return trees[number]

@@ -1,7 +1,7 @@
 """Exports: a fitted model as text or a graph that runs without softwood.
 
-Every module has one public function and reads a `PortableModel`: the finished trees, with what their estimator knows
-of columns, categories, classes and the link. All exports divide rows as `predict` does. Names are loaded on first use.
+Every module has one public function and reads a `FittedModel`: the trees, with what their estimator knows of columns,
+categories, classes and the link. All exports divide rows as `predict` does. Names are loaded on first use.
 """
 
 from importlib import import_module
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from softwood.export.json_text import from_json, to_json
     from softwood.export.mermaid_text import to_mermaid
     from softwood.export.onnx_graph import to_onnx
-    from softwood.export.portable import PortableModel
     from softwood.export.python_source import to_python
     from softwood.export.sql_query import to_sql
+    from softwood.fitted import FittedModel
 
 _HOME = {
-    "CSource": "c_source",
-    "PortableModel": "portable",
-    "from_json": "json_text",
-    "to_c": "c_source",
-    "to_dot": "dot_text",
-    "to_javascript": "javascript_source",
-    "to_json": "json_text",
-    "to_mermaid": "mermaid_text",
-    "to_onnx": "onnx_graph",
-    "to_python": "python_source",
-    "to_sql": "sql_query",
+    "CSource": "softwood.export.c_source",
+    "FittedModel": "softwood.fitted",
+    "from_json": "softwood.export.json_text",
+    "to_c": "softwood.export.c_source",
+    "to_dot": "softwood.export.dot_text",
+    "to_javascript": "softwood.export.javascript_source",
+    "to_json": "softwood.export.json_text",
+    "to_mermaid": "softwood.export.mermaid_text",
+    "to_onnx": "softwood.export.onnx_graph",
+    "to_python": "softwood.export.python_source",
+    "to_sql": "softwood.export.sql_query",
 }
 
 __all__ = [
     "CSource",
-    "PortableModel",
+    "FittedModel",
     "from_json",
     "to_c",
     "to_dot",
@@ -50,7 +50,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'softwood.export' has no attribute {name!r}")
-    value = getattr(import_module(f"softwood.export.{_HOME[name]}"), name)
+    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from softwood.core.parameters import parameter_error
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
@@ -42,7 +42,7 @@ def to_c(model: Any, *, name: str = "model") -> CSource:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`, of up to 500 000 nodes
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`, of up to 500 000 nodes
     name : of the files, and the first part of all names in them
 
     Returns
@@ -60,7 +60,7 @@ def to_c(model: Any, *, name: str = "model") -> CSource:
     """
     if not (isinstance(name, str) and name.isascii() and name.isidentifier()):
         raise parameter_error("to_c", "name", "a name of C", name)
-    known = PortableModel.of(model, "to_c").one_hot()
+    known = FittedModel.of(model, "to_c").portable().one_hot()
     forest = known.forest
     if forest.n_nodes > MAX_NODES:
         raise ValueError(f"to_c writes models of up to {MAX_NODES:,} nodes. Got {forest.n_nodes:,}; use fewer trees.")
@@ -79,7 +79,7 @@ def to_c(model: Any, *, name: str = "model") -> CSource:
     return CSource(_header(known, name), source, name)
 
 
-def _header(known: PortableModel, name: str) -> str:
+def _header(known: FittedModel, name: str) -> str:
     upper = name.upper()
     has_classes = known.classes is not None
     lines = [
@@ -138,7 +138,7 @@ def _array(kind: str, name: str, values: np.ndarray) -> list[str]:
     return [f"static const {kind} {name}[] = {{", *lines, "};", ""]
 
 
-def _tables(known: PortableModel, forest: SoftForest, name: str) -> list[str]:
+def _tables(known: FittedModel, forest: SoftForest, name: str) -> list[str]:
     columns = known.columns
     listed = [label for known_labels in columns.categories for label in known_labels or ()]
     begins = np.cumsum([0, *[len(c or ()) for c in columns.categories]])
@@ -412,7 +412,7 @@ LABEL = """int {name}_label(const double *row) {{
 """
 
 
-def _functions(known: PortableModel, forest: SoftForest, name: str) -> list[str]:
+def _functions(known: FittedModel, forest: SoftForest, name: str) -> list[str]:
     has_categories = any(category is not None for _, category in known.features)
     kinds = set(forest.gate.tolist())
     is_oblique = bool(kinds - {int(Gate.LEAF), int(Gate.KERNEL)})

@@ -17,7 +17,7 @@ def to_dot(model: Any, *, tree: int = 0, max_depth: int | None = None, decimals:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
     tree : number of the tree in an ensemble
     max_depth : largest depth to show; None shows all nodes
     decimals : number of decimal places

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 
 __all__ = ["NODE_ENTRIES", "common_entries", "evaluator_source", "model_data", "to_javascript"]
 
@@ -37,7 +37,7 @@ def to_javascript(model: Any, *, name: str = "model") -> str:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
     name : name of the constant
 
     Examples
@@ -74,7 +74,7 @@ def evaluator_source() -> str:
 
 def model_data(model: Any, caller: str = "model_data") -> dict[str, Any]:
     """What evaluator.js reads of a model, as plain lists and numbers; the file describes the entries."""
-    known = PortableModel.of(model, caller).one_hot()
+    known = FittedModel.of(model, caller).portable().one_hot()
     forest = known.forest
     inner = forest.children_left >= 0
     weights: list[list | None] = [None] * forest.n_nodes
@@ -87,7 +87,7 @@ def model_data(model: Any, caller: str = "model_data") -> dict[str, Any]:
     return {**common_entries(known), **nodes, "weights": weights}
 
 
-def common_entries(known: PortableModel) -> dict[str, Any]:
+def common_entries(known: FittedModel) -> dict[str, Any]:
     """The entries of `model_data` that have no element for each node."""
     forest, columns = known.forest, known.columns
     return {
@@ -101,7 +101,7 @@ def common_entries(known: PortableModel) -> dict[str, Any]:
         "unknownIsMissing": not known.grows,
         "fill": None if known.fill is None else known.fill.tolist(),
         "classes": None if known.classes is None else list(known.classes),
-        "outputs": list(known.outputs),
+        "outputs": list(known.outputs.columns),
         "treeLink": forest.link,
         "base": forest.base.tolist(),
         "factor": forest.factor,

@@ -10,7 +10,9 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.core.parameters import check_integer
-from softwood.export.portable import FINAL_LINKS, PortableModel
+from softwood.fitted import FittedModel
+from softwood.outputs import FINAL_LINKS
+from softwood.stream.encoding import read_growing_table
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import LINKS, KernelShapes, SoftTree
@@ -29,7 +31,7 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
     indent : spaces of each level, for people to read; None for one line
 
     Examples
@@ -43,7 +45,7 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
     True
     """
     check_integer("to_json", "indent", indent, low=0, or_none=True)
-    known = PortableModel.of(model, "to_json").one_hot()
+    known = FittedModel.of(model, "to_json").portable().one_hot()
     trees, forest = known.trees, known.forest
     names = _distinct(known.columns.names)
     document = {
@@ -77,7 +79,7 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
     return json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
 
 
-def _inputs(known: PortableModel) -> list[dict[str, Any]]:
+def _inputs(known: FittedModel) -> list[dict[str, Any]]:
     return [
         {"name": name, "type": "number"}
         if categories is None
@@ -147,12 +149,12 @@ def _test(tree: SoftTree, node: int, kind: Gate, names: list[str]) -> dict[str, 
 # Back
 
 
-def from_json(text: str | bytes | Mapping) -> PortableModel:
+def from_json(text: str | bytes | Mapping) -> FittedModel:
     """Read a model from the text of `to_json`, or from the object that a parser has made of it.
 
     Returns
     -------
-    `PortableModel`; its ``predict`` gives the predictions of the model, and ``trees`` is the `SoftTree` or
+    `FittedModel`; its ``predict`` gives the predictions of the model, and ``trees`` is the `SoftTree` or
     `SoftForest`
     """
     document = text
@@ -173,12 +175,12 @@ def from_json(text: str | bytes | Mapping) -> PortableModel:
     if fill is not None and len(fill) != len(features):
         raise ValueError(f"'fill_missing' must have {len(features)} numbers, got {len(fill)}.")
     classes = _get(document, "classes", lambda v: v is None or isinstance(v, list), "a list, or null")
-    return PortableModel(
+    return FittedModel(
         _get(document, "model", _is_text, "text"),
         trees,
         columns,
         has_names=has_names,
-        grows=document["unknown_category"] == "none",
+        growing_reader=read_growing_table if document["unknown_category"] == "none" else None,
         fill=fill,
         classes=None if classes is None else tuple(classes),
         link=_get(document, "link", lambda v: v in FINAL_LINKS, f"one of {FINAL_LINKS}"),

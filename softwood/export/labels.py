@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from softwood.core.parameters import check_count, check_integer
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from softwood.trees.text import blend_text, oblique_text, set_text
 from softwood.trees.tree import SoftTree
@@ -41,7 +41,7 @@ class LabelledNode:
 
 def labelled_nodes(
     caller: str, model: Any, tree: int, max_depth: int | None, decimals: int
-) -> tuple[PortableModel, Iterator[LabelledNode]]:
+) -> tuple[FittedModel, Iterator[LabelledNode]]:
     """The nodes of one tree of a model, parents before children, with what is written on them.
 
     Parameters
@@ -51,7 +51,7 @@ def labelled_nodes(
     max_depth : depth of the deepest nodes to show, or None
     decimals : decimal places
     """
-    known = PortableModel.of(model, caller)
+    known = FittedModel.of(model, caller).portable()
     forest = known.forest
     number = check_count(caller, "tree", tree, low=0, high=len(forest) - 1)
     check_integer(caller, "max_depth", max_depth, low=0, or_none=True)
@@ -59,9 +59,9 @@ def labelled_nodes(
     return known, _nodes(known, number, max_depth, decimals)
 
 
-def _nodes(known: PortableModel, number: int, max_depth: int | None, decimals: int) -> Iterator[LabelledNode]:
+def _nodes(known: FittedModel, number: int, max_depth: int | None, decimals: int) -> Iterator[LabelledNode]:
     # The values of boosted trees are parts of scores, which have no link of their own.
-    tree, labels = known.forest[number], known.named.node_labels(known.trees, number)
+    tree, labels = known.forest[number], known.outputs.node_labels(known.trees, number)
     values = tree.node_predictions
     for node in tree.walk():
         depth = int(tree.depth[node])
@@ -83,7 +83,7 @@ def _nodes(known: PortableModel, number: int, max_depth: int | None, decimals: i
         yield LabelledNode(node, tuple(lines), output, float(values[node, best]), children, is_cut)
 
 
-def _branches(known: PortableModel, tree: SoftTree, node: int) -> tuple[tuple[int, str, float], ...]:
+def _branches(known: FittedModel, tree: SoftTree, node: int) -> tuple[tuple[int, str, float], ...]:
     left, right = int(tree.children_left[node]), int(tree.children_right[node])
     total = tree.mass[left] + tree.mass[right]
     part = float(tree.mass[left] / total) if total > 0 else 0.5
@@ -92,7 +92,7 @@ def _branches(known: PortableModel, tree: SoftTree, node: int) -> tuple[tuple[in
     return (left, words[0], part), (right, words[1], 1.0 - part)
 
 
-def _test(known: PortableModel, tree: SoftTree, node: int, decimals: int) -> str:
+def _test(known: FittedModel, tree: SoftTree, node: int, decimals: int) -> str:
     gate, names = tree.gate[node], known.columns.names
     axis = ""
     if gate == Gate.SUBSET:

@@ -14,7 +14,7 @@ def to_mermaid(model: Any, *, tree: int = 0, max_depth: int | None = None, decim
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
     tree : number of the tree in an ensemble
     max_depth : largest depth to show; None shows all nodes
     decimals : number of decimal places

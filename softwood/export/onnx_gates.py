@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.export.onnx_builder import Builder
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
@@ -20,7 +20,7 @@ Cut = tuple[float, int]
 
 
 def parts_of_level(
-    builder: Builder, known: PortableModel, nodes: np.ndarray, points: str, has_missing: bool
+    builder: Builder, known: FittedModel, nodes: np.ndarray, points: str, has_missing: bool
 ) -> tuple[np.ndarray, str]:
     """Parts that go left at inner nodes.
 
@@ -151,7 +151,7 @@ def _rounded_off(builder: Builder, numbers: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(rest), rest, 0.0)
 
 
-def _sums(builder: Builder, known: PortableModel, nodes: np.ndarray, points: str, has_missing: bool) -> str:
+def _sums(builder: Builder, known: FittedModel, nodes: np.ndarray, points: str, has_missing: bool) -> str:
     """Parts at gates with weighted sums."""
     forest = known.forest
     kinds = forest.gate[nodes]
@@ -183,7 +183,7 @@ def _sums(builder: Builder, known: PortableModel, nodes: np.ndarray, points: str
 
 
 def _weighted_sums(
-    builder: Builder, known: PortableModel, nodes: np.ndarray, points: str, has_missing: bool
+    builder: Builder, known: FittedModel, nodes: np.ndarray, points: str, has_missing: bool
 ) -> tuple[str, str]:
     """Weighted sums (n_nodes, n_rows), and where one of their values is missing; "" if missing values are filled.
 

@@ -17,7 +17,7 @@ from softwood.export.onnx_builder import Builder
 from softwood.export.onnx_gates import parts_of_level
 from softwood.export.onnx_inputs import read_inputs
 from softwood.export.onnx_trees import add_tree_operator, is_for_tree_operator
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 
 __all__ = ["to_onnx"]
@@ -40,7 +40,7 @@ def to_onnx(model: Any, *, dtype: str = "float64", has_missing: bool = True, ml_
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
     dtype : "float64" or "float32", of inputs, constants and predictions. In float32, thresholds are rounded as the
         inputs are, so a value on a threshold stays there.
     has_missing : whether rows may have missing values. If False, crisp trees become one ``TreeEnsemble`` operator,
@@ -66,7 +66,7 @@ def to_onnx(model: Any, *, dtype: str = "float64", has_missing: bool = True, ml_
     check_flag("to_onnx", "has_missing", has_missing)
     if ml_opset not in (3, 5):
         raise ValueError(f"The 'ml_opset' parameter of to_onnx must be 3 or 5. Got {ml_opset!r} instead.")
-    known = PortableModel.of(model, "to_onnx").one_hot()
+    known = FittedModel.of(model, "to_onnx").portable().one_hot()
     forest = known.forest
     builder = Builder(np.dtype(dtype))
     points = read_inputs(builder, known)
@@ -105,7 +105,7 @@ def chunks(forest: SoftForest) -> list[range]:
     return [*out, range(begin, len(leaves))]
 
 
-def _add_levels(builder: Builder, known: PortableModel, points: str, has_missing: bool) -> str:
+def _add_levels(builder: Builder, known: FittedModel, points: str, has_missing: bool) -> str:
     """Sum or mean of the predictions of all trees, (n_rows, n_scores), chunk by chunk."""
     total: str | None = None
     turned = builder.op("Transpose", points, perm=[1, 0])
@@ -121,7 +121,7 @@ def _add_levels(builder: Builder, known: PortableModel, points: str, has_missing
     return total
 
 
-def _add_chunk(builder: Builder, known: PortableModel, trees: range, points: str, has_missing: bool) -> str:
+def _add_chunk(builder: Builder, known: FittedModel, trees: range, points: str, has_missing: bool) -> str:
     """Sum of the predictions of some trees times the factor of the mean, (n_scores, n_rows).
 
     The factor is in the values where it can be: onnxruntime fuses a product with a number into the operator before it,
@@ -163,7 +163,7 @@ def _add_chunk(builder: Builder, known: PortableModel, trees: range, points: str
     return builder.op("ReduceSum", shared, builder.integers([0]), keepdims=0)
 
 
-def _link(builder: Builder, known: PortableModel, scores: str) -> str:
+def _link(builder: Builder, known: FittedModel, scores: str) -> str:
     if known.link == "logistic":
         negative = builder.op("Sigmoid", builder.op("Neg", scores))
         return builder.op("Concat", negative, builder.op("Sigmoid", scores), axis=1)
@@ -174,7 +174,7 @@ def _link(builder: Builder, known: PortableModel, scores: str) -> str:
     return scores
 
 
-def _add_outputs(builder: Builder, known: PortableModel, predictions: str) -> None:
+def _add_outputs(builder: Builder, known: FittedModel, predictions: str) -> None:
     if known.classes is None:
         builder.output("prediction", predictions, builder.dtype, known.n_outputs)
         return

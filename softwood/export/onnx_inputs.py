@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from softwood.export.onnx_builder import Builder
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 
 __all__ = ["read_inputs"]
 
 MISSING_TEXT = ""
 
 
-def read_inputs(builder: Builder, known: PortableModel) -> str:
+def read_inputs(builder: Builder, known: FittedModel) -> str:
     """Add the inputs; returns the encoded rows, (n_rows, n_features)."""
     columns = known.columns
     if all(categories is None for categories in columns.categories):
@@ -45,7 +45,7 @@ def read_inputs(builder: Builder, known: PortableModel) -> str:
     return points if order == sorted(order) else builder.gather(points, np.argsort(order))
 
 
-def _holds_text(known: PortableModel, j: int) -> bool:
+def _holds_text(known: FittedModel, j: int) -> bool:
     """Whether a column holds text; an error if its categories are of several kinds."""
     categories, name = known.columns.categories[j], known.columns.inputs[j]
     are_text = {isinstance(category, str) for category in categories or ()}
@@ -54,7 +54,7 @@ def _holds_text(known: PortableModel, j: int) -> bool:
     return True in are_text
 
 
-def _one_hot(builder: Builder, known: PortableModel, cell: str, categories: tuple, shown: list[int]) -> str:
+def _one_hot(builder: Builder, known: FittedModel, cell: str, categories: tuple, shown: list[int]) -> str:
     """Zeros and ones of the categories that are shown, NaN where missing, (n_rows, n_shown)."""
     is_text = isinstance(categories[0], str)
     if is_text:

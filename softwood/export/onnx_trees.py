@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from softwood.export.onnx_builder import Builder
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
@@ -16,7 +16,7 @@ __all__ = ["add_tree_operator", "is_for_tree_operator"]
 SUM, NO_TRANSFORM, LESS_OR_EQUAL = 1, 0, 0
 
 
-def is_for_tree_operator(known: PortableModel, has_missing: bool) -> bool:
+def is_for_tree_operator(known: FittedModel, has_missing: bool) -> bool:
     """Whether every row takes one path: crisp tests of single columns, and missing values go to one side."""
     forest = known.forest
     inner = forest.children_left >= 0

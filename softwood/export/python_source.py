@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 
 __all__ = ["to_python"]
 
@@ -165,7 +165,7 @@ def to_python(model: Any) -> str:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
 
     Examples
     --------
@@ -180,7 +180,7 @@ def to_python(model: Any) -> str:
     >>> bool(np.allclose(module["predict"](X[70]), model.predict_proba(X[70:71])[0]))
     True
     """
-    known = PortableModel.of(model, "to_python").one_hot()
+    known = FittedModel.of(model, "to_python").portable().one_hot()
     forest, columns = known.forest, known.columns
     kernels = [(e.tolist(), c.tolist()) for e, c in zip(forest.shapes.edges, forest.shapes.cdfs, strict=True)]
     tables = {
@@ -189,7 +189,7 @@ def to_python(model: Any) -> str:
         "UNKNOWN_IS_MISSING": not known.grows,
         "FILL": None if known.fill is None else known.fill.tolist(),
         "CLASSES": known.classes,
-        "OUTPUTS": known.outputs,
+        "OUTPUTS": known.outputs.columns,
         "KERNELS": kernels,
         "TREE_LINK": forest.link,
         "FACTOR": forest.factor,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 
 __all__ = ["ONE", "ZERO", "Gates", "number", "total_of"]
@@ -36,7 +36,7 @@ class Gates:
     ends of the part that the gates above have left of the kernel. A gate with a weighted sum has the column ``z``.
     """
 
-    def __init__(self, known: PortableModel) -> None:
+    def __init__(self, known: FittedModel) -> None:
         self.known, self.forest = known, known.forest
         forest = self.forest
         self.is_soft = (forest.gate == Gate.KERNEL) & (forest.width > 0)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.losses import LARGEST_PREDICTED_LOG
 from softwood.core.parameters import check_flag, parameter_error
-from softwood.export.portable import LARGEST_LOG, PortableModel
 from softwood.export.sql_gates import ONE, ZERO, Gates, number, total_of
+from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 
 __all__ = ["to_sql"]
@@ -35,7 +36,7 @@ def to_sql(model: Any, *, table: str = "data", keep: Sequence[str] = (), has_mis
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `PortableModel`, of up to 3 000 nodes, or 50 000 if all tests
+    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`, of up to 3 000 nodes, or 50 000 if all tests
         are crisp
     table : name of the table
     keep : columns of the table to return beside the predictions, such as a key: rows have no order in SQL
@@ -63,7 +64,7 @@ def to_sql(model: Any, *, table: str = "data", keep: Sequence[str] = (), has_mis
     if isinstance(keep, str) or not all(isinstance(name, str) for name in keep):
         raise parameter_error("to_sql", "keep", "a list of names of columns", keep)
     check_flag("to_sql", "has_missing", has_missing)
-    known = PortableModel.of(model, "to_sql").one_hot()
+    known = FittedModel.of(model, "to_sql").portable().one_hot()
     query = _Query(known, table, list(keep), has_missing)
     if query.takes_one_path:
         query.add_crisp()
@@ -88,7 +89,7 @@ def _literal(value: Any) -> str:
 class _Query:
     """Steps of a query: each is a SELECT from the step before."""
 
-    def __init__(self, known: PortableModel, table: str, keep: list[str], has_missing: bool) -> None:
+    def __init__(self, known: FittedModel, table: str, keep: list[str], has_missing: bool) -> None:
         self.known, self.keep, self.has_missing = known, keep, has_missing
         self.forest = known.forest
         self.steps: list[str] = []
@@ -269,10 +270,12 @@ class _Query:
         predictions = self._linked(names)
         columns = [f"{kept} AS {_name(name)}" for kept, name in zip(self.kept, self.keep, strict=True)]
         if known.classes is None:
-            columns += [f"{text} AS {_name(name)}" for text, name in zip(predictions, known.outputs, strict=True)]
+            columns += [
+                f"{text} AS {_name(name)}" for text, name in zip(predictions, known.outputs.columns, strict=True)
+            ]
         else:
             self.step("probabilities", [*self.kept, *[f"{text} AS p{k}" for k, text in enumerate(predictions)]])
-            columns += [f"p{k} AS {_name(f'p_{label}')}" for k, label in enumerate(known.outputs)]
+            columns += [f"p{k} AS {_name(f'p_{label}')}" for k, label in enumerate(known.outputs.columns)]
             columns.append(f"{self._label(len(predictions))} AS {_name('label')}")
         steps = ", ".join(self.steps)
         return f"WITH {steps}\nSELECT {', '.join(columns)}\nFROM {self.last}"
@@ -302,7 +305,7 @@ class _Query:
             self.step("power", [*self.kept, *[f"exp({name} - h) AS {name}" for name in names]])
             return [f"{name} / {total_of(names)}" for name in names]
         if link == "exp":
-            most = number(LARGEST_LOG)
+            most = number(LARGEST_PREDICTED_LOG)
             return [f"exp(CASE WHEN {name} < {most} THEN {name} ELSE {most} END)" for name in names]
         return names
 

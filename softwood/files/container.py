@@ -126,14 +126,14 @@ def read_container(path: str | os.PathLike) -> Content:
         entries = _entries(header["arrays"], _PREFIX.size + n_header, found.st_size)
         arrays = _read_arrays(file, _PREFIX.size + n_header, entries, checksums[1])
     if not isinstance(header["library"], str):
-        raise InvalidFileError("its library is no text")
+        raise InvalidFileError("'library' of its header must be a string")
     return Content(header["content"], arrays, header["library"])
 
 
 def _read_prefix(prefix: bytes, length: int) -> tuple[int, tuple[int, int]]:
     """Length of the header, and both checksums."""
     if len(prefix) < _PREFIX.size or prefix[: len(MAGIC)] != MAGIC:
-        raise InvalidFileError("it does not begin as one")
+        raise InvalidFileError("it does not start with the signature of one")
     _, version, smallest_reader, n_header, n_bytes, *checksums = _PREFIX.unpack(prefix)
     if version < 1 or smallest_reader < 1 or smallest_reader > version:
         raise InvalidFileError(f"there is no format version {version} for readers from {smallest_reader} on")
@@ -158,7 +158,7 @@ def _parse(header: bytes, length: int) -> Any:
     except RecursionError:
         raise InvalidFileError("its header is nested too deeply") from None
     except ValueError as error:
-        raise InvalidFileError(f"its header is no JSON: {error}") from None
+        raise InvalidFileError(f"its header is not valid JSON: {error}") from None
 
 
 def _check_weight(header: bytes, length: int) -> None:
@@ -173,7 +173,7 @@ def _check_weight(header: bytes, length: int) -> None:
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise InvalidFileError("its header has an entry twice")
+        raise InvalidFileError("its header has a duplicate entry")
     return found
 
 
@@ -184,7 +184,7 @@ def _no_constant(name: str) -> NoReturn:
 def _entries(found: Any, begin: int, length: int) -> list[tuple[np.dtype, tuple[int, ...]]]:
     """Type and shape of each array; an error if they do not fill the file from `begin` on."""
     if not isinstance(found, list):
-        raise InvalidFileError("its list of arrays is no list")
+        raise InvalidFileError("'arrays' of its header must be a list")
     entries = [_type_and_shape(entry, number) for number, entry in enumerate(found)]
     begin += -begin % _ALIGNMENT
     for number, (dtype, shape) in enumerate(entries):
@@ -218,10 +218,10 @@ def _read_arrays(
 
 def _type_and_shape(entry: Any, number: int) -> tuple[np.dtype, tuple[int, ...]]:
     if not isinstance(entry, list) or len(entry) != 2 or not isinstance(entry[0], str) or not _TYPE.fullmatch(entry[0]):
-        raise InvalidFileError(f"array {number} has no type that is known")
+        raise InvalidFileError(f"array {number} has an unknown type")
     shape = entry[1]
     if not isinstance(shape, list) or len(shape) > _MAX_DIMENSIONS:
-        raise InvalidFileError(f"array {number} has no shape")
+        raise InvalidFileError(f"array {number} has an invalid shape")
     if not all(type(size) is int and 0 <= size < 2**48 for size in shape):
         raise InvalidFileError(f"array {number} has the shape {shape}")
     try:
@@ -240,9 +240,9 @@ def _reshaped(array: np.ndarray, shape: tuple[int, ...], number: int) -> np.ndar
 def _native(array: np.ndarray, number: int) -> np.ndarray:
     """The array in the byte order of the machine; an error if its bytes are no values of its type."""
     if array.dtype.kind == "b" and array.size and array.view(np.uint8).max() > 1:
-        raise InvalidFileError(f"array {number} holds truth values other than 0 and 1")
+        raise InvalidFileError(f"array {number} contains bools other than 0 and 1")
     if array.dtype.kind == "U" and array.size and array.reshape(-1).view("<u4").max() > 0x10FFFF:
-        raise InvalidFileError(f"array {number} holds text that is none")
+        raise InvalidFileError(f"array {number} contains invalid text")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 

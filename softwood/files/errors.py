@@ -1,11 +1,11 @@
-"""What loading and saving can end with."""
+"""Errors of loading and saving."""
 
 __all__ = ["InvalidFileError", "NotSavableError"]
 
 
 class InvalidFileError(ValueError):
-    """A file that is no softwood model, that is damaged, or that needs a later release."""
+    """A file is not a softwood model, is damaged, or needs a later release."""
 
 
 class NotSavableError(ValueError):
-    """A model that a file cannot hold, because it has a function or an object that is no plain data."""
+    """A model cannot be saved, because it has a function or another object that is not plain data."""

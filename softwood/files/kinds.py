@@ -12,9 +12,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from softwood.files import detectors, estimators, records, streams, trees
-from softwood.files.errors import InvalidFileError
-from softwood.files.values import damage
+from softwood.files import estimators, records, streams
 
 __all__ = ["KINDS", "Kinds"]
 
@@ -25,17 +23,17 @@ class Kind:
 
     Attributes
     ----------
-    name : in files, for ever
+    name : in files; never changed
     home, class_name : module and name of the class
     state : function of an object that returns its state
-    build : function of a state that returns the object, or raises an `InvalidFileError`
+    build : function of the class and a state that returns the object; an error of its constructor is one of the file
     """
 
     name: str
     home: str
     class_name: str
-    state: Callable[[Any], dict[str, Any]]
-    build: Callable[[type, dict[str, Any]], Any]
+    state: Callable[[Any], dict[str, Any]] = records.record_state
+    build: Callable[[Any, dict[str, Any]], Any] = records.build_record
 
     def load_class(self) -> type:
         """The class."""
@@ -66,80 +64,56 @@ class Kinds:
     def builder(self, name: str) -> Callable[[dict[str, Any]], Any] | None:
         """Function that makes an object of the kind of this name from its state; None if there is no such kind."""
         kind = self.by_name.get(name)
-        return None if kind is None else partial(self._build, kind)
-
-    @staticmethod
-    def _build(kind: Kind, state: dict[str, Any]) -> Any:
-        found = kind.load_class()
-        try:
-            return kind.build(found, state)
-        except InvalidFileError as error:
-            message = str(error)
-            raise (error if message.startswith("in a ") else damage(f"in a {kind.name}: {message}")) from None
+        return None if kind is None else partial(kind.build, kind.load_class())
 
 
-def _plain(home: str, class_name: str, state: Callable[[Any], dict], build: Callable[[dict], Any], name: str) -> Kind:
-    return Kind(name, home, class_name, state, lambda _, found: build(found))
+def _pairs(
+    home: str, families: str, prefix: str = "",
+    state: Callable[[Any], dict[str, Any]] = estimators.estimator_state,
+    build: Callable[[Any, dict[str, Any]], Any] = estimators.build_estimator,
+) -> list[Kind]:  # fmt: skip
+    """Kinds of a classifier and a regressor of each family."""
+    names = [family + side for family in families.split() for side in ("Classifier", "Regressor")]
+    return [Kind(prefix + name, home, name, state, build) for name in names]
 
 
-def _estimators(home: str, families: str, required: str, prefix: str = "") -> list[Kind]:
-    """Kinds of a classifier and a regressor each; `required` are attributes that fitted ones have."""
-    build = partial(estimators.build_estimator, required=tuple(required.split()))
-    return [
-        Kind(prefix + name, home, name, estimators.estimator_state, lambda kind, state: build(kind, state=state))
-        for family in families.split()
-        for name in (f"{family}Classifier", f"{family}Regressor")
-        if name != "LinearDiscriminantTreeRegressor"
-    ]
-
-
-_TABLE = "columns_ n_features_in_ classes_|n_outputs_ classes_|_is_flat_ "
 _RECORDS = [
-    _plain("softwood.core.columns", "Columns", records.columns_state, records.build_columns, "columns"),
-    _plain("softwood.kernel.data.kernels", "Kernel", records.kernel_state, records.build_kernel, "kernel"),
-    _plain("softwood.kernel.prediction", "Reading", records.reading_state, records.build_reading, "reading"),
-    _plain("softwood.gradient.data", "Scaling", records.scaling_state, records.build_scaling, "scaling"),
-    _plain(
-        "softwood.gradient.one_stage_training", "StagedTree", records.staged_state, records.build_staged, "staged tree"
-    ),
-    _plain("numpy.random.mtrand", "RandomState", records.random_state, records.build_random, "random state"),
-    _plain("softwood.trees.tree", "KernelShapes", trees.shapes_state, trees.build_shapes, "kernel shapes"),
-    _plain("softwood.trees.tree", "SoftTree", trees.tree_state, trees.build_tree, "SoftTree"),
-    _plain("softwood.trees.forest", "SoftForest", trees.forest_state, trees.build_forest, "SoftForest"),
+    Kind("columns", "softwood.core.columns", "Columns", records.columns_state, records.build_columns),
+    Kind("kernel", "softwood.kernel.data.kernels", "Kernel", build=records.build_kernel),
+    Kind("reading", "softwood.kernel.prediction", "Reading", records.reading_state, records.build_reading),
+    Kind("scaling", "softwood.gradient.data", "Scaling"),
+    Kind("staged tree", "softwood.gradient.one_stage_training", "StagedTree"),
+    Kind("random state", "numpy.random.mtrand", "RandomState", records.random_state, records.build_random),
+    Kind("kernel shapes", "softwood.trees.tree", "KernelShapes"),
+    Kind("SoftTree", "softwood.trees.tree", "SoftTree"),
+    Kind("SoftForest", "softwood.trees.forest", "SoftForest"),
     *(
-        _plain("softwood.core.losses", name, records.loss_state, partial(records.build_loss, name), f"loss.{name}")
+        Kind(f"loss.{name}", "softwood.core.losses", name, records.loss_state, records.build_loss)
         for name in records.LOSSES
     ),
 ]
 _BATCH = [
-    *_estimators("softwood.kernel.tree", "KernelTree", _TABLE + "tree_ bandwidths_ _reading_"),
-    *_estimators(
-        "softwood.kernel.forest", "KernelForest KernelExtraTrees", _TABLE + "forest_ bandwidths_ _reading_ _seed_"
-    ),
-    *_estimators("softwood.kernel.boosting", "KernelBoosting", _TABLE + "forest_ bandwidths_ _reading_ _loss_ n_iter_"),
-    *_estimators("softwood.gradient.soft_tree", "SoftTree", _TABLE + "tree_ _scaling_"),
-    *_estimators("softwood.gradient.discriminant", "LinearDiscriminantTree", _TABLE + "tree_ _scaling_"),
-    *_estimators("softwood.gradient.one_stage", "OneStageTree", _TABLE + "tree_ _scaling_"),
-    *_estimators("softwood.gradient.budding", "BuddingTree", _TABLE + "tree_ _scaling_"),
-    *_estimators("softwood.gradient.end_to_end", "EndToEndTree", _TABLE + "tree_ _scaling_"),
-    *_estimators("softwood.gradient.one_stage_forest", "OneStageForest", _TABLE + "forest_ _scaling_"),
-    *_estimators("softwood.softened", "Softened", _TABLE + "tree_|forest_ bandwidths_"),
+    *_pairs("softwood.kernel.tree", "KernelTree"),
+    *_pairs("softwood.kernel.forest", "KernelForest KernelExtraTrees"),
+    *_pairs("softwood.kernel.boosting", "KernelBoosting"),
+    *_pairs("softwood.gradient.soft_tree", "SoftTree"),
+    _pairs("softwood.gradient.discriminant", "LinearDiscriminantTree")[0],
+    *_pairs("softwood.gradient.one_stage", "OneStageTree"),
+    *_pairs("softwood.gradient.budding", "BuddingTree"),
+    *_pairs("softwood.gradient.end_to_end", "EndToEndTree"),
+    *_pairs("softwood.gradient.one_stage_forest", "OneStageForest"),
+    *_pairs("softwood.softened", "Softened"),
 ]
-_STREAM = "columns_ n_features_in_ growth_"
 _STREAMS = [
-    *_estimators("softwood.stream.hoeffding", "HoeffdingTree", _STREAM, "stream."),
-    *_estimators("softwood.stream.soft_hoeffding", "SoftHoeffdingTree", _STREAM, "stream."),
-    *_estimators("softwood.stream.smooth_step", "SmoothStepTree", _STREAM, "stream."),
-    *_estimators("softwood.stream.forest", "StreamForest", _STREAM, "stream."),
-    *(
-        Kind(f"river.{family}{side}", "softwood.stream.river", family + side, streams.river_state, streams.build_river)
-        for family in ("HoeffdingTree", "SoftHoeffdingTree", "SmoothStepTree", "StreamForest")
-        for side in ("Classifier", "Regressor")
+    *_pairs("softwood.stream.hoeffding", "HoeffdingTree", "stream."),
+    *_pairs("softwood.stream.soft_hoeffding", "SoftHoeffdingTree", "stream."),
+    *_pairs("softwood.stream.smooth_step", "SmoothStepTree", "stream."),
+    *_pairs("softwood.stream.forest", "StreamForest", "stream."),
+    *_pairs(
+        "softwood.stream.river", "HoeffdingTree SoftHoeffdingTree SmoothStepTree StreamForest", "river.",
+        streams.river_state, streams.build_river,
     ),
-    *(
-        Kind(f"river.{name}", "softwood.stream.river_pool", name, streams.river_pool_state, streams.build_river_pool)
-        for name in ("ModelPoolClassifier", "ModelPoolRegressor")
-    ),
+    *_pairs("softwood.stream.river", "ModelPool", "river.", streams.river_pool_state, streams.build_river_pool),
     *(
         Kind(f"growth.{name}", f"softwood.stream.growing.{home}", name, streams.growth_state, streams.build_growth)
         for home, name in (
@@ -149,19 +123,16 @@ _STREAMS = [
             ("soft", "SoftRealTree"),
         )
     ),
-    _plain(
-        "softwood.stream.growing.forest",
-        "GrowingForest",
-        streams.forest_state,
-        streams.build_forest_growth,
-        "growth.GrowingForest",
+    Kind(
+        "growth.GrowingForest", "softwood.stream.growing.forest", "GrowingForest",
+        streams.forest_state, streams.build_forest_growth,
     ),
     *(
-        Kind(prefix + name, home, name, detectors.detector_state, detectors.build_detector)
+        Kind(prefix + name, home, name, streams.detector_state, streams.build_detector)
         for prefix, home in (("detector.", "softwood.stream.drift"), ("river detector.", "softwood.stream.river"))
         for name in ("ADWIN", "PageHinkley", "DDM")
     ),
-    _plain("softwood.stream.pool", "ModelPool", streams.pool_state, streams.build_pool, "stream.ModelPool"),
-]
+    Kind("stream.ModelPool", "softwood.stream.pool", "ModelPool", streams.pool_state, streams.build_pool),
+]  # fmt: skip
 
 KINDS = Kinds([*_RECORDS, *_BATCH, *_STREAMS])

@@ -9,7 +9,7 @@ from softwood.files.atomic import replacing
 from softwood.files.container import read_container, write_container
 from softwood.files.errors import InvalidFileError, NotSavableError
 from softwood.files.kinds import KINDS
-from softwood.files.values import Reader, Writer, damage
+from softwood.files.values import Reader, Writer
 
 __all__ = ["load", "save"]
 
@@ -99,7 +99,7 @@ def load(path: str | os.PathLike) -> Any:
         content = found.content
         name = content.get("is") if isinstance(content, dict) else None
         if not isinstance(name, str) or name not in _MODELS:
-            raise damage("it holds no model")
+            raise InvalidFileError("it holds no model")
         return Reader(KINDS, found.arrays).read_all(content)
     except InvalidFileError as error:
         raise InvalidFileError(f"{os.fspath(path)!r} is no softwood model, or it is damaged: {error}.") from None

@@ -17,7 +17,7 @@ import numpy as np
 from softwood.files.container import storable
 from softwood.files.errors import InvalidFileError, NotSavableError
 
-__all__ = ["Reader", "Registry", "Writer", "damage"]
+__all__ = ["Reader", "Registry", "Writer"]
 
 IS = "is"
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -32,12 +32,10 @@ class Registry(Protocol):
         """Name of the kind of an object, and its state; None if it is of no kind that is known."""
 
     def builder(self, name: str) -> Callable[[dict[str, Any]], Any] | None:
-        """Function that makes an object of the kind of this name from its state; None if there is no such kind."""
+        """Function that makes an object of the kind of this name from its state; None if there is no such kind.
 
-
-def damage(message: str) -> InvalidFileError:
-    """The error for a file with wrong content."""
-    return InvalidFileError(message)
+        It raises a TypeError or ValueError if the state is wrong.
+        """
 
 
 @dataclass
@@ -157,27 +155,32 @@ class Reader:
     registry: Registry
     arrays: list[np.ndarray]
     _is_used: list[bool] = field(init=False)
+    _place: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._is_used = [False] * len(self.arrays)
 
     def read_all(self, content: Any) -> Any:
         """The value of the whole content; an error if arrays are left over."""
-        value = self.read(content, 0)
+        try:
+            value = self.read(content, 0)
+        except InvalidFileError as error:
+            place = f"in {'.'.join(self._place)[:200]}: " if self._place else ""
+            raise InvalidFileError(f"{place}{error}") from None
         if not all(self._is_used):
-            raise damage("it has arrays that nothing refers to")
+            raise InvalidFileError("it has arrays that nothing refers to")
         return value
 
     def read(self, found: Any, depth: int) -> Any:
         """The value of a piece of JSON."""
         if depth > _MAX_DEPTH:
-            raise damage("its content is nested too deeply")
+            raise InvalidFileError("its content is nested too deeply")
         if isinstance(found, list):
             return [self.read(item, depth + 1) for item in found]
         if not isinstance(found, dict):
             return found
         if IS not in found:
-            return {key: self.read(item, depth + 1) for key, item in found.items()}
+            return self._read_entries(found, depth)
         name, others = found[IS], {key: item for key, item in found.items() if key != IS}
         readers: Mapping[str, Any] = {
             "float": self._read_float,
@@ -189,22 +192,35 @@ class Reader:
         }
         if isinstance(name, str) and name in readers:
             return readers[name](others, depth)
-        builder = self.registry.builder(name) if isinstance(name, str) else None
-        if builder is None:
-            raise damage(f"it holds a {str(name)[:50]!r}, which is not known")
-        state = self._part(others, "state", dict)
-        return builder({key: self.read(part, depth + 1) for key, part in state.items()})
+        build = self.registry.builder(name) if isinstance(name, str) else None
+        if build is None:
+            raise InvalidFileError(f"it holds a {str(name)[:50]!r}, which is not known")
+        state = self._read_entries(self._part(others, "state", dict), depth)
+        try:
+            return build(state)
+        except InvalidFileError:
+            raise
+        except (TypeError, ValueError) as error:  # of a constructor, which checks what it gets
+            raise InvalidFileError(str(error).removesuffix(".")) from None
+
+    def _read_entries(self, found: dict, depth: int) -> dict:
+        value = {}
+        for key, item in found.items():
+            self._place.append(key)
+            value[key] = self.read(item, depth + 1)
+            self._place.pop()
+        return value
 
     def _part(self, found: dict, key: str, kind: type) -> Any:
         """The only entry of an object."""
         if set(found) != {key} or type(found[key]) is not kind:
-            raise damage(f"an entry {key!r} is missing or wrong")
+            raise InvalidFileError(f"an entry {key!r} is missing or invalid")
         return found[key]
 
     def _read_float(self, found: dict, depth: int) -> float:
         text = self._part(found, "value", str)
         if text not in _NOT_FINITE:
-            raise damage(f"it holds {text[:20]!r} as a number")
+            raise InvalidFileError(f"it holds {text[:20]!r} as a number")
         return _NOT_FINITE[text]
 
     def _read_tuple(self, found: dict, depth: int) -> tuple:
@@ -215,17 +231,17 @@ class Reader:
         entries = self._part(found, "entries", list)
         for entry in entries:
             if not isinstance(entry, list) or len(entry) != 2:
-                raise damage("an entry of a dict is no pair")
+                raise InvalidFileError("an entry of a dict is not a pair")
             key = check_name(self.read(entry[0], depth + 1))
             value[key] = self.read(entry[1], depth + 1)
         if len(value) < len(entries):
-            raise damage("a dict has a key twice")
+            raise InvalidFileError("a dict has a duplicate key")
         return value
 
     def _read_scalar(self, found: dict, depth: int) -> Any:
         array = self._use(found)
         if array.shape != ():
-            raise damage("a number has a shape")
+            raise InvalidFileError("a number is stored as an array with dimensions")
         return array[()]
 
     def _read_array(self, found: dict, depth: int) -> np.ndarray:
@@ -233,12 +249,12 @@ class Reader:
 
     def _read_objects(self, found: dict, depth: int) -> np.ndarray:
         if set(found) != {"shape", "items"} or not isinstance(found["items"], list):
-            raise damage("an array of objects is wrong")
+            raise InvalidFileError("an array of objects is invalid")
         shape, items = found["shape"], found["items"]
         if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**32 for n in shape):
-            raise damage("an array of objects has no shape")
+            raise InvalidFileError("an array of objects has an invalid shape")
         if math.prod(shape) != len(items):
-            raise damage("an array of objects has another number of items than its shape")
+            raise InvalidFileError("the number of items of an array of objects does not match its shape")
         array = np.empty(len(items), dtype=object)
         for k, item in enumerate(items):
             array[k] = self.read(item, depth + 1)
@@ -247,9 +263,9 @@ class Reader:
     def _use(self, found: dict) -> np.ndarray:
         number = self._part(found, "array", int)
         if not 0 <= number < len(self.arrays):
-            raise damage(f"there is no array {number}")
+            raise InvalidFileError(f"there is no array {number}")
         if self._is_used[number]:
-            raise damage(f"array {number} is referred to twice")
+            raise InvalidFileError(f"array {number} is referred to twice")
         self._is_used[number] = True
         return self.arrays[number]
 
@@ -259,8 +275,8 @@ def check_name(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(check_name, value))
     if value is not None and not isinstance(value, bool | int | float | str | bytes | np.generic):
-        raise damage(f"it holds {type(value).__name__} as a name or label")
+        raise InvalidFileError(f"it holds {type(value).__name__} as a name or label")
     # Keys with the same hash would make a dict slow; there are few such numbers of 64 bits.
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        raise damage("it holds a name or label of more than 64 bits")
+        raise InvalidFileError("it holds a name or label of more than 64 bits")
     return value

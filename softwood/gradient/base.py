@@ -1,4 +1,4 @@
-"""What the estimators of gradient-trained trees share: reading the data, filling missing values, validation rows."""
+"""Base of the estimators of gradient-trained trees: training data, missing values, validation rows."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ __all__ = ["GradientModel", "Training", "ValidatedTree"]
 
 @dataclass(frozen=True)
 class Training:
-    """All that growing a tree needs.
+    """The data that a tree is trained on.
 
     Attributes
     ----------
-    train, validation : rows to learn from, and rows that validate
+    train, validation : training rows and validation rows
     link : see `softwood.gradient.loops.soft_split`
     scaling : of the inputs
-    targets : as they were read
-    mass, validation_mass : total weights of both, before they were brought to mean 1; a single row that is in both
-        counts in the first alone
+    targets : the targets of all training data
+    mass, validation_mass : total weights of both, before scaling to mean 1; a single row that is in both counts only
+        in the first
     n_rows : number of the rows of `everything`, where a weight of 2 counts as two; see `as_counts`
     is_given : whether the user gave the validation rows; if not, they are a part of the training rows
-    seed : for everything random that follows
+    seed : seed of all random numbers of the training
     """
 
     train: LearningSet
@@ -61,7 +61,7 @@ class Training:
         return isinstance(self.targets, ClassTargets)
 
     def parts(self) -> tuple[LearningSet, LearningSet]:
-        """Rows to learn from and rows that validate, with a target for each class."""
+        """Training rows and validation rows, with a target for each class."""
         return with_all_classes(self.train, self.link), with_all_classes(self.validation, self.link)
 
     @property
@@ -94,7 +94,7 @@ class Training:
 class GradientModel(BatchEstimator):
     """An estimator whose tree is trained on standardised inputs, with rows set aside to validate.
 
-    A missing value counts as the column's mean, in training and in predicting: it says nothing to any gate.
+    In training and in prediction, a missing value counts as the mean of its column, so it does not affect any gate.
     """
 
     _scaling_: Scaling = field(init=False)
@@ -149,7 +149,7 @@ class GradientModel(BatchEstimator):
     ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray]:
         """Encoded matrix, targets and weights, equal rows as one; `earlier` as in `_read_training_data`.
 
-        Whatever adds up rows comes after merging: rounding must not tell a weight from repeated rows.
+        All sums over rows are computed after merging, so that a weight and repeated rows give the same rounding.
         """
         matrix, targets, weights, kept = self._read_training_data(X, y, sample_weight, earlier)
         reals = _plain_reals(y)[kept] if isinstance(targets, RealTargets) else None
@@ -193,6 +193,9 @@ class GradientModel(BatchEstimator):
         matrix = super()._matrix(X)
         return self._scaling_.fill(matrix)
 
+    def _fill_values(self) -> np.ndarray:
+        return np.array(self._scaling_.center, dtype=np.float64)
+
     def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
         gradient = super()._gradient(X, **conditions)
         return np.where(np.isnan(super()._matrix(X))[:, None, :], 0.0, gradient)
@@ -200,7 +203,7 @@ class GradientModel(BatchEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ValidatedTree(GradientModel):
-    """An estimator of one tree that learns from some rows and validates on others."""
+    """An estimator of one tree that is trained on some rows and validated on others."""
 
     validation_fraction: float = parameter(0.25, check_number, low=0.0, open_low=True, high=0.9)
 
@@ -240,21 +243,21 @@ class ValidatedTree(GradientModel):
         return self
 
     def _continued(self, earlier: dict[str, Any], rules: Self) -> dict[str, Any]:
-        """Results of the last fit, if this fit goes on with its tree (warm start); empty otherwise."""
+        """Results of the previous fit if this fit continues it (warm start); empty otherwise."""
         return {}
 
     @property
     def n_iter_(self) -> int:
         """Number of steps of the training, of all stages together; see ``history_``."""
-        return sum({line["stage"]: line["iteration"] for line in self.history_}.values())
+        return sum({record["stage"]: record["iteration"] for record in self.history_}.values())
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
-        """Train by `rules`, the checked parameters, and keep the results, also of an interrupted training."""
+        """Train with `rules`, the checked parameters, and keep the results, also if the training is interrupted."""
         raise NotImplementedError
 
 
 def _plain_reals(y: Any) -> np.ndarray:
-    """Real targets as they were given, and checked before, (n, n_targets)."""
+    """Real targets in the user's units, already checked, (n, n_targets)."""
     values = np.asarray(y, dtype=np.float64)
     return values.reshape(len(values), -1)
 

@@ -20,12 +20,12 @@ from softwood.gradient.starting import random_start
 
 __all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
 
-# Values of sleeping children differ by about this from their parent's: without it no bud would have a gradient.
+# Values of inactive children differ by about this from that of their parent; otherwise buds would have no gradient.
 SLEEPING_SPREAD = 0.5
 
 
 class _Buds:
-    """A budding tree in training on `rows`: arrays of the complete tree, and which part of it lives."""
+    """A budding tree in training on `rows`: arrays of the complete tree, and which nodes are active."""
 
     def __init__(self, rows: LearningSet, link: int, rules: _BuddingTree, seed: int) -> None:
         rng = np.random.default_rng([seed, 5])
@@ -51,7 +51,7 @@ class _Buds:
         self.wake()
 
     def wake(self) -> None:
-        """Let the nodes live whose parents have a bud; children of the others sleep near their parent's value."""
+        """Activate the nodes whose parents have a bud; inactive children keep a value near that of their parent."""
         n_inner = len(self.gates)
         awake = np.zeros(n_inner, dtype=bool)
         living, level = [], [0]
@@ -70,7 +70,7 @@ class _Buds:
 
     @property
     def nodes(self) -> BuddingNodes:
-        """As the loops take it."""
+        """The named tuple that the loops take."""
         return BuddingNodes(self.gates, self.values, self.buds, self.awake, self.living)
 
     def run_pass(self) -> None:
@@ -82,8 +82,8 @@ class _Buds:
         )  # fmt: skip
         self.wake()
 
-    def line(self, **losses: float) -> dict[str, Any]:
-        """For the history: the loss of the rows, other losses and the number of leaves."""
+    def record(self, **losses: float) -> dict[str, Any]:
+        """A record for the history: the loss of the rows, other losses and the number of leaves."""
         return {"train_loss": self.loss(self._rows), **losses, "n_leaves": int(self.awake.sum()) + 1}
 
     def loss(self, rows: LearningSet) -> float:
@@ -112,7 +112,7 @@ class _Buds:
 
 
 class _Validated(NamedTuple):
-    """A tree, the number of its passes, and its mean loss over all rows, those that validate among them."""
+    """A tree, the number of its passes, and its mean loss over all rows, including the validation rows."""
 
     n_passes: int
     tree: GrownTree
@@ -138,10 +138,10 @@ class _BuddingTree(ValidatedTree):
         best: Best[_Validated] = Best(rules.n_iter_no_change)
 
         def measure(number: int) -> dict[str, Any]:
-            line = buds.line(validation_loss=buds.loss(data.validation))
-            losses = line["train_loss"], line["validation_loss"]
+            record = buds.record(validation_loss=buds.loss(data.validation))
+            losses = record["train_loss"], record["validation_loss"]
             best.offer(losses[1], lambda: _Validated(number, buds.grown(), data.mean_of_parts(*losses)))
-            return line
+            return record
 
         def results() -> dict[str, Any]:
             return {"history_": list(stages.history), "tree_": finish(best.state.tree, data)}
@@ -159,14 +159,14 @@ class _BuddingTree(ValidatedTree):
                 buds = _Buds(data.all_rows(), data.link, rules, data.seed)
                 n_passes = best.state.n_passes
                 with stages.stage("fit", "pass", n_passes) as steps:
-                    steps.note(**buds.line())
+                    steps.note(**buds.record())
                     for number, step in enumerate(steps, start=1):
                         buds.run_pass()
-                        line = buds.line()
+                        record = buds.record()
                         # now and then all buds die in a pass: then the loss is larger than before
-                        if number == n_passes and line["train_loss"] < best.state.loss:
-                            best.state = _Validated(n_passes, buds.grown(), line["train_loss"])
-                        step.end(results, **line)
+                        if number == n_passes and record["train_loss"] < best.state.loss:
+                            best.state = _Validated(n_passes, buds.grown(), record["train_loss"])
+                        step.end(results, **record)
         finally:
             self.__dict__.update(results())
 
@@ -213,7 +213,7 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     tree_ : SoftTree
         The fitted tree. A node that is partly a leaf appears as two gates, the upper one without weights.
     history_ : list of dicts
-        A line for each pass: ``stage``, ``iteration``, ``train_loss`` and ``n_leaves``, where a node that is partly a
+        A dict for each pass: ``stage``, ``iteration``, ``train_loss`` and ``n_leaves``, where a node that is partly a
         leaf counts as split. Iteration 0 is the initial tree. Stage "early_stopping" has a ``validation_loss``; stage
         "fit" are the passes over all rows. If validation rows are passed to `fit`, "fit" is the only stage.
     n_iter_ : int

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import effective_n_jobs
 
 from softwood.compiled.gradient import add_leaves
 from softwood.core.steps import Steps
+from softwood.core.threads import Threads
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import StageRules
 
 __all__ = ["Candidate", "CrispWork"]
 
-# Costs of a split that are tried: in nats for classes, in variances of the target for reals.
+# Costs of a split to try: in nats for classes, in variances of the target for reals.
 CLASS_COSTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 REAL_COSTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2, 4.8, 6.4, 9.6, 12.8, 19.2, 25.6)
-# Folds, and how often rows are divided anew in tables with few rows; larger tables have a part held out instead.
+# Number of folds, and of repetitions in tables with few rows; in larger tables, a part of the rows is held out instead.
 N_FOLDS, MANY_ROWS = 5, 5_000
 REPEATS = ((300, 3), (1_000, 2))
 # Tables with fewer rows have more passes with smaller batches. Visits of rows in all passes, at most; passes, at least.
@@ -31,10 +31,10 @@ ERROR_WEIGHT = 3.0
 
 
 def recipes_for(is_class: bool, n: int) -> list[Recipe]:
-    """What is tried for `n` rows: the penalty matters most, then the first gates, then what leaves stand for.
+    """Recipes to try for `n` rows: the penalty matters most, then the initial gates, then the values of leaves.
 
-    The conventional tree that training begins with is among them for real targets, which few rows with large errors can
-    lead astray, and with many rows, which can tell small differences.
+    The conventional tree that training starts from is tried for real targets, where a few rows with large errors can
+    make training worse, and for many rows, where small differences can be measured.
     """
     untrained = [Recipe("columns", is_trained=False)] if n > MANY_ROWS or not is_class else []
     if is_class:
@@ -56,16 +56,16 @@ def recipes_for(is_class: bool, n: int) -> list[Recipe]:
 
 
 def costs_for(is_class: bool) -> np.ndarray:
-    """Costs of a split that are tried."""
+    """Costs of a split to try."""
     return np.array(CLASS_COSTS if is_class else REAL_COSTS)
 
 
 def fold_rows(
     rows: LearningSet, is_class: bool, unit: float, fraction: float, seed: int
 ) -> list[tuple[LearningSet, LearningSet]]:
-    """Pairs of rows to learn from and rows to judge by.
+    """Pairs of training rows and validation rows.
 
-    Classes are divided evenly. A row that stands for a large part of its class is on both sides, with parts of its
+    Classes are divided evenly. A row with a large part of the weight of its class is on both sides, with parts of its
     weight, as in `divide_rows`. Weights keep their unit, which is `unit` rows.
     """
     n = len(rows)
@@ -88,9 +88,9 @@ def fold_rows(
             else:
                 held_out = place % n_folds == fold
             shares = np.where(is_heavy, part, held_out.astype(float))
-            learn, judges = np.flatnonzero(shares < 1.0), np.flatnonzero(shares > 0.0)
-            if len(learn) and len(judges):
-                pairs.append((_weighted(rows, learn, 1.0 - shares), _weighted(rows, judges, shares)))
+            learn, validation = np.flatnonzero(shares < 1.0), np.flatnonzero(shares > 0.0)
+            if len(learn) and len(validation):
+                pairs.append((_weighted(rows, learn, 1.0 - shares), _weighted(rows, validation, shares)))
     return pairs
 
 
@@ -101,7 +101,7 @@ def _weighted(rows: LearningSet, which: np.ndarray, shares: np.ndarray) -> Learn
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a fold says of a recipe: for each cost of a split.
+    """Results of a recipe on one fold, for each cost of a split.
 
     Attributes
     ----------
@@ -116,15 +116,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recipe with a cost of splits, and what the folds say of it."""
+    """A recipe with a cost of splits, and its results on the folds."""
 
     recipe: Recipe
     cost: float
     loss: float
     n_splits: float
 
-    def line(self) -> dict[str, Any]:
-        """For ``search_``."""
+    def record(self) -> dict[str, Any]:
+        """The record for ``search_``."""
         return {
             "init": self.recipe.init, "l1_regularization": self.recipe.l1, "l2_regularization": self.recipe.l2,
             "is_trained": self.recipe.is_trained, "is_pure": self.recipe.is_pure, "gentle": self.recipe.gentle,
@@ -133,17 +133,17 @@ class Candidate:
         }  # fmt: skip
 
     @classmethod
-    def of(cls, line: dict[str, Any]) -> Candidate:
-        """The candidate of a line of ``search_``."""
+    def of(cls, record: dict[str, Any]) -> Candidate:
+        """The candidate of a record of ``search_``."""
         recipe = Recipe(
-            line["init"], line["l1_regularization"], line["l2_regularization"], line["is_trained"], line["is_pure"],
-            line["gentle"], line["steep"],
+            record["init"], record["l1_regularization"], record["l2_regularization"], record["is_trained"],
+            record["is_pure"], record["gentle"], record["steep"],
         )  # fmt: skip
-        return cls(recipe, line["split_cost"], line["loss"], line["n_splits"])
+        return cls(recipe, record["split_cost"], record["loss"], record["n_splits"])
 
 
 def best_candidate(recipe: Recipe, verdicts: list[Verdict], costs: np.ndarray) -> Candidate:
-    """The cost with the smallest loss, averaged over folds and neighbouring costs; of equal ones the largest."""
+    """The cost with the smallest loss, averaged over folds and neighbouring costs; the largest of tied costs."""
     masses = np.array([verdict.mass for verdict in verdicts])
     losses = masses @ np.array([verdict.losses for verdict in verdicts]) / masses.sum()
     n_splits = np.mean([verdict.n_splits for verdict in verdicts], axis=0)
@@ -154,13 +154,13 @@ def best_candidate(recipe: Recipe, verdicts: list[Verdict], costs: np.ndarray) -
 
 
 class CrispWork:
-    """The rows of a fit with its parameters: which recipe is best, and the training by it.
+    """Chooses the best recipe for the rows and parameters of a fit, and trains with it.
 
     Parameters
     ----------
-    rows : all of them, weights with mean 1;  n_rows : what their weights add up to, in numbers of rows
+    rows : all rows, weights with mean 1;  n_rows : total weight, as a number of rows
     rules : checked parameters of a `OneStageTreeClassifier`; None stands for "auto"
-    fraction : part of the rows that judges, if there are many
+    fraction : part of the rows for validation, if there are many
     """
 
     def __init__(
@@ -182,12 +182,12 @@ class CrispWork:
     def choose(
         self, pairs: list[tuple[LearningSet, LearningSet]] | None, stages: Steps, n_jobs: int | None
     ) -> tuple[list[Candidate], Candidate]:
-        """What was tried, and the best of it.
+        """All candidates, and the best of them.
 
         Parameters
         ----------
-        pairs : rows to learn from and rows to judge by; None: folds
-        stages : told of each training
+        pairs : training rows and validation rows; None: folds
+        stages : record each training
         """
         if pairs is None:
             pairs = fold_rows(self._rows, self._is_class, self._unit, self._fraction, self._seed)
@@ -195,18 +195,21 @@ class CrispWork:
         if len(self.recipes) * len(self.costs) > 1 and pairs:
             numbers = [(k, pair) for pair in range(len(pairs)) for k in range(len(self.recipes))]
             stop = Event()
-            work = (delayed(self._judge)(pairs[pair], self.recipes[k], k, pair, stop) for k, pair in numbers)
-            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem", return_as="generator")(work)
-            try:
-                with stages.stage("choice", "training", len(numbers)) as steps:
-                    for (k, _), step in zip(numbers, steps, strict=False):
-                        verdict = next(found)
-                        verdicts[k].append(verdict)
-                        step.end(validation_loss=float(verdict.losses.min()), recipe=k)
-            finally:
-                stop.set()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # joblib warns of trainings that nobody waits for any more
+
+            def judge(number: int) -> Verdict:
+                k, pair = numbers[number]
+                return self._validate(pairs[pair], self.recipes[k], k, pair, stop)
+
+            with Threads(effective_n_jobs(n_jobs)) as threads:
+                found = threads.map(judge, len(numbers))
+                try:
+                    with stages.stage("choice", "training", len(numbers)) as steps:
+                        for (k, _), step in zip(numbers, steps, strict=False):
+                            verdict = next(found)
+                            verdicts[k].append(verdict)
+                            step.end(validation_loss=float(verdict.losses.min()), recipe=k)
+                finally:
+                    stop.set()
                     found.close()
         tried = [
             best_candidate(recipe, mine, self.costs)
@@ -218,9 +221,9 @@ class CrispWork:
             tried = [Candidate(self.recipes[0], middle, np.nan, np.nan)]
         return tried, min(tried, key=lambda one: one.loss)
 
-    def _judge(self, pair: tuple[LearningSet, LearningSet], recipe: Recipe, *numbers: Any) -> Verdict:
-        """Train on one part, and measure the other part for each cost."""
-        (learn, judges), (k, fold, stop) = pair, numbers
+    def _validate(self, pair: tuple[LearningSet, LearningSet], recipe: Recipe, *numbers: Any) -> Verdict:
+        """Train on one part, and measure the loss on the other part for each cost."""
+        (learn, validation), (k, fold, stop) = pair, numbers
         mean = float(learn.weights.mean())
         learn = LearningSet(learn.points, learn.targets, learn.weights / mean)
         rules, is_class = self._rules, self._is_class
@@ -237,17 +240,17 @@ class CrispWork:
         for _ in training.passes():
             if stop.is_set():
                 break
-        counts, held_out = NodeCounts(training, learn), NodeCounts(training, judges)
+        counts, held_out = NodeCounts(training, learn), NodeCounts(training, validation)
         measured = held_out.losses_with(counts.values)
         if is_class:
             measured = measured + ERROR_WEIGHT * held_out.errors_with(counts.values)
-        mass = float(judges.weights.sum())
+        mass = float(validation.weights.sum())
         found = [add_leaves(measured, counts.pruned(cost)) for cost in self.costs]
         return Verdict(np.array([loss for _, loss in found]) / mass, np.array([n for n, _ in found]), mass)
 
 
 def _pace(rules: StageRules, n: int, is_class: bool) -> Pace:
-    """Given, or by the number of rows: large batches are better where there are rows for them."""
+    """The given pace, or one by the number of rows: large batches are better if there are many rows."""
     is_small = n < FEW_ROWS
     passes = (30 if is_small else 60) if is_class else (200 if is_small else 100)
     passes = max(min(passes, MOST_VISITS // n), FEWEST_PASSES)
@@ -260,7 +263,7 @@ def _pace(rules: StageRules, n: int, is_class: bool) -> Pace:
 
 
 def _recipes(rules: StageRules, is_class: bool, n: int, n_rows: float) -> list[Recipe]:
-    """What is tried, where parameters leave a choice."""
+    """Recipes to try, where the parameters leave a choice."""
     found = []
     for recipe in recipes_for(is_class, n):
         changes: dict[str, Any] = {}

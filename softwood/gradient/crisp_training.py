@@ -1,8 +1,8 @@
 """Training of crisp oblique trees whose shape is found in the same optimisation.
 
 Classes are trained by the loss of their best paths, real targets by mixtures of leaves with gates that get steeper.
-Before each pass the rows are counted at all nodes of the complete tree, and splits that do not earn their cost are
-pruned from the bottom up. Counting begins anew each time, so a pruned node can be split again.
+Before each pass the rows are counted at all nodes of the complete tree, and splits that do not save their cost are
+pruned from the bottom up. The rows are counted again each time, so a pruned node can be split again.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ COST_IN_TRAINING = 2.0
 STEADY, LAST_RATE = 0.6, 0.05
 # Part of the passes after which gates get steeper.
 GENTLE = 0.3
-# Lines of batches are longer than the batch by so many numbers, a line of the cache: lines of 256 rows would all fall
-# on the same places of the cache.
+# Rows of batch arrays are longer than the batch by this many numbers, one cache line: rows of 256 numbers would all map
+# to the same places of the cache.
 PADDING = 8
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a tree is begun and trained.
+    """How a tree is initialised and trained.
 
     Attributes
     ----------
     init : initial gates: "linear" fits, tests of single "columns", "fitted" (the better of both) or "random"
     l1, l2 : penalties on the weights of the gates, relative to a loss that is added up over the rows
     is_trained : whether gates are trained
-    is_pure : classes: whether a leaf stands for its largest class alone
+    is_pure : classes: whether a leaf predicts only its largest class
     gentle, steep : reals: steepness of the gates at the beginning and at the end
     """
 
@@ -86,10 +86,10 @@ class CrispTraining:
     Parameters
     ----------
     rows : weights with mean 1
-    unit : what a weight of 1 is in numbers of rows; costs, penalties and the prior are in numbers of rows
+    unit : number of rows that a weight of 1 stands for; costs, penalties and the prior are in numbers of rows
     prior : the value of a node is the mean of its rows and of this many rows with the value of its parent
     seed : of the order of the rows, and of random gates
-    gates : gates to begin with, in place of those of the recipe
+    gates : initial gates, in place of those of the recipe
     """
 
     def __init__(
@@ -118,11 +118,11 @@ class CrispTraining:
             return fitted_start(rows, rows, self.is_class, depth)
         if kind == "columns":
             return column_start(rows, depth)
-        # without a penalty the weights of rows that can be divided without error would be infinite
+        # Without a penalty, the weights would be infinite if the rows can be divided without error.
         return linear_start(rows, self.is_class, depth, max(self.recipe.l2, 1e-3) / self.unit)
 
     def passes(self) -> Iterator[None]:
-        """Train: one pass for each item that is taken. The gates are those of the last pass."""
+        """Train: one pass for each item. The gates are those of the last pass."""
         if not self.recipe.is_trained:
             return iter(())
         return self._passes_by_paths() if self.is_class else self._annealed_passes()
@@ -130,7 +130,7 @@ class CrispTraining:
     def _passes_by_paths(self) -> Iterator[None]:
         rows, gates, recipe, size = self.rows, self.gates, self.recipe, self.pace.batch_size
         n_inner, q = len(gates), rows.targets.shape[1]
-        scratch = self._room_for_paths(0)
+        scratch = self._path_scratch(0)
         descent = MaxPathDescent(
             first=np.zeros_like(gates), second=np.zeros_like(gates), steps=np.zeros(n_inner, np.int64),
             by_gates=np.zeros_like(gates),
@@ -144,7 +144,7 @@ class CrispTraining:
             alive[0] = True
             n_splits = loop.order_splits(alive, splits, place)
             if n_splits > len(scratch.inputs):
-                scratch = self._room_for_paths(n_splits)
+                scratch = self._path_scratch(n_splits)
             loop.fill_logits(counts.values, splits[:n_splits], place, recipe.is_pure, logits)
             loop.max_path_pass(
                 rows.arrays, self._rng.permutation(len(rows)), size, gates, splits[:n_splits], place, logits,
@@ -152,8 +152,8 @@ class CrispTraining:
             )  # fmt: skip
             yield
 
-    def _room_for_paths(self, n_splits: int) -> MaxPathScratch:
-        """Room for a batch of rows and so many splits."""
+    def _path_scratch(self, n_splits: int) -> MaxPathScratch:
+        """Scratch space for a batch of rows and this many splits."""
         d, q, width = self.gates.shape[1] - 1, self.rows.targets.shape[1], self.pace.batch_size + PADDING
         depth = int(np.log2(len(self.gates) + 1))
         inputs, by_inputs = np.empty((2, n_splits, width))
@@ -195,7 +195,7 @@ class CrispTraining:
 
 
 class NodeCounts:
-    """The rows at all nodes of a tree in training: their masses, values of the nodes, losses of the nodes as leaves."""
+    """Masses of the rows at all nodes of a tree in training, values of the nodes, and their losses as leaves."""
 
     def __init__(self, training: CrispTraining, rows: LearningSet) -> None:
         gates = training.gates
@@ -211,7 +211,7 @@ class NodeCounts:
         self.losses = self.losses_with(self.values)
 
     def losses_with(self, values: np.ndarray) -> np.ndarray:
-        """Sum of the loss of the rows of each node, (n_nodes,), if it were a leaf with one of these values."""
+        """Sum of the losses of the rows of each node, (n_nodes,), if the node were a leaf with its row of `values`."""
         losses = np.empty(len(self.mass))
         loop.fill_losses(self.mass, self.sums, self.squares, values, self._is_class, losses)
         return losses

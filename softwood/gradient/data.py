@@ -1,8 +1,8 @@
-"""Training data of gradient-trained trees: standardised inputs, rows in an order of their own, a validation part.
+"""Training data of gradient-trained trees: standardised inputs, merged rows, a validation part.
 
-A weight must mean repetition, also for learners that visit rows one by one. So equal rows become one row with the sum
-of their weights, and rows are put in an order that depends on their content alone; the seed then shuffles. Weighted and
-repeated data, in any order, are the same input to everything that follows.
+A weight of 2 means the row twice, also for learners that visit rows one by one. So equal rows are merged into one row
+with the sum of their weights, and sorted by content before the seed shuffles them. Weighted and repeated data, in any
+order, then give the same tree.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.core.arrays import require_array
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 
@@ -30,13 +31,13 @@ __all__ = [
 
 # Columns that vary less than this are taken as constant.
 SMALLEST_SCALE = 1e-303
-# A row that stands for more than this part of its class is there to learn from and to validate on.
+# A row with more than this part of the weight of its class is both a training row and a validation row.
 HEAVY = 0.05
 
 
 @dataclass(frozen=True)
 class LearningSet:
-    """Rows to learn from, or to validate on.
+    """Training rows or validation rows.
 
     Attributes
     ----------
@@ -54,11 +55,11 @@ class LearningSet:
 
     @property
     def arrays(self) -> Rows:
-        """As the loops take them."""
+        """The named tuple that the loops take."""
         return Rows(self.points, self.targets, self.weights)
 
     def take(self, rows: np.ndarray) -> LearningSet:
-        """Some of the rows, their weights brought to mean 1 again."""
+        """Some of the rows, with weights scaled to mean 1."""
         return LearningSet(self.points[rows], self.targets[rows], with_mean_1(self.weights[rows]))
 
     def take_raw(self, rows: np.ndarray) -> LearningSet:
@@ -70,12 +71,18 @@ class LearningSet:
 class Scaling:
     """Weighted mean and standard deviation of each column.
 
-    A missing value counts as the mean: 0 after standardising, so that it says nothing to any gate. Nor does a column
-    that is constant or wholly missing: its standard deviation counts as infinite.
+    A missing value counts as the mean, which is 0 after standardising, so it does not affect any gate. The standard
+    deviation of a column that is constant or entirely missing counts as infinite, so the column does not, either.
     """
 
     center: np.ndarray
     scale: np.ndarray
+
+    def __post_init__(self) -> None:
+        require_array("center", self.center, np.float64, (None,))
+        require_array("scale", self.scale, np.float64, self.center.shape)
+        if not np.all(np.isfinite(self.center)) or not np.all(self.scale > 0.0):
+            raise ValueError("center must be finite, and scale above 0.")
 
     @classmethod
     def of(cls, matrix: np.ndarray, weights: np.ndarray) -> Scaling:
@@ -89,13 +96,13 @@ class Scaling:
         mean = (weights @ parts) / mass
         spread = np.sqrt((weights @ np.where(known, (parts - mean) ** 2, 0.0)) / mass)
         scale = spread * largest
-        # a spread that is nothing but rounding, or so small that weights in the user's units overflow
+        # The spread is only rounding, or so small that weights in the user's units would overflow.
         is_flat = (spread <= 1e-14) | (scale < SMALLEST_SCALE)
         return cls(mean * largest, np.where(is_flat, np.inf, scale))
 
     @property
     def spread(self) -> np.ndarray:
-        """Standard deviations, 0 for columns that do not count."""
+        """Standard deviations, 0 for columns that are not used."""
         return np.where(np.isfinite(self.scale), self.scale, 0.0)
 
     def standardise(self, matrix: np.ndarray) -> np.ndarray:
@@ -105,7 +112,7 @@ class Scaling:
         return np.nan_to_num(points, nan=0.0, copy=False)
 
     def fill(self, matrix: np.ndarray) -> np.ndarray:
-        """The mean in the place of missing values."""
+        """Replace missing values by the mean."""
         missing = np.isnan(matrix)
         return np.where(missing, self.center, matrix) if missing.any() else matrix
 

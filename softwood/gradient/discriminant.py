@@ -88,7 +88,7 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     tree_ : SoftTree
         The fitted tree; its values are class probabilities.
     history_ : list of dicts
-        A line for each node that was tried: ``stage`` ("fit"), ``iteration``, ``depth``, whether its split was
+        A dict for each node that was tried: ``stage`` ("fit"), ``iteration``, ``depth``, whether its split was
         ``kept``, and ``n_leaves`` of the tree before pruning.
     n_iter_ : int
         Number of nodes that were tried.
@@ -135,7 +135,7 @@ def _grow(
     steps: Steps,
     snapshot: Callable[[], dict[str, Any]] | None = None,
 ) -> None:
-    """Split nodes from `root` on, depth first; `steps` are told of each node that may be split."""
+    """Split nodes from `root` on, depth first; `steps` record each node that may be split."""
     max_depth = np.inf if rules.max_depth is None else rules.max_depth
     n_leaves = 1
     pending = [root]
@@ -153,7 +153,7 @@ def _grow(
 
 
 def _split(node: _Node, train: LearningSet, validation: LearningSet, min_mass: float) -> bool:
-    """Give the node a gate and children, if there is a good division of its rows; returns whether there is."""
+    """Split the node if there is a good division of its rows; returns whether it was split."""
     points, weights = train.points[node.rows], train.weights[node.rows]
     gate = _best_discriminant(points, train.targets[node.rows] * weights[:, None])
     if gate is None:
@@ -222,8 +222,8 @@ class _Discriminants:
 
     With the covariance of all rows in place of that within the groups the direction is the same, ``1 - p q d' w`` times
     as long (``p`` and ``q``: parts of the groups, ``d``: difference of their means, ``w``: the direction), and a column
-    that is constant within each group, which separates them best, is no trouble. Nor does this covariance depend on the
-    groups: it is factored once.
+    that is constant within each group, which separates them best, does no harm. This covariance does not depend on the
+    groups, so it is factored once.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ class _Discriminants:
 
 
 class _Exchanges:
-    """Divisions of the classes that differ from a given one in a single class, without going through all rows anew.
+    """Divisions of the classes that differ from a given one in a single class, without another pass over all rows.
 
     The direction of a division is a multiple of the sum of one direction for each class on the left. So a row's side
     depends on the sum of its `projections` on these, the change of a class adds or subtracts one of them, and masses of

@@ -22,7 +22,7 @@ from softwood.gradient.starting import random_start
 __all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
 
 BATCH = 32
-# Part of the total variance that a leaf has at least, and rows with the overall shares that it has beside its own.
+# Smallest variance of a leaf, as a part of the total variance; rows with the overall mean that are added to each leaf.
 LEAST_VARIANCE, PRIOR_ROWS = 1e-3, 1.0
 
 
@@ -38,7 +38,7 @@ class _Expectation:
         self.variance = np.maximum(spread, 1e-12)
 
     def likelihoods(self, belongs: np.ndarray) -> np.ndarray:
-        """Probability of each row's target at each leaf, (n, n_leaves), given to what part rows belong to leaves."""
+        """Probability of each row's target at each leaf, (n, n_leaves), given the share of each row in each leaf."""
         targets, weighted = self.rows.targets, belongs * self.rows.weights[:, None]
         mass = weighted.sum(axis=0) + PRIOR_ROWS
         means = (weighted.T @ targets + PRIOR_ROWS * self.mean) / mass[:, None]
@@ -50,7 +50,7 @@ class _Expectation:
         return np.exp(logs - logs.max(axis=1, keepdims=True))
 
     def staged(self, n_gates: int) -> StagedTree:
-        """The complete tree of the first gates, before it is known which of its nodes are split."""
+        """The complete tree of the first gates, with all nodes split."""
         n_nodes, q = 2 * n_gates + 1, self.rows.targets.shape[1]
         return StagedTree(
             self.gates[:n_gates].copy(), np.ones(n_gates), np.ones(n_gates, dtype=bool), np.zeros(n_nodes),
@@ -98,7 +98,7 @@ class _EndToEndTree(ValidatedTree):
         kept: StagedTree | None = None
 
         def crisp(n_gates: int) -> tuple[StagedTree, dict[str, Any]]:
-            """The crisp tree of the first gates, and its line of the history."""
+            """The crisp tree of the first gates, and its record in the history."""
             tree = model.staged(n_gates)
             tree.alive = _dividing(tree.add_up(train), n_gates)
             losses = [tree.mean_loss(rows, data.is_class, rules.prior) for rows in (train, validation)]
@@ -116,23 +116,23 @@ class _EndToEndTree(ValidatedTree):
                     n_gates = 2 ** (level + 1) - 1
                     for _ in model.passes(n_gates, 2**level - 1, np.ones(rules.level_max_iter), rules.learning_rate):
                         pass
-                    tree, line = crisp(n_gates)
+                    tree, record = crisp(n_gates)
                     kept = tree
-                    step.end(results, **line)
+                    step.end(results, **record)
             if stages.is_stopped:
                 return
             steepness = np.geomspace(1.0, rules.steepness, rules.max_iter)
             with stages.stage("anneal", "pass", len(steepness)) as steps:
                 best: Best[StagedTree] = Best(rules.n_iter_no_change)
-                best.offer(line["validation_loss"], tree.copy)
-                steps.note(**line)
+                best.offer(record["validation_loss"], tree.copy)
+                steps.note(**record)
                 passes = model.passes(n_gates, 0, steepness, rules.learning_rate)
                 for step in steps:
                     next(passes)
-                    tree, line = crisp(n_gates)
-                    best.offer(line["validation_loss"], tree.copy)
+                    tree, record = crisp(n_gates)
+                    best.offer(record["validation_loss"], tree.copy)
                     kept = best.state
-                    step.end(results, **line)
+                    step.end(results, **record)
                     if best.is_stalled:
                         break
         finally:
@@ -191,7 +191,7 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
     ----------
     tree_ : SoftTree
     history_ : list of dicts
-        A line for each step. ``stage`` is "levels" for new levels and "anneal" for passes over all gates;
+        A dict for each step. ``stage`` is "levels" for new levels and "anneal" for passes over all gates;
         ``iteration`` counts within the stage, 0 being the state before "anneal". Then ``train_loss``,
         ``validation_loss`` and ``n_leaves`` of the crisp tree.
     n_iter_ : int

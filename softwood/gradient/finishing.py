@@ -1,4 +1,4 @@
-"""From a tree in standardised units to the `SoftTree` that is handed over, in the user's units."""
+"""From a tree in standardised units to the finished `SoftTree` in the user's units."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def to_soft_tree(
 
     Parameters
     ----------
-    mass, impurity : (n_nodes,);  mass_unit : what a mass of 1 is to the user
+    mass, impurity : (n_nodes,);  mass_unit : weight of a mass of 1 in the user's units
     gate : kind of the gates
     targets : the `ClassTargets` or `RealTargets`, for the units of the values
     """

@@ -18,18 +18,18 @@ from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, Near
 
 __all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
 
-# Rows with less than this share in a node have no part in training its split: their gradients are as small.
+# Rows with a smaller share in a node are left out when its split is trained: their gradients are as small.
 NO_SHARE = 0.03
 # A node with less mass than this, in rows of average weight, stays a leaf.
 LEAST_MASS = 2.0
-# Steps that make the descent diverge are halved and do not count; after so many the split is given up.
+# Step lengths that make the descent diverge are halved and do not count; after this many, the split is given up.
 MOST_HALVINGS = 40
-# So many runs in a row without a better one, and shorter steps are not tried.
+# After this many runs in a row without an improvement, shorter steps are not tried.
 VAIN_RUNS = 2
-# A pass of online descent takes at most so many rows, and at most so many then say whether it was good: gates of large
-# data are known long before all rows are seen. Whether a split stays is decided by all validation rows.
+# Largest number of rows of a pass of online descent, and of rows that measure its loss: with much data, gates converge
+# long before all rows are visited. All validation rows decide whether a split is kept.
 PASS_ROWS, SELECT_ROWS = 20_000, 10_000
-# Log odds of a pure leaf begin as if this part of a row were of the other classes.
+# Initial log odds of a pure leaf count this part of a row for the other classes.
 PRIOR_ROWS = 0.5
 
 
@@ -85,7 +85,7 @@ class GrownTree:
         )  # fmt: skip
 
     def split(self, node: int, gate: np.ndarray, values: np.ndarray) -> tuple[int, int]:
-        """Give a leaf a gate and two leaves; returns their numbers."""
+        """Split a leaf by a gate; returns the numbers of the two new leaves."""
         left, right = len(self.left), len(self.left) + 1
         self.left[node], self.right[node] = left, right
         self.gates[node] = gate
@@ -97,7 +97,7 @@ class GrownTree:
         return left, right
 
     def merge_constant_gates(self) -> None:
-        """Make a leaf of each gate that has lost all of its weights and has two leaves; its value is their mean."""
+        """Replace each gate without weights above two leaves by a leaf; its value is their mean."""
         keep = [True] * len(self.left)
         for node in range(len(self.left) - 1, -1, -1):
             left, right = self.left[node], self.right[node]
@@ -128,7 +128,7 @@ class _Leaf:
 
 @dataclass
 class _Near:
-    """Rows with a share in a node, copied side by side: descents go over them again and again."""
+    """Rows with a share in a node, in contiguous copies, because descents visit them many times."""
 
     rows: LearningSet
     rest: np.ndarray
@@ -136,18 +136,18 @@ class _Near:
 
     @classmethod
     def of(cls, data: LearningSet, rest: np.ndarray, path: np.ndarray, rows: np.ndarray) -> _Near:
-        """These rows."""
+        """Select these rows."""
         return cls(data.take(rows), rest[rows], path[rows])
 
     @property
     def arrays(self) -> Near:
-        """As the loops take them."""
+        """The named tuple that the loops take."""
         return Near(*self.rows.arrays, self.rest, self.path)
 
 
 @dataclass
 class _Run:
-    """Where one descent led, and the learning rate it began with."""
+    """The result of one descent, and its initial learning rate."""
 
     gate: np.ndarray
     values: np.ndarray
@@ -165,13 +165,13 @@ def grow_soft_tree(
     steps: Steps | None = None,
     snapshot: Callable[[], dict[str, Any]] | None = None,
 ) -> GrownTree:
-    """Grow `tree`, a lone root from `lone_root`, in place: whenever this is interrupted it is a whole tree.
+    """Grow `tree`, a lone root from `lone_root`, in place: after an interrupt, it is a complete tree.
 
     Parameters
     ----------
-    train, validation : rows to learn from, and rows that decide whether a split stays
+    train, validation : training rows, and rows that decide whether a split is kept
     link : IDENTITY, LOGISTIC or SOFTMAX of `softwood.gradient.loops.soft_split`
-    steps : told of each split that is tried
+    steps : record each split that is tried
     snapshot : attributes of the estimator if the training ended here
     """
     grower = _Grower(train, validation, link, rules, seed)
@@ -192,7 +192,7 @@ def grow_soft_tree(
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             continue
         step = steps.begin()
-        line = {
+        record = {
             "node": leaf.node, "depth": leaf.depth, "kept": False, "train_loss": train_loss, "validation_loss": loss,
             "validation_loss_before": loss,
         }  # fmt: skip
@@ -205,20 +205,20 @@ def grow_soft_tree(
             validation_shares, trial = grower.read(validation, validation_rest, leaf.validation_path, run)
             after = mean_loss(validation, trial)
             is_kept = after < loss * (1.0 - rules.min_gain)
-            line |= {
+            record |= {
                 "kept": is_kept, "learning_rate": run.learning_rate, "train_loss": mean_loss(train, now),
                 "validation_loss": after,
             }  # fmt: skip
             if is_kept:
                 left, right = tree.split(leaf.node, run.gate, run.values)
-                outputs, validation_outputs, train_loss, loss = now, trial, line["train_loss"], after
+                outputs, validation_outputs, train_loss, loss = now, trial, record["train_loss"], after
                 sides = (left, shares, validation_shares), (right, 1.0 - shares, 1.0 - validation_shares)
                 below = [
                     _Leaf(node, leaf.depth + 1, leaf.path * share, leaf.validation_path * validation_share)
                     for node, share, validation_share in sides
                 ]
                 pending.extend(below if rules.growth == "breadth" else below[::-1])
-        if step.end(snapshot, **line, n_leaves=tree.n_leaves):
+        if step.end(snapshot, **record, n_leaves=tree.n_leaves):
             break
     return tree
 
@@ -249,7 +249,7 @@ class _Grower:
         self.scratch = np.empty(train.targets.shape[1])
 
     def train_split(self, leaf: _Leaf, rest: np.ndarray, validation_rest: np.ndarray) -> _Run | None:
-        """The best of several descents, each beginning with half the step of the one before; None if none is good."""
+        """The best of several descents, each with half the initial step of the previous one; None if none succeeds."""
         rules = self.rules
         masses = np.where(leaf.path > NO_SHARE, leaf.path, 0.0) * self.train.weights
         rows = np.flatnonzero(masses > 0.0)
@@ -289,7 +289,7 @@ class _Grower:
     def _descend(
         self, node: int, near: _Near, judges: _Near, begin: tuple[np.ndarray, np.ndarray], learning_rate: float
     ) -> Best[_Run] | None:
-        """Passes over the rows until the loss of the judges does not fall any more; None if the descent diverges.
+        """Passes over the rows until the loss of the validation rows stops falling; None if the descent diverges.
 
         The loss is infinite if there was no good pass.
         """
@@ -310,7 +310,7 @@ class _Grower:
             loss = loop.split_loss(judges.arrays, self.link, gate, values, self.scratch)
             if not np.isfinite(loss):
                 return None
-            is_gate = np.any(gate[:-1])  # penalties may leave nothing of it
+            is_gate = np.any(gate[:-1])  # penalties may set all weights to 0
             best.offer(loss if is_gate else np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate))
             if best.is_stalled:
                 break
@@ -333,7 +333,7 @@ class _Grower:
         if feature < 0:
             return None
         gate[feature] = -rules.init_slope
-        # The paper has the bias 1 whatever the threshold is; a gate centred on the split is what it must mean.
+        # In the paper the bias is 1 for any threshold; a gate centred on the threshold is probably meant.
         gate[d] = 1.0 if rules.init == "paper" else rules.init_slope * threshold
         goes_left = train.points[:, feature] <= threshold
         values = [

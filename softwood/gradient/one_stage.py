@@ -20,22 +20,7 @@ from softwood.gradient.one_stage_training import StagedTree, StageRules, first_t
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["AS_PUBLISHED", "OneStageTreeClassifier", "OneStageTreeRegressor"]
-
-# The algorithm of the paper: random gates, sampled paths, a shape that is trained by proximal steps on validation rows,
-# without a price of splits. The ablations of the paper are the architectures "joint" and "gumbel" with the same rest.
-AS_PUBLISHED = {
-    "architecture": "proximal",
-    "init": "random",
-    "learning_rate": 0.01,
-    "batch_size": 32,
-    "max_iter": 200,
-    "n_iter_no_change": 15,
-    "warm_up": 0,
-    "split_cost": 0.0,
-    "l1_regularization": 0.0,
-    "l2_regularization": 0.0,
-}
+__all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,6 +32,28 @@ class _OneStageTree(StageRules, ValidatedTree):
 
     search_: list[dict[str, Any]] = field(init=False)
     chosen_: dict[str, Any] = field(init=False)
+
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The algorithm of the paper, with other parameters as given.
+
+        Its gates start at random, paths are sampled, and the shape is trained by proximal steps on validation rows,
+        without a cost of splits. The ablations of the paper are ``as_published(architecture="joint")`` and
+        ``as_published(architecture="gumbel")``.
+        """
+        settings: dict[str, Any] = {
+            "architecture": "proximal",
+            "init": "random",
+            "learning_rate": 0.01,
+            "batch_size": 32,
+            "max_iter": 200,
+            "n_iter_no_change": 15,
+            "warm_up": 0,
+            "split_cost": 0.0,
+            "l1_regularization": 0.0,
+            "l2_regularization": 0.0,
+        }
+        return cls(**(settings | changes))
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         check_n_jobs(self, self.n_jobs)
@@ -68,29 +75,29 @@ class _OneStageTree(StageRules, ValidatedTree):
         else:
             pairs = [data.parts()] if data.is_given else None
             search, chosen = work.choose(pairs, stages, self.n_jobs)
-        gates = _last_tree(earlier, data.scaling).gates if earlier else None
+        gates = _last_tree(earlier, data.scaling, rows.targets.shape[1]).gates if earlier else None
         training = work.training(chosen.recipe, [data.seed, 23, len(history)], gates)
 
         def results() -> dict[str, Any]:
             tree = training.tree(chosen.cost)
             unpruned = tree.copy(), data.scaling
             finished = finish_staged(tree, rows, data.total_mass, data.scaling, data.targets, training.prior)
-            found = {"search_": [one.line() for one in search], "chosen_": chosen.line()}
+            found = {"search_": [one.record() for one in search], "chosen_": chosen.record()}
             if earlier:
                 found["search_"] = earlier["search_"]
             return {**found, "_unpruned_": unpruned, "_staged_": tree, "history_": list(history), "tree_": finished}
 
-        def line() -> dict[str, Any]:
+        def record() -> dict[str, Any]:
             tree = training.tree(chosen.cost)
             loss = tree.mean_loss(rows, is_class, training.prior)
             return {"train_loss": loss, "n_leaves": len(tree.splits()) + 1}
 
         try:
             with stages.stage("fit", "pass", training.pace.n_passes) as steps:
-                steps.note(iteration=history[-1]["iteration"] if earlier else 0, **line())
+                steps.note(iteration=history[-1]["iteration"] if earlier else 0, **record())
                 for _ in training.passes():
                     step = steps.begin()
-                    if step.end(results, **line()):
+                    if step.end(results, **record()):
                         break
         finally:
             self.__dict__.update(results())
@@ -102,12 +109,12 @@ class _OneStageTree(StageRules, ValidatedTree):
             train = validation = everything
         steps = fit.steps("pass", rules.max_iter, history=list(earlier["history_"]) if earlier else None)
         if earlier:
-            tree = _last_tree(earlier, data.scaling)
+            tree = _last_tree(earlier, data.scaling, train.targets.shape[1])
         else:
             tree = first_tree(train, validation, is_class, rules, data.seed)
 
         def end(tree: StagedTree) -> None:
-            """What is done with the best tree, in place."""
+            """Prune the best tree and train it on all rows, in place."""
             if rules.architecture != "joint":
                 prune(tree, validation, is_class, rules.prior)
                 if not data.is_given:
@@ -115,7 +122,8 @@ class _OneStageTree(StageRules, ValidatedTree):
 
         def results(unpruned: StagedTree, tree: StagedTree) -> dict[str, Any]:
             finished = finish_staged(tree, everything, data.total_mass, data.scaling, data.targets, rules.prior)
-            # A warm start goes on before pruning: no pass could be better on the rows that the pruned tree has seen.
+            # A warm start continues from the tree before pruning: on the rows that the pruned tree was fitted to, no
+            # pass would be better.
             before = unpruned, data.scaling
             return {"_unpruned_": before, "_staged_": tree, "history_": list(steps.history), "tree_": finished}
 
@@ -135,25 +143,25 @@ class _OneStageTree(StageRules, ValidatedTree):
     @property
     def n_iter_(self) -> int:
         """Number of passes that trained the tree."""
-        return max(line["iteration"] for line in self.history_ if line["stage"] == "fit")
+        return max(record["iteration"] for record in self.history_ if record["stage"] == "fit")
 
     def _continued(self, earlier: dict[str, Any], rules: Self) -> dict[str, Any]:
         if not self.warm_start or "_unpruned_" not in earlier:
             return {}
-        # a tree that was trained along sampled paths does not say how this one is trained
+        # A tree that was trained along sampled paths has no chosen recipe.
         is_known = rules.architecture != "pruned" or "chosen_" in earlier
         is_as_deep = len(earlier["_unpruned_"][0].gates) == 2**rules.max_depth - 1
         return earlier if is_known and is_as_deep else {}
 
 
-def _last_tree(earlier: dict[str, Any], scaling: Scaling) -> StagedTree:
-    """The tree of the last fit in the units of this one, which has `scaling`."""
+def _last_tree(earlier: dict[str, Any], scaling: Scaling, n_outputs: int) -> StagedTree:
+    """The tree of the previous fit in the units of this one, which has `scaling`; its sums are 0."""
     tree, before = earlier["_unpruned_"]
     weights, bias = before.fold_back(tree.gates)
     gates = np.column_stack([weights * scaling.spread, bias + weights @ scaling.center])
     return StagedTree(
         np.ascontiguousarray(gates), tree.gamma.copy(), tree.alive.copy(), np.zeros_like(tree.mass),
-        np.zeros_like(tree.sums),
+        np.zeros((len(tree.mass), n_outputs)),
     )  # fmt: skip
 
 
@@ -165,7 +173,7 @@ def finish_staged(
     targets: ClassTargets | RealTargets,
     prior: float,
 ) -> SoftTree:
-    """The living part of a complete tree as a `SoftTree`; its values are those of all of `rows`."""
+    """The nodes of a complete tree that are in use, as a `SoftTree`; its values are those of all `rows`."""
     bottom = tree.add_up(rows)
     splits = tree.splits()
     kept = sorted({0, *splits, *(2 * node + side for node in splits for side in (1, 2))})
@@ -210,7 +218,7 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     the crisp tree of these gates is pruned.
 
     The algorithm of the paper, which samples paths and trains the shape on validation rows, is
-    ``OneStageTreeClassifier(**AS_PUBLISHED)``; its ablations are the architectures "joint" and "gumbel".
+    ``OneStageTreeClassifier.as_published()``; its ablations are the architectures "joint" and "gumbel".
 
     Inputs are standardised internally. A missing value counts as the mean of its column. A category is encoded as a
     column of zeros and ones.
@@ -271,14 +279,14 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     tree_ : SoftTree
         The fitted tree, without nodes that were pruned.
     search_ : list of dicts
-        What was tried: a line for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
+        The candidates: a dict for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
         (log loss and three times the share of errors, or squared error) and the mean ``n_splits``. Penalties and costs
         are relative to a loss that is added up over the rows. Not for sampled paths.
     chosen_ : dict
-        The best line of ``search_``.
+        The best entry of ``search_``.
     history_ : list of dicts
-        Lines with ``stage``, ``iteration`` and losses. Stage "choice": a line for each training on a fold, with its
-        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a line for each pass over all rows,
+        Dicts with ``stage``, ``iteration`` and losses. Stage "choice": a dict for each training on a fold, with its
+        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a dict for each pass over all rows,
         with ``train_loss`` and ``n_leaves`` of the crisp tree; with sampled paths also ``validation_loss``. Iteration 0
         is the initial tree. A warm start continues the list, and first repeats the last iteration as it is on the new
         rows.

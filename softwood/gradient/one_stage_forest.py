@@ -94,9 +94,9 @@ class _OneStageForest(GradientModel):
         try:
             with stages.stage("fit", "tree", n_trees) as steps:
                 for step in steps:
-                    tree, line = next(found)
+                    tree, record = next(found)
                     trees.append(tree)
-                    step.end(results, **line)
+                    step.end(results, **record)
             # A callback may stop the training early. The workers then finish the trees that they have begun:
             # joblib can end its processes by force, but sometimes fails while doing so.
             stopped.set()
@@ -160,7 +160,7 @@ def _train_one(
     seed: int,
     number: int,
 ) -> tuple[SoftTree, dict[str, Any]]:
-    """A tree of the forest, and its line of the history.
+    """A tree of the forest, and its record in the history.
 
     As many rows are drawn as there are, by weight; those that are never drawn validate.
 
@@ -230,8 +230,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     estimators_ : list of OneStageTreeClassifier
         The trees as fitted estimators, without ``history_``.
     history_ : list of dicts
-        A line for each tree, with ``stage`` "fit", ``iteration``, ``train_loss`` of its sample, ``validation_loss`` of
-        the other rows, and ``n_leaves``; before them, with ``stage`` "choice", a line for each training on a fold.
+        A dict for each tree, with ``stage`` "fit", ``iteration``, ``train_loss`` of its sample, ``validation_loss`` of
+        the other rows, and ``n_leaves``; before them, with ``stage`` "choice", a dict for each training on a fold.
     columns_ : Columns
         How the table was encoded as a matrix.
     feature_importances_ : (n_features_in,) array

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.arrays import require_array
 from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
@@ -19,8 +20,8 @@ from softwood.gradient.loops.one_stage import (
     PROXIMAL,
     OneStageDescent,
     OneStageNodes,
+    OneStagePace,
     OneStageScratch,
-    Pace,
 )
 from softwood.gradient.starting import fitted_start, random_start
 
@@ -84,17 +85,26 @@ class StagedTree:
     mass: np.ndarray
     sums: np.ndarray
 
+    def __post_init__(self) -> None:
+        n = len(require_array("gates", self.gates, np.float64, (None, None)))
+        if n & (n + 1) or self.gates.shape[1] == 0:
+            raise ValueError(f"gates must be those of a complete tree, with a bias, got shape {self.gates.shape}.")
+        require_array("gamma", self.gamma, np.float64, (n,))
+        require_array("alive", self.alive, np.bool_, (n,))
+        require_array("mass", self.mass, np.float64, (2 * n + 1,))
+        require_array("sums", self.sums, np.float64, (2 * n + 1, None))
+
     @property
     def n_inner(self) -> int:
         """Number of nodes that can be split."""
         return len(self.gates)
 
     def nodes(self, prior: float) -> OneStageNodes:
-        """As the loops take it."""
+        """The named tuple that the loops take."""
         return OneStageNodes(self.gates, self.alive, self.mass, self.sums, prior)
 
     def copy(self) -> StagedTree:
-        """The same tree in arrays of its own."""
+        """A copy with its own arrays."""
         return StagedTree(*astuple(self))
 
     def splits(self) -> list[int]:
@@ -107,7 +117,7 @@ class StagedTree:
         return found
 
     def add_up(self, rows: LearningSet) -> np.ndarray:
-        """Make mass and sums those of these rows; returns the node of the last level of each, (n,)."""
+        """Set mass and sums to those of these rows; returns the node of the last level of each row, (n,)."""
         bottom = np.full(len(rows), -1, dtype=np.int64)
         loop.refresh(rows.arrays, self.gates, bottom, self.mass, self.sums)
         return bottom
@@ -159,14 +169,14 @@ def train_one_stage(
 
     Parameters
     ----------
-    steps : told of each pass; with the history of an earlier training, this one goes on from there
+    steps : record each pass; with the history of an earlier training, this training continues it
     snapshot : attributes of the estimator if the training ended with this tree
     """
     mode = MODES[rules.architecture]
     if mode == JOINT:
         validation = train
     steps = Steps("pass", rules.max_iter) if steps is None else steps
-    rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start goes on, and does not repeat itself
+    rng = np.random.default_rng([seed, 4, len(steps.history)])  # a warm start does not repeat the same draws
     bottom, state = tree.add_up(train), _state_of(tree, rules.max_depth)
     best: Best[StagedTree] = Best(rules.n_iter_no_change)
 
@@ -182,7 +192,7 @@ def train_one_stage(
             loop.train_pass(
                 train.arrays, rng.permutation(len(train)), validation.arrays, rng.permutation(len(validation)), mode,
                 tree.nodes(rules.prior), tree.gamma, bottom,
-                Pace(
+                OneStagePace(
                     rules.batch_size, rules.learning_rate, rules.l1_regularization, rules.l2_regularization, gamma_rate,
                     rules.split_cost,
                 ),
@@ -198,12 +208,12 @@ def train_one_stage(
 
 
 def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) -> None:
-    """Train the gates of the pruned tree a little more, on all rows; its shape stays."""
+    """Train the gates of the pruned tree for a few more passes on all rows; its shape does not change."""
     if not tree.alive[0]:
         return
     rng = np.random.default_rng([seed, 9])
     shape, state = tree.alive.astype(float), _state_of(tree, rules.max_depth)
-    pace = Pace(
+    pace = OneStagePace(
         rules.batch_size, FINAL_RATE * rules.learning_rate, rules.l1_regularization, rules.l2_regularization, 0.0, 0.0
     )
     for _ in range(FINAL_PASSES):
@@ -247,5 +257,5 @@ def prune(tree: StagedTree, validation: LearningSet, is_class: bool, prior: floa
         else:
             alive[node] = True
     kept = tree.splits()
-    alive[:] = False  # what no row can reach is not split
+    alive[:] = False  # nodes that no row can reach are not split
     alive[kept] = True

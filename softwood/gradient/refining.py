@@ -16,10 +16,10 @@ from softwood.gradient.loops.soft_joint import SoftDescent, SoftNodes, SoftScrat
 __all__ = ["refine", "refit_values", "scratch_of"]
 
 BATCH = 32
-# After so many passes without a better one, training goes on from the best with a learning rate divided by SLOW_DOWN;
-# TIMES_SLOWER times.
+# After this many passes without an improvement, training continues from the best pass with a learning rate divided by
+# SLOW_DOWN, up to TIMES_SLOWER times.
 N_ITER_NO_CHANGE, SLOW_DOWN, TIMES_SLOWER = 10, 3.0, 2
-# A value that is fitted to all rows counts its old one as so many rows.
+# A value that is fitted to all rows counts its previous value as this many rows.
 OLD_VALUE_ROWS = 1.0
 
 
@@ -46,7 +46,7 @@ def refine(
 
     Parameters
     ----------
-    steps : told of each pass
+    steps : record each pass
     snapshot : attributes of the estimator if the training ended here
     """
     if len(tree.left) == 1:
@@ -75,13 +75,13 @@ def refine(
             train.arrays, rng.permutation(n), BATCH, link, nodes, rate, rules.l1_regularization,
             rules.l2_regularization, n_steps, scratch, descent,
         )  # fmt: skip
-        line = measure()
-        step.end(snapshot, **line)
-        if best.is_stalled or not np.isfinite(line["validation_loss"]):
+        record = measure()
+        step.end(snapshot, **record)
+        if best.is_stalled or not np.isfinite(record["validation_loss"]):
             if n_slower == TIMES_SLOWER:
                 break
             n_slower, rate = n_slower + 1, rate / SLOW_DOWN
-            best.wait_anew()
+            best.reset_count()
             gates[:], values[:] = tree.gates, tree.values
             of_gates[1:], of_values[1:] = 0.0, 0.0
             n_steps = 0

@@ -34,10 +34,10 @@ class _SoftTree(SoftRules, ValidatedTree):
             return {"history_": list(stages.history), "tree_": finish(tree, data)}
 
         def refined() -> dict[str, Any]:
-            twin = copy.copy(tree)
+            found = copy.copy(tree)
             if refits:
-                refit_values(twin, data.everything())
-            return results(twin)
+                refit_values(found, data.everything())
+            return results(found)
 
         arguments = data.train, data.validation, data.link, rules, data.seed
         try:
@@ -142,7 +142,7 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     tree_ : SoftTree
         The fitted tree. Its values are log probabilities up to a constant (``tree_.link`` is "softmax").
     history_ : list of dicts
-        A line for each step. ``stage`` is "grow" for splits that were tried and "refine" for joint passes;
+        A dict for each step. ``stage`` is "grow" for splits that were tried and "refine" for joint passes;
         ``iteration`` counts within the stage, 0 being the state before it. Then ``train_loss`` (of splits),
         ``validation_loss`` and ``n_leaves``; for splits also ``node``, ``depth``, ``learning_rate`` of the best
         descent, ``validation_loss_before`` and ``kept``.

@@ -1,4 +1,4 @@
-"""First gates of a complete tree: at every node a linear fit that divides its rows, instead of random numbers."""
+"""Initial gates of a complete tree: random numbers, tests of single columns, or linear fits at each node."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from softwood.gradient.loops.first_gates import LEAST_SPREAD, SPREAD
 
 __all__ = ["column_start", "fitted_start", "linear_start", "random_start"]
 
-# A linear gate leaves at least so many rows on either side.
+# Smallest number of rows on either side of a linear gate.
 LEAST_ROWS = 3
-# With fewer validation rows than this at a node, its training rows say which gate is better.
+# With fewer validation rows than this at a node, the training rows decide which gate is better.
 FEW = 20
 
 
@@ -44,7 +44,7 @@ def linear_start(rows: LearningSet, is_class: bool, depth: int, penalty: float) 
         found = _logistic(points, targets, weights, penalty) if is_class else _linear(points, targets, weights, False)
         if found is not None:
             gate[:] = found
-        elif node:  # nothing to divide: like its parent, so that a row that comes here has a way
+        elif node:  # nothing to divide: use the gate of its parent
             gate[:] = gates[(node - 1) // 2]
         side = points @ gate[:-1] + gate[-1] > 0.0
         members[2 * node + 1], members[2 * node + 2] = here[side], here[~side]
@@ -75,8 +75,8 @@ def _logistic(points: np.ndarray, targets: np.ndarray, weights: np.ndarray, pena
 def fitted_start(rows: LearningSet, validation: LearningSet, is_class: bool, depth: int) -> np.ndarray:
     """Gates (2 ** depth - 1, d + 1) that divide the rows of each node along a linear fit, or by one column.
 
-    Of the two the one is taken that makes the validation rows of the node purer; with few of them the training rows
-    decide. The linear fit: real targets as they are (several: their first principal component); classes are divided in
+    The one that makes the validation rows of the node purer is taken; with few of them, the training rows decide.
+    The linear fit: real targets as they are (several: their first principal component); classes are divided in
     two groups along the first principal component of their means, and the groups are fitted. It has a ridge penalty
     that grows as a node has fewer rows, and is cut at its mean, so both children get rows.
     """
@@ -86,13 +86,13 @@ def fitted_start(rows: LearningSet, validation: LearningSet, is_class: bool, dep
     for node in range(len(gates)):
         here, held_out = members.pop(node)
         mine = rows.points[here], rows.targets[here], rows.weights[here]
-        judges = mine
+        deciding = mine
         if len(held_out) >= FEW:
-            judges = validation.points[held_out], validation.targets[held_out], validation.weights[held_out]
+            deciding = validation.points[held_out], validation.targets[held_out], validation.weights[held_out]
         tried = [gate for gate in (_linear(*mine, is_class), _one_column(*mine)) if gate is not None]
         if tried:
-            gates[node] = min(tried, key=lambda gate: _impurity(gate, *judges))
-        elif node:  # nothing to divide: like its parent, so that a row that comes here has a way
+            gates[node] = min(tried, key=lambda gate: _impurity(gate, *deciding))
+        elif node:  # nothing to divide: use the gate of its parent
             gates[node] = gates[(node - 1) // 2]
         sides = [points @ gates[node, :-1] + gates[node, -1] > 0.0 for points in (mine[0], validation.points[held_out])]
         members[2 * node + 1] = here[sides[0]], held_out[sides[1]]

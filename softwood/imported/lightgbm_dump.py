@@ -66,7 +66,7 @@ def _dump(model: Any, caller: str) -> Mapping:
         try:
             dump = json.loads(model)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{caller} got text that is no JSON: {error}.") from error
+            raise ValueError(f"{caller} got text that is not JSON: {error}.") from error
     needed = {"tree_info", "num_tree_per_iteration", "max_feature_idx"}
     if not isinstance(dump, Mapping) or not needed <= set(dump):
         raise TypeError(

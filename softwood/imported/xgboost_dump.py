@@ -93,7 +93,7 @@ def _learner(model: Any, caller: str) -> Mapping:
         try:
             document = json.loads(document)
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{caller} got text that is no JSON: {error}.") from error
+            raise ValueError(f"{caller} got text that is not JSON: {error}.") from error
     learner = document.get("learner") if isinstance(document, Mapping) else None
     needed = {"gradient_booster", "learner_model_param", "objective"}
     if not isinstance(learner, Mapping) or not needed <= set(learner):
@@ -109,7 +109,7 @@ def _tree(entry: Mapping, n_features: int, names: list[str], caller: str, factor
     if int(entry["tree_param"].get("size_leaf_vector", 1)) > 1:
         raise ValueError(f"{caller} takes trees with one number in each leaf; this model has multi_output_tree.")
     left, right = (np.array(entry[f"{side}_children"], dtype=np.int64) for side in ("left", "right"))
-    # Pruned nodes stay in the arrays; the others are numbered anew.
+    # Pruned nodes stay in the arrays; the others get new numbers.
     kept = [0]
     for node in kept:
         if left[node] >= 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv
 from softwood.base import BatchEstimator, Fit, as_counts
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
+from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
 from softwood.kernel.data.bandwidths import stated_widths
 from softwood.kernel.data.kernels import box, resolve_kernels
@@ -222,6 +223,9 @@ class KernelModel(BatchEstimator):
         self, X: Any, *, measurement_error: Any = None, **unknown: Any
     ) -> tuple[np.ndarray, np.ndarray | None]:
         matrix, _ = super()._read_points(X, **unknown)
+        return matrix, self._cell_widths(matrix, measurement_error)
+
+    def _cell_widths(self, matrix: np.ndarray, measurement_error: Any = None) -> np.ndarray | None:
         reading = self._reading_
         errors = {
             **read_errors(self, reading.measurement_error, self.columns_, matrix),
@@ -231,7 +235,17 @@ class KernelModel(BatchEstimator):
             errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
         if reading.has_node_widths and errors:
             raise self._no_errors_with_node_widths()
-        return matrix, reading.cells(errors, matrix)
+        return reading.cells(errors, matrix)
+
+    def _as_fitted(self) -> FittedModel:
+        known = super()._as_fitted()
+        if self._reading_.is_crisp or self._cell_widths(np.empty((0, len(known.columns.names)))) is None:
+            return known
+        differs = (
+            f"The kernels of this {known.kind} depend on the row, by a function given as measurement_error or as scale "
+            "of a Kernel. Functions cannot be exported; fit it with numbers, or export its tree_ or forest_."
+        )
+        return replace(known, differs=known.differs or differs)
 
     def _width_slopes(
         self, matrix: np.ndarray, widths: np.ndarray | None, *, measurement_error: Any = None, **_: Any

@@ -120,7 +120,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     search_ : list of dicts
         The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``max_leaf_nodes``,
         ``min_mass``, ``max_features``, ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and
-        ``losses`` before the first round and after each round. `softwood.plot_search` draws them.
+        ``losses`` before the first round and after each round. `softwood.plots.plot_search` draws them.
     bandwidths_ : (n_encoded,) array
         Half-width of each column of the encoded table in the first round, in the column's own units.
     train_score_, validation_score_ : (n_rounds + 1,) arrays

@@ -20,13 +20,13 @@ from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
+from softwood.core.threads import Threads
 from softwood.kernel.base import KernelModel
 from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, SHARES, Choices, Search, most_rounds
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.data.measurement_errors import error_functions
 from softwood.kernel.data.preparation import TrainingData, common_errors
 from softwood.kernel.growing.bagging import draws_of
-from softwood.kernel.growing.threads import Threads
 from softwood.kernel.parts.fitting import fit_boosting
 from softwood.kernel.prediction import Reading
 from softwood.kernel.rounds.newton import NewtonLimits, boosted_forest

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from softwood.core.arrays import is_within, require_array
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors, Function, combine_widths, width_slopes
 from softwood.kernel.data.preparation import common_errors
@@ -41,6 +42,14 @@ class Reading:
     is_crisp: bool
     is_as_grown: bool
     has_node_widths: bool
+
+    def __post_init__(self) -> None:
+        n = len(self.kernels)
+        if not is_within(require_array("widths", self.widths, np.float64, (n,)), 0.0, np.inf):
+            raise ValueError("widths must be at least 0.")
+        is_right = self.kinds.shape == (n,) and self.kinds.dtype.kind == "i"
+        if not is_right or not is_within(self.kinds, 0, len(self.shapes) - 1):
+            raise ValueError("kinds must hold a row of shapes for each column.")
 
     def of(self, finished: Finished, errors: Errors) -> Finished:
         """The tree or forest with the prediction kernels; `errors` are the measurement errors in fitting."""

@@ -8,42 +8,29 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.core.parameters import check_choice, check_count, check_flag, check_number
+from softwood.core.parameters import check_choice, check_count
 from softwood.nn.checks import read_points
 from softwood.nn.enlarging import add_parameter, group_of
 from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.nn.operators import reached_nodes
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
+from softwood.stream.growing.arrays import Limits
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits, SplitEvent, new_settings
 from softwood.stream.loops.layout import (
-    ALPHA,
     ALPHA_AT,
-    BATCH,
-    CRITERION,
-    DELTA,
     EVENT,
     FIRST_WEIGHT,
-    GAMMA,
-    GRACE,
     INFO_GAIN,
-    LEAF_INIT,
     LEFT_WEIGHT,
-    MAX_DEPTH,
-    MAX_SHARE,
-    MEMORY,
-    MIN_FRACTION,
-    RECHECK,
-    STATISTICS_SHARE,
-    TAU,
     THRESHOLD,
-    WEIGH_BY_SHARE,
     WEIGHT,
 )
 from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
 from softwood.stream.loops.layout import LEFT as NODE_LEFT
 from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
+from softwood.stream.settings import read_settings
 from softwood.trees.gates import Gate
 from softwood.trees.tree import KernelShapes, SoftTree
 
@@ -137,18 +124,15 @@ class GrowingTreeLayer(nn.Module):
         self.task = check_choice(self, "task", task, ("classification", "regression"))
         if task == "regression" and out_features != 1:
             raise ValueError(f"A GrowingTreeLayer for regression has out_features=1, got {out_features}.")
-        settings = new_settings()
-        settings[MAX_DEPTH] = check_count(self, "max_depth", max_depth, low=0)
-        settings[ALPHA] = check_number(self, "alpha", alpha, low=0, high=1)
-        settings[GAMMA] = check_number(self, "gamma", gamma, low=0, open_low=True)
-        settings[GRACE] = check_number(self, "grace_period", grace_period, low=1)
-        settings[DELTA] = check_number(self, "delta", delta, low=0, open_low=True, high=1)
-        settings[TAU] = check_number(self, "tau", tau, low=0)
-        settings[STATISTICS_SHARE] = check_number(self, "min_share", min_share, low=0, high=1)
-        settings[WEIGH_BY_SHARE] = check_flag(self, "weigh_by_share", weigh_by_share)
-        settings[LEAF_INIT] = check_number(self, "leaf_init", leaf_init, low=0)
-        settings[CRITERION], settings[MAX_SHARE], settings[MIN_FRACTION] = INFO_GAIN, 1.0, MIN_BRANCH_FRACTION
-        settings[MEMORY], settings[RECHECK], settings[BATCH] = np.inf, np.inf, 2.0
+        parameters = {
+            "alpha": alpha, "gamma": gamma, "grace_period": grace_period, "delta": delta, "tau": tau,
+            "min_share": min_share, "weigh_by_share": weigh_by_share, "leaf_init": leaf_init,
+        }  # fmt: skip
+        settings = read_settings(
+            self, parameters, max_depth=check_count(self, "max_depth", max_depth, low=0), max_share_to_split=1.0,
+            split_criterion=INFO_GAIN, min_branch_fraction=MIN_BRANCH_FRACTION, scaler_memory=np.inf,
+            recheck_period=np.inf, batch_size=2.0,
+        )  # fmt: skip
         self._limits = Limits() if max_depth > 0 else Limits(max_inner=0)
         kind = SoftClassTree if task == "classification" else SoftRealTree
         self._growth = kind(settings, self._limits, self.in_features, self.out_features)
@@ -329,7 +313,7 @@ class GrowingTreeLayer(nn.Module):
         weight = own[:, WEIGHT]
         columns = (
             own[:, THRESHOLD],
-            np.full(len(own), self._growth.settings[GAMMA]),
+            np.full(len(own), self._growth.settings.gamma),
             arrays["gates"][0, self._gate_nodes, ALPHA_AT],
             np.where(weight > 0, own[:, LEFT_WEIGHT] / np.where(weight > 0, weight, 1.0), 0.5),
         )
@@ -367,7 +351,7 @@ class GrowingTreeLayer(nn.Module):
             log[name] = column
         gate_nodes, leaf_nodes = arrays.pop("gate_nodes"), arrays.pop("leaf_nodes")
         # Settings are those of this layer, except for what the tree that grew needs.
-        arrays |= {"log": log, "settings": self._growth.settings.copy()}
+        arrays |= {"log": log, "settings": np.array(self._growth.settings, dtype=np.float64)}
         growth = type(self._growth).from_state(arrays, self._limits, self.in_features, self.out_features)
         is_inner = growth.structure()[2]
         if not (

@@ -9,15 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from softwood.core.columns import Columns
 from softwood.core.parameters import check_choice, check_flag
+from softwood.fitted import FittedModel
 from softwood.nn.checks import read_points
 from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.one_hot import one_hot_trees
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeModule"]
@@ -112,30 +111,16 @@ class TreeModule(nn.Module):
 
         Parameters
         ----------
-        tree : `SoftTree`, `SoftForest`, or a fitted model with ``tree_`` or ``forest_``. If the trees of a model test
+        tree : `SoftTree`, `SoftForest`, or fitted model. If the trees of a model test
             sets of categories, the module takes columns of zeros and ones in their place, as
-            ``PortableModel.of(model).one_hot().encode(X)`` makes them
+            ``FittedModel.of(model).one_hot().encode(X)`` makes them
         train_gates : whether the gates are trained; else only the values of the leaves are
         output : "prediction", or "raw" for the weighted sums of leaf values before the link. For trees with a softmax
             link these are logits, as `torch.nn.functional.cross_entropy` expects them
         device, dtype : of the parameters; float32 or float64 on CPU
         """
-        found = tree
-        if not isinstance(tree, SoftTree | SoftForest):
-            for name in ("forest_", "tree_"):
-                found = getattr(tree, name, None)
-                if isinstance(found, SoftTree | SoftForest):
-                    break
-            else:
-                raise TypeError(
-                    "TreeModule.from_tree takes a SoftTree, a SoftForest, or a fitted model that has tree_ or forest_, "
-                    f"got {type(tree).__name__}."
-                )
-        if found.subsets is not None:
-            n = found.n_features
-            plain = tuple(f"x[{j}]" for j in range(n))
-            columns = getattr(tree, "columns_", Columns(plain, np.arange(n), (None,) * n, plain))
-            found, _ = one_hot_trees(found, columns)
+        known = FittedModel.of(tree, "TreeModule.from_tree")
+        found = known.trees if known.trees.subsets is None else known.one_hot().trees
         return cls(found, train_gates=train_gates, output=output, device=device, dtype=dtype)
 
     def _initial(self, kind: torch.dtype) -> dict[str, Tensor | None]:

@@ -35,7 +35,8 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from softwood import KernelBoostingClassifier, plot_loss
+    >>> from softwood import KernelBoostingClassifier
+    >>> from softwood.plots import plot_loss
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = KernelBoostingClassifier(max_iter=20, bandwidth=0.1)
     >>> ax = plot_loss(model.fit(X[::2], y[::2], X_val=X[1::2], y_val=y[1::2]))
@@ -91,7 +92,8 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelBoostingClassifier, plot_search
+    >>> from softwood import KernelBoostingClassifier
+    >>> from softwood.plots import plot_search
     >>> X, y = load_iris(return_X_y=True)
     >>> ax = plot_search(KernelBoostingClassifier(random_state=0).fit(X, y))
     >>> ax.get_ylabel()

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import column_titles, find_column, is_missing_value
+from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import parameter_error
+from softwood.core.tables import is_missing_value
 
 __all__ = ["limits", "numbers", "plane_table", "two_columns"]
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from softwood.core.columns import column_titles, find_column, is_missing_value
+from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_integer, parameter_error
+from softwood.core.tables import is_missing_value
 from softwood.explanations.shapley import ShapleyValues
 from softwood.plots.colours import REST, drawing
 
@@ -53,7 +54,9 @@ def plot_shapley(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_shapley, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
+    >>> from softwood.plots import plot_shapley
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_shapley(shapley_values(model, iris.data), row=100)
@@ -124,7 +127,9 @@ def plot_shapley_summary(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_shapley_summary, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
+    >>> from softwood.plots import plot_shapley_summary
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_shapley_summary(shapley_values(model, iris.data), output="setosa")
@@ -193,7 +198,9 @@ def plot_shapley_dependence(
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_shapley_dependence, shapley_values
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.explanations import shapley_values
+    >>> from softwood.plots import plot_shapley_dependence
     >>> iris = load_iris(as_frame=True)
     >>> model = KernelTreeClassifier(bandwidth=0.3).fit(iris.data, iris.target_names[iris.target])
     >>> ax = plot_shapley_dependence(shapley_values(model, iris.data), "petal width (cm)", output="setosa")

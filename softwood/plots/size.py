@@ -35,7 +35,8 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
     >>> import matplotlib
     >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
-    >>> from softwood import KernelTreeClassifier, plot_size_path
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.plots import plot_size_path
     >>> X, y = load_iris(return_X_y=True)
     >>> ax = plot_size_path(KernelTreeClassifier(random_state=0).fit(X, y))
     >>> ax.get_xlabel()

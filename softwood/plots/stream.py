@@ -1,16 +1,17 @@
-"""Pictures of trees on streams: the tree with its routing probabilities, and its growth along the stream."""
+"""Plots of trees on streams: the tree with its routing probabilities, and its growth along the stream."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from softwood.core.parameters import check_count, parameter_error
+from softwood.fitted import FittedModel
 from softwood.plots.colours import colours, drawing
-from softwood.plots.tree import draw_tree, read_drawn
+from softwood.plots.tree import draw_tree
+from softwood.plots.tree_text import DrawnTree
 from softwood.stream.adapting import Adaptation
 from softwood.trees.tree import SoftTree
 
@@ -55,7 +56,7 @@ def plot_stream_tree(
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from softwood.plots.stream import plot_stream_tree
+    >>> from softwood.plots import plot_stream_tree
     >>> from softwood.stream import SEA, SoftHoeffdingTreeClassifier
     >>> X, y = SEA(seed=0).take(2_000)
     >>> model = SoftHoeffdingTreeClassifier(random_state=0).fit(X, y)
@@ -64,11 +65,10 @@ def plot_stream_tree(
     ['0', '1']
     """
     max_depth = check_count("plot_stream_tree", "max_depth", max_depth, low=0)
-    drawn = read_drawn(model, "plot_stream_tree")
-    if tree is not None:
-        if not isinstance(tree, SoftTree):
-            raise parameter_error("plot_stream_tree", "tree", "a SoftTree or None", tree)
-        drawn = replace(drawn, trees=tree, tree=tree)
+    known = FittedModel.of(model, "plot_stream_tree")
+    if tree is not None and not isinstance(tree, SoftTree):
+        raise parameter_error("plot_stream_tree", "tree", "a SoftTree or None", tree)
+    drawn = DrawnTree(known, known.tree() if tree is None else tree)
     weights = None if X is None else drawn.shares(X)
     whose = "" if X is None else " of rows"
     return draw_tree(drawn, weights, max_depth=max_depth, min_share=0.0, ax=ax, sides=("$P_L$", "$P_R$"), whose=whose)
@@ -94,9 +94,9 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from softwood.plots.stream import plot_growth
+    >>> from softwood.plots import plot_growth
     >>> from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier
-    >>> from softwood.stream.adapting import adaptation
+    >>> from softwood.stream import adaptation
     >>> stream = Agrawal(functions=(0, 2), drift_every=3000, seed=0)
     >>> result = adaptation(SoftHoeffdingTreeClassifier(random_state=0), stream, n_samples=6000)
     >>> axes = plot_growth(result, drifts=[3000])

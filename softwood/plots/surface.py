@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.core.columns import column_titles, read_table
+from softwood.core.columns import column_titles
+from softwood.core.encoding import read_table
 from softwood.plots.colours import colours, drawing
 from softwood.plots.partition import partition_lines
 from softwood.plots.plane import limits, numbers, plane_table, two_columns
@@ -66,7 +67,8 @@ def plot_surface(
     --------
     >>> import matplotlib
     >>> matplotlib.use("agg")
-    >>> from softwood import KernelTreeClassifier, plot_surface
+    >>> from softwood import KernelTreeClassifier
+    >>> from softwood.plots import plot_surface
     >>> from softwood.datasets import toy_classification
     >>> X, y = toy_classification("moons", random_state=0)
     >>> ax = plot_surface(KernelTreeClassifier(bandwidth=0.2).fit(X, y), X, y)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.export import PortableModel
+from softwood.fitted import FittedModel
 from softwood.reporting.model import used_inputs
 from softwood.trees.gates import Gate
 
@@ -17,7 +17,7 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 UNKNOWN = -1
 
 
-def column_facts(known: PortableModel, matrix: np.ndarray | None, importances: np.ndarray | None) -> list[dict]:
+def column_facts(known: FittedModel, matrix: np.ndarray | None, importances: np.ndarray | None) -> list[dict]:
     """What the page knows of each column that a gate reads, the most important columns first.
 
     Parameters
@@ -38,7 +38,7 @@ def column_facts(known: PortableModel, matrix: np.ndarray | None, importances: n
     return facts if importances is None else sorted(facts, key=lambda fact: -fact["importance"])
 
 
-def row_cells(known: PortableModel, matrix: np.ndarray) -> list[list]:
+def row_cells(known: FittedModel, matrix: np.ndarray) -> list[list]:
     """Cells of encoded rows, by column of the table: numbers, numbers of categories, and None where missing."""
     cells = []
     for j, own in enumerate(_places(known)):
@@ -49,7 +49,7 @@ def row_cells(known: PortableModel, matrix: np.ndarray) -> list[list]:
     return cells
 
 
-def _categories(known: PortableModel, j: int, block: np.ndarray) -> np.ndarray:
+def _categories(known: FittedModel, j: int, block: np.ndarray) -> np.ndarray:
     """Numbers of the categories of a column from its encoded columns, `UNKNOWN` or nan where missing, (n_rows,)."""
     categories = known.columns.categories[j]
     assert categories is not None
@@ -63,7 +63,7 @@ def _categories(known: PortableModel, j: int, block: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(block).any(axis=1), np.nan, found)
 
 
-def _places(known: PortableModel) -> list[list[int]]:
+def _places(known: FittedModel) -> list[list[int]]:
     """The features of each column of the table."""
     places: list[list[int]] = [[] for _ in known.columns.inputs]
     for feature, j in enumerate(known.columns.source.tolist()):
@@ -77,7 +77,7 @@ def _most_frequent(numbers: np.ndarray) -> int:
     return int(np.bincount(there.astype(np.int64)).argmax()) if len(there) else 0
 
 
-def _range(known: PortableModel, feature: int, values: np.ndarray | None) -> dict[str, Any]:
+def _range(known: FittedModel, feature: int, values: np.ndarray | None) -> dict[str, Any]:
     """Ends of the slider, quantiles, whether all values are whole numbers, and where the slider starts."""
     there = np.empty(0) if values is None else values[~np.isnan(values)]
     if len(there):
@@ -93,7 +93,7 @@ def _range(known: PortableModel, feature: int, values: np.ndarray | None) -> dic
     return {"low": low, "high": high, "quantiles": marks, "isWhole": is_whole, "start": start}
 
 
-def _range_of_gates(known: PortableModel, feature: int) -> tuple[float, float]:
+def _range_of_gates(known: FittedModel, feature: int) -> tuple[float, float]:
     """A range that contains all thresholds with their kernels; without thresholds, three standard deviations."""
     trees = known.trees
     tests = (trees.feature == feature) & np.isin(trees.gate, (Gate.KERNEL, Gate.BLEND))

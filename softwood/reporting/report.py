@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
-from softwood.export import PortableModel
 from softwood.files.atomic import replacing
+from softwood.fitted import FittedModel
 from softwood.reporting.columns import column_facts, row_cells
 from softwood.reporting.evaluation import evaluate_classes, evaluate_targets, read_labels, read_targets
-from softwood.reporting.model import packed_model, read_for_report, thinned
+from softwood.reporting.model import packed_model, thinned
 from softwood.reporting.page import page
-from softwood.reporting.timeline import audit_log, check_history, timeline
+from softwood.reporting.timeline import check_history, timeline
 from softwood.stream.adapting import Adaptation
 
 __all__ = ["Report", "report"]
@@ -103,18 +101,18 @@ def report(
     check_history(history)
     if y is not None and X is None:
         raise ValueError("The 'y' parameter of report needs the rows that the targets belong to: give X too.")
-    known, notes = read_for_report(model)
-    if hasattr(X, "columns") and hasattr(model, "_places"):  # a model for river knows columns by name only
-        X = X[list(known.columns.inputs)]
+    whole = FittedModel.of(model, "report")
+    known = whole.alone().portable().one_hot()
     matrix = None if X is None else known.encode(X)
-    evaluation = None
-    if y is not None:
-        assert matrix is not None
-        evaluation = _evaluation(_predictor(model, known, bool(notes)), known, X, y, len(matrix))
+    evaluation = None if y is None else _evaluation(whole, X, y)
     chosen = _rows(known, X, y, rows, matrix)
-    importances = _importances(model, known)
-    log = audit_log(model)
-    packed, known, more = _packed(known)
+    importances = _importances(whole)
+    log = None if whole.growth is None else list(whole.growth.log)
+    packed, known, notes = _packed(known)
+    if whole.differs:
+        reason = whole.differs.partition(". ")[0]
+        words = "This page computes with the trees alone, so its predictions differ from the model's."
+        notes = [f"{reason}. {words}", *notes]
     data = {
         "model": packed,
         "columns": column_facts(known, matrix, importances),
@@ -124,7 +122,7 @@ def report(
         "nRows": None if matrix is None else len(matrix),
         "stream": None if log is None else timeline(log, known.columns.names, history),
         "snapshots": _snapshots(known, history),
-        "notes": notes + more,
+        "notes": notes,
     }
     out = Report(page(f"{known.kind}: report", data))
     if path is not None:
@@ -132,7 +130,7 @@ def report(
     return out
 
 
-def _packed(known: PortableModel) -> tuple[dict[str, Any], PortableModel, list[str]]:
+def _packed(known: FittedModel) -> tuple[dict[str, Any], FittedModel, list[str]]:
     """The arrays of the model, thinned out if they are too large, the model that they describe, and a note."""
     packed, words = packed_model(known), ""
     whole, n_nodes = known, known.trees.n_nodes
@@ -152,23 +150,15 @@ def _size(packed: dict[str, Any]) -> int:
     return sum(len(array.get("bytes", "")) for array in arrays)
 
 
-def _predictor(model: Any, known: PortableModel, is_other: bool) -> Callable[[Any], np.ndarray]:
-    """The predictions of the model itself, also if the page cannot reproduce them."""
-    if not is_other:
-        return known.predict
-    return lambda X: np.asarray(model.predict_proba(X) if is_classifier(model) else model.predict(X), dtype=np.float64)
-
-
-def _evaluation(
-    predict: Callable[[Any], np.ndarray], known: PortableModel, X: Any, y: Any, n_rows: int
-) -> dict[str, Any]:
-    predicted = predict(X).reshape(n_rows, -1)
+def _evaluation(known: FittedModel, X: Any, y: Any) -> dict[str, Any]:
+    """Scores of the model itself, also if the page cannot reproduce its predictions."""
+    predicted = known.predict(X)
     if known.classes is not None:
-        return evaluate_classes(predicted, read_labels(y, known.classes, n_rows))
-    return evaluate_targets(predicted, read_targets(y, known.n_outputs, n_rows))
+        return evaluate_classes(predicted, read_labels(y, known.classes, len(predicted)))
+    return evaluate_targets(predicted, read_targets(y, known.n_outputs, len(predicted)))
 
 
-def _rows(known: PortableModel, X: Any, y: Any, rows: Any, matrix: np.ndarray | None) -> dict[str, Any] | None:
+def _rows(known: FittedModel, X: Any, y: Any, rows: Any, matrix: np.ndarray | None) -> dict[str, Any] | None:
     """Rows to choose from: their names, cells by column, and targets if known."""
     if rows is None:
         return None
@@ -192,17 +182,13 @@ def _rows(known: PortableModel, X: Any, y: Any, rows: Any, matrix: np.ndarray | 
     return {"numbers": numbers.tolist(), "cells": row_cells(known, chosen), "targets": targets}
 
 
-def _importances(model: Any, known: PortableModel) -> np.ndarray | None:
+def _importances(known: FittedModel) -> np.ndarray | None:
     """Importance of each column of the table; None if the trees know no impurities."""
-    model = getattr(model, "best_model_", model)
-    if hasattr(model, "feature_importances_"):
-        found = np.asarray(model.feature_importances_, dtype=np.float64)
-    else:
-        found = known.columns.add_up(known.trees.feature_importances())
+    found = known.importances
     return found if np.all(np.isfinite(found)) and found.sum() > 0 else None
 
 
-def _snapshots(known: PortableModel, history: Any) -> list[dict[str, Any]]:
+def _snapshots(known: FittedModel, history: Any) -> list[dict[str, Any]]:
     """Earlier trees of a stream model; the page replaces the trees of the model by one of them."""
     if not isinstance(history, Adaptation):
         return []

@@ -10,7 +10,7 @@ const rowSection = (() => {
 
   const NO_SHAPLEY =
     "Not shown: gates of this model read several columns at once, or its trees have links of their own, so there is no " +
-    "exact formula. softwood.shapley_values estimates them by sampling, with standard errors.";
+    "exact formula. softwood.explanations.shapley_values estimates them by sampling, with standard errors.";
 
   // The output that explanations are about, and its number among the scores: two classes may have a single score.
   function outputOf({ now, state }) {

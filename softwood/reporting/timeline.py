@@ -9,10 +9,10 @@ import numpy as np
 
 from softwood.core.parameters import parameter_error
 from softwood.stream.adapting import Adaptation
-from softwood.stream.evaluation.prequential import PrequentialResult
-from softwood.stream.growing.tree import SplitEvent
+from softwood.stream.evaluation.results import PrequentialResult
+from softwood.stream.growing.events import SplitEvent
 
-__all__ = ["audit_log", "check_history", "timeline"]
+__all__ = ["check_history", "timeline"]
 
 # Entries of the log that a page shows: the last ones.
 MOST_EVENTS = 2000
@@ -22,14 +22,6 @@ def check_history(history: Any) -> None:
     """Raise an error if `history` is not what `adaptation` or `prequential` returns."""
     if history is not None and not isinstance(history, Adaptation | PrequentialResult):
         raise parameter_error("report", "history", "what adaptation or prequential returns, or None", history)
-
-
-def audit_log(model: Any) -> list[SplitEvent] | None:
-    """The log of a stream model, of the best model of a pool, or of a model for river; None for other models."""
-    model = getattr(model, "best_model_", model)
-    if hasattr(model, "growth_"):
-        return model.log_
-    return model.log if hasattr(model, "_places") and hasattr(model, "snapshot") else None
 
 
 def timeline(log: Sequence[SplitEvent], names: Sequence[str], history: Any) -> dict[str, Any]:

@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from softwood.stream.adapting import Adaptation, adaptation
     from softwood.stream.drift import ADWIN, DDM, DriftDetector, PageHinkley
     from softwood.stream.evaluation.comparison import PrequentialComparison, compare_prequential
-    from softwood.stream.evaluation.prequential import PrequentialResult, prequential
+    from softwood.stream.evaluation.prequential import prequential
+    from softwood.stream.evaluation.results import PrequentialResult
     from softwood.stream.forest import StreamForestClassifier, StreamForestRegressor
     from softwood.stream.generators import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF, Stream
-    from softwood.stream.growing.tree import DriftEvent, SplitEvent
+    from softwood.stream.growing.events import DriftEvent, SplitEvent
     from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
     from softwood.stream.pool import ModelPool
     from softwood.stream.smooth_step import SmoothStepTreeClassifier, SmoothStepTreeRegressor
-    from softwood.stream.soft_hoeffding import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+    from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
     from softwood.stream.transparency import DecisionRule, ImportantFeatures, decision_rules, important_features
 
 _HOME = {
     "ADWIN": "drift",
-    "AS_PUBLISHED": "soft_hoeffding",
     "DDM": "drift",
     "LED": "generators",
     "SEA": "generators",
@@ -34,7 +34,7 @@ _HOME = {
     "Agrawal": "generators",
     "DecisionRule": "transparency",
     "DriftDetector": "drift",
-    "DriftEvent": "growing.tree",
+    "DriftEvent": "growing.events",
     "HoeffdingTreeClassifier": "hoeffding",
     "HoeffdingTreeRegressor": "hoeffding",
     "Hyperplane": "generators",
@@ -43,13 +43,13 @@ _HOME = {
     "OversampledClasses": "generators",
     "PageHinkley": "drift",
     "PrequentialComparison": "evaluation.comparison",
-    "PrequentialResult": "evaluation.prequential",
+    "PrequentialResult": "evaluation.results",
     "RandomRBF": "generators",
     "SmoothStepTreeClassifier": "smooth_step",
     "SmoothStepTreeRegressor": "smooth_step",
     "SoftHoeffdingTreeClassifier": "soft_hoeffding",
     "SoftHoeffdingTreeRegressor": "soft_hoeffding",
-    "SplitEvent": "growing.tree",
+    "SplitEvent": "growing.events",
     "Stream": "generators",
     "StreamForestClassifier": "forest",
     "StreamForestRegressor": "forest",
@@ -62,7 +62,6 @@ _HOME = {
 
 __all__ = [
     "ADWIN",
-    "AS_PUBLISHED",
     "DDM",
     "LED",
     "SEA",

@@ -72,7 +72,7 @@ def adaptation(
 ) -> Adaptation:
     """Test a classifier on each row of a stream, train it on that row, and watch how it adapts (figure 4 of the paper).
 
-    The model is trained in place, and goes on from what it has learned before.
+    The model is trained in place, and continues from what it has learned before.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def adaptation(
     window : rows that are averaged, default=1000; the last window may be shorter
     snapshots : numbers of rows after which the tree is kept, default=(); 0 for the tree before the first
     target : name of the column to predict, of files and frames, default=None
-    classes : (n_classes,) all labels that may come, default=None: as the stream knows them
+    classes : (n_classes,) all labels that may occur, default=None: those of the stream
     detector : `DriftDetector` that watches the errors of the model, 0 or 1, default=None: the detector of the model, if
         it is a tree that has one, else ``ADWIN(mode="up")``. It is cloned.
 
@@ -128,7 +128,7 @@ def adaptation(
         record.add(learner.run(block))
         n += len(block)
         if n in wanted:
-            kept[n] = copy.deepcopy(model._finished)  # shares nothing with the tree that goes on growing
+            kept[n] = copy.deepcopy(model._finished)  # the tree continues to grow
         if n % window == 0:
             record.close(n, _n_nodes(model))
     if n % window:

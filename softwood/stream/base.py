@@ -1,4 +1,4 @@
-"""What all stream models share: tables in parts, learning row by row, answers at any time."""
+"""What all stream models share: tables in blocks, learning row by row, predictions at any time."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, column_or_1d
 
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
-from softwood.core.columns import Columns, read_growing_table, refuse_masked
+from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
+from softwood.core.tables import refuse_masked
 from softwood.core.targets import find_classes, read_labels
-from softwood.stream.growing.tree import GrowingTree, SplitEvent
+from softwood.fitted import FittedModel
+from softwood.stream.encoding import read_growing_table
+from softwood.stream.fitted import fitted_stream
+from softwood.stream.growing.events import SplitEvent
+from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
@@ -27,27 +32,9 @@ def _in_order(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
 
 
-def _first_row(matrix: np.ndarray, columns: Columns, at: int, is_late: bool, counts: np.ndarray) -> int:
-    """Row with which an encoded column comes: the first of its category, the first one for numbers.
-
-    Parameters
-    ----------
-    is_late : whether numbers come with their first value, since nothing else tells that a column holds numbers
-    counts : which rows have a weight; no column comes with another one
-    """
-    values = matrix[:, at]
-    if columns.categories[columns.source[at]] is not None:
-        found = np.argmax((values == 1.0) & counts)
-    elif is_late:
-        found = np.argmax(~np.isnan(values) & counts)
-    else:
-        return 0
-    return 0 if found <= np.argmax(counts) else int(found)
-
-
 @dataclass(kw_only=True, eq=False, repr=False)
 class StreamModel(TreeEstimator):
-    """A tree that learns from a stream, part by part.
+    """A tree that learns from a stream, block by block.
 
     Attributes
     ----------
@@ -86,7 +73,7 @@ class StreamModel(TreeEstimator):
         """
         with self._unchanged_by_errors():
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
-            self._start_anew(y)
+            self._reset(y)
             self._learn(X, y, sample_weight, None)
         return self
 
@@ -100,7 +87,7 @@ class StreamModel(TreeEstimator):
             self.__dict__ = before
             raise
 
-    def _start_anew(self, y: Any) -> None:
+    def _reset(self, y: Any) -> None:
         """Forget what was learned; all that `fit` reads from the targets before it learns."""
         self._refuse_none(y)
         for name in ("growth_", "columns_"):
@@ -119,11 +106,7 @@ class StreamModel(TreeEstimator):
         out : "predictions": return what was predicted for each row before it was learned
         """
         is_first = not hasattr(self, "growth_")
-        matrix, columns, codes, weights = self._read_rows(X, y, sample_weight)
-        n_known = 0 if is_first else len(self.columns_.names)
-        is_late = hasattr(X, "columns") and isinstance(self.categorical_features, str)
-        counts = weights > 0
-        arrivals = [_first_row(matrix, columns, at, is_late, counts) for at in range(n_known, len(columns.names))]
+        (matrix, columns, arrivals), codes, weights = self._read_rows(X, y, sample_weight)
         if is_first:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
@@ -163,19 +146,24 @@ class StreamModel(TreeEstimator):
         finally:  # also after an interrupt the tree has all columns
             self._add_columns(growth, columns, n_there, len(columns.names))
 
-    def _read_rows(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, Columns, np.ndarray, np.ndarray]:
-        """Encoded rows and how they were encoded, targets as the loops take them, and weights; all checked."""
+    def _read_rows(
+        self, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[tuple[np.ndarray, Columns, list[int]], np.ndarray, np.ndarray]:
+        """Rows as `_read_part` returns them, targets as the loops take them, and weights; all checked."""
         self._refuse_none(y)
         learn: bool | np.ndarray = True
         if sample_weight is not None:
             check_consistent_length(X, y)
             learn = read_weights(sample_weight, len(np.asarray(y))) > 0  # other rows have no effect
-        matrix, columns = self._read_part(X, learn)
-        check_consistent_length(matrix, y)
-        return matrix, columns, self._codes(y), read_weights(sample_weight, len(matrix))
+        rows = self._read_part(X, learn)
+        check_consistent_length(rows[0], y)
+        return rows, self._codes(y), read_weights(sample_weight, len(rows[0]))
 
-    def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns]:
-        """The encoded rows of a part of the stream; scikit-learn's checks take longer than learning a row."""
+    def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns, list[int]]:
+        """Rows as `read_growing_table` returns them, but quicker in the usual case.
+
+        There, scikit-learn's checks take longer than learning a row.
+        """
         if hasattr(self, "growth_"):
             is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
@@ -183,16 +171,16 @@ class StreamModel(TreeEstimator):
                 with np.errstate(over="ignore", invalid="ignore"):
                     is_finite = np.isfinite(X.sum())
                 if not has_names and is_finite:
-                    return X, self.columns_
+                    return X, self.columns_, []
         known = self.columns_ if hasattr(self, "growth_") else None
-        matrix, columns = read_growing_table(
+        matrix, columns, arrivals = read_growing_table(
             self, X, categorical_features=self.categorical_features, columns=known, learn=learn
         )
-        return _in_order(matrix), columns
+        return _in_order(matrix), columns, arrivals
 
     @staticmethod
     def _add_columns(growth: GrowingTree, columns: Columns, begin: int, end: int) -> None:
-        """Make room for the encoded columns from `begin` to `end`."""
+        """Add the encoded columns from `begin` to `end` to the tree."""
         growth.widen(end, growth.n_outputs)
         for at in range(begin, end):
             source = columns.source[at]
@@ -200,7 +188,7 @@ class StreamModel(TreeEstimator):
                 others = np.flatnonzero(columns.source[:at] == source)
                 growth.mark_category(at, int(others[0]) if len(others) else None)
 
-    # Looking at it
+    # Properties
 
     @property
     def _finished(self) -> SoftTree:
@@ -233,11 +221,14 @@ class StreamModel(TreeEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Part of each column of X in the decisions, (n_features_in,); adds up to 1."""
+        """Share of each column of X in the decisions, (n_features_in,); adds up to 1."""
         check_is_fitted(self, "growth_")
         return self.columns_.add_up(self.growth_.importances())
 
-    # Answers
+    # Predictions
+
+    def _as_fitted(self) -> FittedModel:
+        return fitted_stream(self)
 
     def _matrix(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "growth_")
@@ -277,7 +268,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         ----------
         X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
         y : (n_rows,) class labels
-        classes : all labels that can come; needed in the first call, and the same, or not given, in others
+        classes : all labels that may occur; needed in the first call, and the same, or not given, in later ones
         sample_weight : (n_rows,) weights, or None
         """
         with self._unchanged_by_errors():
@@ -316,8 +307,8 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         elif not np.array_equal(found, self.classes_):
             raise ValueError(f"classes is {found!r}, but the calls before this one had {self.classes_!r}.")
 
-    def _start_anew(self, y: Any) -> None:
-        super()._start_anew(y)
+    def _reset(self, y: Any) -> None:
+        super()._reset(y)
         labels = read_labels(y)
         self.classes_, _ = find_classes(labels)
         check_classification_targets(labels)
@@ -325,7 +316,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
     def _codes(self, y: Any) -> np.ndarray:
         if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == self.classes_.dtype:
-            # Comparing with the known classes is check enough.
+            # Comparing with the known classes is enough of a check.
             labels = y
         else:
             labels = read_labels(y)
@@ -356,7 +347,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             return weights * factors[codes]
         if not isinstance(wanted, str) or wanted != "balanced":
             raise parameter_error(self, "class_weight", "a dict, 'balanced' or None", wanted)
-        # By what the stream has brought so far, this row included.
+        # By the rows of the stream so far, this one included.
         rows = np.zeros((len(codes), len(self.classes_)))
         rows[np.arange(len(codes)), codes] = weights
         mass = self._class_mass + np.cumsum(rows, axis=0)
@@ -402,7 +393,7 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         if hasattr(self, "growth_") and type(y) is np.ndarray and y.ndim == 1 and y.dtype == np.float64 and len(y):
             with np.errstate(over="ignore", invalid="ignore"):
                 is_finite = np.isfinite(y.sum())
-            if is_finite:  # check enough
+            if is_finite:  # enough of a check
                 return _in_order(y)
         refuse_masked(y, "y")
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")

@@ -1,4 +1,4 @@
-"""Drift detectors: they get a stream's values one by one, such as the errors of a model, and tell when these change."""
+"""Drift detectors: they get the values of a stream one by one, such as the errors of a model, and report changes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from softwood.compiled import stream as compiled
+from softwood.core.arrays import is_within, require_array
 from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.stream.loops import drift as loops
 from softwood.stream.loops.drift import DRIFT, LAST, N_ALARMS, N_DDM, N_PAGE_HINKLEY, WARNING
@@ -17,19 +18,24 @@ __all__ = ["ADWIN", "DDM", "DriftDetector", "PageHinkley"]
 
 # Larger values count as this one: squares of their sums are still floats.
 LARGEST = 1e100
+# Above sums of squares of any values.
+LARGEST_SUM = 1e250
+# Far above any number of values, far below where floats are no longer whole.
+LARGEST_COUNT = 2.0**50
 MODES = {"up": loops.UP, "down": loops.DOWN, "both": loops.BOTH}
 
 
 class DriftDetector:
     """What all detectors share; use `ADWIN`, `PageHinkley` or `DDM`.
 
-    A detector starts anew with the first value after an alarm, as river's do: on the same values and with the same
+    A detector restarts with the first value after an alarm, as river's do: on the same values and with the same
     parameters, alarms come at the same values as those of river's detectors of the same names.
     """
 
     _update: ClassVar[Callable[[np.ndarray, float], int]]
     _scan: ClassVar[Callable[[np.ndarray, np.ndarray, np.ndarray], None]]
     _state: np.ndarray
+    _n_settings: ClassVar[int]
 
     def _first_state(self) -> np.ndarray:
         """The vector of a detector that has seen nothing; checks the parameters."""
@@ -38,6 +44,23 @@ class DriftDetector:
     def reset(self) -> None:
         """Forget all values and alarms."""
         self._state = self._first_state()
+
+    def restore(self, state: np.ndarray) -> None:
+        """Continue from the state of a detector with the same parameters; raise a ValueError if it is not one."""
+        first = self._first_state()
+        require_array("state", state, np.float64, first.shape)
+        if not np.array_equal(state[2 : self._n_settings], first[2 : self._n_settings]):
+            raise ValueError("The state of a detector does not fit its parameters.")
+        if not self._is_right(state):
+            raise ValueError("The state of a detector is damaged.")
+        self._state = state
+
+    def _is_right(self, state: np.ndarray) -> bool:
+        """Whether the loops can go on with this state."""
+        known = state[self._n_settings :]
+        # The lowest sum is infinite before the first value.
+        are_sums = np.all((known > -np.inf) & ((known < LARGEST_SUM) | (known == np.inf)))
+        return bool(are_sums) and state[LAST] in (0.0, 1.0, 2.0) and _are_counts(state[N_ALARMS], known[0])
 
     def get_params(self) -> dict[str, Any]:
         """Parameters by name."""
@@ -50,11 +73,11 @@ class DriftDetector:
     # Learning
 
     def update(self, x: float) -> None:
-        """Take in the next value, a finite number."""
+        """Add the next value, a finite number."""
         type(self)._update(self._state, self._read(x))
 
     def update_many(self, values: Any) -> np.ndarray:
-        """Take in values (n,) one after the other.
+        """Add values (n,) one after the other.
 
         Returns
         -------
@@ -120,6 +143,7 @@ class ADWIN(DriftDetector):
 
     _update = staticmethod(compiled.update_adwin)
     _scan = staticmethod(compiled.scan_adwin)
+    _n_settings = loops.A_TOTAL
 
     def __init__(
         self,
@@ -148,6 +172,20 @@ class ADWIN(DriftDetector):
         state[loops.A_GRACE] = check_count(self, "grace_period", self.grace_period, low=0)
         state[loops.A_MODE] = MODES[check_choice(self, "mode", self.mode, MODES)]
         return state
+
+    def _is_right(self, state: np.ndarray) -> bool:
+        counts = state[loops.A_COUNTS : loops.A_FIRST_BUCKET]
+        used = np.flatnonzero(counts)
+        sums = np.append(state[loops.A_FIRST_BUCKET :], state[[loops.A_TOTAL, loops.A_SQUARES]])
+        return bool(
+            state[LAST] in (0.0, 2.0)
+            and _are_counts(state[N_ALARMS], state[loops.A_TICK], *counts)
+            and counts.max() <= state[loops.A_BUCKETS]
+            and counts[-1] == 0.0
+            and state[loops.A_LEVELS] == (used[-1] + 1.0 if len(used) else 0.0)
+            and state[loops.A_WIDTH] == counts @ 2.0 ** np.arange(loops.N_LEVELS)
+            and is_within(sums, -LARGEST_SUM, LARGEST_SUM)
+        )
 
     @property
     def width(self) -> int:
@@ -192,6 +230,7 @@ class PageHinkley(DriftDetector):
 
     _update = staticmethod(compiled.update_page_hinkley)
     _scan = staticmethod(compiled.scan_page_hinkley)
+    _n_settings = loops.P_N
 
     def __init__(
         self,
@@ -238,6 +277,7 @@ class DDM(DriftDetector):
 
     _update = staticmethod(compiled.update_ddm)
     _scan = staticmethod(compiled.scan_ddm)
+    _n_settings = loops.D_N
 
     def __init__(self, warm_start: int = 30, warning_threshold: float = 2.0, drift_threshold: float = 3.0) -> None:
         self.warm_start = warm_start
@@ -263,3 +303,7 @@ class DDM(DriftDetector):
     def warning_detected(self) -> bool:
         """Whether the last value gave a warning."""
         return bool(self._state[LAST] == WARNING)
+
+
+def _are_counts(*numbers: float) -> bool:
+    return all(0.0 <= number <= LARGEST_COUNT and number == np.floor(number) for number in numbers)

@@ -19,8 +19,9 @@ from softwood.core.parameters import (
     parameter_error,
 )
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
-from softwood.stream.growing.forest import ForestRules, GrowingForest, Recipe
-from softwood.stream.growing.tree import DriftEvent
+from softwood.stream.growing.events import DriftEvent
+from softwood.stream.growing.forest import GrowingForest
+from softwood.stream.growing.planting import ForestRules, Recipe
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.trees.forest import SoftForest
@@ -106,7 +107,7 @@ class _StreamForest(StreamModel):
         depth = {} if self.max_depth is None else {"max_depth": self.max_depth}
         try:
             with warnings.catch_warnings():
-                # a limit that is too small is told by the trees themselves, with the columns that they have
+                # the trees warn of a limit that is too small, with the columns that they have
                 warnings.simplefilter("ignore", UserWarning)
                 growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
         except ValueError as error:
@@ -143,7 +144,7 @@ class _StreamForest(StreamModel):
 
     @property
     def drifts_(self) -> list[DriftEvent]:
-        """Warnings and drifts that the detectors of the trees have told, in order."""
+        """Warnings and drifts reported by the detectors of the trees, in order."""
         check_is_fitted(self, "growth_")
         return list(self.growth_.drifts)
 
@@ -159,8 +160,8 @@ class StreamForestClassifier(_StreamForest, StreamClassifierBase):
     """Forest of soft and crisp Hoeffding trees for classes, which adapts to drift.
 
     Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
-    Two ADWIN detectors watch the errors of each tree: after a warning a spare tree begins to learn beside it, and when
-    the drift is sure, the spare takes its place. Probabilities are the weighted geometric mean of those of the trees,
+    Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
+    the drift is confirmed, the spare replaces it. Probabilities are the weighted geometric mean of those of the trees,
     whose weights fall with their recent loss. Draws depend on `random_state`, the number of the tree and the number of
     the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 

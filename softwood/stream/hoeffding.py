@@ -3,77 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.core.parameters import check_choice, check_integer, check_number
+from softwood.core.parameters import check_number
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, new_settings
-from softwood.stream.loops.layout import (
-    ADAPTIVE,
-    CRITERION,
-    DELTA,
-    DRIFT_DELTA,
-    FADING,
-    GINI,
-    GRACE,
-    INFO_GAIN,
-    LEAF_PREDICTION,
-    MAX_DEPTH,
-    MAX_SHARE,
-    MIN_FRACTION,
-    MODEL,
-    PLAIN,
-    RATE,
-    RESTART_RISE,
-    TAU,
-)
+from softwood.stream.growing.tree import GrowingTree
+from softwood.stream.settings import read_limits, read_settings
 
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]
-
-CLASS_LEAVES = {"mc": PLAIN, "nb": MODEL, "nba": ADAPTIVE}
-REAL_LEAVES = {"mean": PLAIN, "model": MODEL, "adaptive": ADAPTIVE}
-CRITERIA = {"info_gain": INFO_GAIN, "gini": GINI}
-
-
-def is_auto(value: Any) -> bool:
-    """Whether a parameter is left to the model."""
-    return isinstance(value, str) and value == "auto"
-
-
-def growth_settings(model: Any, usual_depth: int | None = None) -> np.ndarray:
-    """Settings that all growing trees share, checked; with a `usual_depth`, the largest depth may be "auto"."""
-    settings = new_settings()
-    settings[GRACE] = check_number(model, "grace_period", model.grace_period, low=1)
-    settings[DELTA] = check_number(model, "delta", model.delta, low=0, open_low=True, high=1)
-    settings[TAU] = check_number(model, "tau", model.tau, low=0)
-    depth = model.max_depth
-    if usual_depth is not None and is_auto(depth):
-        depth = usual_depth
-    depth = check_integer(model, "max_depth", depth, low=0, or_none=True)
-    settings[MAX_DEPTH] = np.inf if depth is None else depth
-    settings[MIN_FRACTION] = check_number(model, "min_branch_fraction", model.min_branch_fraction, low=0, high=0.5)
-    if model.drift_delta is not None:
-        settings[DRIFT_DELTA] = check_number(model, "drift_delta", model.drift_delta, low=0, open_low=True, high=1)
-    settings[RESTART_RISE] = np.inf
-    return settings
-
-
-def size_limits(model: Any) -> Limits:
-    """Limits of nodes and memory, checked."""
-    inner = check_integer(model, "max_inner_nodes", model.max_inner_nodes, low=0, or_none=True)
-    size = model.max_size
-    if size is not None:
-        size = check_number(model, "max_size", size, low=0, open_low=True)
-    return Limits(np.inf if inner is None else inner, np.inf if size is None else size * 2**20)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SplittingTree(StreamModel):
-    """A tree that splits leaves by Hoeffding's bound, within limits; `growth_settings` and `size_limits` read these."""
+    """A tree that splits leaves by Hoeffding's bound, within limits of size."""
 
     grace_period: float = 200
     max_depth: int | None = None
@@ -135,13 +81,8 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     max_share_to_split: float = 0.99
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
-        settings = growth_settings(self)
-        settings[CRITERION] = CRITERIA[check_choice(self, "split_criterion", self.split_criterion, CRITERIA)]
-        settings[LEAF_PREDICTION] = CLASS_LEAVES[
-            check_choice(self, "leaf_prediction", self.leaf_prediction, CLASS_LEAVES)
-        ]
-        settings[MAX_SHARE] = check_number(self, "max_share_to_split", self.max_share_to_split, low=0, high=1)
-        return HoeffdingClassTree(settings, size_limits(self), n_features, n_outputs)
+        settings = read_settings(self, vars(self), restart_rise=np.inf)
+        return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -177,10 +118,6 @@ class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
     max_size: float | None = 500.0
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
-        settings = growth_settings(self)
-        settings[LEAF_PREDICTION] = REAL_LEAVES[
-            check_choice(self, "leaf_prediction", self.leaf_prediction, REAL_LEAVES)
-        ]
-        settings[RATE] = check_number(self, "learning_rate", self.learning_rate, low=0, open_low=True, high=1)
-        settings[FADING] = check_number(self, "model_selector_decay", self.model_selector_decay, low=0, high=1)
-        return HoeffdingRealTree(settings, size_limits(self), n_features, n_outputs)
+        rate = check_number(self, "learning_rate", self.learning_rate, low=0, open_low=True, high=1)
+        settings = read_settings(self, vars(self), learning_rate=rate, restart_rise=np.inf)
+        return HoeffdingRealTree(settings, read_limits(self), n_features, n_outputs)

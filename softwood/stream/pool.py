@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -14,10 +14,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from softwood.base import read_weights, rows_with_weight
 from softwood.core.parameters import check_count, check_number, parameter_error
+from softwood.fitted import FittedModel
 from softwood.stream.base import StreamModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 
-__all__ = ["ModelPool", "choose_learners"]
+__all__ = ["LARGEST_ERROR", "ModelPool", "Turns"]
 
 # Larger errors count as this one: their squares are no floats.
 LARGEST_ERROR = 1e150
@@ -35,22 +36,72 @@ def _first_model(pool: ModelPool) -> StreamModel | None:
     return pool.models[0] if isinstance(pool.models[0], StreamModel) else None
 
 
-def choose_learners(
-    losses: np.ndarray, n_trained: np.ndarray, train_share: float, state: np.random.RandomState
-) -> np.ndarray:
-    """Numbers of the models that learn next: half of them those with the lowest losses, the best first, and others."""
-    n = len(losses)
-    n_train = max(min(2, n), round(train_share * n))
-    order = np.argsort(losses, kind="stable")
-    best = order[: (n_train + 1) // 2]
-    others = state.permutation(order[(n_train + 1) // 2 :])
-    # Models that have not learned at all come before others, so that all are known soon.
-    others = others[np.argsort(n_trained[others] > 0, kind="stable")]
-    return np.concatenate([best, others[: n_train - len(best)]])
+class Turns:
+    """Which models of a pool learn, by their losses so far.
+
+    Parameters of a pool (`models`, `train_share`, `window`, `period`) are attributes of the derived classes.
+
+    Attributes
+    ----------
+    models_ : the models of the pool
+    losses_ : (n_models,) estimated losses, inf for models that have not learned yet
+    n_trained_ : (n_models,) rows that each has learned
+    """
+
+    models: Sequence[Any]
+    train_share: float
+    window: float
+    period: int
+
+    def _start_turns(self, models: list[Any], state: np.random.RandomState) -> None:
+        check_number(self, "train_share", self.train_share, low=0, open_low=True, high=1)
+        check_number(self, "window", self.window, low=1)
+        check_count(self, "period", self.period)
+        self.models_ = models
+        self.losses_ = np.full(len(models), np.inf)
+        self.n_trained_ = np.zeros(len(models), dtype=np.int64)
+        self._state = state
+        self._n_in_period = 0
+        self._choose()
+
+    def _choose(self) -> None:
+        """Choose the models that learn the next period.
+
+        Half of them are those with the lowest losses, the best first, and the others are drawn.
+        """
+        n = len(self.models_)
+        n_train = max(min(2, n), round(self.train_share * n))
+        order = np.argsort(self.losses_, kind="stable")
+        best = order[: (n_train + 1) // 2]
+        others = self._state.permutation(order[(n_train + 1) // 2 :])
+        # Models that have not learned at all come before others, so that all are known soon.
+        others = others[np.argsort(self.n_trained_[others] > 0, kind="stable")]
+        self._learners = np.concatenate([best, others[: n_train - len(best)]])
+
+    def _add_losses(self, k: int, row_losses: Iterable[float]) -> None:
+        """Add the losses of rows that model `k` has learned."""
+        loss, n, least = self.losses_[k], int(self.n_trained_[k]), 1.0 / self.window
+        for row_loss in row_losses:
+            # A plain mean at first, so that the first row does not count for long.
+            part = max(least, 1.0 / (n + 1))
+            loss = row_loss if n == 0 else (1.0 - part) * loss + part * row_loss
+            n += 1
+        self.losses_[k], self.n_trained_[k] = loss, n
+
+    def _count_rows(self, n_rows: int) -> None:
+        """Count rows of a period, which ends with the last of them at the latest; then choose the next learners."""
+        self._n_in_period += n_rows
+        if self._n_in_period == self.period:
+            self._n_in_period = 0
+            self._choose()
+
+    def _best_model(self) -> Any:
+        """The model that had the lowest estimated loss at the last decision."""
+        return self.models_[self._learners[0]]
 
 
-class ModelPool(BaseEstimator):
-    """A pool of stream models with different settings, tuned while the stream goes on (Gunasekara et al. 2022).
+class ModelPool(Turns, BaseEstimator):
+    """A pool of stream models with different settings, tuned on the stream (Gunasekara et al. 2022).
 
     Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
     lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come
@@ -139,7 +190,7 @@ class ModelPool(BaseEstimator):
             self._start()
             first = clone(self.models[0])
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
-            first._start_anew(y)
+            first._reset(y)
             self._learn(X, y, getattr(first, "classes_", None), sample_weight)
         except Exception:
             self.__dict__ = before
@@ -165,24 +216,12 @@ class ModelPool(BaseEstimator):
             raise parameter_error(self, "models", "stream models, all classifiers or all regressors", self.models)
         for model in self.models:
             model._new_growth(1, 2, 0)  # an error now if a parameter is wrong, rather than in mid-stream
-        check_number(self, "train_share", self.train_share, low=0, open_low=True, high=1)
-        check_number(self, "window", self.window, low=1)
-        check_count(self, "period", self.period)
-        n = len(self.models)
-        self.models_ = [clone(model) for model in self.models]
-        self.losses_ = np.full(n, np.inf)
-        self.n_trained_ = np.zeros(n, dtype=np.int64)
-        self._state = check_random_state(self.random_state)
+        state = check_random_state(self.random_state)
         if not isinstance(self.random_state, int | np.integer):
-            # draws of its own, that nobody else takes part in
-            self._state = np.random.RandomState(self._state.randint(np.iinfo(np.int32).max))
+            # Its own draws: others may draw from the same generator.
+            state = np.random.RandomState(state.randint(np.iinfo(np.int32).max))
         self._classes: np.ndarray | None = None
-        self._n_in_period = 0
-        self._choose()
-
-    def _choose(self) -> None:
-        """Decide which models learn the rows of the next period; the best comes first."""
-        self._learners = choose_learners(self.losses_, self.n_trained_, self.train_share, self._state)
+        self._start_turns([clone(model) for model in self.models], state)
 
     def _learn(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> np.ndarray:
         self._check_rows(X, y, classes, sample_weight)
@@ -197,10 +236,7 @@ class ModelPool(BaseEstimator):
             rows = slice(begin, end)
             part = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
             parts.append(self._learn_part(part, y[rows], weights[rows]))
-            self._n_in_period += end - begin
-            if self._n_in_period == self.period:
-                self._n_in_period = 0
-                self._choose()
+            self._count_rows(end - begin)
             begin = end
         return np.concatenate(parts)
 
@@ -213,26 +249,19 @@ class ModelPool(BaseEstimator):
             if is_classifier(model):
                 model._read_class_list(classes)
                 self._classes = model.classes_
-            _, _, codes, weights = model._read_rows(X, y, sample_weight)
+            _, codes, weights = model._read_rows(X, y, sample_weight)
             if is_first:
                 model._row_weights(codes, weights)
 
     def _learn_part(self, X: Any, y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Rows of one period; returns the predictions of the model that was best before."""
-        fade = 1.0 - 1.0 / self.window
         first: np.ndarray | None = None
         for k in self._learners:
             model = self.models_[k]
             known = {} if self._classes is None or hasattr(model, "growth_") else {"classes": self._classes}
             prediction = model.test_then_train(X, y, sample_weight=weights, **known)
             first = prediction if first is None else first
-            loss, n = self.losses_[k], int(self.n_trained_[k])
-            for row_loss in self._row_losses(model, prediction, y)[weights > 0].tolist():
-                # A plain mean at first, so that the first row does not count for long.
-                part = max(1.0 - fade, 1.0 / (n + 1))
-                loss = row_loss if n == 0 else (1.0 - part) * loss + part * row_loss
-                n += 1
-            self.losses_[k], self.n_trained_[k] = loss, n
+            self._add_losses(k, self._row_losses(model, prediction, y)[weights > 0].tolist())
         assert first is not None
         return first
 
@@ -249,7 +278,10 @@ class ModelPool(BaseEstimator):
     def best_model_(self) -> Any:
         """The model that had the lowest estimated loss at the last decision."""
         check_is_fitted(self, "models_")
-        return self.models_[self._learners[0]]
+        return self._best_model()
+
+    def _as_fitted(self) -> FittedModel:
+        return FittedModel.of(self.best_model_)
 
     @property
     def classes_(self) -> np.ndarray:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.core.parameters import check_count, check_flag
+from softwood.core.parameters import check_count
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import GrowingTree, Limits, new_settings
-from softwood.stream.loops.layout import ALPHA, HAS_BIAS
-from softwood.stream.soft_hoeffding import SoftStreamTree, soft_settings
+from softwood.stream.growing.tree import GrowingTree
+from softwood.stream.settings import read_settings
+from softwood.stream.soft_hoeffding import SoftStreamTree
 
 __all__ = ["SmoothStepTreeClassifier", "SmoothStepTreeRegressor"]
 
@@ -29,9 +30,7 @@ class _SmoothStepTree(SoftStreamTree):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
-        settings = soft_settings(self, new_settings())
-        settings[ALPHA] = 1.0
-        settings[HAS_BIAS] = check_flag(self, "bias", self.bias)
+        settings = read_settings(self, vars(self), alpha=1.0, max_depth=0.0)
         depth = check_count(self, "max_depth", self.max_depth, high=DEEPEST)
         tree = (SoftClassTree if is_class else SoftRealTree)(settings, Limits(max_inner=0), n_features, n_outputs)
         tree.complete(depth, np.random.RandomState(seed))

@@ -3,64 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
-from softwood.core.parameters import check_choice, check_count, check_flag, check_number
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import GrowingTree, Limits
-from softwood.stream.hoeffding import SplittingTree, growth_settings, is_auto, size_limits
+from softwood.stream.growing.tree import GrowingTree
+from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.loops.layout import (
-    ALPHA,
-    ALPHA_RATE,
-    BATCH,
-    COUNT_PERIOD,
-    CRITERION,
-    DEEPER_FOR_CLASSES,
-    GAMMA,
-    GATE_INIT,
-    HAS_BIAS,
     INFO_GAIN,
-    LEAF_INIT,
-    MAX_SHARE,
-    MEMORY,
-    MERIT_RANGE,
-    OUTLIER_LIMIT,
-    PULL,
-    RATE,
-    RECHECK,
-    RESTART_RISE,
-    STATISTICS_SHARE,
-    WEIGH_BY_SHARE,
 )
+from softwood.stream.settings import read_limits, read_settings
 
-# Depth that is enough for 32 classes and fewer.
+__all__ = ["SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
+
+# Depth of trees with max_depth="auto", which is enough for 32 classes and fewer.
 USUAL_DEPTH = 7
-# Range of merits in Hoeffding's bound in bits; 0: the logarithm of the number of classes
-MERIT_RANGES = {"test": 1.0, "classes": 0.0}
-
-__all__ = ["AS_PUBLISHED", "SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
-
-
-def soft_settings(model: Any, settings: np.ndarray) -> np.ndarray:
-    """Settings of gates and of gradient steps, checked."""
-    settings[RATE] = check_number(model, "learning_rate", model.learning_rate, low=0, open_low=True)
-    settings[GAMMA] = check_number(model, "gamma", model.gamma, low=0, open_low=True)
-    settings[BATCH] = check_count(model, "batch_size", model.batch_size)
-    memory = model.scaler_memory
-    settings[MEMORY] = np.inf if memory is None else check_number(model, "scaler_memory", memory, low=1)
-    limit = model.outlier_limit
-    settings[OUTLIER_LIMIT] = 0.0 if limit is None else check_number(model, "outlier_limit", limit, low=1)
-    return settings
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SoftStreamTree(StreamModel):
-    """A tree with smooth gates, trained by gradient steps; `soft_settings` reads these."""
+    """A tree with smooth gates, trained by gradient steps."""
 
     gamma: float = 1.0
     learning_rate: float = 0.01
@@ -90,31 +57,45 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     merit_range: str = "test"
     restart_rise: float | None = 0.15
 
+    @classmethod
+    def as_published(cls, **changes: Any) -> Self:
+        """The tree of the paper, with other parameters as given.
+
+        Its alpha is fixed, its gates are random and have no bias, a row counts in a leaf only if its share is above
+        1/4, and leaves split by the Hoeffding bound. New leaves start from the values of their parent and, scaled
+        down, from the class shares of their side.
+        """
+        settings: dict[str, Any] = {
+            "max_depth": 7,
+            "alpha": 0.3,
+            "grace_period": 200,
+            "tau": 0.05,
+            "min_share": 0.25,
+            "weigh_by_share": False,
+            "bias": False,
+            "gate_init": 0.0,
+            "leaf_init": 0.1,
+            "alpha_learning_rate": 0.0,
+            "alpha_pull": 0.0,
+            "count_period": 0.0,
+            "merit_range": "classes",
+            "restart_rise": None,
+            "outlier_limit": None,
+        }
+        return cls(**(settings | changes))
+
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
-        settings = soft_settings(self, growth_settings(self, usual_depth=USUAL_DEPTH))
-        settings[CRITERION], settings[MAX_SHARE] = INFO_GAIN, 1.0
-        settings[ALPHA] = check_number(self, "alpha", self.alpha, low=0, high=1)
-        settings[STATISTICS_SHARE] = check_number(self, "min_share", self.min_share, low=0, high=1)
-        settings[WEIGH_BY_SHARE] = check_flag(self, "weigh_by_share", self.weigh_by_share)
-        settings[HAS_BIAS] = check_flag(self, "bias", self.bias)
-        settings[GATE_INIT] = check_number(self, "gate_init", self.gate_init, low=0)
-        if settings[GATE_INIT] > 0 and not self.bias:
+        fixed: dict[str, float] = {"split_criterion": INFO_GAIN, "max_share_to_split": 1.0}
+        if isinstance(self.max_depth, str) and self.max_depth == "auto":
+            fixed |= {"max_depth": USUAL_DEPTH, "deeper_for_classes": float(is_class)}
+        settings = read_settings(self, vars(self), **fixed)
+        if settings.gate_init > 0 and not self.bias:
             raise ValueError(
                 f"The 'gate_init' parameter of {type(self).__name__} must be 0 if bias=False: a gate without a bias "
                 f"cannot agree with a test. Got {self.gate_init!r} instead."
             )
-        settings[LEAF_INIT] = check_number(self, "leaf_init", self.leaf_init, low=0)
-        settings[ALPHA_RATE] = check_number(self, "alpha_learning_rate", self.alpha_learning_rate, low=0)
-        settings[PULL] = check_number(self, "alpha_pull", self.alpha_pull, low=0)
-        recheck = self.recheck_period
-        settings[RECHECK] = np.inf if recheck is None else check_number(self, "recheck_period", recheck, low=1)
-        rise = self.restart_rise
-        settings[RESTART_RISE] = np.inf if rise is None else check_number(self, "restart_rise", rise, low=0)
-        settings[COUNT_PERIOD] = check_number(self, "count_period", self.count_period, low=0)
-        settings[MERIT_RANGE] = MERIT_RANGES[check_choice(self, "merit_range", self.merit_range, MERIT_RANGES)]
-        settings[DEEPER_FOR_CLASSES] = is_class and is_auto(self.max_depth)
-        limits = size_limits(self)
+        limits = read_limits(self)
         if self.max_depth == 0:
             limits = Limits(max_inner=0)
         tree = (SoftClassTree if is_class else SoftRealTree)(settings, limits, n_features, n_outputs)
@@ -142,7 +123,7 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     The defaults differ from the paper: a new gate agrees with its test, each `alpha` is learned and pulled towards 0,
     statistics are weighted by share, leaves split early and begin with the class frequencies of their rows, single
     outliers have little effect, and a tree whose error rate jumps begins again. For the tree of the paper, use
-    ``SoftHoeffdingTreeClassifier(**AS_PUBLISHED)``.
+    ``SoftHoeffdingTreeClassifier.as_published()``.
 
     Parameters
     ----------
@@ -213,24 +194,3 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """
 
     restart_rise: float | None = None
-
-
-# The tree of the paper: fixed alpha, no bias, random gates, rows that count in a leaf only if P > 1/4, and splits by
-# Hoeffding's bound. New leaves start from their parent's values and, scaled small, the class shares of their side.
-AS_PUBLISHED = {
-    "max_depth": 7,
-    "alpha": 0.3,
-    "grace_period": 200,
-    "tau": 0.05,
-    "min_share": 0.25,
-    "weigh_by_share": False,
-    "bias": False,
-    "gate_init": 0.0,
-    "leaf_init": 0.1,
-    "alpha_learning_rate": 0.0,
-    "alpha_pull": 0.0,
-    "count_period": 0.0,
-    "merit_range": "classes",
-    "restart_rise": None,
-    "outlier_limit": None,
-}

@@ -20,8 +20,6 @@ from softwood.stream.loops.layout import (
     BIAS_AT,
     DEPTH,
     FEATURE,
-    GAMMA,
-    HAS_BIAS,
     LEFT,
     LEFT_WEIGHT,
     RIGHT,
@@ -261,10 +259,10 @@ class _Decision:
 
 
 def _decisions(growth: SoftGrowingTree, matrix: np.ndarray, standardised: np.ndarray) -> Iterator[_Decision]:
-    """Inner nodes that rows reach, parents first. A twin of the loop that predicts, which keeps nothing."""
+    """Inner nodes that rows reach, parents first. As in the loop that predicts, which does not keep them."""
     nodes, numbers, inner = growth.structure()
     alphas, weights = growth.alphas, growth.weights
-    bias = growth.arrays["gates"][0, : growth.n_nodes, BIAS_AT] * (growth.settings[HAS_BIAS] > 0)
+    bias = growth.arrays["gates"][0, : growth.n_nodes, BIAS_AT] * (growth.settings.bias > 0)
     pending = {0: (np.arange(len(matrix)), np.ones(len(matrix)))}
     for node in np.flatnonzero(inner).tolist():  # children have larger numbers than their parents
         rows, share = pending.pop(node, (np.empty(0, dtype=np.int64), np.empty(0)))
@@ -276,7 +274,7 @@ def _decisions(growth: SoftGrowingTree, matrix: np.ndarray, standardised: np.nda
             x = matrix[rows, feature]
             usual = numbers[node, LEFT_WEIGHT] / numbers[node, WEIGHT] if numbers[node, WEIGHT] > 0 else 0.5
             passed = np.where(np.isnan(x), usual, x <= numbers[node, THRESHOLD])
-        step = _smooth_step(standardised[rows] @ weights[node] + bias[node], float(growth.settings[GAMMA]))
+        step = _smooth_step(standardised[rows] @ weights[node] + bias[node], float(growth.settings.gamma))
         left = alpha * step + (1.0 - alpha) * passed
         yield _Decision(node, alpha, rows, share, passed, step, left)
         for child, part in ((int(nodes[node, LEFT]), left), (int(nodes[node, RIGHT]), 1.0 - left)):

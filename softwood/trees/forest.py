@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from scipy import sparse
 
+from softwood.core.arrays import all_finite, is_within, require_array
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_n_jobs
+from softwood.core.threads import Threads
 from softwood.trees import sharing
 from softwood.trees.gates import Gate
 from softwood.trees.tree import NODE_TYPES, NodeArrays, SoftTree
@@ -204,13 +205,17 @@ class SoftForest(NodeArrays):
 
     def __post_init__(self) -> None:
         n, n_trees = len(self.children_left), len(self.offsets) - 1
+        require_array("offsets", self.offsets, np.int64, (None,))
         if n_trees < 1 or self.offsets[0] != 0 or self.offsets[-1] != n or np.any(np.diff(self.offsets) < 1):
             raise ValueError(f"offsets must rise from 0 to the number of nodes, {n}.")
-        if self.output.shape != (n_trees,) or np.any(self.output < 0):
+        self._check_nodes(self.offsets)
+        if self.output.shape != (n_trees,) or self.output.dtype != np.int32 or np.any(self.output < 0):
             raise ValueError(f"output must hold a number of at least 0 for each of {n_trees} trees.")
-        if self.base.ndim != 1 or np.any(self.output + self.value.shape[1] > len(self.base)):
+        require_array("base", self.base, np.float64, (None,))
+        if not is_within(self.output, 0, len(self.base) - self.value.shape[1]):
             raise ValueError("base must have an entry for each output that a tree adds to.")
-        self._check_common()
+        if not all_finite(self.base):
+            raise ValueError("base must be finite.")
         if self.link != "identity" and not self.is_mean:
             raise ValueError("Trees with a link can be averaged, not added up.")
 
@@ -329,7 +334,7 @@ class SoftForest(NodeArrays):
             out[:, first : first + tree.n_outputs] += gradient
         return self.factor * out
 
-    # Reading
+    # Explaining
 
     def feature_importances(self) -> np.ndarray:
         """Decrease of impurity by each feature, normalised to a sum of 1; all 0 if no tree has a split.
@@ -357,17 +362,16 @@ class SoftForest(NodeArrays):
         """Add the predictions of some trees to `out`: rows in threads, trees one after the other."""
         check_n_jobs(self, n_jobs)
         n_parts = min(effective_n_jobs(n_jobs), max(1, len(X) // _ROWS_PER_THREAD))
-        bounds = np.linspace(0, len(X), n_parts + 1).astype(np.int64)
-        parts = [slice(int(begin), int(end)) for begin, end in pairwise(bounds)]
+        bounds = [*np.linspace(0, len(X), n_parts + 1).astype(np.int64)[:-1], None]  # open: all of `widths` is checked
         if widths is None and self.weights is None:
             sharing.prepare(self)  # once, before there are threads
-        if n_parts == 1:
-            self._add_part(X, widths, trees, out)
-        else:
-            Parallel(n_jobs=n_parts, prefer="threads", require="sharedmem")(
-                delayed(self._add_part)(X[part], None if widths is None else widths[part], trees, out[part])
-                for part in parts
-            )
+
+        def add(number: int, worker: int) -> None:
+            part = slice(bounds[number], bounds[number + 1])
+            self._add_part(X[part], None if widths is None else widths[part], trees, out[part])
+
+        with Threads(n_parts) as threads:
+            threads.run(add, n_parts)
 
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Predict each row with the fastest loop that applies to it; rounding does not depend on the other rows."""

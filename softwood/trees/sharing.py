@@ -27,7 +27,7 @@ _MOST_ENTRIES = 2**21
 # Rows that `predict_sigmoid` takes at once.
 _SIGMOID_BLOCK = 32
 
-Way = Callable[[np.ndarray, np.ndarray], None]
+Loop = Callable[[np.ndarray, np.ndarray], None]
 
 
 def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> sparse.csr_array:
@@ -38,7 +38,7 @@ def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> spa
     arguments = walk_arguments(tree, slice(None), X, widths)
     member_rows(*arguments, indptr, np.empty(0, np.int32), np.empty(0))
     np.cumsum(indptr, out=indptr)
-    # An empty array of indices would tell the loop only to count: keep at least one entry.
+    # With an empty array of indices, the loop only counts: keep at least one entry.
     indices = np.empty(max(1, indptr[-1]), dtype=np.int32)
     data = np.empty(max(1, indptr[-1]))
     member_rows(*arguments, indptr, indices, data)
@@ -76,7 +76,7 @@ def add_raw(
     if widths is not None or nodes.weights is not None:
         _add_walks(nodes, offsets, output, trees, X, widths, out)
     elif nodes.is_crisp:
-        _each_its_way(
+        _by_missing_values(
             X,
             out,
             partial(_add_crisp, nodes, offsets, output, trees),
@@ -167,7 +167,7 @@ def _has_missing(X: np.ndarray) -> bool:
         return not np.isfinite(X.sum())
 
 
-def _each_its_way(X: np.ndarray, out: np.ndarray, fast: Way, slow: Way) -> None:
+def _by_missing_values(X: np.ndarray, out: np.ndarray, fast: Loop, slow: Loop) -> None:
     """Fill `out` with `fast` for rows without missing values, and with `slow` for the others.
 
     Neither the time nor the rounding of a row depends on the other rows.
@@ -176,9 +176,9 @@ def _each_its_way(X: np.ndarray, out: np.ndarray, fast: Way, slow: Way) -> None:
         fast(X, out)
         return
     is_whole = np.isfinite(X).all(axis=1)
-    for rows, way in ((is_whole, fast), (~is_whole, slow)):
+    for rows, loop in ((is_whole, fast), (~is_whole, slow)):
         part = out[rows]
-        way(X[rows], part)
+        loop(X[rows], part)
         out[rows] = part
 
 

@@ -14,11 +14,12 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from softwood.core.arrays import all_finite, is_within, require_array
 from softwood.core.losses import softmax_gradient
 from softwood.core.memory import check_fits
 from softwood.trees import sharing
 from softwood.trees.gates import Gate
-from softwood.trees.structure import children_of, parents_and_depths
+from softwood.trees.structure import check_structure, children_of, parents_and_depths
 
 __all__ = ["KernelShapes", "SoftTree", "children_of"]
 
@@ -56,6 +57,16 @@ class KernelShapes:
 
     edges: np.ndarray
     cdfs: np.ndarray
+
+    def __post_init__(self) -> None:
+        edges = require_array("edges", self.edges, np.float64, (None, None))
+        cdfs = require_array("cdfs", self.cdfs, np.float64, edges.shape)
+        if edges.size == 0 or not all_finite(edges) or np.any(edges[:, 1:] < edges[:, :-1]):
+            raise ValueError("edges of kernel shapes must be finite and rising.")
+        if np.any(edges[:, 0] == edges[:, -1]):
+            raise ValueError("Kernel shapes must have a width.")
+        if np.any(cdfs[:, 0] != 0.0) or np.any(cdfs[:, -1] != 1.0) or not np.all(cdfs[:, 1:] >= cdfs[:, :-1]):
+            raise ValueError("cdfs of kernel shapes must rise from 0 to 1.")
 
     @classmethod
     def of(cls, shapes: list[tuple[np.ndarray, np.ndarray]]) -> KernelShapes:
@@ -181,7 +192,7 @@ class NodeArrays:
 
     @cached_property
     def _is_sigmoid(self) -> bool:
-        """Whether all gates are sigmoids and all children come after their parents, as the faster loop requires."""
+        """Whether all gates are sigmoids and children come after their parents, as the faster loop requires."""
         inner = self.children_left >= 0
         is_sorted = np.all(np.minimum(self.children_left, self.children_right)[inner] > np.flatnonzero(inner))
         return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any())
@@ -199,33 +210,68 @@ class NodeArrays:
         gate = np.where(self.gate == Gate.SIGMOID, Gate.OBLIQUE, self.gate).astype(np.int8)
         return replace(self, width=width, gate=gate)
 
-    def _check_common(self) -> None:
-        """Check the attributes that all nodes share."""
+    def _check_nodes(self, offsets: np.ndarray) -> None:
+        """Raise a ValueError unless the compiled loops can rely on the arrays, which do not check their indices.
+
+        Parameters
+        ----------
+        offsets : (n_trees + 1,) where the nodes of each tree begin
+        """
+        n = len(self.children_left)
+        for name, dtype in NODE_TYPES.items():
+            require_array(name, getattr(self, name), dtype, (n,))
+        if n == 0 or self.value.ndim != 2 or len(self.value) != n or self.value.shape[1] == 0:
+            raise ValueError(
+                f"value must have one row for each of {n} nodes (at least one), got shape {self.value.shape}."
+            )
+        if self.value.dtype != np.float64 or not all_finite(self.value):
+            raise ValueError("value must be finite numbers of type float64.")
+        check_structure(self.children_left, self.children_right, self.parent, self.depth, offsets)
+        if not 0 <= self.n_features < 2**31:
+            raise ValueError(f"n_features must be a number of columns, got {self.n_features}.")
         for name, array in (("center", self.center), ("scale", self.scale)):
-            if array is not None and (array.shape != (self.n_features,) or not np.all(np.isfinite(array))):
+            is_row = array is None or (array.shape == (self.n_features,) and array.dtype == np.float64)
+            if not is_row or (array is not None and not all_finite(array)):
                 raise ValueError(f"{name} must have {self.n_features} finite numbers, got {array}.")
-        if self.subsets is not None and (self.subsets.dtype != np.uint32 or self.subsets.ndim != 2):
-            raise ValueError(f"subsets must be rows of words of type uint32, got {self.subsets.dtype}.")
-        by_set = self.gate == Gate.SUBSET
-        if by_set.any():
-            if self.subsets is None or len(self.subsets) != self.n_nodes or self.subsets.shape[1] == 0:
-                raise ValueError(f"Gates of categories need subsets, one for each of {self.n_nodes} nodes.")
-            if np.any((self.feature[by_set] < 0) | (self.feature[by_set] >= self.n_features)):
-                raise ValueError("Gates of categories need a feature of the data.")
         if self.link not in LINKS:
             raise ValueError(f"link must be one of {', '.join(map(repr, LINKS))}, got {self.link!r}.")
+        self._check_gates()
+
+    def _check_gates(self) -> None:
+        n, inner = self.n_nodes, self.children_left >= 0
+        if not is_within(self.gate, min(Gate), max(Gate)) or np.any((self.gate == Gate.LEAF) == inner):
+            raise ValueError("Exactly the nodes with children must have a gate.")
+        by_set, is_test = self.gate == Gate.SUBSET, (self.gate == Gate.KERNEL) | (self.gate == Gate.BLEND)
+        is_column = is_within(self.feature, -1, self.n_features - 1) and not np.any(self.feature[is_test | by_set] < 0)
+        if not is_column or not all_finite(self.threshold[is_test]):
+            raise ValueError("Axis-aligned gates need a feature of the data and a finite threshold.")
+        if not is_within(self.missing_left, 0.0, 1.0) or not is_within(self.blend, 0.0, 1.0):
+            raise ValueError("missing_left and blend must be in [0, 1].")
+        if not is_within(self.kernel, 0, len(self.shapes) - 1) or not is_within(self.width, 0.0, np.inf):
+            raise ValueError("kernel must be a row of shapes, and width at least 0.")
+        if self.weights is not None:
+            if not all_finite(require_array("weights", self.weights, np.float64, (n, self.n_features))):
+                raise ValueError("weights must be finite.")
+        elif np.any(inner & (self.gate != Gate.KERNEL) & ~by_set):
+            raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
+        if not all_finite(self.bias):
+            raise ValueError("bias must be finite.")
+        if self.subsets is not None:
+            require_array("subsets", self.subsets, np.uint32, (n, None))
+        if by_set.any() and (self.subsets is None or self.subsets.shape[1] == 0):
+            raise ValueError(f"Gates of categories need subsets, one for each of {n} nodes.")
 
     # Passing to the compiled loops
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        X = np.require(X, np.float64, ["C", "W"])  # the loops would be compiled again for a read-only array
+        X = np.require(X, np.float64, ["C"])
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"X must have shape (n_rows, {self.n_features}), got {X.shape}.")
         if self.subsets is not None:
             own = X[:, self._set_features]
             with np.errstate(invalid="ignore"):
                 unknown = (own <= -1.0) | (own >= 32.0 * self.subsets.shape[1])
-            if unknown.any():  # a category without a bit is none of those that the tree knows
+            if unknown.any():  # the tree does not know categories without a bit
                 X = X.copy()
                 X[:, self._set_features] = np.where(unknown, np.nan, own)
         return X
@@ -291,11 +337,7 @@ class NodeArrays:
         return np.where(self.children_left < 0, np.inf, np.where(self.gate == Gate.SUBSET, np.nan, self.threshold))
 
     def __getstate__(self) -> dict[str, Any]:
-        made = (
-            "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
-            "_sigmoid_gates", "_set_features",
-        )  # fmt: skip
-        return {name: value for name, value in self.__dict__.items() if name not in made}
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
 
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -332,7 +374,7 @@ class SoftTree(NodeArrays):
         Function applied to the weighted sum of leaf values: "identity", or "softmax" if the values are logarithms of
         class probabilities up to a constant.
     subsets : (n_nodes, n_words) uint32, or None
-        Sets of categories: bit ``c % 32`` of word ``c // 32`` tells whether category number ``c`` goes left. None in a
+        Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None in a
         tree without such gates. Other numbers are missing values.
 
     Examples
@@ -349,35 +391,7 @@ class SoftTree(NodeArrays):
     """
 
     def __post_init__(self) -> None:
-        n = len(self.children_left)
-        for name, dtype in NODE_TYPES.items():
-            array = getattr(self, name)
-            if array.shape != (n,) or array.dtype != dtype:
-                raise ValueError(
-                    f"{name} must have shape ({n},) and type {np.dtype(dtype)}, got {array.shape} {array.dtype}."
-                )
-        if n == 0 or self.value.ndim != 2 or len(self.value) != n:
-            raise ValueError(
-                f"value must have one row for each of {n} nodes (at least one), got shape {self.value.shape}."
-            )
-        parent, depth = parents_and_depths(self.children_left, self.children_right)
-        if not (np.array_equal(parent, self.parent) and np.array_equal(depth, self.depth)):
-            raise ValueError("parent and depth do not agree with children_left and children_right.")
-        inner = self.children_left >= 0
-        if np.any((self.gate == Gate.LEAF) == inner):
-            raise ValueError("Exactly the nodes with children must have a gate.")
-        tests = inner & ((self.gate == Gate.KERNEL) | (self.gate == Gate.BLEND))
-        bad = (self.feature < 0) | (self.feature >= self.n_features) | ~np.isfinite(self.threshold)
-        if np.any(tests & bad):
-            raise ValueError("Axis-aligned gates need a feature of the data and a finite threshold.")
-        oblique = inner & (self.gate != Gate.KERNEL) & (self.gate != Gate.SUBSET)
-        if oblique.any() and (self.weights is None or self.weights.shape != (n, self.n_features)):
-            raise ValueError(f"Oblique gates need weights of shape ({n}, {self.n_features}).")
-        if not np.all(np.isfinite(self.value)):
-            raise ValueError("value must be finite.")
-        self._check_common()
-        if np.any((self.kernel < 0) | (self.kernel >= len(self.shapes))) or np.any(~(self.width >= 0)):
-            raise ValueError("kernel must be a row of shapes, and width at least 0.")
+        self._check_nodes(np.array([0, len(self.children_left)]))
 
     @classmethod
     def from_sklearn(cls, model: Any) -> SoftTree:
@@ -496,7 +510,7 @@ class SoftTree(NodeArrays):
         """Prediction of each node if it were a leaf: its value passed through the link, (n_nodes, n_outputs)."""
         return self._linked(self.value)
 
-    # Reading
+    # Explaining
 
     def feature_importances(self) -> np.ndarray:
         """Decrease of impurity by each feature, weighted by mass, normalised to a sum of 1 (all 0 for a lone root).

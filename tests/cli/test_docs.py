@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`softwood ([a-z]+)[ `]")
-NAMES = {verb.__name__.rpartition(".")[2].replace("compiling", "compile") for verb in VERBS}
+NAMES = {verb.__name__.rpartition(".")[2] for verb in VERBS}
 
 
 def _with_commands():

@@ -10,6 +10,7 @@ import pytest
 import softwood
 import softwood.stream
 from softwood.cli.main import main
+from softwood.explanations import shapley_values
 from tests.explanations import shapley_models as models
 
 
@@ -54,7 +55,7 @@ def test_values_are_those_of_python(run, name):
     found = json.loads(run(f"{name}.softwood", table, "--row", "3", "--seed", "5", "--json"))["shapley_values"]
     model = softwood.load(f"{name}.softwood")
     row = pd.read_csv(table)[3:4]
-    expected = softwood.shapley_values(model, row, random_state=5)
+    expected = shapley_values(model, row, random_state=5)
     assert found["quantity"] == expected.quantity
     assert found["base_values"] == pytest.approx(dict(zip(expected.outputs, expected.base_values, strict=True)))
     for j, column in enumerate(expected.names):
@@ -70,7 +71,7 @@ def test_the_table_adds_up(run):
     head, _, table = text.partition("Shapley values: part of each column in the probability\n")
     assert "leaves of the tree" in head
     lines = [line.split() for line in table.splitlines()]
-    found = softwood.shapley_values(softwood.load("tree.softwood"), pd.read_csv("table.csv")[3:4])
+    found = shapley_values(softwood.load("tree.softwood"), pd.read_csv("table.csv")[3:4])
     order = np.argsort(-found.prediction[0])
     assert lines[0] == ["column", *(found.outputs[k] for k in order)]
     assert lines[1][:2] == ["base", "value"]
@@ -136,4 +137,4 @@ def test_weights_of_gates_are_never_rounded_to_zero(run):
 def test_python_that_does_the_same(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     assert main(["explain", "tree.softwood", "table.csv", "--verbose"]) == 0
-    assert "softwood.shapley_values(model, row, random_state=0)" in capsys.readouterr().err
+    assert "\nshapley_values(model, row, random_state=0)" in capsys.readouterr().err

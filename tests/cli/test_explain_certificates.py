@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 import softwood
 from softwood import stream
 from softwood.cli.main import main
+from softwood.explanations import certified_radius
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +43,7 @@ def run(folder, capsys, monkeypatch):
 
 
 def test_numbers_are_those_of_python(run):
-    expected = softwood.certified_radius(softwood.load("tree"), pd.read_csv("iris.csv")[70:71])
+    expected = certified_radius(softwood.load("tree"), pd.read_csv("iris.csv")[70:71])
     found = json.loads(run("tree", "iris.csv", "--row", "70", "--json"))["certificate"]
     assert found["radius"] == pytest.approx(expected.radius[0])
     assert found["reason"] is None

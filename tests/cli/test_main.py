@@ -6,8 +6,8 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import softwood
-from softwood import KernelTreeClassifier, demo
-from softwood.cli import main
+from softwood import KernelTreeClassifier
+from softwood.cli import demo, main
 
 
 def test_version(capsys):

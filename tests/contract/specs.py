@@ -154,7 +154,7 @@ SHARED = {
     "changes": {"categorical_features": [3], "class_weight": {"ant": 5.0, "bee": 1.0}, "random_state": 7},
     "unseen": {
         "handle_unknown": "test_inputs: rows with unknown categories are errors",
-        "n_jobs": "test_results: the same bits for any number",
+        "n_jobs": "test_threads: the same bits for any number",
         "verbose": "test_callbacks: it prints",
         "warm_start": "test_warm_start: the next fit goes on with the last",
     },
@@ -625,7 +625,7 @@ SPECS += both(
         "unseen": {"merit_range": "tests/stream/test_many_classes.py: the same for two classes"},
     },
     unseen=ALARMS,
-    regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what AS_PUBLISHED has")},
+    regressor={"unseen": dict.fromkeys(("count_period", "merit_range"), "regressors take what as_published gives")},
 )
 SPECS += both(
     "SmoothStepTree",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import softwood
+from softwood.explanations import shapley_values
 from tests.contract.specs import BY_NAME, CLASSES, answer, every, every_classifier, trees_of
 
 # Probability that a class must gain or lose between two rows, to be sure of the sign.
@@ -68,7 +69,7 @@ def test_outputs_of_shapley_values_are_named(spec, n_classes):
     model = of_one_column(spec.name, n_classes)
     rows = np.array([[-1.5], [1.5]])
     change = np.diff(model.predict_proba(rows), axis=0)[0]
-    found = softwood.shapley_values(model, rows, random_state=0)
+    found = shapley_values(model, rows, random_state=0)
     for k, name in enumerate(found.outputs):
         gain = change[CLASSES.tolist().index(name)]
         if abs(gain) > CLEAR:
@@ -95,7 +96,7 @@ def test_shapley_values_add_up_to_what_is_explained(spec):
     """Base value and values add up to probabilities or targets, or to the raw scores that the link is applied to."""
     whole = {"cutoff": 0.0} if "cutoff" in spec.parameters else {}
     model, rows = spec.make(**whole).fit(*spec.table()), spec.table(n=4, seed=1)[0]
-    found = softwood.shapley_values(model, rows, random_state=0)
+    found = shapley_values(model, rows, random_state=0)
     total = found.base_values + found.values.sum(axis=1)
     np.testing.assert_allclose(total, found.prediction, rtol=1e-9, atol=1e-9)
     assert bool(found.scale) == (found.quantity == "raw score")

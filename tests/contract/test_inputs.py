@@ -155,6 +155,9 @@ def test_odd_data(spec, odd):
     if odd == "contradicting duplicates" and not spec.is_stream:
         assert found == pytest.approx(0.5, abs=0.05)
     assert np.isfinite(model.input_gradient(X)).all()
+    if spec.is_stream:  # which learns the rows again
+        assert np.isfinite(model.test_then_train(X, y)).all()
+        assert np.isfinite(answer(model, X)).all()
 
 
 @every_batch

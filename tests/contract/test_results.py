@@ -6,7 +6,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from tests.contract.specs import SPECS, answer, every, every_classifier, every_with_jobs, trees_of
+from tests.contract.specs import SPECS, answer, every, every_classifier, trees_of
 
 
 def assert_same_trees(one, other):
@@ -93,15 +93,6 @@ def test_same_seed_same_bits(spec):
     if "random_state" in spec.parameters:
         drawn = [spec.make(random_state=np.random.RandomState(3)).fit(X, y) for _ in range(2)]
         assert_same_trees(*drawn)
-
-
-@every_with_jobs
-@pytest.mark.parametrize("n_jobs", [2, -1])
-def test_same_bits_for_any_number_of_jobs(spec, n_jobs):
-    X, y = spec.table(n=600)
-    one, other = (spec.make(n_jobs=jobs).fit(X, y) for jobs in (1, n_jobs))
-    assert_same_trees(one, other)
-    assert np.array_equal(answer(one, X), answer(other, X))
 
 
 @every

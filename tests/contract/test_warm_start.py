@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from softwood.export.portable import PortableModel
+from softwood.fitted import FittedModel
 from tests.contract.specs import SPECS, answer, over
 
 WARM = [spec for spec in SPECS if "warm_start" in spec.parameters]
@@ -68,7 +68,7 @@ def test_old_categories_keep_their_meaning(spec, n_new):
     new = model._matrix(later[later["city"] == "Bergen 0"])
     assert np.isfinite(old.predict(new)).all()
     # the new categories are known to exports, too
-    portable = PortableModel.of(model).one_hot().predict(later)
+    portable = FittedModel.of(model).portable().one_hot().predict(later)
     np.testing.assert_allclose(portable.reshape(answer(model, later).shape), answer(model, later), rtol=0, atol=1e-9)
 
 

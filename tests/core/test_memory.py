@@ -3,6 +3,7 @@ import pytest
 
 import softwood
 from softwood.core import memory
+from softwood.explanations import shapley_values
 
 
 @pytest.fixture
@@ -22,28 +23,28 @@ def test_interactions_of_many_columns_are_refused_before_they_are_computed():
     X = np.random.default_rng(0).normal(size=(30, 20_000))
     wide = softwood.KernelTreeRegressor(bandwidth=0.2, max_depth=2).fit(X, X[:, 0])
     with pytest.raises(MemoryError, match=r"shapley_values with interactions=True needs 1,490\.\d GiB for 500 rows"):
-        softwood.shapley_values(wide, np.broadcast_to(X[0], (500, 20_000)), interactions=True)
+        shapley_values(wide, np.broadcast_to(X[0], (500, 20_000)), interactions=True)
 
 
 def test_numbers_and_ways_out_are_named(model, little):
     rows = np.zeros((600, 40))
     n_used = len(set(model.tree_.feature[model.tree_.feature >= 0].tolist()))
     with pytest.raises(MemoryError) as caught:
-        softwood.shapley_values(model, rows, interactions=True)
+        shapley_values(model, rows, interactions=True)
     text = str(caught.value)
     assert "its result has the shape (600, 40, 40, 3)" in text
     assert "0.0 GiB of free memory" in text
     assert "pass at most 26 rows at a time, or set interactions=False, or fit the model to fewer columns" in text
     assert f"such as the {n_used} of 40 that it uses" in text
     with pytest.raises(MemoryError, match=r"^shapley_values needs .* shape \(2000, 40, 3\).*at most 1,092 rows"):
-        softwood.shapley_values(model, np.zeros((2000, 40)))
-    assert softwood.shapley_values(model, rows[:26], interactions=True).interactions.shape == (26, 40, 40, 3)
+        shapley_values(model, np.zeros((2000, 40)))
+    assert shapley_values(model, rows[:26], interactions=True).interactions.shape == (26, 40, 40, 3)
 
 
 def test_not_even_one_row(model, little, monkeypatch):
     monkeypatch.setattr(memory, "_available", lambda: 1000)
     with pytest.raises(MemoryError, match=r"You can set interactions=False, or fit the model"):
-        softwood.shapley_values(model, np.zeros((1, 40)), interactions=True)
+        shapley_values(model, np.zeros((1, 40)), interactions=True)
     with pytest.raises(MemoryError, match=r"You can fit the model to fewer columns\.$"):
         model.input_gradient(np.zeros((1, 40)))
 

@@ -110,9 +110,9 @@ class Model:
 def test_fields_with_checks():
     assert (Model().rate, Model().size, Model.rate) == (0.5, 3, 0.5)
     model = Model(rate=1, size=np.int32(4), other="as it is")
-    twin = checked(model)
-    assert (twin.rate, twin.size, twin.other) == (1.0, 4, "as it is")
-    assert (type(twin.rate), type(twin.size)) == (float, int)
+    found = checked(model)
+    assert (found.rate, found.size, found.other) == (1.0, 4, "as it is")
+    assert (type(found.rate), type(found.size)) == (float, int)
     assert (type(model.rate), type(model.size)) == (int, np.int32)  # nothing is changed
     for name, value in (("rate", -1.0), ("size", 0), ("size", 2.0)):
         with pytest.raises(ValueError, match=f"'{name}' parameter of Model must be .* Got {value}"):

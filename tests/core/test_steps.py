@@ -12,7 +12,7 @@ from softwood.core.steps import Best, Steps
 
 
 class Context:
-    """In place of the context of scikit-learn's callbacks: remember what is told."""
+    """In place of the context of scikit-learn's callbacks: record the calls."""
 
     def __init__(self, log, name="fit", n=None, wants_stop=()):
         self.log, self.name, self.n, self.wants_stop = log, name, n, wants_stop
@@ -29,7 +29,7 @@ class Context:
         return self.name in self.wants_stop
 
 
-def told(verbose, unit="pass", n_steps=None, **named):
+def verbose_steps(verbose, unit="pass", n_steps=None, **named):
     return Steps(unit, n_steps, estimator=SimpleNamespace(verbose=verbose), **named)
 
 
@@ -132,43 +132,43 @@ def test_a_request_to_stop_is_not_forgotten():
 
 
 def test_nothing_is_printed_unless_asked(capsys):
-    told(0).begin().end(train_loss=1.0)
+    verbose_steps(0).begin().end(train_loss=1.0)
     Steps().begin().end(train_loss=1.0)
     assert capsys.readouterr().out == ""
 
 
 def test_verbose_2_prints_every_step(capsys):
-    steps = told(2, n_steps=3)
+    steps = verbose_steps(2, n_steps=3)
     for number in range(2):
         steps.begin().end(train_loss=1.0 / 3.0, n_leaves=number + 2, kept=True)
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("[SimpleNamespace] pass 1 of 3, train loss 0.33333, 2 leaves, kept True, 0.0 s")
     assert second.startswith("[SimpleNamespace] pass 2 of 3, train loss 0.33333, 3 leaves, kept True, ")
-    told(2, unit="trial").begin().end()
+    verbose_steps(2, unit="trial").begin().end()
     assert capsys.readouterr().out.startswith("[SimpleNamespace] trial 1, 0.0 s")
 
 
 def test_verbose_1_prints_about_once_a_second_and_at_the_end(capsys, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
-    steps = told(1, n_steps=12)
+    steps = verbose_steps(1, n_steps=12)
     for _ in range(12):
         now[0] += 0.3
         steps.begin().end()
     numbers = [int(line.split()[2]) for line in capsys.readouterr().out.splitlines()]
     assert numbers == [4, 8, 12]
-    steps = told(1)  # without a known end
+    steps = verbose_steps(1)  # without a known end
     steps.begin().end()
     assert capsys.readouterr().out == ""
 
 
 def test_printed_numbers_of_a_fit_that_goes_on(capsys):
-    told(1, n_steps=1, history=[{"stage": "fit", "iteration": 4}]).begin().end()
+    verbose_steps(1, n_steps=1, history=[{"stage": "fit", "iteration": 4}]).begin().end()
     assert "pass 5 of 5" in capsys.readouterr().out
 
 
 def test_stages_print_for_the_same_estimator(capsys):
-    with told(2).stage("refine", "pass", 4) as steps:
+    with verbose_steps(2).stage("refine", "pass", 4) as steps:
         steps.begin().end(validation_loss=2.5)
     assert capsys.readouterr().out.startswith("[SimpleNamespace] pass 1 of 4, validation loss 2.5, ")
 
@@ -266,7 +266,7 @@ def test_waiting_anew():
     best = Best(2)
     offered(best, [1.0, 2.0, 2.0])
     assert best.is_stalled
-    best.wait_anew()
+    best.reset_count()
     assert not best.is_stalled
     assert offered(best, [2.0, 2.0]) == ([False, False], 1)
     assert best.loss == 1.0

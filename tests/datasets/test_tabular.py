@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from softwood.datasets import available, load, tabular
+from softwood.datasets import available, load_dataset, tabular
 
 MANIFEST = """\
 name,task,rows,features,classes,source,notes
@@ -40,7 +40,7 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 
 def test_classification_from_a_file(folder):
-    fruit = load("fruit")
+    fruit = load_dataset("fruit")
     assert fruit.task == "classification"
     assert fruit.feature_names == list(fruit.X.columns) == ["weight", "colour", "size"]
     assert fruit.y.tolist() == ["apple", "pear", "apple", "pear"]
@@ -50,7 +50,7 @@ def test_classification_from_a_file(folder):
 
 
 def test_only_an_empty_cell_is_missing(folder):
-    X = load("fruit").X
+    X = load_dataset("fruit").X
     assert X["weight"].isna().tolist() == [False, True, False, False]
     assert isinstance(X["colour"].dtype, pd.CategoricalDtype)
     assert X["colour"].isna().tolist() == [False, False, False, True]
@@ -58,7 +58,7 @@ def test_only_an_empty_cell_is_missing(folder):
 
 
 def test_the_manifest_makes_whole_numbers_a_regression(folder):
-    rings = load("rings")
+    rings = load_dataset("rings")
     assert rings.task == "regression"
     assert rings.y.dtype == np.float64
     np.testing.assert_array_equal(rings.y, [15, 7, 9])
@@ -76,15 +76,15 @@ def test_the_manifest_makes_whole_numbers_a_regression(folder):
 )
 def test_task_of_a_set_that_is_not_listed(folder, targets, task, kind):
     write(folder, "own", "x,target\n" + "".join(f"0,{target}\n" for target in targets))
-    own = load("own")
+    own = load_dataset("own")
     assert own.task == task
     assert own.y.dtype.kind == kind
 
 
 def test_a_folder_without_a_manifest(folder):
     (folder / "MANIFEST.csv").unlink()
-    assert load("fruit").task == "classification"
-    assert "fruit.csv.gz" in load("fruit").description
+    assert load_dataset("fruit").task == "classification"
+    assert "fruit.csv.gz" in load_dataset("fruit").description
 
 
 def test_available_lists_the_files(folder):
@@ -93,22 +93,22 @@ def test_available_lists_the_files(folder):
 
 def test_unknown_name_lists_near_names(folder):
     with pytest.raises(ValueError, match=r"No data set 'friut' in .*Near names: fruit\."):
-        load("friut")
+        load_dataset("friut")
     with pytest.raises(ValueError, match=r"There are: fruit, lost, rings\."):
-        load("zzz")
+        load_dataset("zzz")
     with pytest.raises(ValueError, match=r"No data set '\.\./fruit'"):
-        load("../fruit")
+        load_dataset("../fruit")
 
 
 def test_missing_file_is_named(folder):
     with pytest.raises(FileNotFoundError, match=r"'lost' is listed in .*MANIFEST\.csv, but .*lost\.csv\.gz is missing"):
-        load("lost")
+        load_dataset("lost")
 
 
 def test_missing_folder_is_named(monkeypatch, tmp_path):
     monkeypatch.setenv("SOFTWOOD_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(FileNotFoundError, match=r"SOFTWOOD_DATA must name a folder.*nowhere"):
-        load("iris")
+        load_dataset("iris")
 
 
 def truncated(path: Path) -> None:
@@ -141,37 +141,37 @@ def ragged(path: Path) -> None:
 def test_damaged_file_is_named(folder, damage):
     damage(folder / "fruit.csv.gz")
     with pytest.raises(ValueError, match=r"fruit\.csv\.gz must be a gzipped CSV file"):
-        load("fruit")
+        load_dataset("fruit")
 
 
 def test_rows_are_counted(folder):
     write(folder, "fruit", FRUIT.rsplit("\n", 2)[0] + "\n")
     with pytest.raises(ValueError, match=r"fruit\.csv\.gz must have 4 rows, as MANIFEST\.csv says\. Got 3\."):
-        load("fruit")
+        load_dataset("fruit")
 
 
 def test_target_column_is_required_and_complete(folder):
     write(folder, "own", "x,y\n1,2\n")
     with pytest.raises(ValueError, match=r"own\.csv\.gz must have a column 'target'\. Got the columns x, y\."):
-        load("own")
+        load_dataset("own")
     write(folder, "own", "x,target\n1,2\n1,\n")
     with pytest.raises(ValueError, match=r"Column 'target' of .*own\.csv\.gz must be complete\. Got 1 missing"):
-        load("own")
+        load_dataset("own")
 
 
 def test_manifest_errors_name_the_file(folder):
     (folder / "MANIFEST.csv").write_text("title,task\nfruit,classification\n")
     with pytest.raises(ValueError, match=r"MANIFEST\.csv must have the columns name and task\. Missing: name\."):
-        load("fruit")
+        load_dataset("fruit")
     (folder / "MANIFEST.csv").write_text("name,task\nfruit,ranking\n")
     with pytest.raises(ValueError, match=r"Task of 'fruit' in .*MANIFEST\.csv must be .*Got 'ranking'"):
-        load("fruit")
+        load_dataset("fruit")
 
 
 def test_without_pandas_the_command_is_given(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
-        load("fruit")
+        load_dataset("fruit")
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def openml(monkeypatch):
 
 
 def test_classification_from_openml(openml):
-    iris = load("iris")
+    iris = load_dataset("iris")
     assert openml == [61]
     assert iris.y.tolist() == ["b", "a"]
     assert iris.description == "OpenML 61"
@@ -199,19 +199,19 @@ def test_classification_from_openml(openml):
 
 
 def test_regression_from_openml_turns_categories_into_numbers(openml):
-    abalone = load("abalone")
+    abalone = load_dataset("abalone")
     assert abalone.task == "regression"
     np.testing.assert_array_equal(abalone.y, [15.0, 7.0])
 
 
 def test_openml_says_what_differs(openml):
-    assert "210-row" in load("image_segmentation_train").description
+    assert "210-row" in load_dataset("image_segmentation_train").description
 
 
 def test_every_openml_name_loads(openml):
     for name in available():
         if tabular._OPENML[name].task == "classification":
-            assert load(name).name == name
+            assert load_dataset(name).name == name
     assert len(openml) == len(set(openml))
 
 
@@ -224,7 +224,7 @@ def test_the_sets_of_the_kernel_tree_paper_are_on_openml(openml):
 
 def test_unknown_openml_name(openml):
     with pytest.raises(ValueError, match=r"No data set 'irs'.*SOFTWOOD_DATA.*Near names: iris"):
-        load("irs")
+        load_dataset("irs")
 
 
 def test_offline_says_how_to_go_on(openml, monkeypatch):
@@ -233,4 +233,4 @@ def test_offline_says_how_to_go_on(openml, monkeypatch):
 
     monkeypatch.setattr(tabular, "fetch_openml", fetch)
     with pytest.raises(OSError, match=r"'iris' \(number 61\) .*no route to host.*SOFTWOOD_DATA.*iris\.csv\.gz"):
-        load("iris")
+        load_dataset("iris")

@@ -11,8 +11,9 @@ import numpy as np
 from sklearn import datasets
 
 import softwood
-from softwood import certified_radius, certify, stream
-from softwood.export import PortableModel
+from softwood import stream
+from softwood.explanations import certified_radius, certify
+from softwood.fitted import FittedModel
 
 WITHIN = 1.0 - 1e-9  # a certificate excludes its border
 FAR = 1e4  # in standard deviations, where a reading may have any value
@@ -103,7 +104,7 @@ def slopes_of(model, X, labels):
         gradient = model.input_gradient(X)
     except AttributeError:
         return np.zeros(X.shape)
-    predictions = PortableModel.of(model).predict(X)
+    predictions = FittedModel.of(model).predict(X)
     if predictions.shape[1] == 1 or gradient.shape[1] < predictions.shape[1]:
         return np.nan_to_num(gradient[:, 0])
     rows = np.arange(len(X))
@@ -126,7 +127,7 @@ def attack(model, X, n_points, seed=0):
     done = broken = 0
     while done < n_points:
         for deltas, (low, high) in zip(boxes, bounds, strict=True):
-            moved = PortableModel.of(model).predict(in_box(rng, X, deltas, slopes))
+            moved = FittedModel.of(model).predict(in_box(rng, X, deltas, slopes))
             broken += int(np.sum(np.any((moved < low - 1e-12) | (moved > high + 1e-12), axis=1)))
             done += len(X)
         for deltas, sure in zip(boxes, certain, strict=False):

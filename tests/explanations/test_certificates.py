@@ -17,11 +17,10 @@ from softwood import (
     SoftForest,
     SoftTree,
     SoftTreeClassifier,
-    certified_radius,
-    certify,
     soften,
     stream,
 )
+from softwood.explanations import certified_radius, certify
 from softwood.stream import river
 from softwood.trees.gates import Gate
 from tests.explanations import attack
@@ -274,8 +273,9 @@ def test_leaves_with_models_of_their_own_have_none():
     assert "models of their own" in certified_radius(pool, X).reason
     other = river.HoeffdingTreeClassifier(leaf_prediction="nb")
     other.learn_one({"a": 1.0}, 0)
+    assert "models of their own" in certified_radius(other, pd.DataFrame({"a": [1.0]})).reason
     with pytest.raises(ValueError, match="models of their own"):
-        certified_radius(other, pd.DataFrame({"a": [1.0]}))
+        certify(other, pd.DataFrame({"a": [1.0]}), 0.1)
 
 
 def test_crisp_models_of_other_packages():

@@ -15,8 +15,8 @@ from softwood import (
     SoftTree,
     SoftTreeClassifier,
     SoftTreeRegressor,
-    gate_contributions,
 )
+from softwood.explanations import gate_contributions
 
 FAMILIES = [
     BuddingTreeRegressor(random_state=0),
@@ -187,12 +187,12 @@ def test_trees_without_oblique_gates(node):
 
 
 def test_wrong_rows_and_models():
-    with pytest.raises(ValueError, match=r"X must have shape \(n_rows, 2\), got \(2, 1\)"):
+    with pytest.raises(ValueError, match=r"X has 1 features, but SoftTree is expecting 2"):
         gate_contributions(_tree(), X[:, :1])
     with pytest.raises(NotFittedError):
         gate_contributions(SoftTreeClassifier(), X)
     model = LinearDiscriminantTreeClassifier(random_state=0).fit(np.arange(20.0).reshape(10, 2), [0] * 5 + [1] * 5)
     with pytest.raises(ValueError, match="X has 1 features"):
         gate_contributions(model, X[:, :1])
-    with pytest.raises(TypeError, match="gate_contributions takes a SoftTree or a fitted estimator"):
+    with pytest.raises(TypeError, match="gate_contributions takes a fitted estimator of softwood, a SoftTree"):
         gate_contributions(3, X)

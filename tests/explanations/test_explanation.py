@@ -15,11 +15,10 @@ from softwood import (
     KernelTreeClassifier,
     KernelTreeRegressor,
     SoftTreeClassifier,
-    certified_radius,
     explain,
-    shapley_values,
     stream,
 )
+from softwood.explanations import certified_radius, shapley_values
 from softwood.explanations.one_row import as_table
 from softwood.stream import river
 from tests.reference.trees import ALL_GATES, random_tree
@@ -184,9 +183,8 @@ def test_models_for_river():
     found = explain(other, row)
     assert found.prediction[0] == pytest.approx(other.predict_one(row))
     assert sorted(found.columns) == sorted(X.columns)
-    assert "no Shapley values: SoftHoeffdingTreeRegressor is a model for river" in str(found)
-    assert np.isnan(found.contributions).all()
-    assert "Shapley value" not in found._repr_html_().replace("no Shapley values", "")
+    start = float(found.shapley.base_values[0])
+    assert start + found.contributions.sum() == pytest.approx(found.prediction[0])
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])
@@ -258,7 +256,7 @@ def test_wrong_arguments(model):
         explain(model, row, n_leaves=0)
     with pytest.raises(ValueError, match="'n_columns' parameter of explain must be an int"):
         explain(model, row, n_columns=0)
-    with pytest.raises(TypeError, match="explain takes a SoftTree or a fitted estimator"):
+    with pytest.raises(TypeError, match="explain takes a fitted estimator of softwood, a SoftTree or a SoftForest"):
         explain("model", row)
     with pytest.raises(NotFittedError):
         explain(KernelTreeClassifier(), row)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import softwood
-from softwood import SoftTree, shapley_values
-from softwood.explanations import shapley_sampling
+from softwood import SoftTree
+from softwood.explanations import shapley_sampling, shapley_values
 from softwood.trees.gates import Gate
 from tests.explanations.shapley_models import adds_up, vars_of
 from tests.reference.trees import ALL_GATES, random_points, random_tree

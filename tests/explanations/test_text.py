@@ -39,7 +39,7 @@ def test_a_soft_tree_prints_itself():
 
 
 def test_wrong_models_and_names():
-    with pytest.raises(TypeError, match="SoftTree or a fitted estimator of softwood"):
+    with pytest.raises(TypeError, match="fitted estimator of softwood, a SoftTree or a SoftForest"):
         export_text(DecisionTreeClassifier().fit([[0], [1]], [0, 1]))
     model = KernelTreeClassifier(bandwidth=0).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=r"'feature_names' .* a list of 1 names, or None. Got \['a', 'b'\]"):

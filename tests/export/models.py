@@ -12,7 +12,7 @@ from sklearn import ensemble
 
 import softwood
 from softwood import Kernel, SoftForest, SoftTree, stream
-from softwood.export import PortableModel
+from softwood.fitted import FittedModel
 from softwood.stream import river
 from softwood.trees.gates import Gate
 from softwood.trees.tree import KernelShapes
@@ -316,7 +316,7 @@ def answers(model, X):
 def trying_rows(model, n=1000, seed=1, with_missing=True):
     """Rows like those of training and further out, some with missing values, many exactly on thresholds."""
     rng = np.random.default_rng(seed)
-    known = PortableModel.of(model)
+    known = FittedModel.of(model)
     trees = known.trees
     X = numbers(n, seed)
     X[::3] += rng.normal(size=X[::3].shape) * SCALES
@@ -336,7 +336,7 @@ def trying_rows(model, n=1000, seed=1, with_missing=True):
 def trying_table(model, n=1000, seed=1):
     """The same for tables with categories, some of them unknown."""
     rng = np.random.default_rng(seed)
-    known = PortableModel.of(model)
+    known = FittedModel.of(model)
     trees, table = known.trees, frame(n, seed)
     table.loc[rng.random(n) < 0.05, "city"] = "Bergen"
     table["is_new"] = table["is_new"].mask(rng.random(n) < 0.1)

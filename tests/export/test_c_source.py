@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from softwood import SoftForest
-from softwood.export import PortableModel, c_source, to_c
+from softwood.export import FittedModel, c_source, to_c
 from tests.export.models import answers, fitted, fitted_to_frames, mixed_tree, trying_rows, trying_table
 
 DOUBLES = ctypes.POINTER(ctypes.c_double)
@@ -25,7 +25,7 @@ class Compiled:
         subprocess.run([compiler, *flags, folder / "exported.c", "-o", library, "-lm"], check=True)
         self.library = ctypes.CDLL(os.fspath(library))
         self.library.exported_category.restype = ctypes.c_double
-        self.known = PortableModel.of(model)
+        self.known = FittedModel.of(model)
 
     def predict(self, rows):
         rows = np.ascontiguousarray(rows, dtype=np.float64)
@@ -68,10 +68,10 @@ def test_categories_have_codes(name, tmp_path):
 
 
 def test_names_with_quotes_and_comments(tmp_path):
-    columns = PortableModel.of(mixed_tree()).columns
+    columns = FittedModel.of(mixed_tree()).columns
     names = ('a "b" */ int', "\\", "c\nd", "??/")
     named = type(columns)(names, columns.source, columns.categories, names)
-    model = PortableModel("SoftTree", mixed_tree(), named, classes=('"', "??=\\", "Łódź\n"))
+    model = FittedModel("SoftTree", mixed_tree(), named, classes=('"', "??=\\", "Łódź\n"))
     compiled = Compiled(model, tmp_path)
     X = trying_rows(model.trees, 50)
     assert set(compiled.labels(X)) <= {'"', "??=\\", "Łódź\n"}

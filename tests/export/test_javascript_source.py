@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from softwood.export import PortableModel, to_javascript
+from softwood.export import FittedModel, to_javascript
 from softwood.export.javascript_source import evaluator_source, model_data
 from tests.export.models import answers, fitted, fitted_to_frames, mixed_tree, trying_rows, trying_table
 
@@ -43,7 +43,7 @@ def test_predicts_as_the_model(name, tmp_path):
     model = fitted()[name]
     X = trying_rows(model, 500)
     predictions, labels, shares = run_node(model, listed(X), tmp_path)
-    known = PortableModel.of(model)
+    known = FittedModel.of(model)
     np.testing.assert_allclose(predictions, answers(model, X), rtol=0, atol=1e-12)
     if known.classes is not None:
         assert labels == model.predict(X).tolist()
@@ -76,10 +76,10 @@ def test_half_widths_of_cells_replace_those_of_the_nodes(tmp_path):
 
 
 def test_names_cannot_end_a_script():
-    columns = PortableModel.of(mixed_tree()).columns
+    columns = FittedModel.of(mixed_tree()).columns
     evil = ("</script><img onerror=1>", "\u2028", "c", "d")
     text = to_javascript(
-        PortableModel("SoftTree", mixed_tree(), type(columns)(evil, columns.source, columns.categories, evil))
+        FittedModel("SoftTree", mixed_tree(), type(columns)(evil, columns.source, columns.categories, evil))
     )
     assert "</script" not in text
     assert "\u2028" not in text

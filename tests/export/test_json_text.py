@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softwood import SoftTree
-from softwood.export import PortableModel, from_json, to_json
+from softwood.export import FittedModel, from_json, to_json
 from softwood.trees.tree import NODE_TYPES
 from tests.export.models import all_fitted, fitted, fitted_to_frames, mixed_tree, trying_rows, trying_table
 
@@ -17,7 +17,7 @@ from tests.export.models import all_fitted, fitted, fitted_to_frames, mixed_tree
 @pytest.mark.parametrize("name", fitted())
 def test_there_and_back_is_the_same_model(name):
     model = fitted()[name]
-    before, after = PortableModel.of(model), from_json(to_json(model))
+    before, after = FittedModel.of(model).portable(), from_json(to_json(model))
     assert type(before.trees) is type(after.trees)
     for column in (*NODE_TYPES, "value"):
         np.testing.assert_array_equal(getattr(before.trees, column), getattr(after.trees, column), err_msg=column)
@@ -29,7 +29,7 @@ def test_there_and_back_is_the_same_model(name):
 @pytest.mark.parametrize("name", fitted_to_frames())
 def test_tables_with_categories(name):
     model = fitted_to_frames()[name]
-    before, after = PortableModel.of(model).one_hot(), from_json(json.loads(to_json(model, indent=2)))
+    before, after = FittedModel.of(model).portable().one_hot(), from_json(json.loads(to_json(model, indent=2)))
     table = trying_table(model)[list(before.columns.inputs)]
     np.testing.assert_array_equal(before.predict(table), after.predict(table))
     assert after.columns.categories == before.columns.categories
@@ -57,9 +57,9 @@ def test_names_of_columns_and_classes_can_be_read():
 
 
 def test_equal_names_of_features_get_a_number():
-    columns = PortableModel.of(mixed_tree()).columns
+    columns = FittedModel.of(mixed_tree()).columns
     twice = type(columns)(("a", "a", "a (2)", "b"), columns.source, columns.categories, ("a", "a", "a (2)", "b"))
-    text = to_json(PortableModel("SoftTree", mixed_tree(), twice))
+    text = to_json(FittedModel("SoftTree", mixed_tree(), twice))
     assert [entry["name"] for entry in json.loads(text)["features"]] == ["a", "a (2)", "a (2) (2)", "b"]
     assert from_json(text).columns.inputs == ("a", "a", "a (2)", "b")
 

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import softwood
 from softwood import SoftForest, SoftTree
-from softwood.export import PortableModel, onnx_graph, to_onnx
+from softwood.export import FittedModel, onnx_graph, to_onnx
 from tests.export.models import (
     Models,
     answers,
@@ -34,7 +34,7 @@ def session(model, **settings):
 
 def run(model, X, **settings):
     """Predictions of onnxruntime, and labels or None."""
-    outputs = ["prediction"] if PortableModel.of(model).classes is None else ["probabilities", "label"]
+    outputs = ["prediction"] if FittedModel.of(model).classes is None else ["probabilities", "label"]
     return (*session(model, **settings).run(outputs, {"X": X}), None)[:2]
 
 

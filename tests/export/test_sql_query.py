@@ -8,7 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import softwood
 from softwood import SoftForest, SoftTree
-from softwood.export import PortableModel, sql_query, to_sql
+from softwood.export import FittedModel, sql_query, to_sql
 from tests.export.models import (
     answers,
     fitted,
@@ -41,15 +41,15 @@ DATABASES = [in_sqlite, in_duckdb]
 
 def run(model, frame, database, **settings):
     """Predictions and labels of a database, in the order of the rows."""
-    known = PortableModel.of(model)
+    known = FittedModel.of(model)
     query = to_sql(model, keep=["id"], **settings)
     found = database(frame.assign(id=np.arange(len(frame))), query).sort_values("id")
-    names = known.outputs if known.classes is None else [f"p_{name}" for name in known.outputs]
+    names = known.outputs.columns if known.classes is None else [f"p_{name}" for name in known.outputs.columns]
     return found[list(names)].to_numpy(dtype=np.float64), found.get("label")
 
 
 def named(model, X):
-    return pd.DataFrame(X, columns=list(PortableModel.of(model).columns.inputs))
+    return pd.DataFrame(X, columns=list(FittedModel.of(model).columns.inputs))
 
 
 @pytest.mark.parametrize("database", DATABASES)

@@ -1,4 +1,4 @@
-"""Files of every format version, which must load for ever.
+"""Files of every format version, which must always load.
 
     python tests/files/golden.py
 

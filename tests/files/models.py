@@ -182,7 +182,7 @@ MAKERS = {
     "pool of regressors": lambda: _pool(False),
     "river.ModelPoolClassifier": lambda: _river_pool("Classifier"),
     "river.ModelPoolRegressor": lambda: _river_pool("Regressor"),
-    "tree that began anew": _restarted,
+    "restarted tree": _restarted,
     "own kernels": _kernels,
     "detector.ADWIN": lambda: _detector(ADWIN),
     "detector.PageHinkley": lambda: _detector(PageHinkley),

@@ -113,15 +113,15 @@ def sealed(entries, blocks=(), content=None):
         ([["<f8", [-1]]], "array 0 has the shape [-1]"),
         ([["<f8", [1.0]]], "array 0 has the shape [1.0]"),
         ([["<f8", [True]]], "array 0 has the shape [True]"),
-        ([["<f8", 8]], "array 0 has no shape"),
-        ([["<f8", [1] * 9]], "array 0 has no shape"),
-        ([["<f8"]], "array 0 has no type that is known"),
-        ([["|O", [1]]], "array 0 has no type that is known"),
-        ([["<U0", [10**9]]], "array 0 has no type that is known"),
-        ([["<f16", [1]]], "array 0 has no type that is known"),
+        ([["<f8", 8]], "array 0 has an invalid shape"),
+        ([["<f8", [1] * 9]], "array 0 has an invalid shape"),
+        ([["<f8"]], "array 0 has an unknown type"),
+        ([["|O", [1]]], "array 0 has an unknown type"),
+        ([["<U0", [10**9]]], "array 0 has an unknown type"),
+        ([["<f16", [1]]], "array 0 has an unknown type"),
         ([["<M8[nothing]", [8]]], "array 0 has the type '<M8[nothing]', which is not known"),
-        ([["f8,f8", [4]]], "array 0 has no type that is known"),
-        ({"a": 1}, "its list of arrays is no list"),
+        ([["f8,f8", [4]]], "array 0 has an unknown type"),
+        ({"a": 1}, "'arrays' of its header must be a list"),
         ([["<f8", [7]]], "the arrays do not fill the file"),
     ],
 )
@@ -130,25 +130,25 @@ def test_entries_that_do_not_fit(entries, message, tmp_path):
 
 
 def test_values_that_are_none(tmp_path):
-    refused(sealed([["|b1", [1]]], [b"\2"]), tmp_path, "holds truth values other than 0 and 1")
-    refused(sealed([["<U1", [1]]], [b"\xff\xff\xff\xff"]), tmp_path, "holds text that is none")
+    refused(sealed([["|b1", [1]]], [b"\2"]), tmp_path, "contains bools other than 0 and 1")
+    refused(sealed([["<U1", [1]]], [b"\xff\xff\xff\xff"]), tmp_path, "contains invalid text")
     assert read(sealed([["<U1", [1]]], ["\U0010ffff".encode("utf-32-le")]), tmp_path).arrays[0][0] == "\U0010ffff"
 
 
 def headers():
     good = b'{"library": "0", "arrays": [], "content": %s}'
     return {
-        "no JSON": (b"{", "its header is no JSON"),
-        "text": (b"x" * 300, "its header is no JSON"),
-        "not ASCII": (good % '"é"'.encode(), "its header is no JSON"),
+        "no JSON": (b"{", "its header is not valid JSON"),
+        "text": (b"x" * 300, "its header is not valid JSON"),
+        "not ASCII": (good % '"é"'.encode(), "its header is not valid JSON"),
         "a list": (b"[]", "does not have the entries"),
         "more": (b'{"library": "0", "arrays": [], "content": 1, "x": 2}', "does not have the entries"),
-        "twice": (good % b'{"a": 1, "a": 1}', "its header has an entry twice"),
+        "twice": (good % b'{"a": 1, "a": 1}', "its header has a duplicate entry"),
         "nan": (good % b"NaN", "its header holds NaN"),
         "infinity": (good % b"-Infinity", "its header holds -Infinity"),
         "deep": (good % (b"[" * 200_000 + b"]" * 200_000), "its header"),
-        "a long number": (good % (b"9" * 5000), "its header is no JSON"),
-        "library": (b'{"library": 0, "arrays": [], "content": 1}', "its library is no text"),
+        "a long number": (good % (b"9" * 5000), "its header is not valid JSON"),
+        "library": (b'{"library": 0, "arrays": [], "content": 1}', "'library' of its header must be a string"),
     }
 
 
@@ -189,4 +189,4 @@ def test_what_is_no_file(tmp_path):
         read_container(tmp_path)
     with pytest.raises(OSError, match="Not a regular file"):
         read_container("/dev/null")
-    refused(b"", tmp_path, "it does not begin as one")
+    refused(b"", tmp_path, "it does not start with the signature of one")

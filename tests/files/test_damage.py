@@ -10,7 +10,7 @@ import softwood
 from softwood.files.errors import InvalidFileError
 from softwood.stream.loops.alarms import SIZE
 from softwood.stream.loops.drift import A_COUNTS, A_DELTA, A_WIDTH
-from softwood.stream.loops.layout import DRIFT_DELTA
+from softwood.stream.loops.layout import Settings
 from tests.files.models import NAMES, fitted
 from tests.files.mutate import OF_BYTES, OF_CONTENT, good_files, seal, split, try_file
 
@@ -66,6 +66,19 @@ def set_number(array, place, value):
     return change
 
 
+def cut(array, axis=0):
+    """Drop the last entry of an axis of the first array of this name."""
+
+    def change(header, blocks):
+        k = arrays_of(header, array)[0]
+        kind, shape = header["arrays"][k]
+        numbers = np.frombuffer(blocks[k], dtype=kind).reshape(shape)
+        numbers = np.delete(numbers, -1, axis)
+        header["arrays"][k][1], blocks[k] = list(numbers.shape), bytearray(numbers.tobytes())
+
+    return change
+
+
 def set_state(**values):
     return lambda header, blocks: header["content"]["state"].update(values)
 
@@ -79,30 +92,47 @@ def set_kind(name):
 
 
 TREE, FOREST = "KernelTreeClassifier", "KernelForestRegressor"
+STAGED = "OneStageTreeClassifier"
 HARD, SOFT = "stream.HoeffdingTreeClassifier", "stream.SoftHoeffdingTreeRegressor"
-ANEW = "tree that began anew"
+RESTARTED, DRIFT_DELTA = "restarted tree", Settings._fields.index("drift_delta")
 WRONG = {
     "another class": (TREE, set_kind("SEA"), "it holds no model"),
     "a record alone": (TREE, set_kind("columns"), "it holds no model"),
     "a function of the package": (TREE, set_kind("softwood.stream.prequential"), "it holds no model"),
     "another estimator": (TREE, set_kind(FOREST), "is not known"),
-    "a cycle": ("SoftTree", set_number("children_left", 4, 1), "do not make trees"),
-    "a child of itself": (TREE, set_number("children_left", 0, 0), "do not make trees"),
-    "a child of another tree": (FOREST, set_number("children_right", 0, 300), "do not make trees"),
-    "depth": (FOREST, set_number("depth", 5, 77), "do not make trees"),
-    "threshold": (TREE, set_number("threshold", 0, np.nan), "threshold is not finite"),
-    "value": (TREE, set_number("value", (0, 0), np.inf), "value has no outputs, or is not finite"),
-    "feature": (TREE, set_number("feature", 0, 4), "feature is no column of the data"),
-    "gate": ("SoftTree", set_number("gate", 0, 9), "gate does not fit the children"),
-    "weights": ("SoftTree", set_number("weights", (0, 0), np.nan), "weights are not finite"),
-    "kernel": (TREE, set_number("kernel", 0, 5), "kernel is no row of shapes"),
-    "offsets": (FOREST, set_number("offsets", 1, 0), "offsets do not rise"),
-    "output": (FOREST, set_number("output", 0, 3), "output and base do not fit"),
+    "a cycle": ("SoftTree", set_number("children_left", 4, 1), "parent and depth do not agree"),
+    "a child of itself": (TREE, set_number("children_left", 0, 0), "in fitted.tree_: parent and depth do not agree"),
+    "a child of another tree": (FOREST, set_number("children_right", 0, 300), "must describe one tree"),
+    "depth": (FOREST, set_number("depth", 5, 77), "in fitted.forest_: parent and depth do not agree"),
+    "threshold": (TREE, set_number("threshold", 0, np.nan), "a finite threshold"),
+    "value": (TREE, set_number("value", (0, 0), np.inf), "value must be finite"),
+    "feature": (TREE, set_number("feature", 0, 4), "need a feature of the data"),
+    "gate": ("SoftTree", set_number("gate", 0, 9), "Exactly the nodes with children must have a gate"),
+    "weights": ("SoftTree", set_number("weights", (0, 0), np.nan), "weights must be finite"),
+    "kernel": (TREE, set_number("kernel", 0, 5), "kernel must be a row of shapes"),
+    "offsets": (FOREST, set_number("offsets", 1, 0), "offsets must rise"),
+    "output": (FOREST, set_number("output", 0, 3), "base must have an entry for each output"),
     "scale": ("SoftTreeClassifier", set_number("scale", 0, -1.0), "scale"),
-    "many features": ("SoftTree", set_state(n_features=2**40), "n_features is no int"),
-    "link": ("SoftTree", set_state(link="exp"), "link is none of"),
+    "many features": ("SoftTree", set_state(n_features=2**40), "n_features must be a number of columns"),
+    "link": ("SoftTree", set_state(link="exp"), "link must be one of"),
+    "shapes": (TREE, set_number("cdfs", (0, 0), 0.5), "cdfs of kernel shapes must rise from 0 to 1"),
+    "widths": (TREE, set_number("widths", 0, -1.0), "in fitted._reading_: widths must be at least 0"),
+    "kinds": (TREE, set_number("kinds", 0, 7), "kinds must hold a row of shapes for each column"),
+    "kernels": (TREE, set_number("places", 0, 7), "places must be numbers of kernels"),
+    "columns of a reading": (TREE, cut("places"), "in fitted._reading_: widths must have shape (3,)"),
+    "source": (TREE, set_number("source", 0, 9), "source and categories must describe the 4 columns"),
+    "encoded columns": (TREE, set_number("source", 0, 1), "The number of categories does not match"),
+    "bandwidths": (TREE, cut("bandwidths_"), "bandwidths_ must have shape (4,)"),
+    "missing values": (TREE, set_number("missing_left", 0, np.nan), "missing_left and blend must be in [0, 1]"),
+    "rows of values": (FOREST, cut("value"), "value must have one row for each of"),
+    "outputs of values": (FOREST, cut("value", 1), "value must have one row for each of"),
+    "columns of weights": ("SoftTree", cut("weights", 1), "weights must have shape (9, 4)"),
+    "columns of a scaling": ("SoftTreeClassifier", cut("center"), "must have"),
+    "complete tree": (STAGED, cut("gates"), "gates must be those of a complete tree"),
+    "nodes of a complete tree": (STAGED, cut("alive"), "alive must have shape"),
+    "columns of a complete tree": (STAGED, cut("gates", 1), "_unpruned_ does not fit the columns"),
     "number of columns": (TREE, set_fitted(n_features_in_=5), "n_features_in_ is not the number of columns"),
-    "unknown attribute": (TREE, set_fitted(fit=1), "the attribute 'fit' is not known"),
+    "unknown attribute": (TREE, set_fitted(fit=1), "'fit' is not known"),
     "missing attribute": (TREE, lambda h, b: h["content"]["state"]["fitted"].pop("columns_"), "'columns_' is missing"),
     "unknown parameter": (TREE, lambda h, b: h["content"]["state"]["parameters"].update(x=1), "'x' is not known"),
     "number of nodes": (HARD, set_number("counters", 0, 10_000), "'counters' is damaged"),
@@ -121,17 +151,17 @@ WRONG = {
     "width of a bin": (SOFT, set_number("stats", (0, 0, -1, 1), -1.0), "'stats' is damaged"),
     "end of a histogram": (SOFT, set_number("stats", (0, 0, -1, 0), np.inf), "'stats' is damaged"),
     "draws": ("stream.ModelPool", lambda h, b: h["content"]["state"]["fitted"]["_state"]["state"].update(place=10**6),
-              "a state of random numbers is wrong"),
-    "learners": ("stream.ModelPool", set_number("_learners", 0, 9), "learners that are not there"),
-    "places": ("river.HoeffdingTreeRegressor", lambda h, b: h["content"]["state"]["names"].pop(), "do not fit"),
-    "learners for river": ("river.ModelPoolRegressor", set_number("_learners", 0, 9), "learners that are not there"),
-    "window of a detector": (ANEW, set_number("detector", A_WIDTH, 7.5), "the window of a detector is damaged"),
-    "buckets of a detector": (ANEW, set_number("detector", A_COUNTS, 99.0), "the window of a detector is damaged"),
-    "delta of a detector": (ANEW, set_number("detector", A_DELTA, 0.5), "does not fit its settings"),
-    "recent errors": (ANEW, set_number("detector", -1, np.nan), "'detector' holds numbers that it cannot hold"),
-    "sizes of errors": (ANEW, set_number("detector", SIZE, -1.0), "holds numbers that it cannot hold"),
-    "no detector": (ANEW, set_number("settings", DRIFT_DELTA, 0.0), "'detector' has shape"),
-    "kind of an alarm": (ANEW, set_number("log_integers", (-1, 0), 4), "'log' is damaged"),
+              "in fitted._state: place must be an int from 0 to 624"),
+    "learners": ("stream.ModelPool", set_number("_learners", 0, 9), "must be numbers of models of the pool"),
+    "places": ("river.HoeffdingTreeRegressor", lambda h, b: h["content"]["state"]["names"].pop(), "do not match"),
+    "learners for river": ("river.ModelPoolRegressor", set_number("_learners", 0, 9), "must be numbers of models"),
+    "window of a detector": (RESTARTED, set_number("detector", A_WIDTH, 7.5), "The state of a detector is damaged"),
+    "buckets of a detector": (RESTARTED, set_number("detector", A_COUNTS, 99.0), "The state of a detector is damaged"),
+    "delta of a detector": (RESTARTED, set_number("detector", A_DELTA, 0.5), "does not fit its parameters"),
+    "recent errors": (RESTARTED, set_number("detector", -1, np.nan), "'detector' holds numbers that it cannot hold"),
+    "sizes of errors": (RESTARTED, set_number("detector", SIZE, -1.0), "holds numbers that it cannot hold"),
+    "no detector": (RESTARTED, set_number("settings", DRIFT_DELTA, 0.0), "'detector' has shape"),
+    "kind of an alarm": (RESTARTED, set_number("log_integers", (-1, 0), 4), "'log' is damaged"),
     "no growth": ("river.HoeffdingTreeRegressor", set_state(growth=None), "growth is missing"),
 }  # fmt: skip
 

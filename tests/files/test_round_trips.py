@@ -375,7 +375,7 @@ def _refused():
         "number": (3, "not int"),
         "record": (noted.columns_, "not Columns"),
         "complex": (make(bandwidth=np.array([1j])), "bandwidth is an array of type complex128"),
-        "pool": (stream.ModelPool([make()]), "a pool holds something other than stream models"),
+        "pool": (stream.ModelPool([make()]), "models is list, expected list.*StreamModel"),
     }  # fmt: skip
 
 

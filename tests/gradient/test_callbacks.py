@@ -1,4 +1,4 @@
-"""Steps of gradient-trained trees as scikit-learn's callbacks, ``history_`` and ``n_iter_`` tell them."""
+"""Steps of gradient-trained trees as scikit-learn's callbacks, in ``history_`` and in ``n_iter_``."""
 
 import numpy as np
 import pandas as pd

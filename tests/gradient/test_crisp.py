@@ -14,7 +14,6 @@ from sklearn.model_selection import train_test_split
 from softwood import Gate, OneStageTreeClassifier, OneStageTreeRegressor
 from softwood.gradient import crisp_choice
 from softwood.gradient.crisp_training import CrispTraining
-from softwood.gradient.one_stage import AS_PUBLISHED
 from tests.contract.test_inputs import ODD
 from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import CRISP, problem, small
@@ -171,7 +170,7 @@ def test_choosing_again_is_not_needed_with_a_warm_start(model_class):
     assert added[0]["train_loss"] == pytest.approx(lines[-1]["train_loss"])
     assert model.n_iter_ == 8
     assert np.abs(model._staged_.gates - gates).max() > 1e-6
-    # another shape begins anew
+    # another shape starts a new fit
     model.set_params(max_depth=2).fit(X, y)
     expected = small(model_class, max_depth=2, max_iter=4).fit(X, y)
     assert model.history_ == expected.history_
@@ -194,13 +193,13 @@ def test_warm_starts_between_the_ways(model_class):
 @pytest.mark.parametrize("architecture", ["proximal", "joint", "gumbel"])
 def test_as_published(architecture):
     X, y = problem(OneStageTreeClassifier)
-    model = OneStageTreeClassifier(**{**AS_PUBLISHED, "architecture": architecture}, max_depth=3, random_state=0)
+    model = OneStageTreeClassifier.as_published(architecture=architecture, max_depth=3, random_state=0)
     assert clone(model).get_params() == model.get_params()
     model.set_params(max_iter=20).fit(X, y)
     assert {line["stage"] for line in model.history_} == {"fit"}
     assert not hasattr(model, "search_")
     assert model.score(X, y) > 0.45
-    assert AS_PUBLISHED["architecture"] == "proximal"
+    assert OneStageTreeClassifier.as_published().architecture == "proximal"
 
 
 @both

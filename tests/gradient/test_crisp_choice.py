@@ -359,7 +359,7 @@ def test_many_rows_have_fewer_passes_and_more_to_try():
     assert [recipe.is_trained for recipe in many.recipes].count(False) == 1
 
 
-def test_candidates_and_their_lines():
+def test_candidates_and_their_records():
     candidate = Candidate(Recipe("columns", 0.1, 0.2, False, False, 3.0, 30.0), 2.0, 0.5, 3.5)
-    assert Candidate.of(candidate.line()) == candidate
-    assert len(candidate.line()) == len(fields(Recipe)) + 3
+    assert Candidate.of(candidate.record()) == candidate
+    assert len(candidate.record()) == len(fields(Recipe)) + 3

@@ -144,7 +144,7 @@ def test_the_search_finds_what_its_slow_twin_finds(kind, at_once, monkeypatch):
 @pytest.mark.tiny
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_classes_with_the_same_mean(n_classes):
-    """No two of them are farthest apart; only single rows could be told from the others."""
+    """No two of them are farthest apart; only single rows could be separated from the others."""
     points = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0], [-2.0, -2.0], [2.0, 2.0]])[: 2 * n_classes]
     masses = np.repeat(np.eye(n_classes), 2, axis=0)
     assert slow.best_discriminant(points, masses) is None

@@ -210,8 +210,8 @@ def test_the_loss_of_the_history_is_that_of_the_model(model_class):
             loss = -np.log(found[np.arange(len(y_val)), y_val]).mean()
         else:
             loss = 0.5 * np.mean((found - y_val) ** 2) / y.var()
-        told = refine_losses(model) or [line["validation_loss"] for line in lines_of(model, "grow") if line["kept"]]
-        assert loss == pytest.approx(min(told))
+        reported = refine_losses(model) or [line["validation_loss"] for line in lines_of(model, "grow") if line["kept"]]
+        assert loss == pytest.approx(min(reported))
 
 
 @both
@@ -252,10 +252,10 @@ def test_hardening(model_class):
     assert_same_tree(hard.tree_, model.tree_.crisp())
     assert not model.tree_.is_crisp
     assert np.all(np.isin(hard.memberships(X).toarray(), [0.0, 1.0]))
-    told = model.harden(X, y).hardening_
-    assert told.soft == model.score(X, y)
-    assert told.crisp == hard.score(X, y)
-    assert told.loss == told.soft - told.crisp
+    reported = model.harden(X, y).hardening_
+    assert reported.soft == model.score(X, y)
+    assert reported.crisp == hard.score(X, y)
+    assert reported.loss == reported.soft - reported.crisp
     weights = np.random.default_rng(0).uniform(size=len(X))
     assert model.harden(X, y, weights).hardening_.soft == model.score(X, y, weights)
     for given in ({"X": X}, {"y": y}):

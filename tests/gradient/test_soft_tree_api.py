@@ -95,8 +95,8 @@ def test_progress_is_told_when_asked(model_class, capsys):
     X, y = problem(model_class)
     model = small(model_class, verbose=2, refine=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    told = [*lines_of(model, "grow"), *lines_of(model, "refine")]
-    for line, step in zip(lines, told, strict=True):
+    reported = [*lines_of(model, "grow"), *lines_of(model, "refine")]
+    for line, step in zip(lines, reported, strict=True):
         number = f"trial {step['iteration']}" if step["stage"] == "grow" else f"pass {step['iteration']} of 200"
         assert line.startswith(f"[{model_class.__name__}] {number}, ")
         assert f"validation loss {step['validation_loss']:.5g}, " in line

@@ -91,5 +91,5 @@ def test_sets_of_categories():
 def test_other_things_are_refused(given):
     with pytest.raises(TypeError, match=r"SoftForest\.from_lightgbm takes"):
         SoftForest.from_lightgbm(given)
-    with pytest.raises(ValueError, match="no JSON"):
+    with pytest.raises(ValueError, match="not JSON"):
         SoftForest.from_lightgbm("tree")

@@ -15,7 +15,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import SoftTree, explain, load, save, soften
-from softwood.export import PortableModel, from_json, to_json
+from softwood.export import FittedModel, from_json, to_json
 from tests.imported.data import labels, table
 
 QUIET = {"verbose": -1, "n_jobs": 1}
@@ -133,8 +133,8 @@ def test_exports_take_softened_models():
     for model, y in ((GradientBoostingClassifier(n_estimators=5), z > 0), (DecisionTreeRegressor(max_depth=4), z)):
         soft = soften(model.fit(X, y), X, bandwidth=0.1)
         expected = soft.predict_proba(X) if hasattr(soft, "predict_proba") else soft.predict(X)[:, None]
-        np.testing.assert_allclose(PortableModel.of(soft).predict(X), expected, rtol=0, atol=1e-12)
-        np.testing.assert_array_equal(from_json(to_json(soft)).predict(X), PortableModel.of(soft).predict(X))
+        np.testing.assert_allclose(FittedModel.of(soft).predict(X), expected, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(from_json(to_json(soft)).predict(X), FittedModel.of(soft).predict(X))
 
 
 def test_weights_count_as_repeated_rows():

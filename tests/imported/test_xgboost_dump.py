@@ -88,5 +88,5 @@ def test_what_cannot_be_read_is_refused(settings, message):
 def test_other_things_are_refused(given):
     with pytest.raises(TypeError, match=r"SoftForest\.from_xgboost"):
         SoftForest.from_xgboost(given)
-    with pytest.raises(ValueError, match="no JSON"):
+    with pytest.raises(ValueError, match="not JSON"):
         SoftForest.from_xgboost("tree")

@@ -9,7 +9,7 @@ import torch
 from torch.nn.functional import cross_entropy, mse_loss
 
 from softwood.nn import GrowingTreeLayer
-from softwood.stream import AS_PUBLISHED, SEA, Agrawal, RandomRBF, SoftHoeffdingTreeClassifier
+from softwood.stream import SEA, Agrawal, RandomRBF, SoftHoeffdingTreeClassifier
 
 EAGER = {"grace_period": 60, "delta": 0.05, "tau": 0.2, "max_depth": 4}
 
@@ -50,7 +50,7 @@ def grown():
 def test_row_by_row_it_is_the_stream_model(stream):
     """The full comparison, with the settings of the paper, is in benchmarks/torch_layers.py."""
     X, y = stream.take(900)
-    model = SoftHoeffdingTreeClassifier(**(AS_PUBLISHED | EAGER), random_state=0)
+    model = SoftHoeffdingTreeClassifier.as_published(**EAGER, random_state=0)
     shares = model.test_then_train(X, y, classes=[0, 1])
     layer, optimizer = new_layer(X.shape[1], 2)
     accuracy, loss = train(layer, optimizer, X, y)

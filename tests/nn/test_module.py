@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
 from softwood import (
     KernelBoostingClassifier,
@@ -179,8 +180,10 @@ def test_state_copies_files_and_export():
 
 
 def test_clear_errors():
-    with pytest.raises(TypeError, match="a fitted model that has tree_ or forest_, got KernelTreeClassifier"):
+    with pytest.raises(NotFittedError):
         TreeModule.from_tree(KernelTreeClassifier())
+    with pytest.raises(TypeError, match=r"TreeModule.from_tree takes a fitted estimator of softwood"):
+        TreeModule.from_tree("tree")
     with pytest.raises(TypeError, match="SoftTree or SoftForest, got int"):
         TreeModule(3)
     tree = random_tree(0, gates=(Gate.SIGMOID,))

@@ -132,6 +132,6 @@ def test_pictures(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(120, 3)), columns=["mass", "age", "sugar"])
     y = np.where(X["mass"] + X["sugar"] > 0.0, "ill", "well")
-    monkeypatch.setattr(pictures, "load", lambda name: SimpleNamespace(X=X, y=y))
+    monkeypatch.setattr(pictures, "load_dataset", lambda name: SimpleNamespace(X=X, y=y))
     pictures.write_pictures(tmp_path)
     assert sorted(file.name for file in tmp_path.iterdir()) == [f"one_stage_figure_{k}.png" for k in (7, 8, 9)]

@@ -5,14 +5,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from softwood import (
-    KernelBoostingClassifier,
-    KernelBoostingRegressor,
-    KernelTreeRegressor,
-    SoftTreeRegressor,
-    plot_loss,
-    plot_search,
-)
+from softwood import KernelBoostingClassifier, KernelBoostingRegressor, KernelTreeRegressor, SoftTreeRegressor
+from softwood.plots import plot_loss, plot_search
 
 mpl.use("agg")
 

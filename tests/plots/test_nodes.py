@@ -19,11 +19,9 @@ from softwood import (
     SoftTree,
     SoftTreeClassifier,
     SoftTreeRegressor,
-    node_table,
-    plot_gate_contributions,
-    plot_importances,
-    plot_leaf_distribution,
 )
+from softwood.explanations import node_table
+from softwood.plots import plot_gate_contributions, plot_importances, plot_leaf_distribution
 
 matplotlib.use("agg")
 

@@ -9,7 +9,8 @@ from matplotlib import pyplot
 from sklearn.datasets import load_breast_cancer
 
 import softwood
-from softwood import plot_shapley, plot_shapley_dependence, plot_shapley_summary, shapley_values
+from softwood.explanations import shapley_values
+from softwood.plots import plot_shapley, plot_shapley_dependence, plot_shapley_summary
 from tests.explanations import shapley_models as models
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 

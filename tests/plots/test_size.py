@@ -6,7 +6,8 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
-from softwood import KernelForestClassifier, KernelTreeClassifier, plot_size_path
+from softwood import KernelForestClassifier, KernelTreeClassifier
+from softwood.plots import plot_size_path
 
 mpl.use("agg")
 X, y = load_iris(return_X_y=True)

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from sklearn.exceptions import NotFittedError
 
 from softwood import KernelTreeClassifier, SoftTreeClassifier
-from softwood.plots.stream import plot_growth, plot_stream_tree
+from softwood.plots import plot_growth, plot_stream_tree
 from softwood.stream import (
     SEA,
     Agrawal,
@@ -167,7 +167,7 @@ def test_wrong_arguments_of_the_tree(table, run):
         plot_stream_tree(model, max_depth=-1)
     with pytest.raises(ValueError, match="'tree' parameter of plot_stream_tree must be a SoftTree or None"):
         plot_stream_tree(model, tree="tree")
-    with pytest.raises(TypeError, match="plot_stream_tree takes a SoftTree or a fitted estimator"):
+    with pytest.raises(TypeError, match="plot_stream_tree takes a fitted estimator of softwood, a SoftTree"):
         plot_stream_tree("tree")
     with pytest.raises(NotFittedError):
         plot_stream_tree(SoftHoeffdingTreeClassifier())

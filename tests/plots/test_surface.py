@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 
-from softwood import KernelTreeClassifier, KernelTreeRegressor, plot_surface
+from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.core.extras import require
 from softwood.datasets import toy_classification
+from softwood.plots import plot_surface
 
 matplotlib.use("agg")
 

@@ -18,9 +18,9 @@ from softwood import (
     LinearDiscriminantTreeClassifier,
     SoftForest,
     SoftTreeClassifier,
-    plot_tree,
     stream,
 )
+from softwood.plots import plot_tree
 from softwood.stream import river
 from tests.plots.pictures import no_overlap
 from tests.reference.trees import ALL_GATES, random_tree
@@ -234,7 +234,7 @@ def test_wrong_arguments(iris, monkeypatch):
         plot_tree(iris, {**X.iloc[0], "colour": 1})
     with pytest.raises(ValueError, match="'row' parameter of plot_tree must be a row of 4 values"):
         plot_tree(iris, "row")
-    with pytest.raises(TypeError, match="plot_tree takes a SoftTree or a fitted estimator"):
+    with pytest.raises(TypeError, match="plot_tree takes a fitted estimator of softwood, a SoftTree"):
         plot_tree("tree")
     with pytest.raises(NotFittedError):
         plot_tree(KernelTreeClassifier())

@@ -7,10 +7,14 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import put_test, visit
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits, new_settings
 from softwood.stream.loops import layout
-from softwood.stream.loops.layout import ALPHA_AT, FoundTest
+from softwood.stream.loops.layout import (
+    ALPHA_AT,
+    FoundTest,
+    Settings,
+)
 from tests.reference import observers
 from tests.reference.observers import Seen, hoeffding_bound
 from tests.reference.random_search import next_seed, to_unit
@@ -366,25 +370,23 @@ class SoftStream:
 
 GAMMA_WIDE = 2.0
 SETTINGS = {
-    "grace": layout.GRACE, "delta": layout.DELTA, "tau": layout.TAU, "max_depth": layout.MAX_DEPTH,
-    "min_fraction": layout.MIN_FRACTION, "rate": layout.RATE, "gamma": layout.GAMMA,
-    "alpha": layout.ALPHA, "batch": layout.BATCH, "memory": layout.MEMORY, "has_bias": layout.HAS_BIAS,
-    "min_share": layout.STATISTICS_SHARE, "weigh_by_share": layout.WEIGH_BY_SHARE, "leaf_init": layout.LEAF_INIT,
-    "gate_init": layout.GATE_INIT, "alpha_rate": layout.ALPHA_RATE, "pull": layout.PULL, "recheck": layout.RECHECK,
-    "limit": layout.OUTLIER_LIMIT, "count_period": layout.COUNT_PERIOD, "merit_range": layout.MERIT_RANGE,
-    "deeper": layout.DEEPER_FOR_CLASSES,
+    "grace": "grace_period", "delta": "delta", "tau": "tau", "max_depth": "max_depth",
+    "min_fraction": "min_branch_fraction", "rate": "learning_rate", "gamma": "gamma",
+    "alpha": "alpha", "batch": "batch_size", "memory": "scaler_memory", "has_bias": "bias",
+    "min_share": "min_share", "weigh_by_share": "weigh_by_share", "leaf_init": "leaf_init",
+    "gate_init": "gate_init", "alpha_rate": "alpha_learning_rate", "pull": "alpha_pull", "recheck": "recheck_period",
+    "limit": "outlier_limit", "count_period": "count_period", "merit_range": "merit_range",
+    "deeper": "deeper_for_classes",
 }  # fmt: skip
 
 
-def growing(twin, limits=None):
-    """The package's tree with the settings of a twin."""
-    settings = new_settings()
-    for name, place in SETTINGS.items():
-        settings[place] = getattr(twin, name)
-    kind = SoftClassTree if twin.is_class else SoftRealTree
-    tree = kind(settings, limits or Limits(max_inner=twin.max_inner), twin.n_features, twin.n_outputs)
-    tree.seed = np.uint64(twin.seed)
-    tree.arrays["is_category"][:] = twin.is_category
+def growing(reference, limits=None):
+    """The package's tree with the settings of a reference."""
+    settings = Settings(**{name: float(getattr(reference, own)) for own, name in SETTINGS.items()})
+    kind = SoftClassTree if reference.is_class else SoftRealTree
+    tree = kind(settings, limits or Limits(max_inner=reference.max_inner), reference.n_features, reference.n_outputs)
+    tree.seed = np.uint64(reference.seed)
+    tree.arrays["is_category"][:] = reference.is_category
     return tree
 
 
@@ -413,12 +415,12 @@ def assert_same_arrays(tree, other):
         assert np.array_equal(array, theirs, equal_nan=array.dtype.kind == "f"), name
 
 
-def assert_same_tree(tree, twin):
-    """The package's tree and its twin, up to rounding."""
+def assert_same_tree(tree, reference):
+    """The package's tree and its reference, up to rounding."""
     nodes, numbers, inner = tree.structure()
     a = tree.arrays
-    assert len(nodes) == len(twin.nodes)
-    for k, node in enumerate(twin.nodes):
+    assert len(nodes) == len(reference.nodes)
+    for k, node in enumerate(reference.nodes):
         assert inner[k] == bool(node.children)
         assert [nodes[k, layout.DEPTH], nodes[k, layout.FEATURE]] == [node.depth, node.feature]
         assert numbers[k, layout.THRESHOLD] == pytest.approx(node.threshold, nan_ok=True)
@@ -432,19 +434,17 @@ def assert_same_tree(tree, twin):
         if node.children:
             assert numbers[k, layout.LEFT_WEIGHT] == pytest.approx(node.passed)
             assert nodes[k, [layout.LEFT, layout.RIGHT]].tolist() == [
-                twin.nodes.index(child) for child in node.children
+                reference.nodes.index(child) for child in node.children
             ]
     found = [(e.kind, e.n_samples, e.node, e.feature, e.threshold) for e in tree.log]
-    assert [event[:4] for event in found] == [event[:4] for event in twin.log]
-    assert [event[4] for event in found] == pytest.approx([event[4] for event in twin.log])
+    assert [event[:4] for event in found] == [event[:4] for event in reference.log]
+    assert [event[4] for event in found] == pytest.approx([event[4] for event in reference.log])
 
 
 def random_tree(seed, n_inner=9, n_features=3, n_outputs=3, alpha=None, size=0.2):
     """Three levels and more, with tests; gates that are never sure for inputs in [-1, 1] if `size` is .2."""
     rng = np.random.default_rng(seed)
-    settings = new_settings()
-    settings[[layout.GAMMA, layout.HAS_BIAS]] = GAMMA_WIDE, 1.0
-    tree = SoftClassTree(settings, Limits(max_inner=0), n_features, n_outputs)
+    tree = SoftClassTree(Settings(gamma=GAMMA_WIDE, bias=1.0), Limits(max_inner=0), n_features, n_outputs)
     tree._resize(nodes=2 * n_inner + 1, slots=0)
     a = tree.arrays
     for k in range(n_inner):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import softwood
 from softwood import SoftTree
-from softwood.export import PortableModel
+from softwood.fitted import FittedModel
 from softwood.reporting.columns import column_facts, row_cells
 from softwood.reporting.model import used_inputs
 from tests.export.models import fitted, fitted_to_frames, frame, mixed_tree
@@ -19,7 +19,7 @@ def test_only_columns_that_gates_read():
         children_left=[1, -1, -1], children_right=[2, -1, -1], feature=[2, -1, -1], threshold=[1.0, np.nan, np.nan],
         width=[0.5, 0, 0], value=[[0.0], [0.0], [1.0]], n_features=4,
     )  # fmt: skip
-    known = PortableModel.of(tree)
+    known = FittedModel.of(tree)
     assert used_inputs(known) == [2]
     (fact,) = column_facts(known, None, None)
     assert fact["input"] == 2
@@ -27,7 +27,7 @@ def test_only_columns_that_gates_read():
 
 
 def test_ranges_of_rows():
-    known = PortableModel.of(mixed_tree())
+    known = FittedModel.of(mixed_tree())
     X = np.column_stack([np.arange(11.0), np.linspace(0, 1, 11), np.full(11, 3.0), np.full(11, np.nan)])
     facts = {fact["input"]: fact for fact in column_facts(known, X, np.array([0.1, 0.4, 0.3, 0.2]))}
     assert list(facts) == [1, 2, 3, 0]  # the most important first
@@ -41,7 +41,7 @@ def test_ranges_of_rows():
 
 @pytest.mark.parametrize("name", ["soft tree", "discriminant tree", "kernel tree, box", "soft Hoeffding tree"])
 def test_ranges_without_rows_contain_the_thresholds(name):
-    known = PortableModel.of(fitted()[name])
+    known = FittedModel.of(fitted()[name])
     for fact in column_facts(known, None, None):
         feature = fact["features"][0]
         thresholds = known.trees.threshold[known.trees.feature == feature]
@@ -59,7 +59,7 @@ def test_cells_of_rows_are_those_of_the_table(rows):
     table = pd.DataFrame(rows, columns=["n", "three", "two"]).astype({"three": object, "two": object})
     whole = pd.DataFrame({"n": [0.0, 1.0, 2.0], "three": ["a", "b", "c"], "two": ["x", "y", "x"]}).astype(table.dtypes)
     model = softwood.KernelTreeClassifier(bandwidth=0.1, categorical_features=["three", "two"]).fit(whole, [0, 1, 1])
-    known = PortableModel.of(model).one_hot()
+    known = FittedModel.of(model).one_hot()
     cells = row_cells(known, known.encode(table))
     for i, (number, three, two) in enumerate(rows):
         assert cells[0][i] == number
@@ -72,7 +72,7 @@ def test_unknown_categories():
     table = frame(3)
     table["city"] = ["Rome", "Bergen", None]
     for model, expected in ((batch, None), (growing, -1)):
-        known = PortableModel.of(model).one_hot()
+        known = FittedModel.of(model).one_hot()
         cells = row_cells(known, known.encode(table))[list(table.columns).index("city")]
         assert cells[1:] == [expected, None]
         assert known.columns.categories[2][cells[0]] == "Rome"

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from softwood import SoftForest, SoftTree, certified_radius, shapley_values
-from softwood.export import PortableModel
+from softwood import SoftForest, SoftTree
+from softwood.explanations import certified_radius, shapley_values
+from softwood.fitted import FittedModel
 from softwood.reporting.report import report
 from tests.export.models import answers, fitted, fitted_to_frames, mixed_tree, trying_rows, trying_table
 
@@ -116,7 +117,7 @@ def test_gradients(name, page, tmp_path):
     X = trying_rows(model, 60, with_missing=name != "soft tree")
     report(model, tmp_path / "page.html")
     found = page.open(tmp_path / "page.html").run(EXPLAIN, listed(X))
-    expected = PortableModel.of(model).trees.input_gradient(X)
+    expected = FittedModel.of(model).trees.input_gradient(X)
     np.testing.assert_allclose([row["gradient"] for row in found], expected, rtol=1e-11, atol=1e-12)
 
 

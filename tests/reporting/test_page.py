@@ -12,8 +12,9 @@ from selenium.webdriver.common.keys import Keys
 from sklearn.datasets import load_wine
 
 import softwood
-from softwood import certified_radius, report, shapley_values, stream
-from softwood.export import PortableModel
+from softwood import report, stream
+from softwood.explanations import certified_radius, shapley_values
+from softwood.fitted import FittedModel
 from softwood.trees.text import tree_text
 from tests.export.models import all_fitted, fitted, fitted_to_frames, frame, frame_targets, labels, numbers
 
@@ -279,7 +280,7 @@ def test_text_is_that_of_python(wine, wine_page):
 )  # fmt: skip
 def test_text_of_all_gates(name, page, tmp_path):
     model = all_fitted()[name]
-    known = PortableModel.of(model).one_hot()
+    known = FittedModel.of(model).one_hot()
     report(model, tmp_path / "page.html")
     page.open(tmp_path / "page.html")
     page.driver.execute_script("document.querySelector('details').open = true")
@@ -287,7 +288,7 @@ def test_text_of_all_gates(name, page, tmp_path):
     expected = tree_text(
         known.forest[0],
         feature_names=known.columns.names,
-        class_names=known.named.node_labels(known.trees, 0),
+        class_names=known.outputs.node_labels(known.trees, 0),
         is_category=known.columns.is_category,
     )
     assert page.text("pre").splitlines() == expected.splitlines()

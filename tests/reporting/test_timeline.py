@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from softwood import KernelTreeRegressor, stream
+from softwood import stream
+from softwood.fitted import FittedModel
 from softwood.reporting import timeline as module
-from softwood.reporting.timeline import audit_log, timeline
+from softwood.reporting.timeline import timeline
 from softwood.stream import river
 from tests.export.models import fitted, labels, numbers
 
@@ -13,7 +14,7 @@ from tests.export.models import fitted, labels, numbers
 @pytest.mark.parametrize("name", ["soft Hoeffding tree", "Hoeffding tree", "pool"])
 def test_events_are_those_of_the_log(name):
     model = fitted()[name]
-    log = audit_log(model)
+    log = FittedModel.of(model).growth.log
     own = getattr(model, "best_model_", model)
     found = timeline(log, own.columns_.names, None)
     assert found["nEvents"] == len(own.log_) == len(found["events"])
@@ -26,11 +27,7 @@ def test_models_for_river_have_a_log():
     model = river.HoeffdingTreeClassifier(grace_period=20)
     for x, label in zip(numbers(300), labels(numbers(300)), strict=True):
         model.learn_one({str(j): value for j, value in enumerate(x)}, label)
-    assert audit_log(model) == model.log
-
-
-def test_other_models_have_none():
-    assert audit_log(KernelTreeRegressor()) is None
+    assert FittedModel.of(model).growth.log == model.log
 
 
 def test_a_long_log_is_cut(monkeypatch):

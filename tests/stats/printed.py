@@ -3,7 +3,7 @@
 import pandas as pd
 
 # Demšar 2006, table 6: areas under the ROC curve of four variants of C4.5. In print, the last two of the set voting are
-# both 0.975; the average ranks that the table gives tell them apart.
+# both 0.975; the average ranks in the table distinguish them.
 DEMSAR = pd.DataFrame(
     [
         [0.763, 0.768, 0.771, 0.798],

@@ -1,11 +1,10 @@
-"""Alarms of single trees, and soft trees that begin anew."""
+"""Alarms of single trees, and soft trees that restart."""
 
 import numpy as np
 import pytest
 
 import softwood
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
     SoftHoeffdingTreeClassifier,
@@ -13,8 +12,10 @@ from softwood.stream import (
     StreamForestClassifier,
     adaptation,
 )
-from softwood.stream.growing.tree import MOST_DRIFTS, DriftEvent, keep_last
-from softwood.stream.loops.layout import LEFT
+from softwood.stream.growing.events import MOST_DRIFTS, DriftEvent, keep_last
+from softwood.stream.loops.layout import (
+    LEFT,
+)
 
 CHANGE = 1200
 
@@ -36,7 +37,7 @@ CLASSIFIERS = {
     "hoeffding": HoeffdingTreeClassifier,
     "majority": lambda **more: HoeffdingTreeClassifier(leaf_prediction="mc", **more),
     "soft": lambda **more: SoftHoeffdingTreeClassifier(random_state=0, **more),
-    "published": lambda **more: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0, **more),
+    "published": lambda **more: SoftHoeffdingTreeClassifier.as_published(random_state=0, **more),
 }
 REGRESSORS = {
     "hoeffding": HoeffdingTreeRegressor,
@@ -88,7 +89,7 @@ def test_alarms_of_trees_that_do_not_restart_change_nothing_else(name):
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
-def test_a_soft_tree_begins_anew():
+def test_a_soft_tree_restarts():
     X, y = reversed_labels()
     model, other = (SoftHoeffdingTreeClassifier(restart_rise=rise, random_state=0) for rise in (0.15, None))
     right, kept = ((m.test_then_train(X, y, classes=[0, 1]).argmax(1) == y)[CHANGE:].mean() for m in (model, other))
@@ -169,7 +170,7 @@ def test_rows_one_by_one_of_a_model_for_river():
     )
 
 
-def test_adaptation_tells_the_alarms_of_the_tree():
+def test_adaptation_reports_the_alarms_of_the_tree():
     X, y = reversed_labels()
     model = SoftHoeffdingTreeClassifier(random_state=0).partial_fit(X[:500], y[:500], classes=[0, 1])
     before = len(model.drifts_)

@@ -72,8 +72,8 @@ def started(name):
 def state(model):
     """All that a model has learned, as bytes."""
     if type(model).__name__ in POOLS:
-        numbers = (model._losses, model._n_trained, model._n_in_period, model._learners, model._state.get_state())
-        return [pickle.dumps(numbers), *map(state, model._models)]
+        numbers = (model.losses_, model.n_trained_, model._n_in_period, model._learners, model._state.get_state())
+        return [pickle.dumps(numbers), *map(state, model.models_)]
     places = model._places
     return pickle.dumps(
         (places.numbers, places.categories, places.names, getattr(model, "_codes", None), model._growth)
@@ -197,7 +197,7 @@ def learn_ever_wider_rows(model):
         model.learn_one({f"x{j}": 1.0 for j in range(k)}, k % 2)
 
 
-def test_a_limit_of_memory_that_cannot_be_kept_is_told():
+def test_a_limit_of_memory_that_cannot_be_kept_gives_a_warning():
     X = np.random.default_rng(0).normal(size=(100, 30))
     with pytest.warns(UserWarning, match=r"max_size cannot be kept: a tree of 30 columns .* limit is 0.001 MiB"):
         SoftHoeffdingTreeClassifier(max_size=0.001).fit(X, X[:, 0] > 0)

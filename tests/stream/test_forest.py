@@ -132,7 +132,7 @@ def test_votes_follow_recent_losses(model_class):
         for tree, columns in zip(forest.trees, forest.columns, strict=True)
     ]
     errors = [error(y[1000:], found if found.shape[1] > 1 else found[:, 0]) for found in said]
-    # trees of one column are worse than soft trees of all, and are told apart by their losses
+    # trees of one column are worse than soft trees of all, and are separated by their losses
     assert max(model.losses_[:2]) < min(model.losses_[2:])
     voted = error(y[1000:], model.predict_proba(X[1000:]) if y.dtype.kind == "i" else model.predict(X[1000:]))
     assert voted < np.mean(errors)
@@ -174,14 +174,14 @@ def test_files_pickles_and_copies_go_on_bit_for_bit(model_class, tmp_path):
 def test_failed_calls_change_nothing(model_class):
     X, y = drifting(model_class, n=700)
     model = make(model_class).partial_fit(X, y, **known(model_class))
-    twin = copy.deepcopy(model)
+    reference = copy.deepcopy(model)
     wrong = [(X[:, :3], y), (X, y[:10]), (np.where(X > 2, np.inf, X), y), (X, np.full(len(y), np.nan)), (X, None)]
     for rows, targets in wrong:
         with pytest.raises(ValueError):  # noqa: PT011 (what is wrong differs)
             model.partial_fit(rows, targets)
     with pytest.raises(ValueError, match="sample_weight"):
         model.partial_fit(X, y, sample_weight=-np.ones(len(y)))
-    assert_same(model, twin)
+    assert_same(model, reference)
 
 
 @every
@@ -237,7 +237,7 @@ def test_hundreds_of_classes_and_a_thousand_columns():
     assert np.isfinite(model.predict_proba(wide)).all()
 
 
-def test_a_limit_that_is_too_small_is_told_with_the_columns_of_the_trees():
+def test_a_limit_that_is_too_small_gives_a_warning_with_the_columns_of_the_trees():
     X, y = np.random.default_rng(0).normal(size=(50, 6)), np.arange(50) % 2
     with pytest.warns(UserWarning, match="a tree of 6 columns") as found:
         StreamForestClassifier(2, max_size=0.001, random_state=0).partial_fit(X, y, classes=[0, 1])

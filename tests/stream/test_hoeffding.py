@@ -45,7 +45,7 @@ def test_the_snapshot_is_the_tree(missing):
     assert not model.input_gradient(X[:5]).any()
 
 
-def assert_log_tells_the_tree(model):
+def assert_log_describes_the_tree(model):
     tree = model.tree_
     events = {event.node: event for event in model.log_ if event.kind == "split"}
     assert sorted(events) == np.flatnonzero(tree.children_left >= 0).tolist()
@@ -63,11 +63,11 @@ def assert_log_tells_the_tree(model):
 
 
 @both
-def test_the_log_tells_the_tree(model_class):
+def test_the_log_describes_the_tree(model_class):
     X, y = problem(model_class, n=5000)
     model = learn(small(model_class, max_depth=None), X, y)
     assert len(model.log_) > 10
-    assert_log_tells_the_tree(model)
+    assert_log_describes_the_tree(model)
     assert model.log_[0].n_samples == 40 * round(model.log_[0].n_samples / 40)
 
 
@@ -92,7 +92,7 @@ def test_a_limit_of_memory_is_kept(model_class):
     assert largest <= 0.25 * 2**20
     assert model.tree_.n_nodes > 50
     assert score > 0.6
-    assert_log_tells_the_tree(model)
+    assert_log_describes_the_tree(model)
 
 
 def test_streams_with_text_and_numbers():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.stream import AS_PUBLISHED, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
-from softwood.stream.loops.layout import COUNT_PERIOD, DEEPER_FOR_CLASSES, MAX_DEPTH, MERIT_RANGE, OUTLIER_LIMIT
+from softwood.stream import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.stream.river import SoftHoeffdingTreeClassifier as RiverTree
 
 
@@ -48,13 +47,14 @@ def test_the_range_of_merits():
 
 @pytest.mark.parametrize("model_class", [SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor])
 @pytest.mark.parametrize("depth", ["deep", 7.0, -1])
-def test_wrong_depths_are_told(model_class, depth):
+def test_wrong_depths_are_reported(model_class, depth):
     with pytest.raises(ValueError, match="'max_depth' parameter"):
         model_class(max_depth=depth).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_the_published_tree_is_what_it_was():
     """Depth 7, gradients from the first row on, the entropy of the classes in the bound, all values as they are."""
-    settings = SoftHoeffdingTreeClassifier(**AS_PUBLISHED)._new_growth(2, 200, 0).settings
-    assert settings[MAX_DEPTH] == 7.0
-    assert not settings[[OUTLIER_LIMIT, COUNT_PERIOD, MERIT_RANGE, DEEPER_FOR_CLASSES]].any()
+    settings = SoftHoeffdingTreeClassifier.as_published()._new_growth(2, 200, 0).settings
+    assert settings.max_depth == 7.0
+    names = ("outlier_limit", "count_period", "merit_range", "deeper_for_classes")
+    assert not any(getattr(settings, name) for name in names)

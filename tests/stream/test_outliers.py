@@ -6,7 +6,6 @@ import pytest
 import softwood
 from softwood import stream
 from softwood.stream import (
-    AS_PUBLISHED,
     HoeffdingTreeClassifier,
     SmoothStepTreeClassifier,
     SmoothStepTreeRegressor,
@@ -122,7 +121,7 @@ def test_a_column_that_gets_larger_for_good_is_followed(model_class, offset):
     X, y = class_stream(8000)
     X[5000:, 0] = 100 * X[5000:, 0] + offset
     found = hits(model_class(random_state=0), X, y)
-    # a soft Hoeffding tree may have begun anew, and then learns the whole border again
+    # a soft Hoeffding tree may have restarted, and then learns the whole border again
     assert found[5600:6600].mean() > (0.93 if model_class is SmoothStepTreeClassifier else 0.8)
     assert found[7000:].mean() > 0.92
     if model_class is SoftHoeffdingTreeClassifier:
@@ -141,7 +140,7 @@ def test_targets_that_get_larger_for_good_are_followed(model_class):
     "make",
     [
         lambda **p: SmoothStepTreeClassifier(outlier_limit=None, **p),
-        lambda **p: SoftHoeffdingTreeClassifier(**AS_PUBLISHED, **p),
+        lambda **p: SoftHoeffdingTreeClassifier.as_published(**p),
     ],
     ids=["complete", "published"],
 )

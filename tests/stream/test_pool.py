@@ -144,7 +144,7 @@ def test_any_partition_gives_the_same_pool(make, cuts):
     assert_same_state(pool_state(whole), pool_state(parts))
 
 
-def test_fit_starts_anew(sea):
+def test_fit_starts_over(sea):
     X, y = sea
     pool = make_pool().fit(X, y)
     once = pool_state(pool)
@@ -247,7 +247,7 @@ def test_nothing_learned(sea):
         *[("period", v) for v in (0, 1.5, None, True)],
     ],
 )
-def test_wrong_values_are_told_by_name(sea, name, value):
+def test_wrong_values_are_reported_by_name(sea, name, value):
     X, y = sea
     for call, classes in (("fit", {}), ("partial_fit", {"classes": [0, 1]}), ("test_then_train", {"classes": [0, 1]})):
         pool = make_pool().set_params(**{name: value})
@@ -257,7 +257,7 @@ def test_wrong_values_are_told_by_name(sea, name, value):
         assert vars(pool) == before
 
 
-def test_wrong_models_are_told_at_once(sea):
+def test_wrong_models_are_reported_at_once(sea):
     X, y = sea
     models = [HoeffdingTreeClassifier() for _ in range(6)] + [HoeffdingTreeClassifier(tau=-1.0)]
     with pytest.raises(ValueError, match="'tau' parameter of HoeffdingTreeClassifier"):

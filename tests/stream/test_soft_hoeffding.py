@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import is_classifier
 
-from softwood.stream import AS_PUBLISHED, SEA
+from softwood.stream import SEA
 from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept
-from tests.stream.test_hoeffding import assert_log_tells_the_tree
+from tests.stream.test_hoeffding import assert_log_describes_the_tree
 from tests.stream.test_model import (
     SOFT,
     SoftHoeffdingTreeClassifier,
@@ -34,7 +34,7 @@ def test_a_gate_without_bias_cannot_start_from_its_test(model_class):
 def test_as_published(model_class):
     X, _ = problem(model_class, n=3000)
     y = X[:, 0] > 0.3
-    model = learn(model_class(**AS_PUBLISHED, random_state=0), X, y)
+    model = learn(model_class.as_published(random_state=0), X, y)
     tree = model.tree_
     inner = tree.children_left >= 0
     assert inner.sum() > 0
@@ -78,14 +78,14 @@ def test_the_snapshot_is_the_tree(model_class, scale):
 
 @both
 @pytest.mark.parametrize("recheck", [None, 300.0])
-def test_the_log_tells_the_tree(model_class, recheck):
+def test_the_log_describes_the_tree(model_class, recheck):
     X, y = problem(model_class, n=4000)
     X[2000:] = X[2000:, [2, 0, 1]]
     model = learn(small(model_class, recheck_period=recheck, restart_rise=None), X, y)
     assert len(model.log_) > 5
     kinds = {event.kind for event in model.log_}
     assert kinds == ({"split", "replace"} if recheck else {"split"})
-    assert_log_tells_the_tree(model)
+    assert_log_describes_the_tree(model)
 
 
 @both
@@ -108,7 +108,7 @@ def test_a_limit_of_memory_is_kept(model_class):
     assert largest <= 0.4 * 2**20
     assert model.tree_.n_nodes > 15
     assert model.score(X, y) > 0.6
-    assert_log_tells_the_tree(model)
+    assert_log_describes_the_tree(model)
 
 
 def test_crisp_and_smooth_ends():

@@ -4,7 +4,6 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from softwood.stream import (
-    AS_PUBLISHED,
     SEA,
     Agrawal,
     HoeffdingTreeClassifier,
@@ -13,7 +12,12 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
-from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
+from softwood.stream.loops.layout import (
+    FEATURE,
+    LEFT,
+    RIGHT,
+    THRESHOLD,
+)
 from softwood.stream.transparency import decision_rules, important_features
 
 
@@ -84,7 +88,7 @@ def test_counts_are_those_of_the_equations(kind, sea, request):
 
 def test_published_tree_and_regressors():
     X, y = Agrawal(seed=1).take(4000)
-    model = SoftHoeffdingTreeClassifier(**AS_PUBLISHED, random_state=0).fit(X, y)
+    model = SoftHoeffdingTreeClassifier.as_published(random_state=0).fit(X, y)
     np.testing.assert_array_equal(important_features(model, X[:50]).counts, by_hand(model, X[:50]))
     for regressor in (SoftHoeffdingTreeRegressor(random_state=0), SmoothStepTreeRegressor(max_depth=2, random_state=0)):
         regressor.fit(X, X[:, 0])

@@ -1,4 +1,4 @@
-"""Trees side by side, against the slow twin of a tree and a plain loop over the trees."""
+"""Trees side by side, against the reference implementation of a tree and a plain loop over the trees."""
 
 import pickle
 from dataclasses import fields, replace
@@ -28,7 +28,7 @@ def trees_of(kind="kernels", n_trees=5, **parameters):
 
 
 def slow_rows(trees, X, cells=None, shapes=SHAPES):
-    """Predictions of each tree by the slow twin, (n_trees, n_rows, n_outputs)."""
+    """Predictions of each tree by the reference implementation, (n_trees, n_rows, n_outputs)."""
     cells = [None] * len(X) if cells is None else cells
     return np.array([[prediction(tree, shapes, x, c) for x, c in zip(X, cells, strict=True)] for tree in trees])
 
@@ -396,10 +396,17 @@ def test_outputs_that_are_not_one_for_each_tree(output):
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize(("output", "base"), [([0, 1], [0.0, 0.0]), ([0, 0], [[0.0, 0.0]]), ([0, 0], [0.0])])
+@pytest.mark.parametrize(("output", "base"), [([0, 1], [0.0, 0.0]), ([0, 0], [0.0])])
 def test_base_without_room_for_the_outputs(output, base):
     with pytest.raises(ValueError, match="base must have an entry for each output that a tree adds to"):
         SoftForest.sum([random_tree(0), random_tree(1)], output, base)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("base", "message"), [([[0.0, 0.0]], "base must have shape"), ([0.0, np.inf], "base must be")])
+def test_base_that_is_no_row_of_numbers(base, message):
+    with pytest.raises(ValueError, match=message):
+        SoftForest.sum([random_tree(0), random_tree(1)], [0, 0], base)
 
 
 @pytest.mark.tiny
@@ -429,6 +436,8 @@ def test_rows_of_the_wrong_shape():
     for widths in (np.zeros((3, 3)), -np.ones((2, 3))):
         with pytest.raises(ValueError, match=r"widths must have shape \(2, 3\) and be at least 0"):
             forest.predict(np.zeros((2, 3)), widths=widths)
+    with pytest.raises(ValueError, match="widths must have shape"):
+        forest.predict(np.zeros((1000, 3)), widths=np.zeros((1001, 3)), n_jobs=2)
 
 
 # Trees with a link

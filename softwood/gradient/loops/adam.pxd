@@ -7,4 +7,4 @@ cdef struct AdamStep:
 cdef inline AdamStep adam_step(i64 number, f64 rate) noexcept nogil
 
 @cython.locals(j=i64)
-cdef void adam_line(f64[:, ::1] lines, f64[:, ::1] gradients, f64[:, ::1] first, f64[:, ::1] second, i64 k, AdamStep step, i64 n_penalised, f64 l1, f64 l2) noexcept nogil
+cdef void adam_row(f64[:, ::1] table, f64[:, ::1] gradients, f64[:, ::1] first, f64[:, ::1] second, i64 k, AdamStep step, i64 n_penalised, f64 l1, f64 l2) noexcept nogil

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.gate_gradients import fill_gate_gradient
 from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 from softwood.trees.loops.products import dot_rows
@@ -18,7 +18,7 @@ LARGEST_INPUT = 30.0
 
 
 class AnnealedScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------
@@ -127,9 +127,9 @@ def annealed_pass(rows, order, size, gates, values, steepness, rate, l1, l2, n_s
         for node in range(n_inner):
             fill_input_gradient(node, n, steepness, sides, shares, outputs, by_output, by_input)
             fill_gate_gradient(rows.points, order, begin, n, by_input, 0, by_gates, node)
-            adam_line(gates, by_gates, descent.first, descent.second, node, step, d, l1, l2)
+            adam_row(gates, by_gates, descent.first, descent.second, node, step, d, l1, l2)
         for leaf in range(n_inner + 1):
             for o in range(values.shape[1]):
                 by_values[leaf, o] = dot_rows(shares, n_inner + leaf, by_output, o, n)
-            adam_line(values, by_values, descent.value_first, descent.value_second, leaf, step, 0, 0.0, 0.0)
+            adam_row(values, by_values, descent.value_first, descent.value_second, leaf, step, 0, 0.0, 0.0)
     return n_steps

@@ -2,7 +2,7 @@
 
 The complete tree lies in arrays without pointers, as in `softwood.gradient.loops.one_stage`. With ``g`` the gate of a
 node, ``v`` its value and ``b`` its bud in [0, 1], its response is ``(1 - b) v + b (g left + (1 - g) right)``. Only
-nodes that are awake, those with a bud above 0 when a pass began, have living children.
+nodes that are awake, those with a bud above 0 at the start of a pass, have living children.
 
 Arguments that recur
 --------------------
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.one_stage import gate_input
 from softwood.gradient.loops.soft_split import fill_errors
 from softwood.trees.loops.gates import sigmoid
@@ -37,7 +37,7 @@ class BuddingNodes(NamedTuple):
 
 
 class BuddingScratch(NamedTuple):
-    """Room for one row: sides (n_inner,), responses and errors of the nodes (n_nodes, q), error of the tree (q,)."""
+    """Scratch space for a row: sides (n_inner,), outputs and errors of nodes (n_nodes, q), error of the tree (q,)."""
 
     sides: np.ndarray
     outputs: np.ndarray
@@ -56,7 +56,7 @@ class BuddingGradient(NamedTuple):
 class BuddingAdam(NamedTuple):
     """Moments of gates and values, and `steps` (2, n_nodes) of values and of gates; all begin with 0.
 
-    A gate takes its first step when its node wakes, and the corrections of Adam are those of its own age.
+    A gate takes its first step when its node becomes active, and Adam is corrected by the number of its own steps.
     """
 
     gate_first: np.ndarray
@@ -151,12 +151,12 @@ def budding_pass(rows, order, batch, link, tree, rate, bud_rate, split_cost, scr
             node = tree.living[k]
             steps[0, node] += 1
             step = adam_step(steps[0, node], rate)
-            adam_line(tree.values, by_values, adam.value_first, adam.value_second, node, step, 0, 0.0, 0.0)
+            adam_row(tree.values, by_values, adam.value_first, adam.value_second, node, step, 0, 0.0, 0.0)
             if node < n_inner:
                 if tree.awake[node]:
                     steps[1, node] += 1
                     step = adam_step(steps[1, node], rate)
-                    adam_line(tree.gates, by_gates, adam.gate_first, adam.gate_second, node, step, 0, 0.0, 0.0)
+                    adam_row(tree.gates, by_gates, adam.gate_first, adam.gate_second, node, step, 0, 0.0, 0.0)
                 moved = tree.buds[node] - bud_rate * (by_buds[node] + split_cost)
                 tree.buds[node] = min(max(moved, 0.0), 1.0)
                 by_buds[node] = 0.0

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.gate_gradients import fill_gate_gradient
 from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 from softwood.trees.loops.gates import sigmoid
@@ -38,7 +38,7 @@ class EndToEndRows(NamedTuple):
 
 
 class EndToEndScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ def fill_posterior_gradient(rows, order, begin, n, gates, n_gates, first_gate, s
 def maximise_pass(rows, order, gates, n_gates, first_gate, steepness, rate, n_steps, scratch, descent):
     """One pass of Adam over the gates from `first_gate` on; returns the number of steps done so far.
 
-    The batches are as large as there is room in `scratch`.
+    `scratch` sets the size of the batches.
     """
     size = scratch.batch.shape[1]
     for begin in range(0, order.shape[0], size):
@@ -142,5 +142,5 @@ def maximise_pass(rows, order, gates, n_gates, first_gate, steepness, rate, n_st
         n_steps += 1
         step = adam_step(n_steps, rate)
         for node in range(first_gate, n_gates):
-            adam_line(gates, descent.by_gates, descent.first, descent.second, node, step, 0, 0.0, 0.0)
+            adam_row(gates, descent.by_gates, descent.first, descent.second, node, step, 0, 0.0, 0.0)
     return n_steps

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.gate_gradients import fill_gate_gradient
 from softwood.trees.loops.batches import fill_batch, fill_gate_inputs
 
@@ -36,7 +36,7 @@ NO_GRADIENT = 1e-7
 
 
 class MaxPathScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------
@@ -220,5 +220,5 @@ def max_path_pass(rows, order, size, gates, splits, place, logits, rate, l2, scr
                 by_gates[node, j] += l2 * gates[node, j]
             descent.steps[node] += 1
             step = adam_step(descent.steps[node], rate)
-            adam_line(gates, by_gates, descent.first, descent.second, node, step, d, 0.0, 0.0)
+            adam_row(gates, by_gates, descent.first, descent.second, node, step, d, 0.0, 0.0)
     return total / order.shape[0]

@@ -22,7 +22,7 @@ cdef class OneStageDescent:
     cdef f64[::1] by_architecture
 
 
-cdef struct Pace:
+cdef struct OneStagePace:
     i64 batch
     f64 rate
     f64 l1
@@ -46,12 +46,12 @@ cdef inline void _add_path(i64 i, i64 node, f64 amount, const f64[:, ::1] target
 cdef void refresh(Rows rows, const f64[:, ::1] gates, i64[::1] bottom, f64[::1] mass, f64[:, ::1] sums) noexcept nogil
 
 @cython.locals(o=i64)
-cdef inline void step_value(i64 node, const f64[::1] mass, const f64[:, ::1] sums, f64 prior, f64[:, ::1] values, i64 line) noexcept nogil
+cdef inline void step_value(i64 node, const f64[::1] mass, const f64[:, ::1] sums, f64 prior, f64[:, ::1] values, i64 row) noexcept nogil
 
 @cython.locals(o=i64)
-cdef inline void root_value(const f64[::1] mass, const f64[:, ::1] sums, f64[:, ::1] values, i64 line) noexcept nogil
+cdef inline void root_value(const f64[::1] mass, const f64[:, ::1] sums, f64[:, ::1] values, i64 row) noexcept nogil
 
-cdef inline i64 follow(const f64[:, ::1] points, i64 i, i64 node, OneStageNodes tree, u64 seed, f64[:, ::1] values, i64 line) noexcept nogil
+cdef inline i64 follow(const f64[:, ::1] points, i64 i, i64 node, OneStageNodes tree, u64 seed, f64[:, ::1] values, i64 row) noexcept nogil
 
 @cython.locals(i=i64)
 cdef void leaves_and_values(const f64[:, ::1] points, OneStageNodes tree, i64[::1] leaves, f64[:, ::1] out) noexcept nogil
@@ -66,4 +66,4 @@ cdef void add_architecture_gradient(Rows rows, const i64[::1] order, i64 begin, 
 cdef void discretise(i64 mode, const f64[::1] gamma, u64 seed, u8[::1] alive) noexcept nogil
 
 @cython.locals(begin=i64, d=i64, end=i64, i=i64, k=i64, n=i64, n_inner=i64, new=i64, node=i64)
-cdef f64 train_pass(Rows rows, const i64[::1] order, Rows validation, const i64[::1] validation_order, i64 mode, OneStageNodes tree, f64[::1] gamma, i64[::1] bottom, Pace pace, u64 seed, OneStageScratch scratch, OneStageDescent descent) noexcept nogil
+cdef f64 train_pass(Rows rows, const i64[::1] order, Rows validation, const i64[::1] validation_order, i64 mode, OneStageNodes tree, f64[::1] gamma, i64[::1] bottom, OneStagePace pace, u64 seed, OneStageScratch scratch, OneStageDescent descent) noexcept nogil

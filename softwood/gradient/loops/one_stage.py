@@ -11,14 +11,14 @@ tree : `OneStageNodes`;  gates, mass, sums, prior : its fields
 bottom : (n,) node of the last level at which each training row arrives by the signs of the gates, -1 if not yet known
 scratch : `OneStageScratch`
 seed : of a sampled path; if it is 0, the path follows the signs of the gates
-values, line : a value is line `line` of the table `values`
+values, row : a value is row `row` of the table `values`
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.trees.loops.gates import sigmoid
 from softwood.trees.loops.products import dot_rows
 from softwood.trees.loops.random import next_seed, to_unit
@@ -47,7 +47,7 @@ class OneStageNodes(NamedTuple):
 
 
 class OneStageScratch(NamedTuple):
-    """Room for the path of one row.
+    """Scratch space for the path of one row.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class OneStageDescent(NamedTuple):
     by_architecture: np.ndarray
 
 
-class Pace(NamedTuple):
+class OneStagePace(NamedTuple):
     """How far a pass goes.
 
     Attributes
@@ -132,7 +132,7 @@ def _add_path(i, node, amount, targets, mass, sums):
 
 
 def refresh(rows, gates, bottom, mass, sums):
-    """Find the paths of all training rows anew, and add them up."""
+    """Find the paths of all training rows again, and add them up."""
     for node in range(mass.shape[0]):
         mass[node] = 0.0
         for o in range(sums.shape[1]):
@@ -142,21 +142,21 @@ def refresh(rows, gates, bottom, mass, sums):
         _add_path(i, bottom[i], rows.weights[i], rows.targets, mass, sums)
 
 
-def step_value(node, mass, sums, prior, values, line):
+def step_value(node, mass, sums, prior, values, row):
     """Replace the value of a node's parent by that of the node; an empty node has its parent's."""
     if mass[node] < LEAST_MASS:
         return
     for o in range(values.shape[1]):
-        values[line, o] = (sums[node, o] + prior * values[line, o]) / (mass[node] + prior)
+        values[row, o] = (sums[node, o] + prior * values[row, o]) / (mass[node] + prior)
 
 
-def root_value(mass, sums, values, line):
+def root_value(mass, sums, values, row):
     """Fill in the mean of all training rows."""
     for o in range(values.shape[1]):
-        values[line, o] = sums[0, o] / mass[0]
+        values[row, o] = sums[0, o] / mass[0]
 
 
-def follow(points, i, node, tree, seed, values, line):
+def follow(points, i, node, tree, seed, values, row):
     """Go down from `node`, whose value is in `values`, to a leaf, whose value is then there."""
     while node < tree.gates.shape[0] and tree.alive[node]:
         z = gate_input(points, i, tree.gates, node)
@@ -164,7 +164,7 @@ def follow(points, i, node, tree, seed, values, line):
             seed = next_seed(seed, node)
             z += _logistic_noise(seed)
         node = 2 * node + 1 if z > 0.0 else 2 * node + 2
-        step_value(node, tree.mass, tree.sums, tree.prior, values, line)
+        step_value(node, tree.mass, tree.sums, tree.prior, values, row)
     return node
 
 
@@ -295,7 +295,7 @@ def train_pass(
 ):  # fmt: skip
     """One pass over the training rows in batches: architecture, values, gates, and a step on the architecture.
 
-    The path of a training row is found anew when the row is visited, and the sums of the nodes follow: the values are
+    The path of a training row is found again when the row is visited, and the sums of the nodes follow: the values are
     those of paths that are at most a pass old, at no cost.
 
     Parameters
@@ -303,7 +303,7 @@ def train_pass(
     order, validation_order : rows in the order of visits; the validation rows go round if they are fewer
     mode : PROXIMAL, JOINT or GUMBEL
     gamma : (n_inner,) in [0, 1]
-    pace : `Pace`;  descent : `OneStageDescent`
+    pace : `OneStagePace`;  descent : `OneStageDescent`
 
     Returns
     -------
@@ -332,7 +332,7 @@ def train_pass(
                 descent.touched[node] = False
                 descent.steps[node] += 1
                 step = adam_step(descent.steps[node], pace.rate)
-                adam_line(gates, descent.by_gates, descent.first, descent.second, node, step, d, pace.l1, pace.l2)
+                adam_row(gates, descent.by_gates, descent.first, descent.second, node, step, d, pace.l1, pace.l2)
         if pace.gamma_rate > 0.0:
             if mode == JOINT:
                 add_architecture_gradient(rows, order, begin, end, tree, scratch, by_architecture)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.gradient.loops.adam import adam_line, adam_step
+from softwood.gradient.loops.adam import adam_row, adam_step
 from softwood.gradient.loops.gate_gradients import fill_gate_gradient
 from softwood.gradient.loops.soft_split import fill_errors, row_loss
 from softwood.trees.loops.batches import fill_batch
@@ -38,7 +38,7 @@ class SoftNodes(NamedTuple):
 
 
 class SoftScratch(NamedTuple):
-    """Room for a batch of `b` rows.
+    """Scratch space for a batch of `b` rows.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ def refine_pass(rows, order, batch, link, tree, rate, l1, l2, n_steps, scratch, 
         step = adam_step(n_steps, rate)
         for node in range(tree.left.shape[0]):
             if tree.left[node] >= 0:
-                adam_line(tree.gates, by_gates, descent.gate_first, descent.gate_second, node, step, d, l1, l2)
+                adam_row(tree.gates, by_gates, descent.gate_first, descent.gate_second, node, step, d, l1, l2)
             else:
-                adam_line(tree.values, by_values, descent.value_first, descent.value_second, node, step, 0, 0.0, 0.0)
+                adam_row(tree.values, by_values, descent.value_first, descent.value_second, node, step, 0, 0.0, 0.0)
     return n_steps

@@ -17,13 +17,13 @@ from softwood.trees.loops.thresholds import middle_of
 
 IDENTITY, LOGISTIC, SOFTMAX = 0, 1, 2
 
-# Penalties draw weights to 0 once in so many visits, by as many times the amount: what is drawn to 0 at every visit
-# does not stay there, for single rows push it away again.
+# Penalties draw weights to 0 once in this many visits, by this many times the amount: with a penalty at every visit,
+# single rows would push weights away from 0 again.
 SHRINK_EVERY = 32
 
 
 class Rows(NamedTuple):
-    """Rows to learn from, or to validate on.
+    """Training rows or validation rows.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ def split_gradient(points, targets, rest, path, i, link, gate, values, output):
 
 
 def _descend_single(near, visits, link, step, decay, l1, l2, gate, values):
-    """`descend` for one output, all in one loop: half the time."""
+    """`descend` for one output, in one loop: takes half the time."""
     points, targets, rest, path = near.points, near.targets, near.rest, near.path
     d = points.shape[1]
     bias = gate[d]

@@ -18,8 +18,8 @@ import numpy as np
 
 from softwood.core.losses import Loss
 from softwood.core.steps import Steps
+from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins
-from softwood.kernel.growing.threads import Threads
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
 
 __all__ = [

@@ -11,9 +11,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from softwood.compiled.growing import encode_column
+from softwood.core.threads import Threads
 from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
 from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.growing.threads import Threads
 
 __all__ = ["Bins", "bin_features", "merge_narrow_bins"]
 

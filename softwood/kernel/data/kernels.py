@@ -44,7 +44,7 @@ class Kernel:
 
     def __post_init__(self) -> None:
         edges, densities = _numbers(self.edges), _numbers(self.densities)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.diff(edges) if edges.ndim == 1 else np.empty(0)
         if len(lengths) == 0 or not np.all(np.isfinite(lengths)) or np.any(lengths <= 0):
             raise parameter_error(

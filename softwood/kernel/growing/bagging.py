@@ -17,9 +17,9 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 
-from softwood.core.interrupts import Stopped, new_stop
 from softwood.core.steps import Step, Steps
 from softwood.core.targets import ClassTargets, RealTargets
+from softwood.core.threads import Stopped, new_stop
 from softwood.kernel.data.bandwidths import row_numbers
 from softwood.kernel.growing.finishing import finish_forest
 from softwood.kernel.growing.growing import grow_nodes

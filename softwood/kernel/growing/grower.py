@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.compiled import growing as loop
-from softwood.core.interrupts import Stopped
 from softwood.core.steps import Steps
+from softwood.core.threads import Stopped
 from softwood.kernel.growing.loops.frontier import COUNTS, OPEN_NODE, Frontier
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules

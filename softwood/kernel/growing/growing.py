@@ -12,8 +12,8 @@ from typing import TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from softwood.core.interrupts import interruptible
 from softwood.core.steps import Steps
+from softwood.core.threads import interruptible
 from softwood.kernel.growing.finishing import depth_first, finish
 from softwood.kernel.growing.grower import Grower, Root, keep_frontier
 from softwood.kernel.growing.loops.frontier import Frontier

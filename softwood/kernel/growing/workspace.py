@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.interrupts import new_stop
+from softwood.core.threads import new_stop
 from softwood.kernel.growing.loops.groups import Kernels, SubsetSpace
 from softwood.kernel.growing.loops.scan import SQUARED
 from softwood.kernel.growing.loops.tree_groups import Knots, NodeScratch, RandomSearch, Search

@@ -6,7 +6,7 @@ import numpy as np
 
 from softwood.compiled.growing import choose_random, choose_searched, draw_features, merit_and_impurity
 from softwood.compiled.trees import next_seed
-from softwood.core.interrupts import new_stop
+from softwood.core.threads import new_stop
 from softwood.kernel.growing.finishing import depth_first
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.loops.scan import SLACK, SQUARED

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import softwood.compiled.boosting as loop
+from softwood.core.threads import Threads
 from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.growing.threads import Threads
 from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
 from softwood.kernel.rounds.loops.boost_search import (

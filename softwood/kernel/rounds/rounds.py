@@ -10,8 +10,8 @@ import numpy as np
 
 from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
+from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins, merge_narrow_bins
-from softwood.kernel.growing.threads import Threads
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
 from softwood.trees.tree import SoftTree

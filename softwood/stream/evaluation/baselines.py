@@ -1,4 +1,4 @@
-"""What a model has to beat on a stream: the last label or target, and the most frequent label or the mean."""
+"""Baselines on a stream: the last label or target, and the most frequent label or the mean."""
 
 from __future__ import annotations
 

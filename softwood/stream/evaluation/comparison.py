@@ -11,7 +11,8 @@ import numpy as np
 from softwood.core.extras import require
 from softwood.core.parameters import parameter_error
 from softwood.stream.evaluation.measures import MEASURES
-from softwood.stream.evaluation.prequential import PrequentialResult, RunOptions, half_width, measure_title, run_models
+from softwood.stream.evaluation.prequential import RunOptions, run_models
+from softwood.stream.evaluation.results import PrequentialResult, half_width, measure_title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

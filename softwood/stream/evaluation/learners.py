@@ -24,7 +24,7 @@ _OWNER = "prequential"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a model said of the rows of a block before it learned them.
+    """Predictions of a model for the rows of a block before it learned them.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Learner(ABC):
     Parameters
     ----------
     model : trained in place
-    classes : (n_classes,) labels that may come, as far as they are known; None if the model is a regressor
+    classes : (n_classes,) labels that may occur, as far as they are known; None if the model is a regressor
     reader : how rows become what the model takes
     latency : whether to take the time of each row
     """
@@ -265,7 +265,7 @@ class DictByDict(Learner):
         return perf_counter() - start
 
     def _answer(self, x: dict) -> Any:
-        """Probabilities by label, a label or a number; None or an empty dict if the model cannot tell."""
+        """Probabilities by label, a label or a number; None or an empty dict if the model makes no prediction."""
         if self._has_probabilities:
             try:
                 return self.model.predict_proba_one(x)
@@ -298,7 +298,7 @@ class DictByDict(Learner):
 
 
 class Delayed(Learner):
-    """Labels that come later: a model is trained on a row when `delay` more rows have been tested.
+    """Delayed labels: a model is trained on a row when `delay` more rows have been tested.
 
     Parameters
     ----------
@@ -367,7 +367,7 @@ def make_learner(
     latency: bool = False,
     delay: int = 0,
 ) -> Learner:
-    """Find out of which kind a model is.
+    """Find the kind of a model.
 
     Parameters
     ----------
@@ -397,7 +397,7 @@ def make_learner(
         if labels is None:
             labels = np.array([]) if kind is DictByDict else getattr(model, "classes_", None)
         if labels is None:
-            expected = f"the labels that may come, for {type(model).__name__} and a stream that does not tell them"
+            expected = f"the labels that may occur, for {type(model).__name__} and a stream without a list of them"
             raise parameter_error(_OWNER, "classes", expected, classes)
     elif classes is not None:
         raise parameter_error(_OWNER, "classes", "None for a regressor", classes)
@@ -424,7 +424,7 @@ def _classifies(model: Any) -> bool:
 
 
 def _classifies_one(model: Any) -> bool:
-    """Whether a model of river's kind is a classifier; river itself knows best, and is there if the model is its."""
+    """Whether a model of river's kind is a classifier; river decides for its own models."""
     base = getattr(sys.modules.get("river"), "base", None)
     if base is not None and isinstance(model, base.Classifier | base.Regressor):
         return isinstance(model, base.Classifier)

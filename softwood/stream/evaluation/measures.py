@@ -1,4 +1,4 @@
-"""Measures of predictions that come in pieces: sums of fixed size, the same however the rows are cut.
+"""Measures of predictions that come in blocks: sums of fixed size, independent of the division into blocks.
 
 Every measure has ``update(y, prediction, weights=None)``, ``merge(other)``, ``get()`` and ``reset()``. The value is nan
 as long as it is not defined.
@@ -39,7 +39,7 @@ _N_BINS = 2 * _SIDE_BINS
 
 
 class Measure(ABC):
-    """A number that tells how good predictions are, from rows that come in pieces.
+    """A number for the quality of predictions, from rows that come in blocks.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Measure(ABC):
         self.reset()
 
     def update(self, y: Any, prediction: Any, weights: Any = None) -> None:
-        """Take in some rows.
+        """Add rows.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class Measure(ABC):
 
     @abstractmethod
     def merge(self, other: Self) -> None:
-        """Take in all rows that another measure of this kind was given."""
+        """Add all rows of another measure of this kind."""
 
     @abstractmethod
     def get(self) -> float:
@@ -116,7 +116,7 @@ class _MeanMeasure(Measure):
         raise NotImplementedError
 
     def merge(self, other: Self) -> None:
-        """Take in all rows that another measure of this kind was given."""
+        """Add all rows of another measure of this kind."""
         self._sum += other._sum
         self._weight += other._weight
 
@@ -206,7 +206,7 @@ class AUROC(Measure):
         self._weight += total
 
     def merge(self, other: Self) -> None:
-        """Take in all rows that another measure of this kind was given."""
+        """Add all rows of another measure of this kind."""
         n_other = len(other._counts)
         self._grow(n_other)
         self._counts[:n_other] += other._counts
@@ -255,7 +255,7 @@ class Kappa(Measure):
         self._confusion += np.bincount(y * n + labels, weights, minlength=n * n).reshape(n, n)
 
     def merge(self, other: Self) -> None:
-        """Take in all rows that another measure of this kind was given."""
+        """Add all rows of another measure of this kind."""
         n = len(other._confusion)
         self._grow(n)
         self._confusion[:n, :n] += other._confusion
@@ -296,7 +296,7 @@ class SkillMeasure(Measure):
         self._weight += _total(y, weights)
 
     def merge(self, other: Self) -> None:
-        """Take in all rows that another measure of this kind was given."""
+        """Add all rows of another measure of this kind."""
         self._right += other._right
         self._weight += other._weight
 
@@ -374,7 +374,7 @@ class R2(Measure):
         self._weight = total
 
     def merge(self, other: Self) -> None:
-        """Take in all rows that another measure of this kind was given."""
+        """Add all rows of another measure of this kind."""
         if other._weight > 0:
             self._squared_error += other._squared_error
             self._join(other._weight, other._mean, other._squares)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import is_missing_value, refuse_lazy
 from softwood.core.extras import require
 from softwood.core.parameters import parameter_error
+from softwood.core.tables import is_missing_value, refuse_lazy
 
 __all__ = ["Block", "RowReader", "Source", "open_stream"]
 
@@ -57,7 +57,7 @@ class Source:
     ----------
     blocks : the rows, to be read once
     n_samples : number of rows, None if it is not known before they are read
-    find_classes : gives the labels that may come, or None if they are not known; a table is searched for them
+    find_classes : returns the labels that may occur, or None if they are not known; a table is searched for them
     feature_names : names of the columns of blocks that are arrays, None if they have none
     """
 
@@ -133,7 +133,7 @@ def open_stream(
 
 
 def _checked(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The blocks that have rows, after a look at their lengths and targets."""
+    """The blocks that have rows, with their lengths and targets checked."""
     n_before = 0
     for block in blocks:
         n = len(block)
@@ -155,7 +155,7 @@ def _checked(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def _open_generator(stream: Any, block_size: int, max_samples: int | None) -> Source:
-    """A stream of softwood: it gives codes of the classes, and may have an end."""
+    """A stream of softwood: it has codes of the classes, and may be finite."""
     n_samples = getattr(stream, "n_samples", None)
     if n_samples is not None:
         n_left = n_samples - getattr(stream, "position", 0)
@@ -277,7 +277,7 @@ def _without_mark(frame: Any, target: Hashable) -> Any:
 
 
 class _LiveText:
-    """Text of a file that somebody is still writing, as it comes; other readers wait until their buffer is full.
+    """Text of a file that is still being written, as it arrives; other readers wait until their buffer is full.
 
     Parameters
     ----------

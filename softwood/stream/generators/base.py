@@ -46,7 +46,7 @@ class Stream(ABC):
     _unprinted: tuple[str, ...] = ()
 
     def _open(self, n_generators: int) -> None:
-        """Fix what the seed leaves open, and go to the first sample.
+        """Draw what depends on the seed, and go to the first sample.
 
         Parameters
         ----------

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.columns import column_titles, find_column, is_missing_value
+from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_count, check_number, parameter_error
+from softwood.core.tables import is_missing_value
 from softwood.stream.generators.base import Stream, numbered_names
 
 __all__ = ["OversampledClasses"]

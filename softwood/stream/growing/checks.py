@@ -1,20 +1,23 @@
-"""Checks of the state of a growing tree that comes from outside, such as from a file.
+"""Checks of the states of growing trees and forests that come from outside, such as from a file.
 
-The compiled loops trust their arrays: a child, slot or class that is not there would be foreign memory, a cycle or a
-wrong counter would make learning endless. So everything that they follow is checked here.
+The compiled loops do not check indices: a child, slot or class out of range would access other memory, and with a cycle
+or a wrong counter learning would never end. So everything that they follow is checked here.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from softwood.core.arrays import is_within, require_array
+from softwood.stream.drift import ADWIN
+from softwood.stream.loops.alarms import N_BUCKETS, N_SIZES, N_WINDOW, SIZE
 from softwood.stream.loops.layout import (
     ALPHA_AT,
-    BATCH,
     DEPTH,
     FEATURE,
     LEFT,
-    MAX_INNER,
     N_COUNTERS,
     N_EVENTS,
     N_IN_BATCH,
@@ -27,15 +30,18 @@ from softwood.stream.loops.layout import (
     PARENT,
     REPLACE,
     RIGHT,
+    SCALED_WEIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     THRESHOLD,
     TOUCHED,
+    VARIANCE,
     WEIGHT,
+    Settings,
 )
 from softwood.stream.loops.observers import BIN_N, BIN_WIDTH, LOWER, N_BIN_NUMBERS, TOTAL
 
-__all__ = ["check_state"]
+__all__ = ["check_forest", "check_state"]
 
 # Far above any number of rows, far below an overflow.
 LARGEST_COUNTER = 2**62
@@ -69,6 +75,35 @@ def check_state(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -
     for name, array in state.items():
         if array.dtype.kind == "f" and not _is_finite_enough(name, array):
             raise ValueError(f"the array {name!r} holds numbers that it cannot hold")
+    _check_detector(state["detector"], Settings(*state["settings"].tolist()).drift_delta)
+
+
+def _check_detector(detector: np.ndarray, delta: float) -> None:
+    if delta <= 0.0:  # there is none
+        return
+    ADWIN(delta, max_buckets=N_BUCKETS, mode="up").restore(detector[:N_WINDOW])
+    if not is_within(detector[N_WINDOW:], -1e300, 1e300) or detector[SIZE] < 0.0 or detector[N_SIZES] < 0.0:
+        raise ValueError("the array 'detector' holds numbers that it cannot hold")
+
+
+def check_forest(forest: Any, trees: list[Any], arrays: dict[str, np.ndarray]) -> None:
+    """Raise a ValueError unless these are arrays of such a `GrowingForest` with these trees."""
+    n, p = len(forest.recipes), forest.n_features
+    shapes = {"columns": (n, p), "spare_columns": (n, p), "is_category": (p,)}
+    for name, array in arrays.items():
+        own = getattr(forest, name)
+        require_array(name, array, own.dtype, shapes.get(name, own.shape))
+    for k, delta in enumerate((forest.rules.warning_delta, forest.rules.drift_delta)):
+        for state in arrays["detectors"][:, k]:
+            ADWIN(1.0 if delta is None else delta, mode="up").restore(state)
+    for name, low, high in (("scores", 0.0, 1e300), ("spare_scores", 0.0, 1e300), ("n_planted", 1, LARGEST_COUNTER)):
+        if not is_within(arrays[name], low, high):
+            raise ValueError(f"the array {name!r} holds numbers that it cannot hold")
+    if not all(np.array_equal(tree.arrays["is_category"], arrays["is_category"]) for tree in trees):
+        raise ValueError("the array 'is_category' is not that of the trees")
+    scaler = arrays["target_scaler"]
+    if not np.isfinite(scaler).all() or scaler[SCALED_WEIGHT, 0] < 0.0 or scaler[VARIANCE, 0] < 0.0:
+        raise ValueError("the array 'target_scaler' holds numbers that it cannot hold")
 
 
 def _counters_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:
@@ -77,9 +112,9 @@ def _counters_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs
         return False
     n, n_inner = int(counters[N_NODES]), int(counters[N_INNER])
     is_right = 1 <= n <= len(state["nodes"]) and n == 2 * n_inner + 1 and counters[N_EVENTS] == 0
-    if "gates" in state and state["settings"][MAX_INNER] > 0:
+    if "gates" in state and _settings(state).max_inner > 0:
         is_right &= counters[N_TAKEN] == np.count_nonzero(state["slots"][:, OWNER] >= 0)
-    is_right &= counters[N_IN_BATCH] < max(1.0, float(state["settings"][BATCH])) and counters[SLOTS_ARE_ALL] <= 1
+    is_right &= counters[N_IN_BATCH] < max(1.0, _settings(state).batch_size) and counters[SLOTS_ARE_ALL] <= 1
     return bool(is_right)
 
 
@@ -102,7 +137,7 @@ def _nodes_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: i
     within = [(FEATURE, -1, n_features), (SLOT, -1, len(slots)), (N_KEYS, -1, n_outputs + 1), (TOUCHED, -1, 2)]
     if not all(_is_within(nodes[:, column], low, end) for column, low, end in within):
         return False
-    if np.any(nodes[inner, FEATURE] < 0) and (state["settings"][MAX_INNER] > 0 or "gates" not in state):
+    if np.any(nodes[inner, FEATURE] < 0) and (_settings(state).max_inner > 0 or "gates" not in state):
         return False  # only gates of a complete soft tree are without a test
     owned = np.flatnonzero(nodes[:, SLOT] >= 0)
     return bool(np.array_equal(slots[nodes[owned, SLOT], OWNER], owned))
@@ -135,9 +170,13 @@ def _tests_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: i
     return bool(np.isfinite(thresholds[has_test]).all())
 
 
+def _settings(state: dict[str, np.ndarray]) -> Settings:
+    return Settings(*state["settings"].tolist())
+
+
 def _settings_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:
-    settings = state["settings"]
-    return bool(not np.isnan(settings).any() and settings.min() >= 0.0 and settings[BATCH] <= 2**53)
+    values = state["settings"]
+    return bool(not np.isnan(values).any() and values.min() >= 0.0 and _settings(state).batch_size <= 2**53)
 
 
 def _log_is_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:

@@ -1,18 +1,15 @@
 """Growing forests: trees that learn the same stream, each with draws, columns, detectors and a spare tree of its own.
 
-Trees do not know of one another, so each learns a block of rows on its own, in any thread. What a tree draws depends on
-the seed, the number of the tree and the number of the row alone.
+Trees do not depend on one another, so each learns a block of rows alone, in any thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from softwood.compiled.stream import (
     bound_targets,
@@ -26,76 +23,38 @@ from softwood.compiled.stream import (
     watch,
     watch_row,
 )
-from softwood.compiled.trees import next_seed, to_unit
 from softwood.core.losses import softmax_gradient
-from softwood.stream.drift import ADWIN
+from softwood.core.threads import Threads
+from softwood.stream.growing.events import DriftEvent, keep_last
+from softwood.stream.growing.planting import ForestTrees
 from softwood.stream.growing.rows import OneRow
-from softwood.stream.growing.threads import ThreadLock
-from softwood.stream.growing.tree import DriftEvent, GrowingTree, Limits, SplitEvent, keep_last, writeable
-from softwood.stream.loops.drift import DRIFT, NOTHING
-from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS, N_LOSSES, N_SCORES, N_SIZES
-from softwood.stream.loops.layout import LEAF_PREDICTION, N_SCALER_ROWS, PLAIN
+from softwood.stream.loops.drift import NOTHING
+from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS
+from softwood.stream.loops.layout import PLAIN
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["ForestRules", "GrowingForest", "Recipe"]
+__all__ = ["GrowingForest"]
 
 # Rows that all trees learn before their votes are counted.
 ROWS_PER_ROUND = 2048
 # Rows that a tree learns before its detectors look at them; after an alarm the rest is learned again, by the new tree.
 ROWS_PER_LOOK = 256
-# The past of a new tree, which is that of the present one, has the weight of so many rows.
-ROWS_OF_TRUST = 10.0
 # Targets that are more running standard deviations than this from the mean are learned as if they were there.
 OUTLIER_LIMIT = 30.0
 # Smallest probability of a leaf whose logarithm a finished tree holds.
 LEAST = 1e-12
 
 
-def _next(seed: Any, salt: int) -> np.uint64:
-    """A new seed from a seed and a number; compiled functions hand Python ints back."""
-    with np.errstate(over="ignore"):  # which is meant, and which numpy would tell of without the JIT
-        return np.uint64(next_seed(np.uint64(seed), np.int64(salt)))
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a tree is made: its class, settings and limits, and the share of the columns that it sees."""
-
-    kind: type[GrowingTree]
-    settings: np.ndarray
-    limits: Limits
-    max_features: float
-
-
-@dataclass(frozen=True)
-class ForestRules:
-    """What the trees of a forest have in common.
-
-    Attributes
-    ----------
-    rate : mean number of times that a tree learns a row
-    warning_delta, drift_delta : of the detectors; None: there are none
-    memory : rows after which a loss has faded to about a third
-    sharpness : of the votes; 0: a plain mean
-    """
-
-    rate: float
-    warning_delta: float | None
-    drift_delta: float | None
-    memory: float
-    sharpness: float
-
-
 class _OneRowOfAll:
-    """Room for a single row of all trees of a forest.
+    """Arrays for a single row of all trees of a forest.
 
     Attributes
     ----------
     seen, outputs : (n_trees, 1, n_features) the row as each tree sees it, and (n_trees, 1, n_outputs) predictions
     targets : (1,) target as the trees learn it
     drawn, rest : (n_trees,) weights with which the trees learn the row, and what is left of them
-    losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors tell
+    losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors report
     rows : the same for each tree
     """
 
@@ -107,112 +66,8 @@ class _OneRowOfAll:
         self.rows = [OneRow(self.seen[t], self.targets, self.rest[t : t + 1], self.outputs[t]) for t in range(n_trees)]
 
 
-class GrowingForest:
-    """Trees that learn the same stream.
-
-    Parameters
-    ----------
-    recipes : of the tree in each place
-    seed : of all draws
-    classifies : whether targets are classes
-
-    Attributes
-    ----------
-    trees, spares : the tree in each place, and the one that learns beside it since a warning, or None
-    columns, spare_columns : (n_trees, n_features) bool, columns that these trees see
-    scores, spare_scores : (n_trees, N_SCORES) see `softwood.stream.loops.forest`
-    detectors : (n_trees, 2, n_numbers) states of the warning and the drift detector of each tree
-    n_planted : (n_trees,) int64, trees that have been made in each place
-    is_category : (n_features,) as the trees' array of the same name
-    target_scaler : (N_SCALER_ROWS, 1) running scale of real targets, see `softwood.stream.loops.layout.RealNodes`
-    n_rows : rows learned, those of weight 0 left out
-    drifts : alarms, oldest first
-    n_jobs : threads for blocks of rows; the forest does not depend on it
-    lock : as that of `GrowingTree`
-    """
-
-    def __init__(
-        self,
-        recipes: Sequence[Recipe],
-        rules: ForestRules,
-        n_features: int,
-        n_outputs: int,
-        seed: int,
-        classifies: bool,
-    ) -> None:
-        n = len(recipes)
-        self.recipes, self.rules, self.seed, self.classifies = list(recipes), rules, seed, classifies
-        self.n_features, self.n_outputs, self.n_rows = n_features, n_outputs, 0
-        self.n_jobs: int | None = None
-        self.lock = ThreadLock()
-        self.drifts: list[DriftEvent] = []
-        self.is_category = np.zeros(n_features, dtype=np.int64)
-        self.target_scaler = np.zeros((N_SCALER_ROWS, 1))
-        self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
-        self.scores, self.spare_scores = np.zeros((n, N_SCORES)), np.zeros((n, N_SCORES))
-        deltas = (rules.warning_delta, rules.drift_delta)
-        self._new_detectors = np.array([ADWIN(1.0 if delta is None else delta, mode="up")._state for delta in deltas])
-        self.detectors = np.array([self._new_detectors] * n)
-        self.n_planted = np.zeros(n, dtype=np.int64)
-        self.trees: list[GrowingTree] = []
-        self.spares: list[GrowingTree | None] = [None] * n
-        for number in range(n):
-            tree, self.columns[number] = self._new_tree(number)
-            self.trees.append(tree)
-        self._draw_seeds = np.array([self._seed_of(number, 0) for number in range(n)], dtype=np.uint64)
-
-    # Trees
-
-    def _seed_of(self, number: int, use: int) -> np.uint64:
-        """Seed of a tree's draws: 0 for weights, 1 for the trees planted in its place."""
-        return _next(_next(self.seed, number), use)
-
-    def _new_tree(self, number: int) -> tuple[GrowingTree, np.ndarray]:
-        """The next tree for a place, and the columns that it sees."""
-        recipe = self.recipes[number]
-        tree = recipe.kind(recipe.settings.copy(), recipe.limits, self.n_features, self.n_outputs)
-        tree.arrays["is_category"][:] = self.is_category
-        self.n_planted[number] += 1
-        if hasattr(tree, "seed"):
-            tree.seed = _next(self._seed_of(number, 1), self.n_planted[number])
-        n_seen = max(1, round(recipe.max_features * self.n_features))
-        columns = np.zeros(self.n_features, dtype=np.bool_)
-        columns[np.argsort(self._column_draws(number, range(self.n_features)), kind="stable")[:n_seen]] = True
-        return tree, columns
-
-    def _column_draws(self, number: int, columns: Sequence[int]) -> np.ndarray:
-        """A number in [0, 1) for each column: those with small ones are seen by the last tree of a place."""
-        seed = _next(_next(self._seed_of(number, 2), self.n_planted[number]), 0)
-        return np.array([to_unit(_next(seed, column)) for column in columns], dtype=np.float64)
-
-    def _all_trees(self) -> list[GrowingTree]:
-        return [*self.trees, *(spare for spare in self.spares if spare is not None)]
-
-    def widen(self, n_features: int, n_outputs: int) -> None:
-        """Make room for features and classes that have not been there before."""
-        if n_features == self.n_features and n_outputs == self.n_outputs:
-            return
-        new = range(self.n_features, n_features)
-        self.n_features, self.n_outputs = n_features, n_outputs
-        self.__dict__.pop("_one", None)
-        self.is_category = np.concatenate([self.is_category, np.zeros(len(new), dtype=np.int64)])
-        for tree in self._all_trees():
-            tree.widen(n_features, n_outputs)
-        shares = [recipe.max_features for recipe in self.recipes]
-        seen = np.array([self._column_draws(t, new) < share for t, share in enumerate(shares)]).reshape(
-            len(shares), len(new)
-        )
-        for name in ("columns", "spare_columns"):
-            columns = np.concatenate([getattr(self, name), seen], axis=1)
-            if n_features:
-                columns[~columns.any(axis=1), -1] = True  # no tree is without any
-            setattr(self, name, columns)
-
-    def mark_category(self, column: int, sibling: int | None) -> None:
-        """Say that a column stands for a category; see `GrowingTree.mark_category`."""
-        for tree in self._all_trees():
-            tree.mark_category(column, sibling)
-        self.is_category[column] = self.trees[0].arrays["is_category"][column]
+class GrowingForest(ForestTrees):
+    """Trees that learn the same stream and vote."""
 
     # Learning
 
@@ -240,24 +95,23 @@ class GrowingForest:
     ) -> None:
         n, n_trees = len(points), len(self.trees)
         outputs, losses = np.empty((n_trees, n, self.n_outputs)), np.empty((n_trees, n))
-        n_jobs = min(n_trees, effective_n_jobs(self.n_jobs))
-        if n_jobs == 1:
-            found = [self._teach(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)]
-        else:
-            found = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(
-                delayed(self._teach)(t, points, targets, weights, outputs[t], losses[t]) for t in range(n_trees)
-            )
-        self._note([event for events in found for event in events])
+
+        def learn(t: int) -> list[DriftEvent]:
+            return self._learn_tree(t, points, targets, weights, outputs[t], losses[t])
+
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
+            found = list(threads.map(learn, n_trees))
+        self._log_alarms([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
         if out is not None:
             self._count_votes(outputs, losses, out)
 
-    def _note(self, events: list[DriftEvent]) -> None:
+    def _log_alarms(self, events: list[DriftEvent]) -> None:
         """Add alarms to the log, which keeps the last ones."""
         self.drifts += sorted(events, key=lambda event: (event.n_samples, event.tree))
         keep_last(self.drifts)
 
-    def _teach(
+    def _learn_tree(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, outputs: np.ndarray,
         losses: np.ndarray,
     ) -> list[DriftEvent]:  # fmt: skip
@@ -279,8 +133,8 @@ class GrowingForest:
                 rows = slice(begin, at)
                 begin = at
                 if self.spares[number] is not None:
-                    self._teach_spare(number, seen_by_spare[rows], targets[rows], weights[rows], drawn[rows])
-                kind = self._heed(number, what)
+                    self._learn_spare(number, seen_by_spare[rows], targets[rows], weights[rows], drawn[rows])
+                kind = self._handle_alarm(number, what)
                 if kind is not None:
                     events.append(DriftEvent(kind, self.n_rows + int(np.count_nonzero(weights[:at] > 0.0)), number))
                     seen_by_spare = self._seen(points, self.spare_columns[number])
@@ -292,7 +146,7 @@ class GrowingForest:
 
     @cached_property
     def _one(self) -> _OneRowOfAll:
-        """Room for a row as each tree sees it, until there are other columns or classes."""
+        """Arrays for a row as each tree sees it, until there are other columns or classes."""
         return _OneRowOfAll(len(self.trees), self.n_features, self.n_outputs, self.classifies)
 
     def learn_row(self, row: OneRow) -> None:
@@ -318,13 +172,13 @@ class GrowingForest:
         for t, what in enumerate(one.found.tolist()):
             if self.spares[t] is not None:
                 of_spare = self._seen(row.points, self.spare_columns[t])
-                self._teach_spare(t, of_spare, one.targets, row.weights, one.drawn[t : t + 1])
+                self._learn_spare(t, of_spare, one.targets, row.weights, one.drawn[t : t + 1])
             if what != NOTHING:
-                kind = self._heed(t, what)
+                kind = self._handle_alarm(t, what)
                 if kind is not None:
                     events.append(DriftEvent(kind, self.n_rows, t))
         if events:
-            self._note(events)
+            self._log_alarms(events)
 
     def predict_row(self, row: OneRow) -> None:
         """`predict` for a single row, with less around it."""
@@ -335,7 +189,7 @@ class GrowingForest:
         one.losses[:, 0] = self.scores[:, LOSS]
         self._count_votes(one.outputs, one.losses, row.out)
 
-    def _teach_spare(
+    def _learn_spare(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, drawn: np.ndarray
     ) -> None:
         """The same for the spare tree of a place, which is not watched."""
@@ -364,28 +218,6 @@ class GrowingForest:
         keep_columns_of_all(points, self.columns.view(np.uint8), seen)
         return seen
 
-    def _heed(self, number: int, what: int) -> str | None:
-        """Do what an alarm of a tree's detectors asks for; returns the kind of the event, None if there is none."""
-        if what == NOTHING or (self.rules.drift_delta if what == DRIFT else self.rules.warning_delta) is None:
-            return None
-        if what != DRIFT or self.spares[number] is None:
-            self.spares[number], self.spare_columns[number] = self._new_tree(number)
-            self.spare_scores[number] = self.scores[number]
-            # A new tree is taken to be as good as the present one, until it has shown what it can.
-            trusted = self.spare_scores[number, [N_LOSSES, N_SIZES]]
-            self.spare_scores[number, [N_LOSSES, N_SIZES]] = np.minimum(trusted, ROWS_OF_TRUST)
-        if what != DRIFT:
-            return "warning"
-        spare = self.spares[number]
-        assert spare is not None
-        self.trees[number], self.spares[number] = spare, None
-        self.columns[number] = self.spare_columns[number]
-        self.scores[number] = self.spare_scores[number]
-        self.detectors[number] = self._new_detectors
-        return "drift"
-
-    # Answers
-
     def _count_votes(self, outputs: np.ndarray, losses: np.ndarray, out: np.ndarray) -> None:
         """Predictions of the forest from those of the trees, (n_trees, n, n_outputs), and their losses."""
         if self.rules.sharpness == 0.0:
@@ -394,11 +226,6 @@ class GrowingForest:
             vote_classes(outputs, losses, self.rules.sharpness, out)
         else:
             vote_reals(outputs, losses, self.rules.sharpness, out)
-
-    @property
-    def losses(self) -> np.ndarray:
-        """Recent loss of each tree, (n_trees,)."""
-        return self.scores[:, LOSS].copy()
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
@@ -430,28 +257,6 @@ class GrowingForest:
             out += weight * gradient
         return softmax_gradient(self.predict(points), out) if is_geometric else out
 
-    # Looking at it
-
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes of all trees."""
-        return sum(tree.n_nodes for tree in self.trees)
-
-    @property
-    def n_inner(self) -> int:
-        """Number of inner nodes of all trees."""
-        return sum(tree.n_inner for tree in self.trees)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays."""
-        return sum(tree.nbytes for tree in self._all_trees()) + self.detectors.nbytes
-
-    @property
-    def log(self) -> list[SplitEvent]:
-        """The audit logs of the trees, one after the other."""
-        return [event for tree in self.trees for event in tree.log]
-
     def state(self) -> dict[str, np.ndarray]:
         """All numbers of the forest, as arrays."""
         found = {
@@ -474,7 +279,7 @@ class GrowingForest:
     @property
     def is_plain(self) -> bool:
         """Whether `snapshot` predicts what the forest does: without weighted votes, and without models in leaves."""
-        return self.rules.sharpness == 0.0 and all(r.settings[LEAF_PREDICTION] == PLAIN for r in self.recipes)
+        return self.rules.sharpness == 0.0 and all(r.settings.leaf_prediction == PLAIN for r in self.recipes)
 
     def snapshot(self) -> SoftForest:
         """The trees as they are now, which are averaged; votes and models in leaves are left out."""
@@ -492,11 +297,3 @@ class GrowingForest:
                 for tree in trees
             ]
         return SoftForest.mean([replace(tree, center=center, scale=scale) for tree in trees])
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_one"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {"target_scaler": np.zeros((N_SCALER_ROWS, 1))} | state  # pickles of earlier releases have none
-        arrays = {name: writeable(value) for name, value in state.items() if isinstance(value, np.ndarray)}
-        self.__dict__.update(state | arrays)

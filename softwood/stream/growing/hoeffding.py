@@ -16,7 +16,6 @@ from softwood.stream.loops.layout import (
     CENTRE,
     FEATURE,
     INVERSE,
-    LEAF_PREDICTION,
     LEFT,
     MEAN,
     MODEL,
@@ -80,7 +79,7 @@ class HoeffdingTree(GrowingTree):
     def input_gradient(self, points: np.ndarray) -> np.ndarray:
         """Derivative of `predict` with respect to the points, (n, n_outputs, n_features): of the models in leaves."""
         out = np.zeros((len(points), self.n_outputs, self.n_features))
-        if self.settings[LEAF_PREDICTION] != PLAIN:
+        if self.settings.leaf_prediction != PLAIN:
             leaves = self.snapshot().apply(points)
             has_model = self._uses_model(leaves)
             out[has_model] = np.nan_to_num(self._model_gradient(points[has_model], leaves[has_model]))
@@ -135,7 +134,7 @@ class HoeffdingClassTree(HoeffdingTree):
         numbers = self.arrays["numbers"][leaves]
         is_better = numbers[:, MODEL_SCORE] >= numbers[:, PLAIN_SCORE]
         has_seen = self.arrays["counts"][leaves].any(axis=1) & (self.arrays["nodes"][leaves, SLOT] >= 0)
-        return has_seen & ((self.settings[LEAF_PREDICTION] == MODEL) | is_better)
+        return has_seen & ((self.settings.leaf_prediction == MODEL) | is_better)
 
     def _model_gradient(self, points: np.ndarray, leaves: np.ndarray) -> np.ndarray:
         slots, stats = self.arrays["nodes"][leaves, SLOT], self.arrays["stats"]
@@ -182,7 +181,7 @@ class HoeffdingRealTree(RealGrowingTree, HoeffdingTree):
     def _uses_model(self, leaves: np.ndarray) -> np.ndarray:
         numbers = self.arrays["numbers"][leaves]
         is_better = (numbers[:, WEIGHT] >= FEW) & (numbers[:, MODEL_SCORE] <= numbers[:, PLAIN_SCORE])
-        return (self.settings[LEAF_PREDICTION] == MODEL) | is_better
+        return (self.settings.leaf_prediction == MODEL) | is_better
 
     def _model_gradient(self, points: np.ndarray, leaves: np.ndarray) -> np.ndarray:
         scaler = self.arrays["scaler"]

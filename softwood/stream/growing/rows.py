@@ -10,7 +10,7 @@ from softwood.compiled.stream import Rows
 
 __all__ = ["NO_PREDICTIONS", "OneRow", "as_rows"]
 
-# What the loops get if nobody wants the predictions.
+# What the loops get if predictions are not needed.
 NO_PREDICTIONS = np.empty((0, 0))
 
 
@@ -26,19 +26,19 @@ def as_rows(
 
 
 class OneRow:
-    """A single row, in arrays that are filled anew for the next one: what the loops take is made once.
+    """A single row, in arrays that are reused for the next one, so that the argument of the loops is made once.
 
     Parameters
     ----------
     points : (1, n_features) float64 in C order, nan where missing
     targets : (1,) int64 number of the class, or float64 target
     weights : (1,) weight, which may be changed
-    out : (1, n_outputs) gets the prediction; `NO_PREDICTIONS` if nobody wants it
+    out : (1, n_outputs) gets the prediction; `NO_PREDICTIONS` if it is not needed
 
     Attributes
     ----------
     rows : all of them as the loops take them
-    values, outputs : (n_features,) those of `points`, and (n_outputs,) those of `out`, empty if nobody wants these
+    values, outputs : (n_features,) those of `points`, and (n_outputs,) those of `out`, empty if these are not needed
     """
 
     __slots__ = ("out", "outputs", "points", "rows", "targets", "values", "weights")
@@ -53,7 +53,7 @@ class OneRow:
 
     @classmethod
     def empty(cls, n_features: int, n_outputs: int, *, is_class: bool) -> OneRow:
-        """Room for a row; without predictions if `n_outputs` is 0."""
+        """Arrays for a row; without predictions if `n_outputs` is 0."""
         targets = np.zeros(1, dtype=np.int64 if is_class else np.float64)
         out = np.empty((1, n_outputs)) if n_outputs else NO_PREDICTIONS
         return cls(np.empty((1, n_features)), targets, np.ones(1), out)

@@ -11,11 +11,13 @@ import numpy as np
 
 from softwood.compiled.stream import learn_soft, observe_rows, predict_soft, split_leaves
 from softwood.core.losses import softmax_gradient
+from softwood.stream.growing.arrays import as_compiled
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import N_BINS
 from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.growing.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.growing.target_units import RealGrowingTree
-from softwood.stream.growing.tree import GrowingTree, SplitEvent, as_compiled
+from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.hoeffding import SURPRISES
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
@@ -26,18 +28,13 @@ from softwood.stream.loops.layout import (
     FADE_2,
     FEATURE,
     FIRST_WEIGHT,
-    GAMMA,
-    GRACE,
-    HAS_BIAS,
     LAST_ATTEMPT,
     LEFT,
     LEFT_WEIGHT,
-    MAX_INNER,
     N_INNER,
     N_NODES,
     N_SCALER_ROWS,
     N_TAKEN,
-    OUTLIER_LIMIT,
     OWNER,
     PARENT,
     PROBABILITIES,
@@ -117,7 +114,7 @@ class SoftGrowingTree(GrowingTree):
         values[0, n_inner:] = random_state.uniform(-0.01, 0.01, (n_nodes - n_inner, self.n_outputs))
         counters = self.arrays["counters"]
         counters[N_NODES], counters[N_INNER] = n_nodes, n_inner
-        self.settings[MAX_INNER] = 0.0
+        self.change_settings(max_inner=0.0)
 
     def _wanted_slots(self) -> int:
         return 3 * int(self.arrays["counters"][N_TAKEN])
@@ -146,7 +143,7 @@ class SoftGrowingTree(GrowingTree):
         soft = SoftNodes(**{name: arrays[name] for name in SoftNodes._fields})
         path = self._new_path(self.arrays["places"], self.arrays["shares"])
         # A tree that does not grow has no use for statistics.
-        return self._tree_nodes(), soft, path, self._statistics() if self.settings[MAX_INNER] > 0 else None
+        return self._tree_nodes(), soft, path, self._statistics() if self.settings.max_inner > 0 else None
 
     def _new_path(self, places: np.ndarray, shares: np.ndarray) -> Path:
         n_features = self.n_features
@@ -208,10 +205,10 @@ class SoftGrowingTree(GrowingTree):
         slots = self.arrays["slots"]
         taken = np.flatnonzero(slots[:, OWNER] >= 0)
         seen = self.arrays["seen"][taken].sum(axis=1) - self.arrays["numbers"][slots[taken, OWNER], LAST_ATTEMPT]
-        return bool(np.any(seen >= self.settings[GRACE]))
+        return bool(np.any(seen >= self.settings.grace_period))
 
     def split_leaves(self) -> list[SplitEvent]:
-        """Split the leaves whose time has come; returns what was split. The setting BATCH must be above 1."""
+        """Split the leaves that have seen enough rows; returns the splits. The setting `batch_size` must be above 1."""
         n_before = len(self.log)
         while not split_leaves(self.is_class, *self._arguments):
             self._make_room()
@@ -241,7 +238,7 @@ class SoftGrowingTree(GrowingTree):
         scaler, n = self.arrays["scaler"], self.n_nodes
         gates = np.where(inner[:, None], self.arrays["gates"][0, :n], 0.0)
         weights = gates[:, FIRST_WEIGHT:] * scaler[2]
-        bias = gates[:, BIAS_AT] * (self.settings[HAS_BIAS] > 0) - weights @ scaler[1]
+        bias = gates[:, BIAS_AT] * (self.settings.bias > 0) - weights @ scaler[1]
         values = self.arrays["values"][0, :n].copy()
         if not self.is_class:
             target = self.arrays["target_scaler"]
@@ -264,7 +261,7 @@ class SoftGrowingTree(GrowingTree):
             threshold=np.where(has_test, numbers[:, THRESHOLD], np.where(inner, 0.0, np.nan)),
             # a test that no row has come to divides a missing value in halves, as the loops do
             missing_left=np.where(has_test & (numbers[:, WEIGHT] > 0), passed, 0.5),
-            width=np.where(inner, self.settings[GAMMA], 0.0),
+            width=np.where(inner, self.settings.gamma, 0.0),
             blend=gates[:, ALPHA_AT],
             weights=weights,
             bias=np.where(inner, bias, 0.0),
@@ -327,14 +324,14 @@ class SoftClassTree(SoftGrowingTree):
     axes = SoftGrowingTree.axes | {"stats": ("slots", "features", "outputs", N_NORMAL_NUMBERS)}
 
     def widen(self, n_features: int, n_outputs: int) -> None:
-        """Make room for new features and classes; a new class is as rare as a row of weight 1 among those seen."""
+        """Add new features and classes; a new class is as rare as a row of weight 1 among those seen."""
         old = self.n_outputs
         super().widen(n_features, n_outputs)
         if 0 < old < n_outputs:
             values = self.arrays["values"][0]
             highest = values[:, :old].max(axis=1, keepdims=True)
             together = highest + np.log(np.exp(values[:, :old] - highest).sum(axis=1, keepdims=True))
-            # files of earlier releases do not tell the weight
+            # files of earlier releases do not hold the weight
             seen = self.arrays["numbers"][0, ALL_WEIGHT] or self.n_rows
             values[:, old:] = together - math.log(seen + 1.0)
 
@@ -358,7 +355,7 @@ class SoftRealTree(RealGrowingTree, SoftGrowingTree):
     def _has_firm_scale(self) -> bool:
         # until as many far targets have come as make the loops forget their scale
         scaler = self.arrays["target_scaler"][:, 0]
-        return bool(self.settings[OUTLIER_LIMIT] > 0.0 and scaler[VARIANCE] > 0.0 and scaler[RUN] + 1.0 < SURPRISES)
+        return bool(self.settings.outlier_limit > 0.0 and scaler[VARIANCE] > 0.0 and scaler[RUN] + 1.0 < SURPRISES)
 
     @property
     def _knows_targets(self) -> bool:

@@ -3,12 +3,15 @@
 tree : `softwood.stream.loops.layout.TreeNodes`; its detector (N_DETECTOR,) is the state of an ADWIN and then:
 
 - the mean size of the errors of a regressor, and rows in it
-- ALARM, 1 from an alarm on until Python has heeded it
+- ALARM, 1 from an alarm on until Python has handled it
 - mean error before the change, faded mean of the last errors, and rows in it
 """
 
 from softwood.stream.loops.drift import A_FIRST_BUCKET, A_TOTAL, A_WIDTH, DRIFT, LAST, N_LEVELS, update_adwin
-from softwood.stream.loops.layout import DRIFT_DELTA, N_EVENTS, Learned
+from softwood.stream.loops.layout import (
+    N_EVENTS,
+    Learned,
+)
 
 # Buckets of each size in the window.
 N_BUCKETS = 5
@@ -26,12 +29,12 @@ LARGEST_ERROR = 1e300
 
 def note_error(error, tree):
     """Take in an error from 0 to 1; returns whether there is an alarm: the errors have risen."""
-    if tree.settings[DRIFT_DELTA] <= 0.0:
+    if tree.settings.drift_delta <= 0.0:
         return False
     tree.detector[N_RECENT] = min(tree.detector[N_RECENT] + 1.0, MEMORY)
     tree.detector[RECENT] += (error - tree.detector[RECENT]) / tree.detector[N_RECENT]
     n, total = 0.0, 0.0
-    if tree.detector[LAST] != DRIFT:  # else it starts anew
+    if tree.detector[LAST] != DRIFT:  # else it restarts
         n, total = tree.detector[A_WIDTH], tree.detector[A_TOTAL]
     if update_adwin(tree.detector, error) != DRIFT:
         return False
@@ -41,8 +44,8 @@ def note_error(error, tree):
 
 
 def note_class(outputs, i, label, tree):
-    """`note_error` for a line of class probabilities: 1 if another class has the largest."""
-    if tree.settings[DRIFT_DELTA] <= 0.0:
+    """`note_error` for a row of class probabilities: 1 if another class has the largest."""
+    if tree.settings.drift_delta <= 0.0:
         return False
     best = 0
     for k in range(1, outputs.shape[1]):
@@ -53,7 +56,7 @@ def note_class(outputs, i, label, tree):
 
 def note_target(output, target, tree):
     """`note_error` for a real output: the size of its error by the mean of all sizes so far."""
-    if tree.settings[DRIFT_DELTA] <= 0.0:
+    if tree.settings.drift_delta <= 0.0:
         return False
     size = min(abs(output - target), LARGEST_ERROR)
     tree.detector[N_SIZES] += 1.0
@@ -63,5 +66,5 @@ def note_target(output, target, tree):
 
 def learned(n_rows, tree):
     """What a loop hands back that has learned the rows before `n_rows`: a `Learned`."""
-    is_alarm = tree.settings[DRIFT_DELTA] > 0.0 and tree.detector[ALARM] > 0.0
+    is_alarm = tree.settings.drift_delta > 0.0 and tree.detector[ALARM] > 0.0
     return Learned(n_rows, is_alarm, tree.counters[N_EVENTS])

@@ -6,7 +6,7 @@ numbers are the settings, then comes what is known of the values.
 state : the vector of a detector
 x : the next value, a finite number
 
-Returns of all updates: NOTHING, WARNING or DRIFT. After an alarm the next value starts a detector anew.
+Returns of all updates: NOTHING, WARNING or DRIFT. After an alarm a detector restarts with the next value.
 """
 
 import math
@@ -146,7 +146,7 @@ def update_adwin(state, x):
         return NOTHING
     risen = state[A_TOTAL] / state[A_WIDTH] > before
     if (state[A_MODE] == UP and not risen) or (state[A_MODE] == DOWN and risen):
-        return NOTHING  # the window goes on without its old part
+        return NOTHING  # the window continues without its old part
     state[LAST] = DRIFT
     state[N_ALARMS] += 1.0
     return DRIFT

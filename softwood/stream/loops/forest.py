@@ -13,7 +13,10 @@ import numpy as np
 
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
 from softwood.stream.loops.hoeffding import update_scale
-from softwood.stream.loops.layout import CENTRE, VARIANCE
+from softwood.stream.loops.layout import (
+    CENTRE,
+    VARIANCE,
+)
 from softwood.trees.loops.random import next_seed, to_unit
 
 # scores: faded mean of the losses and rows in it; of regressors also the mean of all absolute errors and rows in it
@@ -106,7 +109,7 @@ def keep_columns_of_all(points, is_kept, out):
 
 
 def class_error(outputs, i, label, memory, scores):
-    """Add the cross-entropy of a line of probabilities to the scores; returns 1 if another class is the largest."""
+    """Add the cross-entropy of a row of probabilities to the scores; returns 1 if another class is the largest."""
     scores[N_LOSSES] = min(scores[N_LOSSES] + 1.0, memory)
     scores[LOSS] += (-math.log(max(outputs[i, label], LEAST_IN_LOSS)) - scores[LOSS]) / scores[N_LOSSES]
     best = 0
@@ -127,7 +130,7 @@ def real_error(output, target, memory, scores):
 
 
 def watch(outputs, labels, targets, weights, start, memory, detectors, scores, losses):
-    """Look at the errors of a tree from row `start` on, until a detector tells something.
+    """Look at the errors of a tree from row `start` on, until a detector reports something.
 
     Parameters
     ----------
@@ -157,7 +160,7 @@ def watch(outputs, labels, targets, weights, start, memory, detectors, scores, l
 
 
 def watch_row(outputs, labels, targets, weights, memory, detectors, scores, losses, found):
-    """`watch` of all trees for one row: arguments of all trees; `found` (n_trees,) int64 gets what detectors tell."""
+    """`watch` of all trees for one row: arguments of all trees; `found` (n_trees,) int64 gets what detectors report."""
     for t in range(outputs.shape[0]):
         found[t] = watch(outputs[t], labels, targets, weights, 0, memory, detectors[t], scores[t], losses[t])[1]
 

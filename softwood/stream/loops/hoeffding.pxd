@@ -14,10 +14,10 @@ cdef (f64, f64, i64) weigh_classes(i64 node, TreeNodes tree, ClassNodes classes)
 cdef void add_class(i64 node, i64 label, f64 weight, TreeNodes tree, ClassNodes classes) noexcept nogil
 
 @cython.locals(guess=i64, k=i64, label=i64, n_keys=i64, slot=i64)
-cdef i64 bayes_probabilities(const f64[:, ::1] points, i64 i, i64 leaf, f64 total, TreeNodes tree, ClassNodes classes, Statistics statistics, f64[:, ::1] out, i64 line) noexcept nogil
+cdef i64 bayes_probabilities(const f64[:, ::1] points, i64 i, i64 leaf, f64 total, TreeNodes tree, ClassNodes classes, Statistics statistics, f64[:, ::1] out, i64 row) noexcept nogil
 
 @cython.locals(guess=i64, k=i64, n_classes=i64)
-cdef i64 leaf_probabilities(const f64[:, ::1] points, i64 i, i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics, f64[:, ::1] out, i64 line) noexcept nogil
+cdef i64 leaf_probabilities(const f64[:, ::1] points, i64 i, i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics, f64[:, ::1] out, i64 row) noexcept nogil
 
 @cython.locals(i=i64, leaf=i64)
 cdef void predict_classes(Rows rows, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil

@@ -7,7 +7,7 @@ rows : `Rows`;  tree : `TreeNodes`;  classes : `ClassNodes`;  reals : `RealNodes
 and
 
 points, i : (n, n_features) values, nan where missing, and the number of the row that is meant
-out, line : an array of predictions, and its line for this row
+out, row : an array of predictions, and the row of it to fill
 """
 
 import math
@@ -18,25 +18,15 @@ from softwood.stream.loops.alarms import learned, note_class, note_target
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
-    CRITERION,
-    DELTA,
     DEPTH,
-    DRIFT_DELTA,
-    FADING,
     FEATURE,
     FIRST_KEY,
     GINI,
-    GRACE,
     INVERSE,
     LAST,
     LAST_ATTEMPT,
-    LEAF_PREDICTION,
     LEFT,
-    MAX_DEPTH,
-    MAX_INNER,
-    MAX_SHARE,
     MEAN,
-    MIN_FRACTION,
     MODEL,
     MODEL_SCORE,
     N_EVENTS,
@@ -49,7 +39,6 @@ from softwood.stream.loops.layout import (
     PARENT,
     PLAIN,
     PLAIN_SCORE,
-    RATE,
     REPLACE,
     RIGHT,
     RUN,
@@ -58,7 +47,6 @@ from softwood.stream.loops.layout import (
     SLOTS_ARE_ALL,
     SPLIT,
     SPREAD,
-    TAU,
     THRESHOLD,
     VARIANCE,
     WEIGHT,
@@ -86,17 +74,17 @@ LARGEST_ROOT = 1e150
 SURPRISES, FRESH = 30.0, 8.0
 # Part of the limit from which on a value is far from the mean: ten standard deviations, of the usual limit of 30.
 SURPRISING = 1.0 / 3.0
-# Fewer rows than this cannot be told from outliers.
+# Fewer rows than this cannot be distinguished from outliers.
 FEW_ROWS = 16.0
-# A leaf with less weight than this predicts its mean, unless it is told to use its linear model.
+# A leaf with less weight than this predicts its mean, unless its settings ask for its linear model.
 FEW = 50.0
 
 
 def has_room(tree, statistics):
-    """Whether a leaf can be split: room for two nodes, for statistics of all leaves, and in the log."""
+    """Whether a leaf can be split: space for two nodes, for statistics of all leaves, and in the log."""
     if tree.counters[N_EVENTS] >= statistics.events.shape[0]:
         return False
-    if tree.counters[N_INNER] >= tree.settings[MAX_INNER]:
+    if tree.counters[N_INNER] >= tree.settings.max_inner:
         return True
     has_slots = tree.counters[N_INNER] + 2 <= statistics.slots.shape[0] or tree.counters[SLOTS_ARE_ALL] == 1
     return has_slots and tree.counters[N_NODES] + 2 <= tree.nodes.shape[0]
@@ -176,8 +164,8 @@ def add_class(node, label, weight, tree, classes):
     classes.counts[node, label] += weight
 
 
-def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, line):
-    """Fill a line of `out` with the class probabilities that naive Bayes finds in a leaf of the weight `total`.
+def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, row):
+    """Fill a row of `out` with the class probabilities that naive Bayes finds in a leaf of the weight `total`.
 
     Returns
     -------
@@ -187,28 +175,28 @@ def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, 
     guess = -1
     highest, scale = -np.inf, 0.0
     for k in range(out.shape[1]):
-        out[line, k] = 0.0
+        out[row, k] = 0.0
     for k in range(n_keys):
         label = classes.keys[leaf, k]
         vote = -np.inf
         if classes.counts[leaf, label] > 0.0:
             vote = math.log(classes.counts[leaf, label] / total) + log_density(statistics, slot, points, i, label)
-        out[line, label] = vote
+        out[row, label] = vote
         if vote > highest:
             highest, guess = vote, label
     if guess < 0:
         return guess
     for k in range(n_keys):
         label = classes.keys[leaf, k]
-        out[line, label] = math.exp(out[line, label] - highest)
-        scale += out[line, label]
+        out[row, label] = math.exp(out[row, label] - highest)
+        scale += out[row, label]
     for k in range(n_keys):
-        out[line, classes.keys[leaf, k]] /= scale
+        out[row, classes.keys[leaf, k]] /= scale
     return guess
 
 
-def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, line):
-    """Fill a line of `out` with the class probabilities of a leaf, uniform if it has seen nothing.
+def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, row):
+    """Fill a row of `out` with the class probabilities of a leaf, uniform if it has seen nothing.
 
     Returns
     -------
@@ -218,17 +206,17 @@ def leaf_probabilities(points, i, leaf, tree, classes, statistics, out, line):
     total = weigh_classes(leaf, tree, classes)[0]
     if total <= 0.0:
         for k in range(n_classes):
-            out[line, k] = 1.0 / n_classes
+            out[row, k] = 1.0 / n_classes
         return -1
     guess = -1
-    how = tree.settings[LEAF_PREDICTION]
+    how = tree.settings.leaf_prediction
     if tree.nodes[leaf, SLOT] >= 0 and how != PLAIN:
-        guess = bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, line)
+        guess = bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, row)
         # A value so far away that its density is 0 in all classes says nothing.
         if guess >= 0 and (how == MODEL or tree.numbers[leaf, MODEL_SCORE] >= tree.numbers[leaf, PLAIN_SCORE]):
             return guess
     for k in range(n_classes):
-        out[line, k] = classes.counts[leaf, k] / total
+        out[row, k] = classes.counts[leaf, k] / total
     return guess
 
 
@@ -240,9 +228,9 @@ def predict_classes(rows, tree, classes, statistics):
 
 
 def learn_classes(rows, start, tree, classes, statistics):
-    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`."""
+    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
-    how = tree.settings[LEAF_PREDICTION]
+    how = tree.settings.leaf_prediction
     for i in range(start, rows.points.shape[0]):
         if not has_room(tree, statistics):
             return learned(i, tree)
@@ -251,7 +239,7 @@ def learn_classes(rows, start, tree, classes, statistics):
         guess = -1
         if has_out:
             guess = leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, rows.out, i)
-        elif how == ADAPTIVE or tree.settings[DRIFT_DELTA] > 0.0:
+        elif how == ADAPTIVE or tree.settings.drift_delta > 0.0:
             guess = leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, classes.prediction, 0)
         if weight <= 0.0:
             continue
@@ -271,7 +259,7 @@ def learn_classes(rows, start, tree, classes, statistics):
         if slot >= 0:
             observe_class(statistics, slot, rows.points, i, label, weight, how != PLAIN)
             seen = weigh_classes(leaf, tree, classes)[0]
-            if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings[GRACE]:
+            if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
                 tree.numbers[leaf, LAST_ATTEMPT] = seen
                 if may_grow(leaf, tree):
                     try_class_split(leaf, tree, classes, statistics)
@@ -286,7 +274,7 @@ def learn_classes(rows, start, tree, classes, statistics):
 
 def may_grow(leaf, tree):
     """Whether the limits of depth and of inner nodes let a leaf be split."""
-    return tree.nodes[leaf, DEPTH] < tree.settings[MAX_DEPTH] and tree.counters[N_INNER] < tree.settings[MAX_INNER]
+    return tree.nodes[leaf, DEPTH] < tree.settings.max_depth and tree.counters[N_INNER] < tree.settings.max_inner
 
 
 def try_class_split(leaf, tree, classes, statistics):
@@ -299,20 +287,20 @@ def try_class_split(leaf, tree, classes, statistics):
         return
     slot = tree.nodes[leaf, SLOT]
     seen, largest, _ = weigh_classes(leaf, tree, classes)
-    if largest / seen > tree.settings[MAX_SHARE]:
-        # Hardly anything to win: what the leaf has seen of the features is collected anew.
+    if largest / seen > tree.settings.max_share_to_split:
+        # Little to gain: the statistics of the features start from zero.
         clear_slot(statistics, slot)
         return
-    criterion = tree.settings[CRITERION]
+    criterion = tree.settings.split_criterion
     before = impurity(classes.counts, leaf, criterion)
-    test = best_class_test(statistics, slot, before, tree.settings[MIN_FRACTION], criterion)
+    test = best_class_test(statistics, slot, before, tree.settings.min_branch_fraction, criterion)
     spread = 1.0 if criterion == GINI else math.log2(max(2, tree.nodes[leaf, N_KEYS]))
-    bound = hoeffding_bound(spread, tree.settings[DELTA], seen)
+    bound = hoeffding_bound(spread, tree.settings.delta, seen)
     if test.feature < 0:
-        if bound < tree.settings[TAU]:
+        if bound < tree.settings.tau:
             clear_slot(statistics, slot)
         return
-    if not (test.merit - test.second > bound or bound < tree.settings[TAU]):
+    if not (test.merit - test.second > bound or bound < tree.settings.tau):
         return
     put_test(leaf, test, bound, seen, tree, statistics)
     is_category = statistics.is_category[test.feature] > 0
@@ -333,7 +321,7 @@ def try_class_split(leaf, tree, classes, statistics):
         weight = weigh_classes(child, tree, classes)[0]
         tree.numbers[child, WEIGHT] = weight
         tree.numbers[child, LAST_ATTEMPT] = weight
-        if tree.nodes[child, DEPTH] < tree.settings[MAX_DEPTH]:
+        if tree.nodes[child, DEPTH] < tree.settings.max_depth:
             tree.nodes[child, SLOT] = slot_for(child, tree, classes, statistics)
 
 
@@ -372,7 +360,7 @@ def leaf_target(points, i, leaf, tree, reals):
 
     In the linear model missing values count as the mean.
     """
-    how = tree.settings[LEAF_PREDICTION]
+    how = tree.settings.leaf_prediction
     mean = tree.numbers[leaf, MEAN]
     if how == PLAIN:
         return mean, mean
@@ -400,7 +388,7 @@ def update_scaler(scaler, points, i, weight, memory, limit):
 
 
 def update_scale(scaler, j, x, weight, memory, limit):
-    """Add a value to a running mean and inverse standard deviation; see `RealNodes` for the lines of `scaler`.
+    """Add a value to a running mean and inverse standard deviation; see `RealNodes` for the rows of `scaler`.
 
     Parameters
     ----------
@@ -455,7 +443,7 @@ def past_weight(scaler, j, x, weight, limit):
 
 def learn_linear(points, i, target, weight, leaf, linear, tree, reals):
     """One normalised gradient step of a leaf's linear model, and the faded errors of both of its predictions."""
-    fading, left_over = tree.settings[FADING], 1.0 - tree.settings[RATE]
+    fading, left_over = tree.settings.model_selector_decay, 1.0 - tree.settings.learning_rate
     if weight != 1.0:
         fading, left_over = math.pow(fading, weight), math.pow(left_over, weight)
     plain_error, error = target - tree.numbers[leaf, MEAN], target - linear
@@ -475,9 +463,9 @@ def learn_linear(points, i, target, weight, leaf, linear, tree, reals):
 
 
 def learn_targets(rows, start, tree, reals, statistics):
-    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`."""
+    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
-    has_model = tree.settings[LEAF_PREDICTION] != PLAIN
+    has_model = tree.settings.leaf_prediction != PLAIN
     for i in range(start, rows.points.shape[0]):
         if not has_room(tree, statistics):
             return learned(i, tree)
@@ -508,7 +496,7 @@ def learn_targets(rows, start, tree, reals, statistics):
         slot = tree.nodes[leaf, SLOT]
         if slot >= 0:
             observe_real(statistics, slot, rows.points, i, target, weight)
-            if tree.numbers[leaf, WEIGHT] - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings[GRACE]:
+            if tree.numbers[leaf, WEIGHT] - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
                 tree.numbers[leaf, LAST_ATTEMPT] = tree.numbers[leaf, WEIGHT]
                 if may_grow(leaf, tree):
                     try_target_split(leaf, tree, reals, statistics)
@@ -520,9 +508,9 @@ def learn_targets(rows, start, tree, reals, statistics):
 def try_target_split(leaf, tree, reals, statistics):
     """Split a leaf if its best test is surely better than the second best, or if both are as good."""
     slot, seen = tree.nodes[leaf, SLOT], tree.numbers[leaf, WEIGHT]
-    test = best_real_test(statistics, slot, tree.settings[MIN_FRACTION])
-    bound = hoeffding_bound(1.0, tree.settings[DELTA], seen)
-    if test.feature < 0 or not (test.second / test.merit < 1.0 - bound or bound < tree.settings[TAU]):
+    test = best_real_test(statistics, slot, tree.settings.min_branch_fraction)
+    bound = hoeffding_bound(1.0, tree.settings.delta, seen)
+    if test.feature < 0 or not (test.second / test.merit < 1.0 - bound or bound < tree.settings.tau):
         return
     put_test(leaf, test, bound, seen, tree, statistics)
     statistics.slots[slot, OWNER] = -1
@@ -538,5 +526,5 @@ def try_target_split(leaf, tree, reals, statistics):
         tree.numbers[child, MODEL_SCORE] = tree.numbers[leaf, MODEL_SCORE]
         tree.numbers[child, PLAIN_SCORE] = tree.numbers[leaf, PLAIN_SCORE]
         tree.numbers[child, LAST_ATTEMPT] = statistics.sides[side, 0]
-        if tree.nodes[child, DEPTH] < tree.settings[MAX_DEPTH]:
+        if tree.nodes[child, DEPTH] < tree.settings.max_depth:
             tree.nodes[child, SLOT] = take_slot(statistics, child)

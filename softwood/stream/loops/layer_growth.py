@@ -4,7 +4,9 @@ Arguments are those of `softwood.stream.loops.soft_stream`.
 """
 
 from softwood.stream.loops.hoeffding import update_scaler
-from softwood.stream.loops.layout import HAS_BIAS, MEMORY, N_ROWS, OUTLIER_LIMIT
+from softwood.stream.loops.layout import (
+    N_ROWS,
+)
 from softwood.stream.loops.soft_stream import standardise, visit
 from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, observe
 
@@ -14,7 +16,7 @@ def observe_rows(rows, tree, soft, path, statistics):
 
     All rows see the running means from before the first one, as a batch does.
     """
-    n_rows, has_bias = rows.points.shape[0], tree.settings[HAS_BIAS] > 0.0
+    n_rows, has_bias = rows.points.shape[0], tree.settings.bias > 0.0
     is_class, is_real = rows.labels is not None, rows.targets is not None
     for i in range(n_rows if is_class or is_real else 0):
         standardise(rows.points, i, soft.scaler, has_bias, path.x)
@@ -24,11 +26,11 @@ def observe_rows(rows, tree, soft, path, statistics):
         target = rows.targets[i] if is_real else 0.0
         observe(rows.points, i, label, target, 1.0, n, tree, path, statistics)
     for i in range(n_rows):
-        update_scaler(soft.scaler, rows.points, i, 1.0, tree.settings[MEMORY], tree.settings[OUTLIER_LIMIT])
+        update_scaler(soft.scaler, rows.points, i, 1.0, tree.settings.scaler_memory, tree.settings.outlier_limit)
 
 
 def split_leaves(is_class, tree, soft, path, statistics):
-    """Split the leaves whose time has come, if the setting BATCH is above 1.
+    """Split the leaves that have seen enough rows, if the setting `batch_size` is above 1.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ def split_leaves(is_class, tree, soft, path, statistics):
 
     Returns
     -------
-    whether there was room, without which nothing is done
+    whether there was enough space; if not, nothing is done
     """
     if not has_room_for_all(tree, statistics):
         return False

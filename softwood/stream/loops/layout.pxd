@@ -18,11 +18,43 @@ cdef class Rows:
     cdef f64[:, ::1] out
 
 
+cdef struct Settings:
+    f64 grace_period
+    f64 delta
+    f64 tau
+    f64 max_depth
+    f64 max_inner
+    f64 min_branch_fraction
+    f64 max_share_to_split
+    f64 split_criterion
+    f64 leaf_prediction
+    f64 model_selector_decay
+    f64 learning_rate
+    f64 gamma
+    f64 alpha
+    f64 batch_size
+    f64 scaler_memory
+    f64 bias
+    f64 min_share
+    f64 weigh_by_share
+    f64 leaf_init
+    f64 gate_init
+    f64 alpha_learning_rate
+    f64 alpha_pull
+    f64 recheck_period
+    f64 outlier_limit
+    f64 count_period
+    f64 merit_range
+    f64 deeper_for_classes
+    f64 drift_delta
+    f64 restart_rise
+
+
 cdef class TreeNodes:
     cdef i64[:, ::1] nodes
     cdef f64[:, ::1] numbers
     cdef i64[::1] counters
-    cdef const f64[::1] settings
+    cdef Settings settings
     cdef f64[::1] detector
 
 

@@ -1,18 +1,18 @@
 """Arrays in which growing trees are held, and their columns.
 
-A tree that grows on a stream is a handful of arrays with room to spare, so that the whole state can be saved as it is.
+A tree that grows on a stream is a handful of arrays with free space, so that the whole state can be saved as it is.
 Loops get them in the named tuples below.
 
 nodes : (capacity, N_NODE_INTS) int64
 numbers : (capacity, N_NODE_NUMBERS) float64
 counters : (N_COUNTERS,) int64
-settings : (N_SETTINGS,) float64
-slots : (n_slots, 2 + n_outputs) int64; a slot is room for the statistics of one node: the node (-1 if the slot is
+settings : `Settings`
+slots : (n_slots, 2 + n_outputs) int64; a slot holds the statistics of one node: the node (-1 if the slot is
     free), the number of classes seen, and these classes in the order in which they came
 stats : (n_slots, n_features, n_cells, n_numbers) float64, see `softwood.stream.loops.observers`
 is_category : (n_features,) int64, 0 for numbers; columns of zeros and ones for the categories of the same source have
     its number, from 1 on
-events : (room,) records of type EVENT, the log of splits, which the caller empties
+events : (capacity,) records of type EVENT, the log of splits, which the caller empties
 """
 
 from typing import NamedTuple
@@ -38,24 +38,11 @@ OWNER, N_SLOT_KEYS, FIRST_KEY = range(3)
 N_NODES, N_INNER, N_EVENTS, N_ROWS, N_DRAWS, N_IN_BATCH, SLOTS_ARE_ALL, N_TAKEN = range(8)
 N_COUNTERS = 8
 
-# settings of growth, for all trees
-GRACE, DELTA, TAU, MAX_DEPTH, MAX_INNER, MIN_FRACTION, MAX_SHARE, CRITERION = range(8)
-# of Hoeffding trees
-LEAF_PREDICTION, FADING = 8, 9
-# of soft trees
-(
-    RATE, GAMMA, ALPHA, BATCH, MEMORY, HAS_BIAS, STATISTICS_SHARE, WEIGH_BY_SHARE, LEAF_INIT, GATE_INIT, ALPHA_RATE,
-    PULL, RECHECK, OUTLIER_LIMIT, COUNT_PERIOD, MERIT_RANGE, DEEPER_FOR_CLASSES,
-) = range(10, 27)  # fmt: skip
-# of alarms, for all trees; 0: there are none, no rise restarts the tree
-DRIFT_DELTA, RESTART_RISE = 27, 28
-N_SETTINGS = 29
-
 # scalers
 SCALED_WEIGHT, CENTRE, INVERSE, VARIANCE, RUN, LAST = range(6)
 N_SCALER_ROWS = 6
 
-# places in a line of a soft tree's gates
+# columns of a soft tree's gates
 ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
 # what a row leaves at each of the nodes that it reaches in a soft tree
 SHARE, PART, SLOPE, ALONG, LESS_TEST = range(5)
@@ -69,7 +56,7 @@ PLAIN, MODEL, ADAPTIVE = 0, 1, 2
 # outputs of soft trees: as they are, or behind the softmax, or in the units of the running scale of targets
 RAW, PROBABILITIES, TARGETS = 0, 1, 2
 
-# events, with the fields of `softwood.stream.growing.tree.SplitEvent`
+# events, with the fields of `softwood.stream.growing.events.SplitEvent`
 SPLIT, REPLACE = 0, 1
 EVENT = np.dtype(
     [(name, np.int64) for name in ("kind", "n_samples", "node", "feature")]
@@ -85,7 +72,7 @@ class Rows(NamedTuple):
     points : (n, n_features) values, nan where missing
     labels, targets : (n,) int64 numbers of the classes of the rows; their real targets. One of the two is None
     weights : (n,) rows of weight 0 are predicted but not learned
-    out : (n, n_outputs) gets the prediction for each row before it was learned; without rows if nobody wants these
+    out : (n, n_outputs) gets the prediction for each row before it was learned; without rows if they are not needed
     """
 
     points: np.ndarray
@@ -95,13 +82,61 @@ class Rows(NamedTuple):
     out: np.ndarray
 
 
+class Settings(NamedTuple):
+    """Settings of growth: parameters of the estimators as numbers, see `softwood.stream.settings`.
+
+    Files hold them in this order.
+
+    Attributes
+    ----------
+    grace_period, delta, tau, max_depth, min_branch_fraction, drift_delta, restart_rise : of all trees that grow; a
+        `drift_delta` of 0 means that no detector watches the errors
+    max_inner : number of inner nodes that the limits of nodes and memory allow
+    max_share_to_split, split_criterion, leaf_prediction : of Hoeffding trees for classes; the last also of regressors
+    model_selector_decay, learning_rate : of Hoeffding trees for real targets; `learning_rate` also of soft trees
+    deeper_for_classes : whether many classes raise `max_depth`
+    others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
+        classes
+    """
+
+    grace_period: float = 0.0
+    delta: float = 0.0
+    tau: float = 0.0
+    max_depth: float = 0.0
+    max_inner: float = 0.0
+    min_branch_fraction: float = 0.0
+    max_share_to_split: float = 0.0
+    split_criterion: float = 0.0
+    leaf_prediction: float = 0.0
+    model_selector_decay: float = 0.0
+    learning_rate: float = 0.0
+    gamma: float = 0.0
+    alpha: float = 0.0
+    batch_size: float = 0.0
+    scaler_memory: float = 0.0
+    bias: float = 0.0
+    min_share: float = 0.0
+    weigh_by_share: float = 0.0
+    leaf_init: float = 0.0
+    gate_init: float = 0.0
+    alpha_learning_rate: float = 0.0
+    alpha_pull: float = 0.0
+    recheck_period: float = 0.0
+    outlier_limit: float = 0.0
+    count_period: float = 0.0
+    merit_range: float = 0.0
+    deeper_for_classes: float = 0.0
+    drift_delta: float = 0.0
+    restart_rise: float = 0.0
+
+
 class TreeNodes(NamedTuple):
     """What all trees have; `detector` is that of `softwood.stream.loops.alarms`."""
 
     nodes: np.ndarray
     numbers: np.ndarray
     counters: np.ndarray
-    settings: np.ndarray
+    settings: Settings
     detector: np.ndarray
 
 
@@ -112,7 +147,7 @@ class ClassNodes(NamedTuple):
     ----------
     counts : (capacity, n_classes) class weights of each node
     keys : (capacity, n_classes) int64, classes of each node in the order in which they came
-    prediction : (1, n_classes) room for the prediction of a row that is learned
+    prediction : (1, n_classes) scratch space for the prediction of a row that is learned
     """
 
     counts: np.ndarray
@@ -159,7 +194,7 @@ class SoftNodes(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Room for the way of one row through a soft tree.
+    """Scratch space for the path of one row through a soft tree.
 
     Attributes
     ----------
@@ -184,7 +219,7 @@ class Statistics(NamedTuple):
     Attributes
     ----------
     seen : (n_slots, n_outputs) of soft trees the class weights of each slot, of soft regressors the weight; else None
-    sides : (2, at least n_outputs and 3) room for both sides of a test
+    sides : (2, at least n_outputs and 3) scratch space for both sides of a test
     """
 
     slots: np.ndarray
@@ -200,8 +235,8 @@ class Learned(NamedTuple):
 
     Attributes
     ----------
-    n_rows : number of the first row of which something is not learned: there was no room, or an alarm
-    is_alarm : whether there is an alarm that Python has not heeded yet
+    n_rows : number of the first row that is not learned completely, for lack of space or because of an alarm
+    is_alarm : whether there is an alarm that Python has not handled yet
     n_events : entries in the log
     """
 

@@ -17,7 +17,7 @@ cdef f64 impurity_sum(f64 total, f64 sum_of_terms, f64 criterion) noexcept nogil
 cdef f64 impurity_term(f64 weight, f64 criterion) noexcept nogil
 
 @cython.locals(k=i64)
-cdef f64 impurity(const f64[:, ::1] weights, i64 line, f64 criterion) noexcept nogil
+cdef f64 impurity(const f64[:, ::1] weights, i64 row, f64 criterion) noexcept nogil
 
 @cython.locals(i=i64, label=i64)
 cdef f64 merit_of_threshold(Statistics statistics, i64 slot, i64 j, f64 threshold, f64 before, f64 min_fraction, f64 criterion) noexcept nogil

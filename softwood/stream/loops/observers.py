@@ -15,7 +15,13 @@ import math
 
 import numpy as np
 
-from softwood.stream.loops.layout import FIRST_KEY, GINI, N_SLOT_KEYS, OWNER, FoundTest
+from softwood.stream.loops.layout import (
+    FIRST_KEY,
+    GINI,
+    N_SLOT_KEYS,
+    OWNER,
+    FoundTest,
+)
 
 # columns of a normal distribution: weight, mean, sum of squares about the mean, ends, and for its logarithm
 # the factor of the square and the constant
@@ -142,13 +148,13 @@ def impurity_term(weight, criterion):
     return weight * math.log2(weight)
 
 
-def impurity(weights, line, criterion):
-    """Entropy in bits, or Gini impurity, of class weights: a line of `weights`."""
+def impurity(weights, row, criterion):
+    """Entropy in bits, or Gini impurity, of class weights: a row of `weights`."""
     total = 0.0
     terms = 0.0
     for k in range(weights.shape[1]):
-        total += weights[line, k]
-        terms += impurity_term(weights[line, k], criterion)
+        total += weights[row, k]
+        terms += impurity_term(weights[row, k], criterion)
     return impurity_sum(total, terms, criterion) / total if total > 0.0 else 0.0
 
 

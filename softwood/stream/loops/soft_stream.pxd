@@ -11,10 +11,10 @@ cdef f64 along(const f64[:, :, ::1] gates, i64 node, const f64[::1] x) noexcept 
 cdef i64 visit(const f64[:, ::1] points, i64 i, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
 
 @cython.locals(at=i64, k=i64, node=i64)
-cdef void add_outputs(i64 n, TreeNodes tree, SoftNodes soft, Path path, f64[:, ::1] out, i64 line) noexcept nogil
+cdef void add_outputs(i64 n, TreeNodes tree, SoftNodes soft, Path path, f64[:, ::1] out, i64 row) noexcept nogil
 
 @cython.locals(k=i64)
-cdef void softmax(f64[:, ::1] out, i64 line) noexcept nogil
+cdef void softmax(f64[:, ::1] out, i64 row) noexcept nogil
 
 @cython.locals(has_bias=bint, i=i64, n=i64)
 cdef void predict_soft(Rows rows, i64 kind, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
@@ -26,7 +26,7 @@ cdef void add_gradients(f64 weight, i64 n, TreeNodes tree, SoftNodes soft, Path 
 cdef void count_label(i64 label, f64 weight, i64 n, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
 
 @cython.locals(j=i64)
-cdef void adam_part(f64[:, :, ::1] lines, f64[:, ::1] slopes, i64 node, i64 begin, i64 end, f64 scale, f64 rate, const f64[:, ::1] numbers) noexcept nogil
+cdef void adam_part(f64[:, :, ::1] parameters, f64[:, ::1] slopes, i64 node, i64 begin, i64 end, f64 scale, f64 rate, const f64[:, ::1] numbers) noexcept nogil
 
 @cython.locals(at=i64, is_batch=bint, node=i64)
 cdef void take_steps(i64 n, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil

@@ -9,7 +9,7 @@ and
 
 points, i : (n, n_features) values, nan where missing, and the number of the row that is meant
 n : number of nodes that the row reaches, which are listed in `path`
-out, line : an array of outputs, and its line for this row
+out, row : an array of outputs, and the row of it to fill
 """
 
 import math
@@ -22,27 +22,18 @@ from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALONG,
     ALPHA_AT,
-    ALPHA_RATE,
-    BATCH,
     BIAS_AT,
     CENTRE,
-    COUNT_PERIOD,
     FADE_1,
     FADE_2,
-    GAMMA,
-    HAS_BIAS,
     INVERSE,
     LEFT,
     LESS_TEST,
-    MEMORY,
     N_IN_BATCH,
     N_NODES,
     N_ROWS,
-    OUTLIER_LIMIT,
     PART,
     PROBABILITIES,
-    PULL,
-    RATE,
     SHARE,
     SLOPE,
     TARGETS,
@@ -106,7 +97,7 @@ def visit(points, i, tree, soft, path):
     -------
     number of nodes
     """
-    gamma = tree.settings[GAMMA]
+    gamma = tree.settings.gamma
     path.places[0, 0] = 0
     path.shares[0, SHARE] = 1.0
     n = 1
@@ -135,34 +126,34 @@ def visit(points, i, tree, soft, path):
     return n
 
 
-def add_outputs(n, tree, soft, path, out, line):
-    """Fill a line of `out`: shares of the leaves times their values."""
+def add_outputs(n, tree, soft, path, out, row):
+    """Fill a row of `out`: shares of the leaves times their values."""
     for k in range(out.shape[1]):
-        out[line, k] = 0.0
+        out[row, k] = 0.0
     for at in range(n):
         node = path.places[at, 0]
         if tree.nodes[node, LEFT] < 0:
             share = path.shares[at, SHARE]
             for k in range(out.shape[1]):
-                out[line, k] += share * soft.values[0, node, k]
+                out[row, k] += share * soft.values[0, node, k]
 
 
-def softmax(out, line):
-    """Of a line, in place, without overflow."""
-    highest = out[line, 0]
+def softmax(out, row):
+    """Of a row, in place, without overflow."""
+    highest = out[row, 0]
     for k in range(1, out.shape[1]):
-        highest = max(highest, out[line, k])
+        highest = max(highest, out[row, k])
     total = 0.0
     for k in range(out.shape[1]):
-        out[line, k] = math.exp(out[line, k] - highest)
-        total += out[line, k]
+        out[row, k] = math.exp(out[row, k] - highest)
+        total += out[row, k]
     for k in range(out.shape[1]):
-        out[line, k] /= total
+        out[row, k] /= total
 
 
 def predict_soft(rows, kind, tree, soft, path):
     """Outputs for rows, of a kind: RAW, PROBABILITIES, or TARGETS."""
-    has_bias = tree.settings[HAS_BIAS] > 0.0
+    has_bias = tree.settings.bias > 0.0
     centre, deviation = soft.target_scaler[CENTRE, 0], math.sqrt(soft.target_scaler[VARIANCE, 0])
     for i in range(rows.points.shape[0]):
         standardise(rows.points, i, soft.scaler, has_bias, path.x)
@@ -181,8 +172,8 @@ def add_gradients(weight, n, tree, soft, path):
     ----------
     weight : of the row, by which the penalty on each alpha of its path counts
     """
-    pull = tree.settings[PULL] * weight
-    learns_alpha = tree.settings[ALPHA_RATE] > 0.0
+    pull = tree.settings.alpha_pull * weight
+    learns_alpha = tree.settings.alpha_learning_rate > 0.0
     for at in range(n - 1, -1, -1):
         node = path.places[at, 0]
         share = path.shares[at, SHARE]
@@ -221,7 +212,7 @@ def count_label(label, weight, n, tree, soft, path):
     q = soft.values.shape[2]
     for at in range(n):
         node = path.places[at, 0]
-        if tree.nodes[node, LEFT] >= 0 or tree.numbers[node, WEIGHT] >= tree.settings[COUNT_PERIOD] * q:
+        if tree.nodes[node, LEFT] >= 0 or tree.numbers[node, WEIGHT] >= tree.settings.count_period * q:
             continue
         mass = weight * path.shares[at, SHARE]
         part = mass / (tree.numbers[node, WEIGHT] + PRIOR_WEIGHT + mass)
@@ -240,18 +231,18 @@ def count_label(label, weight, n, tree, soft, path):
         tree.nodes[node, TOUCHED] = 0
 
 
-def adam_part(lines, slopes, node, begin, end, scale, rate, numbers):
-    """Adam's step for a part of a node's line by `scale` times its gradient, which is then 0."""
+def adam_part(parameters, slopes, node, begin, end, scale, rate, numbers):
+    """Adam's step for a part of a node's parameters by `scale` times its gradient, which is then 0."""
     root = math.sqrt(1.0 - numbers[node, FADE_2])
     length = rate * root / (1.0 - numbers[node, FADE_1])
     least = EPSILON * root
     for j in range(begin, end):
         g = scale * slopes[node, j]
-        first = BETA_1 * lines[1, node, j] + (1.0 - BETA_1) * g
-        second = BETA_2 * lines[2, node, j] + (1.0 - BETA_2) * g * g
-        lines[1, node, j] = first
-        lines[2, node, j] = second
-        lines[0, node, j] -= length * first / (math.sqrt(second) + least)
+        first = BETA_1 * parameters[1, node, j] + (1.0 - BETA_1) * g
+        second = BETA_2 * parameters[2, node, j] + (1.0 - BETA_2) * g * g
+        parameters[1, node, j] = first
+        parameters[2, node, j] = second
+        parameters[0, node, j] -= length * first / (math.sqrt(second) + least)
         slopes[node, j] = 0.0
 
 
@@ -261,11 +252,12 @@ def take_steps(n, tree, soft, path):
     Each counts its own steps, for rows do not reach all nodes.
     """
     tree.counters[N_IN_BATCH] += 1
-    if tree.counters[N_IN_BATCH] < tree.settings[BATCH]:
+    if tree.counters[N_IN_BATCH] < tree.settings.batch_size:
         return
     tree.counters[N_IN_BATCH] = 0
-    is_batch = tree.settings[BATCH] > 1.0
-    scale, rate, alpha_rate = 1.0 / tree.settings[BATCH], tree.settings[RATE], tree.settings[ALPHA_RATE]
+    is_batch = tree.settings.batch_size > 1.0
+    scale = 1.0 / tree.settings.batch_size
+    rate, alpha_rate = tree.settings.learning_rate, tree.settings.alpha_learning_rate
     for at in range(tree.counters[N_NODES] if is_batch else n):
         node = at if is_batch else path.places[at, 0]
         if tree.nodes[node, TOUCHED] != 1:
@@ -285,18 +277,18 @@ def take_steps(n, tree, soft, path):
 
 
 def learn_soft(rows, start, tree, soft, path, statistics):
-    """Learn rows one after the other, from row `start` on, while there is room and no alarm; returns a `Learned`.
+    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
     the first portions are larger than 1, so that no row takes long.
     """
-    n_outputs, limit, memory = soft.values.shape[2], tree.settings[OUTLIER_LIMIT], tree.settings[MEMORY]
+    n_outputs, limit, memory = soft.values.shape[2], tree.settings.outlier_limit, tree.settings.scaler_memory
     is_class, grows, has_out = rows.labels is not None, statistics is not None, rows.out.shape[0] > 0
-    has_bias = tree.settings[HAS_BIAS] > 0.0
+    has_bias = tree.settings.bias > 0.0
     is_alarm = False
     label, target, output = -1, 0.0, 0.0
     for i in range(start, rows.points.shape[0]):
-        # A negative weight is what is left of a row that was begun before there was no room.
+        # A negative weight is the rest of a row that was interrupted for lack of space.
         is_begun = rows.weights[i] < 0.0
         left_over = abs(rows.weights[i])
         while not is_begun or left_over > 0.0:
@@ -342,7 +334,7 @@ def learn_soft(rows, start, tree, soft, path, statistics):
             for k in range(n_outputs):
                 path.slope[0, k] *= weight
             add_gradients(weight, n, tree, soft, path)
-            if grows and is_class and tree.settings[COUNT_PERIOD] > 0.0:
+            if grows and is_class and tree.settings.count_period > 0.0:
                 count_label(label, weight, n, tree, soft, path)
             take_steps(n, tree, soft, path)
             if grows:

@@ -9,31 +9,19 @@ import numpy as np
 
 from softwood.stream.loops.hoeffding import put_test
 from softwood.stream.loops.layout import (
-    ALPHA,
     ALPHA_AT,
-    BATCH,
     BIAS_AT,
     CENTRE,
-    CRITERION,
-    DEEPER_FOR_CLASSES,
-    DELTA,
     DEPTH,
     FADE_1,
     FADE_2,
     FEATURE,
     FIRST_KEY,
     FIRST_WEIGHT,
-    GATE_INIT,
-    GRACE,
     INVERSE,
     LAST_ATTEMPT,
-    LEAF_INIT,
     LEFT,
     LEFT_WEIGHT,
-    MAX_DEPTH,
-    MAX_INNER,
-    MERIT_RANGE,
-    MIN_FRACTION,
     N_DRAWS,
     N_EVENTS,
     N_IN_BATCH,
@@ -42,14 +30,10 @@ from softwood.stream.loops.layout import (
     N_SLOT_KEYS,
     N_TAKEN,
     OWNER,
-    RECHECK,
     SHARE,
     SLOT,
     SLOTS_ARE_ALL,
-    STATISTICS_SHARE,
-    TAU,
     THRESHOLD,
-    WEIGH_BY_SHARE,
     WEIGHT,
     FoundTest,
 )
@@ -90,7 +74,7 @@ def has_room_for_all(tree, statistics):
     n_nodes, n_inner = tree.counters[N_NODES], tree.counters[N_INNER]
     if tree.counters[N_EVENTS] + n_nodes > statistics.events.shape[0]:
         return False
-    if n_inner >= tree.settings[MAX_INNER]:
+    if n_inner >= tree.settings.max_inner:
         return True
     # Only nodes with a slot can be split, and each then needs two more before it gives up its own, if it does.
     has_slots = 3 * tree.counters[N_TAKEN] <= statistics.slots.shape[0] or tree.counters[SLOTS_ARE_ALL] == 1
@@ -110,9 +94,9 @@ def observe(points, i, label, target, weight, n, tree, path, statistics):
         tree.numbers[node, LEFT_WEIGHT] += weight * share * passes(points, i, node, tree)
         tree.numbers[node, WEIGHT] += weight * share
         slot = tree.nodes[node, SLOT]
-        if slot < 0 or share <= tree.settings[STATISTICS_SHARE]:
+        if slot < 0 or share <= tree.settings.min_share:
             continue
-        mass = weight * share if tree.settings[WEIGH_BY_SHARE] > 0.0 else weight
+        mass = weight * share if tree.settings.weigh_by_share > 0.0 else weight
         if label >= 0:
             statistics.seen[slot, label] += mass
             observe_class(statistics, slot, points, i, label, mass, False)
@@ -126,9 +110,9 @@ def grow(n, is_class, tree, soft, path, statistics):
     if tree.counters[N_IN_BATCH] > 0:
         return
     # Rows of earlier calls may have brought other leaves to their time if steps are taken in batches.
-    is_batch = tree.settings[BATCH] > 1.0
-    recheck, delta = tree.settings[RECHECK], tree.settings[DELTA]
-    least, criterion = tree.settings[MIN_FRACTION], tree.settings[CRITERION]
+    is_batch = tree.settings.batch_size > 1.0
+    recheck, delta = tree.settings.recheck_period, tree.settings.delta
+    least, criterion = tree.settings.min_branch_fraction, tree.settings.split_criterion
     n_outputs = statistics.seen.shape[1]
     n_nodes = tree.counters[N_NODES]
     for at in range(n_nodes if is_batch else n):
@@ -140,10 +124,10 @@ def grow(n, is_class, tree, soft, path, statistics):
         for k in range(n_outputs):
             total += statistics.seen[slot, k]
         is_inner = tree.nodes[node, LEFT] >= 0
-        if total - tree.numbers[node, LAST_ATTEMPT] < (recheck if is_inner else tree.settings[GRACE]):
+        if total - tree.numbers[node, LAST_ATTEMPT] < (recheck if is_inner else tree.settings.grace_period):
             continue
         tree.numbers[node, LAST_ATTEMPT] = total
-        if not is_inner and tree.counters[N_INNER] >= tree.settings[MAX_INNER]:
+        if not is_inner and tree.counters[N_INNER] >= tree.settings.max_inner:
             continue
         # The second best test of an inner node is the one that it has; not splitting a leaf is worth 0.
         old, threshold = tree.nodes[node, FEATURE], tree.numbers[node, THRESHOLD]
@@ -156,7 +140,7 @@ def grow(n, is_class, tree, soft, path, statistics):
                 # It is of no use at all if all rows are on one side now.
                 second = max(second, 0.0)
             # A test has two sides, so it cannot win more than a bit; the paper takes the entropy of the classes.
-            spread = tree.settings[MERIT_RANGE]
+            spread = tree.settings.merit_range
             if spread <= 0.0:
                 spread = math.log2(max(2, n_outputs))
             bound = hoeffding_bound(spread, delta, total)
@@ -167,7 +151,7 @@ def grow(n, is_class, tree, soft, path, statistics):
             bound = hoeffding_bound(1.0, delta, total)
             is_sure = test.merit > 0.0 and second / test.merit < 1.0 - bound
         if not is_inner:
-            is_sure = test.merit > 0.0 and (is_sure or bound < tree.settings[TAU])
+            is_sure = test.merit > 0.0 and (is_sure or bound < tree.settings.tau)
         is_new = test.feature >= 0 and is_sure
         if is_new:
             test = FoundTest(test.feature, test.threshold, test.merit, second)
@@ -186,9 +170,9 @@ def grow(n, is_class, tree, soft, path, statistics):
 
 def deepest(tree, n_outputs):
     """The largest depth: the limit, or as many leaves as there are classes four times over if that is more."""
-    if tree.settings[DEEPER_FOR_CLASSES] > 0.0:
-        return max(tree.settings[MAX_DEPTH], math.ceil(math.log2(n_outputs)) + 2.0)
-    return tree.settings[MAX_DEPTH]
+    if tree.settings.deeper_for_classes > 0.0:
+        return max(tree.settings.max_depth, math.ceil(math.log2(n_outputs)) + 2.0)
+    return tree.settings.max_depth
 
 
 def divide_leaf(leaf, is_class, tree, soft, statistics):
@@ -215,11 +199,11 @@ def divide_leaf(leaf, is_class, tree, soft, statistics):
         tree.numbers[child, FADE_1] = fade_1
         tree.numbers[child, FADE_2] = fade_2
         for k in range(n_outputs):
-            # The leaves go on where their parent was, its moments included.
+            # The leaves start from the values and moments of their parent.
             for c in range(3):
                 soft.values[c, child, k] = soft.values[c, leaf, k]
             soft.value_slopes[child, k] = 0.0
-            soft.values[0, child, k] += tree.settings[LEAF_INIT] * statistics.sides[side, k]
+            soft.values[0, child, k] += tree.settings.leaf_init * statistics.sides[side, k]
         if tree.nodes[child, DEPTH] < deepest(tree, n_outputs):
             taken = take_slot(statistics, child)
             tree.nodes[child, SLOT] = taken
@@ -227,7 +211,7 @@ def divide_leaf(leaf, is_class, tree, soft, statistics):
                 tree.counters[N_TAKEN] += 1
                 for k in range(n_outputs):
                     statistics.seen[taken, k] = 0.0
-    if tree.settings[RECHECK] == np.inf:
+    if tree.settings.recheck_period == np.inf:
         tree.numbers[leaf, LAST_ATTEMPT] = 0.0
         statistics.slots[slot, OWNER] = -1
         tree.counters[N_TAKEN] -= 1
@@ -243,8 +227,8 @@ def start_gate(node, tree, soft):
         u = to_unit(next_seed(soft.seed, tree.counters[N_DRAWS]))
         tree.counters[N_DRAWS] += 1
         soft.gates[0, node, j] = FIRST_WEIGHTS * (2.0 * u - 1.0)
-    soft.gates[0, node, ALPHA_AT] = tree.settings[ALPHA]
-    size = tree.settings[GATE_INIT]
+    soft.gates[0, node, ALPHA_AT] = tree.settings.alpha
+    size = tree.settings.gate_init
     if size > 0.0:
         feature = tree.nodes[node, FEATURE]
         distance = tree.numbers[node, THRESHOLD] - soft.scaler[CENTRE, feature]

@@ -16,8 +16,8 @@ def fill_batch(points, order, begin, n, batch):
             batch[j, i] = points[row, j]
 
 
-def fill_gate_inputs(batch, n, gates, node, inputs, line):
-    """Inputs of the gate of a node for all rows, ``weights @ x + bias``, in a line of `inputs`.
+def fill_gate_inputs(batch, n, gates, node, inputs, row):
+    """Inputs of the gate of a node for all rows, ``weights @ x + bias``, in a row of `inputs`.
 
     Four columns are added in one go over the rows, one after the other.
     """
@@ -25,13 +25,13 @@ def fill_gate_inputs(batch, n, gates, node, inputs, line):
     whole = d - d % 4
     bias = gates[node, d]
     for i in range(n):
-        inputs[line, i] = bias
+        inputs[row, i] = bias
     for j in range(0, whole, 4):
         p, q, r, s = gates[node, j], gates[node, j + 1], gates[node, j + 2], gates[node, j + 3]
         for i in range(n):
-            z = inputs[line, i] + p * batch[j, i] + q * batch[j + 1, i]
-            inputs[line, i] = z + r * batch[j + 2, i] + s * batch[j + 3, i]
+            z = inputs[row, i] + p * batch[j, i] + q * batch[j + 1, i]
+            inputs[row, i] = z + r * batch[j + 2, i] + s * batch[j + 3, i]
     for j in range(whole, d):
         p = gates[node, j]
         for i in range(n):
-            inputs[line, i] += p * batch[j, i]
+            inputs[row, i] += p * batch[j, i]

@@ -33,10 +33,10 @@ cdef class Lists:
 @cython.locals(at=i64, begin=i64, below=i64, lane=i64, lanes=i64, moving=bint, n=i64, node="u32[::1]", side=i64)
 cdef void crisp_leaves_fast(const f64[:, ::1] points, const u32[:, ::1] tests, const f64[::1] thresholds, const u32[:, ::1] subsets, i32[::1] out) noexcept nogil
 
-@cython.locals(back=i64, is_left=bint, is_right=bint, k=i64, n_left=i64, n_right=i64, place=i64, row=i64)
+@cython.locals(back=i64, is_left=bint, is_right=bint, k=i64, n_left=i64, n_right=i64)
 cdef (i64, i64) partition(const f64[:, ::1] points, i64 j, f64 low, f64 high, Item[::1] items, i64 start, i64 stop, Item[::1] spare) noexcept nogil
 
-@cython.locals(back=i64, is_known=bint, is_left=bint, k=i64, n_left=i64, n_right=i64, place=i64, row=i64)
+@cython.locals(back=i64, is_known=bint, is_left=bint, k=i64, n_left=i64, n_right=i64)
 cdef (i64, i64) partition_by_set(const f64[:, ::1] points, i64 j, const u32[:, ::1] subsets, i64 node, Item[::1] items, i64 start, i64 stop, Item[::1] spare) noexcept nogil
 
 cdef f64 mass_below(f64 x, i64 node, const Gate[::1] gates, const f64[::1] thresholds, const f64[::1] widths, const f64[:, ::1] edges, const f64[:, ::1] cdfs, bint only_boxes) noexcept nogil

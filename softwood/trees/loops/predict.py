@@ -119,16 +119,11 @@ def partition(points, j, low, high, items, start, stop, spare):
     n_right = start
     back = spare.shape[0] - 1
     for k in range(start, stop):
-        row = items[k]["row"]
-        share = items[k]["share"]
-        x = points[row, j]
+        x = points[items[k]["row"], j]
         is_left = x <= low
         is_right = x >= high
-        place = n_left if is_left else back
-        spare[place]["row"] = row
-        spare[place]["share"] = share
-        items[n_right]["row"] = row
-        items[n_right]["share"] = share
+        spare[n_left if is_left else back] = items[k]
+        items[n_right] = items[k]
         n_left += is_left
         n_right += is_right
         back -= not (is_left | is_right)
@@ -141,16 +136,11 @@ def partition_by_set(points, j, subsets, node, items, start, stop, spare):
     n_right = start
     back = spare.shape[0] - 1
     for k in range(start, stop):
-        row = items[k]["row"]
-        share = items[k]["share"]
-        x = points[row, j]
+        x = points[items[k]["row"], j]
         is_known = not np.isnan(x)
         is_left = is_known and has_member(subsets, node, int(x) if is_known else 0)
-        place = n_left if is_left else back
-        spare[place]["row"] = row
-        spare[place]["share"] = share
-        items[n_right]["row"] = row
-        items[n_right]["share"] = share
+        spare[n_left if is_left else back] = items[k]
+        items[n_right] = items[k]
         n_left += is_left
         n_right += is_known and not is_left
         back -= not is_known
@@ -303,8 +293,7 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
         start, stop = (start + n_right, start + n_right + n_left) if goes_left else (start, start + n_right)
         node = gates[node]["left"] if goes_left else gates[node]["right"]
         for k in range(n_left):
-            lists.items[start + k]["row"] = lists.spare[k]["row"]
-            lists.items[start + k]["share"] = lists.spare[k]["share"]
+            lists.items[start + k] = lists.spare[k]
 
 
 def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, value, out):

@@ -4,22 +4,22 @@ They have eight partial sums, so that the processor adds several numbers at once
 """
 
 
-def dot(table, i, line, n):
-    """Products of the first `n` numbers of row `i` of a table and of a line, added up."""
+def dot(table, i, vector, n):
+    """Products of the first `n` numbers of row `i` of a table and of a vector, added up."""
     a = b = c = d = e = f = g = h = 0.0
     whole = n - n % 8
     for j in range(0, whole, 8):
-        a += table[i, j] * line[j]
-        b += table[i, j + 1] * line[j + 1]
-        c += table[i, j + 2] * line[j + 2]
-        d += table[i, j + 3] * line[j + 3]
-        e += table[i, j + 4] * line[j + 4]
-        f += table[i, j + 5] * line[j + 5]
-        g += table[i, j + 6] * line[j + 6]
-        h += table[i, j + 7] * line[j + 7]
+        a += table[i, j] * vector[j]
+        b += table[i, j + 1] * vector[j + 1]
+        c += table[i, j + 2] * vector[j + 2]
+        d += table[i, j + 3] * vector[j + 3]
+        e += table[i, j + 4] * vector[j + 4]
+        f += table[i, j + 5] * vector[j + 5]
+        g += table[i, j + 6] * vector[j + 6]
+        h += table[i, j + 7] * vector[j + 7]
     total = ((a + e) + (c + g)) + ((b + f) + (d + h))
     for j in range(whole, n):
-        total += table[i, j] * line[j]
+        total += table[i, j] * vector[j]
     return total
 
 

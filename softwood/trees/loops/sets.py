@@ -8,6 +8,6 @@ def is_category(n_categories, j):
     return n_categories.shape[0] > 0 and n_categories[j] > 0
 
 
-def has_member(subsets, line, category):
-    """Whether a category is in the set in a line of `subsets` (n, n_words)."""
-    return (subsets[line, category >> 5] >> np.uint32(category & 31)) & np.uint32(1) != 0
+def has_member(subsets, row, category):
+    """Whether a category is in the set in a row of `subsets` (n, n_words)."""
+    return (subsets[row, category >> 5] >> np.uint32(category & 31)) & np.uint32(1) != 0

@@ -8,7 +8,7 @@ weights : (n_nodes, p) of oblique gates; None if the tree has none
 cells : (n, p) half-widths of single cells in place of the nodes' (nan: the node's); or None
 cell_slopes : (n, p) derivatives of the half-widths of single cells with respect to the values; None if these are all 0
 
-The last three are arguments of their own, for code behind ``if weights is not None`` is then not even compiled.
+The last three are separate arguments, because each of them may be None.
 """
 
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Nodes(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for the way of one row through a tree.
+    """Scratch space for the path of one row through a tree.
 
     Attributes
     ----------

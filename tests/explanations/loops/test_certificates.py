@@ -22,8 +22,9 @@ from softwood.compiled.explain import (
     tree_bounds,
     walk_box,
 )
-from softwood.explanations.certificates import BoxModel
+from softwood.explanations.box_bounds import BoxModel
 from softwood.explanations.loops.certificates import ALL, NONE
+from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from tests.reference.certificates import box_bounds
 from tests.reference.kernels import BOX, SHAPES, cdf
@@ -58,7 +59,7 @@ def test_parts_of_kernel_gates(seed, widths):
     shapes = SHAPES if widths == "any" else (BOX,)
     tree = random_tree(seed, n_features=1, widths=widths, shapes=shapes, n_leaves=8)
     rng = np.random.default_rng(seed)
-    trees, is_box = BoxModel.of(tree, "test").trees, widths != "any"
+    trees, is_box = BoxModel.of(FittedModel.of(tree)).trees, widths != "any"
     for _ in range(20):
         low = rng.normal()
         high = low + rng.choice([0.0, 0.2, 2.0])
@@ -121,7 +122,7 @@ def test_bounds_of_mixtures():
     bounds = np.full((2, 5, 1), np.nan)
     for leaf, ends in leaves.items():
         bounds[:, leaf, 0] = ends
-    box = BoxModel.of(random_tree(0), "test")
+    box = BoxModel.of(FittedModel.of(random_tree(0)))
     trees = box.trees._replace(left=left, right=right)
     room = box._room()._replace(nodes=np.array([0, 2, 4, 3, 1]), parts=parts, bounds=bounds)
     mix_bounds(5, 0, trees, room)
@@ -140,7 +141,7 @@ def test_bounds_of_mixtures():
 def test_walks_through_boxes(kind, seed, widths):
     shapes = SHAPES if widths == "any" else (BOX,)
     tree = random_tree(seed, gates=KINDS[kind], widths=widths, shapes=shapes)
-    box = BoxModel.of(tree, "test")
+    box = BoxModel.of(FittedModel.of(tree))
     rng = np.random.default_rng(seed)
     for x in random_points(seed, 6, 3, missing=0.1):
         for size in (0.0, 0.3, 3.0):
@@ -170,7 +171,7 @@ def test_no_more_mass_moves_than_stated(shape, seed):
     """Sums of the differences of leaf shares, for kernels with several peaks too."""
     tree = random_tree(seed, widths=[0.5, 1.0, 2.0], shapes=(BOX, shape), n_leaves=20)
     tree = replace(tree, kernel=np.where(tree.gate == Gate.KERNEL, 1, 0).astype(np.int32))
-    rates = BoxModel.of(tree, "test").ensemble.rates
+    rates = BoxModel.of(FittedModel.of(tree)).ensemble.rates
     rng = np.random.default_rng(seed)
     leaf = tree.children_left < 0
     shapes = (BOX, shape)
@@ -196,7 +197,7 @@ def test_moved_mass_by_hand():
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_of_a_tree_are_the_better_of_two(seed):
     tree = random_tree(seed, widths=3.0, shapes=(BOX,), n_leaves=60, n_features=1)
-    box = BoxModel.of(tree, "test")
+    box = BoxModel.of(FittedModel.of(tree))
     rng = np.random.default_rng(seed)
     for x in random_points(seed, 10, 1):
         delta = np.full(1, 0.1)
@@ -224,7 +225,7 @@ def test_a_shift_bounds_many_small_steps():
         feature=np.where(is_gate, 0, -1), threshold=np.where(is_gate, number / 20 - 2.0, np.nan),
         width=np.where(is_gate, 3.0, 0.0), value=number // 2 % 2, n_features=1,
     )  # fmt: skip
-    box = BoxModel.of(tree, "test")
+    box = BoxModel.of(FittedModel.of(tree))
     x = np.array([1.0])
     room = box_around(x, [0.1], box)
     low, high = room.box.copy()
@@ -264,7 +265,7 @@ def test_bounds_of_the_softmax(n):
 
 
 def test_set_box():
-    box = BoxModel.of(random_tree(0), "test")
+    box = BoxModel.of(FittedModel.of(random_tree(0)))
     room, x = box._room(), np.array([1.0, np.nan, -2.0])
     set_box(x, np.array([0.5, 0.5, 0.0]), 2.0, -1, room)
     assert room.box[0] == pytest.approx([0.0, np.nan, -2.0], nan_ok=True)
@@ -292,7 +293,7 @@ def ensembles(seed, link="identity"):
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_of_ensembles(seed, link):
     for forest in ensembles(seed, link):
-        box = BoxModel.of(forest, "test")
+        box = BoxModel.of(FittedModel.of(forest))
         rng = np.random.default_rng(seed)
         X = random_points(seed, 5, 3)
         for size in (0.0, 0.2):
@@ -328,7 +329,7 @@ def test_trees_that_do_not_use_the_reading_are_kept():
     few = {"widths": 0.7, "shapes": (BOX,), "n_leaves": 6}
     trees = [random_tree(k, n_outputs=3, n_features=3, **few) for k in range(3)]
     without = replace(trees[1], feature=np.where(trees[1].feature == 2, 0, trees[1].feature).astype(np.int32))
-    box = BoxModel.of(SoftForest.mean([trees[0], without, trees[2]]), "test")
+    box = BoxModel.of(FittedModel.of(SoftForest.mean([trees[0], without, trees[2]])))
     assert box.ensemble.rates[1, 2] == 0.0
     X = random_points(0, 1, 3)
     for label in (-1, 2):
@@ -379,7 +380,7 @@ def test_the_search_ends_at_infinity():
 def test_searches(is_ball, seed):
     """The largest certain box of a list of boxes is the one below what the search finds."""
     forest = ensembles(seed)[0]
-    box = BoxModel.of(forest, "test")
+    box = BoxModel.of(FittedModel.of(forest))
     X = random_points(seed, 3, 3)
     labels = forest.predict(X).argmax(axis=1)
     centres = box._centres(X, labels)

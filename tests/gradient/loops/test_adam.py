@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.compiled.gradient import adam_line, adam_step
+from softwood.compiled.gradient import adam_row, adam_step
 
 
 def steps(gradients, rate=0.1, n_penalised=0, l1=0.0, l2=0.0):
@@ -13,7 +13,7 @@ def steps(gradients, rate=0.1, n_penalised=0, l1=0.0, l2=0.0):
     first, second = np.zeros_like(lines), np.zeros_like(lines)
     for number, gradient in enumerate(gradients, start=1):
         used = np.tile(gradient, (3, 1))
-        adam_line(lines, used, first, second, 1, adam_step(number, rate), n_penalised, l1, l2)
+        adam_row(lines, used, first, second, 1, adam_step(number, rate), n_penalised, l1, l2)
         assert not used[1].any()
         assert np.array_equal(used[[0, 2]], np.tile(gradient, (2, 1)))
     assert np.array_equal(lines[[0, 2]], others)

@@ -1,4 +1,4 @@
-"""Mixtures of leaves with gates that get steeper, against slow twins and small steps."""
+"""Mixtures of leaves with gates that get steeper, against reference implementations and finite differences."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def rows_of(tree):
 
 
 def scratch(tree, size):
-    """What is not filled is not a number; there is room for more rows than come."""
+    """Scratch space filled with nan, for more rows than the batch has."""
     n_inner, q = len(tree.gates), tree.values.shape[1]
     shapes = (
         (tree.points.shape[1], size), (n_inner, size), (2 * n_inner + 1, size), (2 * n_inner + 1, q, size),

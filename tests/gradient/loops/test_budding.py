@@ -1,4 +1,4 @@
-"""Loops of budding trees against a slow twin and small steps."""
+"""Loops of budding trees against a reference implementation and finite differences."""
 
 from dataclasses import replace
 

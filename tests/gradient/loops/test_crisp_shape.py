@@ -1,4 +1,4 @@
-"""Values, losses and pruning of complete crisp trees, against slow twins and all shapes that there are."""
+"""Values, losses and pruning of complete crisp trees, against reference implementations and all possible shapes."""
 
 import numpy as np
 import pytest

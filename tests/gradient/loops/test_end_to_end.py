@@ -1,4 +1,4 @@
-"""Loops of end-to-end trees against slow twins and small steps; expectation and maximisation."""
+"""Loops of end-to-end trees against reference implementations and finite differences; expectation and maximisation."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_nothing_is_divided_by_zero():
     out = np.empty_like(likelihoods)
     loop.posteriors(points, np.zeros_like(likelihoods), gates, 3, 1.0, scratch(gates, 4), out)
     assert not out.any()
-    gates[0, -1] = 1e4  # nobody comes to the right
+    gates[0, -1] = 1e4  # no row goes right
     found = gradient((points, likelihoods, weights), np.arange(6), gates, 3, 0, 20.0)
     assert np.isfinite(found).all()
     assert found.any()

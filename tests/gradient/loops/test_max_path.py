@@ -1,4 +1,4 @@
-"""The loss of the best paths of crisp trees, and a pass of its descent, against slow twins and small steps."""
+"""Best paths of crisp trees and a pass of descent, against reference implementations and finite differences."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def order_of(splits, n_nodes):
 
 
 def scratch(tree, size):
-    """What is not filled is not a number; there is room for more rows than come."""
+    """Scratch space filled with nan, for more rows than the batch has."""
     n_inner, depth, q = len(tree.gates), int(np.log2(len(tree.gates) + 1)), tree.logits.shape[1]
     return MaxPathScratch(
         np.full((tree.points.shape[1], size), np.nan), np.full((n_inner, size), np.nan),

@@ -1,4 +1,4 @@
-"""Loops of one-stage trees against slow twins and small steps."""
+"""Loops of one-stage trees against reference implementations and finite differences."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from softwood.gradient.loops.one_stage import (
     PROXIMAL,
     OneStageDescent,
     OneStageNodes,
+    OneStagePace,
     OneStageScratch,
-    Pace,
 )
 from softwood.gradient.loops.soft_split import Rows
 from tests.reference.one_stage import Staged, noise, other
@@ -166,7 +166,7 @@ def test_an_empty_node_has_the_value_of_its_parent_and_a_full_one_nearly_its_mea
     loop.step_value(1, mass, sums, tree.prior, values, 1)
     assert value == pytest.approx(np.average(tree.targets[left], axis=0, weights=tree.weights[left]))
     before = value.copy()
-    loop.step_value(3, mass, sums, tree.prior, values, 1)  # nobody is here
+    loop.step_value(3, mass, sums, tree.prior, values, 1)  # no row is here
     assert value == pytest.approx(before)
     assert np.isnan(values[[0, 2]]).all()
 
@@ -339,7 +339,7 @@ class Pass:
         n, m = len(self.tree.points), len(self.validation.points)
         self.loss = loop.train_pass(
             rows_of(self.tree), np.arange(n), self.validation, np.arange(m), self.mode, self.nodes(), self.gamma,
-            self.bottom, Pace(batch, rate, l1, l2, gamma_rate, cost), np.uint64(seed), scratch(self.tree),
+            self.bottom, OneStagePace(batch, rate, l1, l2, gamma_rate, cost), np.uint64(seed), scratch(self.tree),
             self.descent,
         )  # fmt: skip
         return self

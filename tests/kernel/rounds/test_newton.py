@@ -6,8 +6,8 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from softwood.core.threads import Threads
 from softwood.kernel.data.binning import bin_features
-from softwood.kernel.growing.threads import Threads
 from softwood.kernel.rounds import newton
 from softwood.kernel.rounds.loops.boost_search import BLOCK_ROWS
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree

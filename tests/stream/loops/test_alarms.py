@@ -5,17 +5,21 @@ import pytest
 
 from softwood.compiled.stream import learned, note_class, note_error, note_target
 from softwood.stream.drift import ADWIN
-from softwood.stream.growing.tree import new_detector, new_settings
+from softwood.stream.growing.arrays import new_detector
 from softwood.stream.loops.alarms import ALARM, BEFORE, MEMORY, N_SIZES, RECENT, SIZE
-from softwood.stream.loops.layout import DRIFT_DELTA, N_COUNTERS, N_EVENTS, TreeNodes
+from softwood.stream.loops.layout import (
+    N_COUNTERS,
+    N_EVENTS,
+    Settings,
+    TreeNodes,
+)
 
 pytestmark = pytest.mark.tiny
 DELTA = 0.01
 
 
 def with_alarms(delta=DELTA):
-    settings = new_settings()
-    settings[DRIFT_DELTA] = delta
+    settings = Settings(drift_delta=delta)
     return TreeNodes(None, None, np.zeros(N_COUNTERS, dtype=np.int64), settings, new_detector(delta))
 
 

@@ -120,12 +120,12 @@ def test_page_hinkley_is_the_plain_one(mode, fading):
     state[P_DELTA - 1 : P_DELTA + 4] = 20, 0.05, 6.0, fading, mode
     stream = values(450)
     expected = plain_page_hinkley(stream, 20, 0.05, 6.0, fading, ["up", "down", "both"][mode])
-    twin = state.copy()
+    reference = state.copy()
     found = [i for i, x in enumerate(stream) if update_page_hinkley(state, x) == DRIFT]
     assert found == expected
     assert len(expected) >= 1
     out = np.zeros(len(stream), dtype=np.int64)
-    scan_page_hinkley(twin, stream, out)
+    scan_page_hinkley(reference, stream, out)
     assert np.flatnonzero(out == DRIFT).tolist() == expected
 
 
@@ -135,11 +135,11 @@ def test_ddm_is_the_plain_one():
     state[[D_LEAST, D_WARNING, D_DRIFT]] = 20, 1.5, 2.5
     errors = (np.random.default_rng(0).random(450) < np.repeat([0.1, 0.6, 0.2], 150)).astype(float)
     expected = plain_ddm(errors, 20, 1.5, 2.5)
-    twin = state.copy()
+    reference = state.copy()
     assert [update_ddm(state, x) for x in errors] == expected
     assert {1, 2} <= set(expected)
     out = np.zeros(len(errors), dtype=np.int64)
-    scan_ddm(twin, errors, out)
+    scan_ddm(reference, errors, out)
     assert out.tolist() == expected
 
 

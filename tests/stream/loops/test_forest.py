@@ -21,7 +21,11 @@ from softwood.compiled.stream import (
 from softwood.stream.drift import ADWIN
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
 from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
-from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
+from softwood.stream.loops.layout import (
+    CENTRE,
+    N_SCALER_ROWS,
+    VARIANCE,
+)
 
 pytestmark = pytest.mark.tiny
 
@@ -124,18 +128,18 @@ def test_watching_stops_at_alarms_and_goes_on_there():
     assert kinds[-1] == NOTHING
     assert all(60 < row < 90 for row, what in found if what != NOTHING)
     # row by row, with one loss before each row, and nothing of the row of weight 0
-    twin, own = detectors(), np.zeros(N_SCORES)
+    reference, own = detectors(), np.zeros(N_SCORES)
     one = []
     for i in range(len(labels)):
         assert losses[i] == own[LOSS]
         what, loss = np.empty(1, dtype=np.int64), np.empty((1, 1))
         row = slice(i, i + 1)
-        watch_row(outputs[None, row], labels[row], None, weights[row], 50.0, twin[None], own[None], loss, what)
+        watch_row(outputs[None, row], labels[row], None, weights[row], 50.0, reference[None], own[None], loss, what)
         assert loss[0, 0] == losses[i]
         if what[0] != NOTHING:
             one.append((i + 1, what[0]))
     assert one == [each for each in found if each[1] != NOTHING]
-    np.testing.assert_array_equal(twin, state)
+    np.testing.assert_array_equal(reference, state)
     spare = np.zeros(N_SCORES)
     score_spare(outputs, labels, None, weights, 50.0, spare)
     np.testing.assert_array_equal(spare, own)

@@ -1,4 +1,4 @@
-"""Rows of streams against slow twins that go sample by sample."""
+"""Rows of streams against slow references that go sample by sample."""
 
 from itertools import islice
 
@@ -74,8 +74,8 @@ def test_hyperplanes_turn_as_step_by_step(n_features, n_drifting, magnitude, noi
     weights = rng.integers(0, 64, n_features) / 64
     X, flips, turns = rng.random((n_rows, n_features)), rng.random(n_rows), rng.random((n_rows, n_drifting))
     draws = iter([*weights, *np.column_stack([X, flips, turns]).ravel()])
-    twin = slow.turning_hyperplane(lambda: next(draws), n_features, n_drifting, magnitude, noise, turn_probability)
-    rows = list(islice(twin, n_rows))
+    reference = slow.turning_hyperplane(lambda: next(draws), n_features, n_drifting, magnitude, noise, turn_probability)
+    rows = list(islice(reference, n_rows))
     y = np.empty(n_rows, dtype=np.int64)
     steps, directions = np.zeros(n_drifting, dtype=np.int64), np.ones(n_drifting, dtype=np.int64)
     for part in (slice(0, 7), slice(7, n_rows)):
@@ -89,7 +89,7 @@ def test_hyperplanes_turn_as_step_by_step(n_features, n_drifting, magnitude, noi
 @pytest.mark.tiny
 @pytest.mark.parametrize("function", range(10))
 @pytest.mark.parametrize("is_balanced", [False, True])
-def test_applications_are_those_of_the_twin(function, is_balanced):
+def test_applications_are_those_of_the_reference(function, is_balanced):
     n = 12 if function < 7 or not is_balanced else 2
     for perturbation in (0.0, 0.3):
         X, y = np.empty((n, 9)), np.empty(n, dtype=np.int64)
@@ -120,7 +120,7 @@ def test_loans_at_the_edges_of_the_rules(function):
 
 @pytest.mark.tiny
 @given(st.integers(0, 2**64 - 1), st.sampled_from([0.0, 0.1, 1.0]))
-def test_applications_are_drawn_and_moved_as_by_the_twin(seed, perturbation):
+def test_applications_are_drawn_and_moved_as_by_the_reference(seed, perturbation):
     X = np.full((2, 9), np.nan)
     draw_application(X, 1, np.uint64(seed))
     u = slow.draws(seed)

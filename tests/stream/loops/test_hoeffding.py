@@ -9,27 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
+from softwood.stream.growing.arrays import Limits
+from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.growing.tree import Limits, SplitEvent, new_settings
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
-    CRITERION,
-    DELTA,
     DEPTH,
     EVENT,
-    FADING,
     FEATURE,
     GINI,
-    GRACE,
+    INFO_GAIN,
     INVERSE,
-    LEAF_PREDICTION,
     LEFT,
-    MAX_DEPTH,
-    MAX_INNER,
-    MAX_SHARE,
     MEAN,
-    MIN_FRACTION,
     MODEL,
     MODEL_SCORE,
     N_EVENTS,
@@ -42,17 +35,16 @@ from softwood.stream.loops.layout import (
     PARENT,
     PLAIN,
     PLAIN_SCORE,
-    RATE,
     RIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     SPREAD,
-    TAU,
     THRESHOLD,
     WEIGHT,
     ClassNodes,
     FoundTest,
     Rows,
+    Settings,
     Statistics,
     TreeNodes,
 )
@@ -81,57 +73,56 @@ def stream(seed, n=240, missing=0.05):
     return X, labels.astype(np.int64), 3.0 * score, weights
 
 
-def settings_of(twin):
-    settings = new_settings()
-    settings[[GRACE, DELTA, TAU, MAX_DEPTH, MIN_FRACTION]] = (
-        twin.grace, twin.delta, twin.tau, twin.max_depth, twin.min_fraction,
+def settings_of(reference):
+    return Settings(
+        grace_period=reference.grace, delta=reference.delta, tau=reference.tau, max_depth=reference.max_depth,
+        min_branch_fraction=reference.min_fraction, leaf_prediction=HOW[reference.how],
     )  # fmt: skip
-    settings[LEAF_PREDICTION] = HOW[twin.how]
-    return settings
 
 
-def class_tree(twin):
-    settings = settings_of(twin)
-    settings[CRITERION], settings[MAX_SHARE] = GINI if twin.is_gini else 0, twin.max_share
-    tree = HoeffdingClassTree(settings, Limits(max_inner=twin.max_inner), len(twin.is_category), twin.n_outputs)
-    tree.arrays["is_category"][:] = twin.is_category
-    if twin.n_slots < 10**6:
-        tree._resize(slots=twin.n_slots)
+def class_tree(reference):
+    criterion = GINI if reference.is_gini else INFO_GAIN
+    settings = settings_of(reference)._replace(split_criterion=criterion, max_share_to_split=reference.max_share)
+    tree = HoeffdingClassTree(
+        settings, Limits(max_inner=reference.max_inner), len(reference.is_category), reference.n_outputs
+    )
+    tree.arrays["is_category"][:] = reference.is_category
+    if reference.n_slots < 10**6:
+        tree._resize(slots=reference.n_slots)
         tree.arrays["counters"][SLOTS_ARE_ALL] = 1
     return tree
 
 
-def real_tree(twin):
-    settings = settings_of(twin)
-    settings[RATE], settings[FADING] = twin.rate, twin.fading
-    tree = HoeffdingRealTree(settings, Limits(max_inner=twin.max_inner), len(twin.is_category), 1)
-    tree.arrays["is_category"][:] = twin.is_category
+def real_tree(reference):
+    settings = settings_of(reference)._replace(learning_rate=reference.rate, model_selector_decay=reference.fading)
+    tree = HoeffdingRealTree(settings, Limits(max_inner=reference.max_inner), len(reference.is_category), 1)
+    tree.arrays["is_category"][:] = reference.is_category
     return tree
 
 
-def learn_both(tree, twin, X, targets, weights):
+def learn_both(tree, reference, X, targets, weights):
     """Predictions before each row was learned, of both."""
-    out, expected = np.empty((len(X), twin.n_outputs)), []
+    out, expected = np.empty((len(X), reference.n_outputs)), []
     tree.learn(X, targets, weights, out)
     for x, y, w in zip(X, targets, weights, strict=True):
-        expected.append(np.atleast_1d(twin.predict(x)))
-        twin.learn(x, y, w)
+        expected.append(np.atleast_1d(reference.predict(x)))
+        reference.learn(x, y, w)
     return out, np.array(expected)
 
 
-def pairs(tree, twin):
-    """Numbers of the nodes of the growing tree with the twin's nodes, from the root on."""
+def pairs(tree, reference):
+    """Numbers of the nodes of the growing tree with the reference's nodes, from the root on."""
     nodes = tree.structure()[0]
-    todo = [(0, twin.root)]
+    todo = [(0, reference.root)]
     for number, node in todo:
         if node.children:
             todo += zip(nodes[number, [LEFT, RIGHT]], node.children, strict=True)
     return todo
 
 
-def assert_same_tree(tree, twin):
+def assert_same_tree(tree, reference):
     nodes, numbers, inner = tree.structure()
-    both = pairs(tree, twin)
+    both = pairs(tree, reference)
     assert len(both) == len(nodes)
     for number, node in both:
         assert inner[number] == bool(node.children)
@@ -142,7 +133,7 @@ def assert_same_tree(tree, twin):
         assert (nodes[number, SLOT] >= 0) == (node.seen is not None)
         if nodes[number, SLOT] >= 0:
             assert tree.arrays["slots"][nodes[number, SLOT], OWNER] == number
-    assert [(e.feature, e.threshold) for e in tree.log] == [pytest.approx(split) for split in twin.splits]
+    assert [(e.feature, e.threshold) for e in tree.log] == [pytest.approx(split) for split in reference.splits]
 
 
 # ------------------------------------------------------------------ classes
@@ -152,18 +143,18 @@ def assert_same_tree(tree, twin):
 @leaf_kinds
 @pytest.mark.parametrize("is_gini", [False, True])
 @pytest.mark.parametrize("seed", range(2))
-def test_class_trees_are_those_of_the_twin(seed, is_gini, how):
+def test_class_trees_are_those_of_the_reference(seed, is_gini, how):
     X, labels, _, weights = stream(seed)
-    twin = slow.ClassTree(N_CLASSES, IS_CATEGORY, how=how, is_gini=is_gini, delta=0.5)
-    tree = class_tree(twin)
-    out, expected = learn_both(tree, twin, X, labels, weights)
+    reference = slow.ClassTree(N_CLASSES, IS_CATEGORY, how=how, is_gini=is_gini, delta=0.5)
+    tree = class_tree(reference)
+    out, expected = learn_both(tree, reference, X, labels, weights)
     assert tree.n_inner >= 2
-    assert_same_tree(tree, twin)
+    assert_same_tree(tree, reference)
     assert out == pytest.approx(expected, abs=1e-9)
-    for number, node in pairs(tree, twin):
+    for number, node in pairs(tree, reference):
         counts = [node.counts.get(k, 0.0) for k in range(N_CLASSES)]
         assert tree.arrays["counts"][number] == pytest.approx(counts, abs=1e-9)
-    assert tree.predict(X[:20]) == pytest.approx(np.array([twin.predict(x) for x in X[:20]]), abs=1e-9)
+    assert tree.predict(X[:20]) == pytest.approx(np.array([reference.predict(x) for x in X[:20]]), abs=1e-9)
     assert tree.n_rows == np.count_nonzero(weights)
 
 
@@ -172,10 +163,10 @@ def test_class_trees_are_those_of_the_twin(seed, is_gini, how):
 @pytest.mark.parametrize("n_slots", [1, 2, 3])
 def test_the_least_promising_leaf_gives_up_its_statistics(n_slots, how):
     X, labels, _, weights = stream(3, n=400)
-    twin = slow.ClassTree(N_CLASSES, IS_CATEGORY, how=how, n_slots=n_slots, delta=0.9, grace=15)
-    tree = class_tree(twin)
-    out, expected = learn_both(tree, twin, X, labels, weights)
-    assert_same_tree(tree, twin)
+    reference = slow.ClassTree(N_CLASSES, IS_CATEGORY, how=how, n_slots=n_slots, delta=0.9, grace=15)
+    tree = class_tree(reference)
+    out, expected = learn_both(tree, reference, X, labels, weights)
+    assert_same_tree(tree, reference)
     assert out == pytest.approx(expected, abs=1e-9)
     assert tree.n_inner >= 2
     assert len(tree.arrays["slots"]) == n_slots
@@ -185,10 +176,10 @@ def test_the_least_promising_leaf_gives_up_its_statistics(n_slots, how):
 @pytest.mark.parametrize("limits", [{"max_depth": 0}, {"max_depth": 2}, {"max_inner": 0}, {"max_inner": 2}])
 def test_limits_of_class_trees(limits):
     X, labels, _, weights = stream(1, n=300)
-    twin = slow.ClassTree(N_CLASSES, IS_CATEGORY, how="adaptive", delta=0.9, grace=15, **limits)
-    tree = class_tree(twin)
-    out, expected = learn_both(tree, twin, X, labels, weights)
-    assert_same_tree(tree, twin)
+    reference = slow.ClassTree(N_CLASSES, IS_CATEGORY, how="adaptive", delta=0.9, grace=15, **limits)
+    tree = class_tree(reference)
+    out, expected = learn_both(tree, reference, X, labels, weights)
+    assert_same_tree(tree, reference)
     assert out == pytest.approx(expected, abs=1e-9)
     depth = tree.structure()[0][:, DEPTH].max()
     assert depth <= limits.get("max_depth", math.inf)
@@ -198,21 +189,21 @@ def test_limits_of_class_trees(limits):
 
 
 @pytest.mark.tiny
-def test_leaves_of_nearly_one_class_do_not_split_and_collect_anew():
+def test_leaves_of_nearly_one_class_do_not_split_and_clear_their_statistics():
     X, labels, _, _ = stream(0, n=60, missing=0.0)
     labels[:] = 0
     labels[0] = 1
-    twin = slow.ClassTree(N_CLASSES, IS_CATEGORY, delta=0.9, max_share=0.9, tau=1.0)
-    tree = class_tree(twin)
-    learn_both(tree, twin, X, labels, np.ones(60))
+    reference = slow.ClassTree(N_CLASSES, IS_CATEGORY, delta=0.9, max_share=0.9, tau=1.0)
+    tree = class_tree(reference)
+    learn_both(tree, reference, X, labels, np.ones(60))
     assert tree.n_nodes == 1
     assert not tree.arrays["stats"][0].any()
-    assert len(twin.root.seen.points) == 0
+    assert len(reference.root.seen.points) == 0
 
 
 @pytest.mark.tiny
 def test_predictions_of_leaves_by_kind():
-    """Two classes at 0 and 4: naive Bayes tells them apart where the majority does not."""
+    """Two classes at 0 and 4: naive Bayes separates them where the majority does not."""
     rng = np.random.default_rng(0)
     labels = (rng.random(60) < 0.3).astype(np.int64)
     X = (4.0 * labels + rng.normal(size=60))[:, None]
@@ -260,32 +251,32 @@ def test_probabilities_are_those(seed):
 @pytest.mark.tiny
 @leaf_kinds
 @pytest.mark.parametrize("seed", range(2))
-def test_real_trees_are_those_of_the_twin(seed, how):
+def test_real_trees_are_those_of_the_reference(seed, how):
     X, _, targets, weights = stream(seed)
-    twin = slow.RealTree(1, IS_CATEGORY, how=how, delta=0.5)
-    tree = real_tree(twin)
-    out, expected = learn_both(tree, twin, X, targets, weights)
+    reference = slow.RealTree(1, IS_CATEGORY, how=how, delta=0.5)
+    tree = real_tree(reference)
+    out, expected = learn_both(tree, reference, X, targets, weights)
     assert tree.n_inner >= 2
-    assert_same_tree(tree, twin)
+    assert_same_tree(tree, reference)
     assert out == pytest.approx(expected, abs=1e-9)
     _, numbers, inner = tree.structure()
-    for number, node in pairs(tree, twin):
+    for number, node in pairs(tree, reference):
         assert numbers[number, [MEAN, SPREAD]] == pytest.approx([node.mean, node.spread])
         if how != "plain" and not inner[number]:
             model = tree.arrays["models"][number].copy()
             model[0] += node.mean
             assert model == pytest.approx(node.model)
-    assert tree.predict(X[:20])[:, 0] == pytest.approx([twin.predict(x) for x in X[:20]])
+    assert tree.predict(X[:20])[:, 0] == pytest.approx([reference.predict(x) for x in X[:20]])
 
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("limits", [{"max_depth": 0}, {"max_depth": 2}, {"max_inner": 0}, {"max_inner": 2}])
 def test_limits_of_real_trees(limits):
     X, _, targets, weights = stream(1, n=300)
-    twin = slow.RealTree(1, IS_CATEGORY, delta=0.9, grace=15, **limits)
-    tree = real_tree(twin)
-    out, expected = learn_both(tree, twin, X, targets, weights)
-    assert_same_tree(tree, twin)
+    reference = slow.RealTree(1, IS_CATEGORY, delta=0.9, grace=15, **limits)
+    tree = real_tree(reference)
+    out, expected = learn_both(tree, reference, X, targets, weights)
+    assert_same_tree(tree, reference)
     assert out == pytest.approx(expected)
     assert tree.structure()[0][:, DEPTH].max() == limits.get("max_depth", tree.structure()[0][:, DEPTH].max())
     assert tree.n_inner == limits.get("max_inner", tree.n_inner)
@@ -371,12 +362,12 @@ def test_scaler_forgets_what_is_beyond_its_memory():
         max_size=120,
     )
 )
-def test_a_scaler_with_a_limit_is_that_of_the_twin(rows):
-    scaler, twin = np.zeros((N_SCALER_ROWS, 1)), Scaler(1, limit=6.0)
+def test_a_scaler_with_a_limit_is_that_of_the_reference(rows):
+    scaler, reference = np.zeros((N_SCALER_ROWS, 1)), Scaler(1, limit=6.0)
     for value, weight in rows:
         loop.update_scale(scaler, 0, value, weight, np.inf, 6.0)
-        twin.add(np.array([value]), weight)
-    expected = [twin.weight[0], twin.mean[0], twin.variance[0], twin.run[0], twin.last[0]]
+        reference.add(np.array([value]), weight)
+    expected = [reference.weight[0], reference.mean[0], reference.variance[0], reference.run[0], reference.last[0]]
     assert scaler[[0, 1, 3, 4, 5], 0] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
@@ -422,21 +413,21 @@ def rows_of(X, targets, weights, out):
 
 
 def grown(seed, kind=slow.ClassTree, n=240, **settings):
-    """A tree and its twin after the same rows, and these rows."""
+    """A tree and its reference after the same rows, and these rows."""
     X, labels, reals, weights = stream(seed, n=n)
     is_class = kind is slow.ClassTree
-    twin = kind(N_CLASSES if is_class else 1, IS_CATEGORY, **{"delta": 0.5, "how": "adaptive", **settings})
-    tree, targets = (class_tree if is_class else real_tree)(twin), labels if is_class else reals
-    learn_both(tree, twin, X, targets, weights)
-    return tree, twin, X, targets
+    reference = kind(N_CLASSES if is_class else 1, IS_CATEGORY, **{"delta": 0.5, "how": "adaptive", **settings})
+    tree, targets = (class_tree if is_class else real_tree)(reference), labels if is_class else reals
+    learn_both(tree, reference, X, targets, weights)
+    return tree, reference, X, targets
 
 
 @pytest.mark.tiny
 def test_there_is_room_for_one_split_or_none_will_be_made():
-    counters, settings = np.zeros(8, dtype=np.int64), new_settings()
+    counters = np.zeros(8, dtype=np.int64)
     counters[[N_INNER, N_NODES]] = 3, 7
     for n_nodes, n_slots, n_events, is_all, max_inner in product((8, 9), (4, 5), (2, 3), (0, 1), (3, 4)):
-        counters[[N_EVENTS, SLOTS_ARE_ALL]], settings[MAX_INNER] = (n_events, is_all), max_inner
+        counters[[N_EVENTS, SLOTS_ARE_ALL]], settings = (n_events, is_all), Settings(max_inner=max_inner)
         tree = TreeNodes(
             np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_nodes, 7)), counters, settings, np.empty(0)
         )
@@ -472,7 +463,7 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12))
 def test_weights_of_classes_are_those_of_a_dict(rows):
     nodes, counts, keys = np.zeros((2, 8), dtype=np.int64), np.zeros((2, 5)), np.zeros((2, 5), dtype=np.int64)
-    tree, classes = TreeNodes(nodes, None, None, None, None), ClassNodes(counts, keys, None)
+    tree, classes = TreeNodes(nodes, None, None, Settings(), None), ClassNodes(counts, keys, None)
     expected = {}
     for label, weight in rows:
         loop.add_class(1, label, weight, tree, classes)
@@ -487,20 +478,20 @@ def test_weights_of_classes_are_those_of_a_dict(rows):
 
 @pytest.mark.tiny
 @leaf_kinds
-def test_probabilities_of_leaves_are_those_of_the_twin(how):
-    tree, twin, X, _ = grown(0, how=how)
+def test_probabilities_of_leaves_are_those_of_the_reference(how):
+    tree, reference, X, _ = grown(0, how=how)
     own, classes, _ = groups = tree._groups()
     out, all_rows = np.empty((2, N_CLASSES)), np.empty((30, N_CLASSES))
     loop.predict_classes(Rows(X[:30], None, None, None, all_rows), *groups)
     for i, x in enumerate(X[:30]):
-        number, leaf = loop.find_leaf(X, i, own), twin.path(x)[-1]
+        number, leaf = loop.find_leaf(X, i, own), reference.path(x)[-1]
         guess = loop.leaf_probabilities(X, i, number, *groups, out, 1)
-        assert out[1] == pytest.approx(twin.predict(x), abs=1e-9)
+        assert out[1] == pytest.approx(reference.predict(x), abs=1e-9)
         assert np.array_equal(all_rows[i], out[1])
         if how == "plain":
             assert guess == -1
         else:
-            bayes = twin.bayes(leaf, x)
+            bayes = reference.bayes(leaf, x)
             assert guess == max(bayes, key=bayes.get)
             total = loop.weigh_classes(number, own, classes)[0]
             assert loop.bayes_probabilities(X, i, number, total, *groups, out, 1) == guess
@@ -521,20 +512,20 @@ def test_a_row_whose_density_is_0_in_all_classes_says_nothing():
 @pytest.mark.tiny
 @pytest.mark.parametrize("kind", [slow.ClassTree, slow.RealTree])
 def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
-    tree, twin, X, targets = grown(1, kind, n=30, grace=1e9)
+    tree, reference, X, targets = grown(1, kind, n=30, grace=1e9)
     learn = loop.learn_classes if kind is slow.ClassTree else loop.learn_targets
-    twin.grace = tree.settings[GRACE] = 1.0
-    tree.settings[MAX_INNER], weights, start = np.inf, np.ones(30), 20
-    expected, out = [], np.full((30, twin.n_outputs), np.nan)
+    reference.grace, weights, start = 1.0, np.ones(30), 20
+    tree.change_settings(grace_period=1.0, max_inner=np.inf)
+    expected, out = [], np.full((30, reference.n_outputs), np.nan)
     while start < 30:
         start, is_alarm, n_events = learn(rows_of(X, targets, weights, out), start, *tree._arguments)
         assert not is_alarm
         assert n_events == tree.arrays["counters"][N_EVENTS]
         tree._make_room()
     for x, y in zip(X[20:], targets[20:], strict=True):
-        expected.append(np.atleast_1d(twin.predict(x)))
-        twin.learn(x, y, 1.0)
-    assert_same_tree(tree, twin)
+        expected.append(np.atleast_1d(reference.predict(x)))
+        reference.learn(x, y, 1.0)
+    assert_same_tree(tree, reference)
     assert np.isnan(out[:20]).all()
     assert out[20:] == pytest.approx(np.array(expected), abs=1e-9)
     assert learn(rows_of(X, targets, weights, out), 30, *tree._arguments)[0] == 30
@@ -545,17 +536,17 @@ def test_loops_learn_from_their_first_row_on_until_there_is_no_room(kind):
 @pytest.mark.tiny
 @pytest.mark.parametrize("delta", [1e-300, 0.9])
 @pytest.mark.parametrize("kind", [slow.ClassTree, slow.RealTree])
-def test_a_leaf_is_split_as_by_the_twin(kind, delta):
-    tree, twin, _, _ = grown(2, kind, n=150, grace=1e9, delta=delta)
+def test_a_leaf_is_split_as_by_the_reference(kind, delta):
+    tree, reference, _, _ = grown(2, kind, n=150, grace=1e9, delta=delta)
     if kind is slow.ClassTree:
         loop.try_class_split(0, *tree._groups())
-        twin.try_split(twin.root, sum(twin.root.counts.values()))
+        reference.try_split(reference.root, sum(reference.root.counts.values()))
     else:
         loop.try_target_split(0, *tree._groups())
-        twin.try_split(twin.root)
+        reference.try_split(reference.root)
     tree._read_events()
     assert tree.n_inner == (delta > 0.5)
-    assert_same_tree(tree, twin)
+    assert_same_tree(tree, reference)
 
 
 @pytest.mark.tiny
@@ -585,27 +576,27 @@ def test_a_new_leaf_gets_the_slot_of_the_leaf_that_promises_least(weights):
 
 @pytest.mark.tiny
 @leaf_kinds
-def test_targets_of_leaves_and_their_linear_models_are_those_of_the_twin(how):
-    tree, twin, X, targets = grown(0, slow.RealTree, how=how)
+def test_targets_of_leaves_and_their_linear_models_are_those_of_the_reference(how):
+    tree, reference, X, targets = grown(0, slow.RealTree, how=how)
     own, reals, _ = tree._groups()
     out = np.empty((30, 1))
     loop.predict_targets(Rows(X[:30], None, None, None, out), own, reals)
     for i, (x, y) in enumerate(zip(X[:30], targets[:30], strict=True)):
-        number, leaf = loop.find_leaf(X, i, own), twin.path(x)[-1]
+        number, leaf = loop.find_leaf(X, i, own), reference.path(x)[-1]
         prediction, linear = loop.leaf_target(X, i, number, own, reals)
-        assert prediction == out[i, 0] == pytest.approx(twin.predict(x))
+        assert prediction == out[i, 0] == pytest.approx(reference.predict(x))
         if how == "plain":
             assert linear == prediction
             continue
-        z = twin.standardised(x)
+        z = reference.standardised(x)
         error = y - leaf.model @ z
         assert linear == pytest.approx(leaf.model @ z)
         model, scores = reals.models[number].copy(), own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]]
         loop.learn_linear(X, i, y, 2.0, number, linear, own, reals)
         moved = reals.models[number] - model
-        assert moved == pytest.approx((1.0 - (1.0 - twin.rate) ** 2) * error * z / (z @ z), abs=1e-9)
+        assert moved == pytest.approx((1.0 - (1.0 - reference.rate) ** 2) * error * z / (z @ z), abs=1e-9)
         assert own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] == pytest.approx(
-            twin.fading**2 * scores + np.array([error, y - leaf.mean]) ** 2
+            reference.fading**2 * scores + np.array([error, y - leaf.mean]) ** 2
         )
         reals.models[number], own.numbers[number, [MODEL_SCORE, PLAIN_SCORE]] = model, scores
 
@@ -613,8 +604,8 @@ def test_targets_of_leaves_and_their_linear_models_are_those_of_the_twin(how):
 @pytest.mark.tiny
 def test_leaves_may_grow_within_the_limits_of_depth_and_inner_nodes():
     tree = class_tree(slow.ClassTree(2, [False]))
+    tree.change_settings(max_depth=3.0, max_inner=5.0)
     own = tree._groups()[0]
     for depth, n_inner in product((2, 3), (4, 5)):
         own.nodes[1, DEPTH], own.counters[N_INNER] = depth, n_inner
-        own.settings[[MAX_DEPTH, MAX_INNER]] = 3.0, 5.0
         assert loop.may_grow(1, own) == (depth == 2 and n_inner == 4)

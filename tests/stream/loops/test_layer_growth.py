@@ -4,34 +4,22 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import observe_rows, split_leaves
+from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.growing.tree import Limits, new_settings
 from softwood.stream.loops.layout import (
-    ALPHA,
-    BATCH,
-    DELTA,
-    GAMMA,
-    GRACE,
-    LEAF_INIT,
-    MAX_DEPTH,
-    MAX_SHARE,
-    MEMORY,
-    RATE,
-    RECHECK,
-    STATISTICS_SHARE,
-    TAU,
     TOUCHED,
     Rows,
+    Settings,
 )
 
 pytestmark = pytest.mark.tiny
 
 
 def new_tree(kind, batch, **limits):
-    settings = new_settings()
-    settings[[GRACE, DELTA, TAU, MAX_DEPTH, MAX_SHARE]] = 30.0, 0.05, 0.2, 3.0, 1.0
-    settings[[GAMMA, ALPHA, BATCH, STATISTICS_SHARE, LEAF_INIT, RATE]] = 1.0, 0.3, batch, 0.25, 0.1, 0.0
-    settings[[MEMORY, RECHECK]] = np.inf
+    settings = Settings(
+        grace_period=30.0, delta=0.05, tau=0.2, max_depth=3.0, max_share_to_split=1.0, gamma=1.0, alpha=0.3,
+        batch_size=batch, min_share=0.25, leaf_init=0.1, scaler_memory=np.inf, recheck_period=np.inf,
+    )  # fmt: skip
     return kind(settings, Limits(**limits), 2, 2 if kind is SoftClassTree else 1)
 
 

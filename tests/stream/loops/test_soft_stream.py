@@ -1,4 +1,4 @@
-"""Loops of soft trees on streams: shares, gradients against small steps, learning and growing against a slow twin."""
+"""Loops of soft trees on streams: shares, gradients against small steps, learning and growing against a reference."""
 
 import copy
 from dataclasses import replace
@@ -66,8 +66,7 @@ def gradients(tree, row, x, slope, pull=0.0, learns_alpha=True):
     """Of gates and values, by the loop."""
     n, places, shares = visited(tree, row, x)
     gates, values = np.zeros_like(tree.arrays["gate_slopes"]), np.zeros_like(tree.arrays["value_slopes"])
-    settings = tree.settings.copy()
-    settings[[layout.PULL, layout.ALPHA_RATE]] = pull, learns_alpha
+    settings = tree.settings._replace(alpha_pull=pull, alpha_learning_rate=float(learns_alpha))
     own, soft, path, _ = tree._groups()
     path = path._replace(places=places, shares=shares, x=x, slope=slope[None].copy())
     soft = soft._replace(gate_slopes=gates, value_slopes=values)
@@ -246,7 +245,7 @@ def test_missing_values_do_not_change_the_part_that_passes():
     tree.learn(X, labels, np.ones(300), None)
     _, numbers, inner = tree.structure()
     before = (numbers[:, LEFT_WEIGHT] / np.maximum(numbers[:, WEIGHT], 1e-9))[inner]
-    tree.settings[layout.MAX_DEPTH] = 0.0
+    tree.change_settings(max_depth=0.0)
     tree.learn(np.full((50, 3), np.nan), labels[:50], np.ones(50), None)
     n = len(numbers)
     numbers = tree.arrays["numbers"][:n]
@@ -303,16 +302,16 @@ def test_softmax_of_large_numbers():
     assert out[1] == pytest.approx([1 / (1 + np.exp(-1)), np.exp(-1) / (1 + np.exp(-1)), 0.0])
 
 
-# ------------------------------------------------------------------ learning and growing, against the twin
+# ------------------------------------------------------------------ learning and growing, against the reference
 
 
-def learn_both(twin, X, targets, weights):
-    tree = growing(twin)
-    out, expected = np.empty((len(X), twin.n_outputs)), []
+def learn_both(reference, X, targets, weights):
+    tree = growing(reference)
+    out, expected = np.empty((len(X), reference.n_outputs)), []
     tree.learn(X, targets, weights, out)
     for x, y, w in zip(X, targets, weights, strict=True):
-        expected.append(twin.predict(x))
-        twin.learn(x, y, w)
+        expected.append(reference.predict(x))
+        reference.learn(x, y, w)
     assert out == pytest.approx(np.array(expected), abs=1e-7)
     return tree
 
@@ -337,46 +336,46 @@ WAYS = {
 @pytest.mark.tiny
 @kinds
 @pytest.mark.parametrize("way", WAYS)
-def test_a_stream_is_learned_as_by_the_twin(way, is_class):
+def test_a_stream_is_learned_as_by_the_reference(way, is_class):
     X, labels, targets, weights = stream(2, n=150, missing=0.05)
     if way == "outliers":
         X[[40, 90], [0, 1]] = 1e6, -1e3
         X[100:, 0] *= 50.0
         targets[[0, 60]] = 1e5, -1e5
-    twin = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **WAYS[way])
-    tree = learn_both(twin, X, labels if is_class else targets, weights)
-    assert_same_tree(tree, twin)
+    reference = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **WAYS[way])
+    tree = learn_both(reference, X, labels if is_class else targets, weights)
+    assert_same_tree(tree, reference)
     assert tree.n_inner >= (0 if way == "no growth" else 2)
-    scaler = [twin.scaler.weight, twin.scaler.mean, twin.scaler.variance]
+    scaler = [reference.scaler.weight, reference.scaler.mean, reference.scaler.variance]
     assert tree.arrays["scaler"][[0, 1, 3]] == pytest.approx(np.array(scaler))
     if way == "outliers":
-        assert tree.arrays["scaler"][layout.RUN] == pytest.approx(twin.scaler.run)
-        assert twin.scaler.weight[0] < 100.0, "the past counts for less"
+        assert tree.arrays["scaler"][layout.RUN] == pytest.approx(reference.scaler.run)
+        assert reference.scaler.weight[0] < 100.0, "the past counts for less"
 
 
 @pytest.mark.tiny
 @seeds
 @kinds
 def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
-    """From the tree of the twin after some rows, on a copy of it: a row more, by hand."""
+    """From the tree of the reference after some rows, on a copy of it: a row more, by hand."""
     X, labels, targets, _ = stream(seed, n=121)
     y = labels if is_class else targets
-    twin = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
-    tree = learn_both(twin, X[:120], y[:120], np.ones(120))
+    reference = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
+    tree = learn_both(reference, X[:120], y[:120], np.ones(120))
     a, x, row = copy.deepcopy(tree.arrays), np.empty(4), X[120]
     loop.standardise(row[None], 0, a["scaler"], True, x)
     out = output(tree, row, x)
-    target = copy.deepcopy(twin.target_scaler)
+    target = copy.deepcopy(reference.target_scaler)
     target.add(y[120:], 1.0)
     slope = out - target.standardised(y[120:])
     if is_class:
         slope = np.exp(out) / np.exp(out).sum() - (np.arange(2) == y[120])
     slopes = gradients(tree, row, x, slope)
-    tree.settings[[layout.GRACE, layout.RECHECK]] = np.inf
+    tree.change_settings(grace_period=np.inf, recheck_period=np.inf)
     tree.learn(X[120:], y[120:], np.ones(1), None)
     for lines, after, g, rates in [
-        (a["gates"], tree.arrays["gates"], slopes[0], np.array([0.01, *[twin.rate] * 4])),
-        (a["values"], tree.arrays["values"], slopes[1], twin.rate),
+        (a["gates"], tree.arrays["gates"], slopes[0], np.array([0.01, *[reference.rate] * 4])),
+        (a["values"], tree.arrays["values"], slopes[1], reference.rate),
     ]:
         touched = g.any(axis=1)
         k = a["numbers"][touched][:, [FADE_1, FADE_2]] * [0.9, 0.999]
@@ -419,7 +418,7 @@ def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests
         tree.arrays[name] = model.growth_.arrays[name].copy()
     tree.arrays["nodes"][:7, FEATURE] = np.arange(7) % 3
     tree.arrays["numbers"][:7, THRESHOLD] = 0.0
-    tree.settings[layout.MAX_INNER] = 7.0
+    tree.change_settings(max_inner=7.0)
     out = np.empty((99, 2))
     tree.learn(X[1:], labels[1:], np.ones(99), out)
     assert np.array_equal(out, model.test_then_train(X[1:], labels[1:]))
@@ -436,8 +435,8 @@ def test_with_alpha_1_a_complete_tree_is_the_smooth_step_tree_whatever_its_tests
 def test_any_division_into_calls_gives_the_same_state(batch, is_class):
     X, labels, targets, weights = stream(4, n=160, missing=0.05)
     y = labels if is_class else targets
-    twin = SoftStream(3, 2 if is_class else 1, is_class, batch=batch, alpha_rate=0.01, recheck=40.0)
-    whole, parts = growing(twin), growing(twin)
+    reference = SoftStream(3, 2 if is_class else 1, is_class, batch=batch, alpha_rate=0.01, recheck=40.0)
+    whole, parts = growing(reference), growing(reference)
     whole.learn(X, y, weights, None)
     assert whole.n_inner >= 2
     cuts = np.sort(np.random.default_rng(0).integers(160, size=40))
@@ -463,9 +462,9 @@ def test_a_batch_makes_one_step_by_its_mean_gradient():
 def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
     X, labels, targets, _ = stream(5, n=120)
     y = labels if is_class else targets
-    twin = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
+    reference = SoftStream(3, 2 if is_class else 1, is_class, alpha_rate=0.01)
     weights = np.random.default_rng(0).integers(0, 4, size=120).astype(float)
-    weighted, repeated = growing(twin), growing(twin)
+    weighted, repeated = growing(reference), growing(reference)
     weighted.learn(X, y, weights, None)
     k = weights.astype(int)
     repeated.learn(np.repeat(X, k, axis=0), np.repeat(y, k), np.ones(k.sum()), None)
@@ -480,14 +479,14 @@ def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("weight", [64.0, 65.5, 1e6])
-def test_large_weights_are_learned_as_by_the_twin_and_soon(weight):
+def test_large_weights_are_learned_as_by_the_reference_and_soon(weight):
     X, labels, _, _ = stream(5, n=4)
-    twin = SoftStream(3, 2, alpha_rate=0.01)
-    tree = growing(twin)
+    reference = SoftStream(3, 2, alpha_rate=0.01)
+    tree = growing(reference)
     tree.learn(X, labels, np.array([1.0, weight, 0.5, 2.0]), None)
     for row, label, w in zip(X, labels, [1.0, weight, 0.5, 2.0], strict=True):
-        twin.learn(row, label, w)
-    assert tree.predict(X) == pytest.approx(np.array([twin.predict(row) for row in X]), abs=1e-9)
+        reference.learn(row, label, w)
+    assert tree.predict(X) == pytest.approx(np.array([reference.predict(row) for row in X]), abs=1e-9)
 
 
 @pytest.mark.tiny
@@ -522,43 +521,45 @@ def test_predicting_and_rows_of_weight_0_change_nothing(is_class):
 
 
 def learned(is_class, n=150, seed=2, **settings):
-    """A tree and its twin after the same rows, and these rows."""
+    """A tree and its reference after the same rows, and these rows."""
     X, labels, targets, weights = stream(seed, n=n, missing=0.05)
-    twin = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **settings)
+    reference = SoftStream(3, 2 if is_class else 1, is_class, is_category=[False, False, True], **settings)
     y = labels if is_class else targets
-    return learn_both(twin, X, y, weights), twin, X, y
+    return learn_both(reference, X, y, weights), reference, X, y
 
 
 @pytest.mark.tiny
 @kinds
-def test_shares_are_those_of_the_twin(is_class):
-    tree, twin, X, _ = learned(is_class)
+def test_shares_are_those_of_the_reference(is_class):
+    tree, reference, X, _ = learned(is_class)
     for row in X[:30]:
-        x = twin.inputs(row)
+        x = reference.inputs(row)
         n, places, shares = visited(tree, row, x)
-        expected = [(twin.nodes.index(node), share) for node, share in twin.reached(row, x)]
+        expected = [(reference.nodes.index(node), share) for node, share in reference.reached(row, x)]
         assert places[:n, 0].tolist() == [number for number, _ in expected]
         assert shares[:n, layout.SHARE] == pytest.approx([share for _, share in expected])
         for i, (number, _) in enumerate(expected):
-            if twin.nodes[number].children:
-                part, slope, less_test = twin.gate(twin.nodes[number], row, x)
+            if reference.nodes[number].children:
+                part, slope, less_test = reference.gate(reference.nodes[number], row, x)
                 assert shares[i, [layout.PART, layout.SLOPE, layout.LESS_TEST]] == pytest.approx(
                     [part, slope, less_test]
                 )
-                assert loop.along(tree.arrays["gates"], number, x) == pytest.approx(twin.nodes[number].line[1:] @ x)
+                assert loop.along(tree.arrays["gates"], number, x) == pytest.approx(
+                    reference.nodes[number].line[1:] @ x
+                )
 
 
 @pytest.mark.tiny
 @kinds
-def test_predictions_are_those_of_the_twin(is_class):
-    tree, twin, X, _ = learned(is_class)
+def test_predictions_are_those_of_the_reference(is_class):
+    tree, reference, X, _ = learned(is_class)
     own, soft, path, _ = tree._arguments
-    out, raw = np.empty((30, twin.n_outputs)), np.empty((30, twin.n_outputs))
+    out, raw = np.empty((30, reference.n_outputs)), np.empty((30, reference.n_outputs))
     kind = layout.PROBABILITIES if is_class else layout.TARGETS
     loop.predict_soft(Rows(X[:30], None, None, None, out), kind, own, soft, path)
     loop.predict_soft(Rows(X[:30], None, None, None, raw), layout.RAW, own, soft, path)
-    assert out == pytest.approx(np.array([twin.predict(row) for row in X[:30]]), abs=1e-7)
-    assert raw == pytest.approx(np.array([twin.raw(row) for row in X[:30]]), abs=1e-7)
+    assert out == pytest.approx(np.array([reference.predict(row) for row in X[:30]]), abs=1e-7)
+    assert raw == pytest.approx(np.array([reference.raw(row) for row in X[:30]]), abs=1e-7)
 
 
 @pytest.mark.tiny
@@ -582,35 +583,36 @@ def test_a_part_of_a_line_takes_a_step_of_adam():
 @kinds
 @pytest.mark.parametrize("batch", [1, 4])
 def test_steps_are_taken_at_the_end_of_a_batch_where_a_gradient_waits(batch, is_class):
-    tree, twin, _, _ = learned(is_class, batch=batch, alpha_rate=0.02)
+    tree, reference, _, _ = learned(is_class, batch=batch, alpha_rate=0.02)
     a, rng = tree.arrays, np.random.default_rng(0)
-    for k, node in enumerate(twin.nodes):
+    for k, node in enumerate(reference.nodes):
         node.is_touched = k % 2 == 0
         a["nodes"][k, layout.TOUCHED] = 1 if k % 2 == 0 else -1
         node.slope = rng.normal(size=len(node.slope))
         (a["gate_slopes"] if node.children else a["value_slopes"])[k] = node.slope
     own, soft, path, _ = tree._groups()
-    path.places[: len(twin.nodes), 0] = np.arange(len(twin.nodes))
+    path.places[: len(reference.nodes), 0] = np.arange(len(reference.nodes))
     if batch > 1:
         a["counters"][layout.N_IN_BATCH] = batch - 2
         before = copy.deepcopy(a)
-        loop.take_steps(len(twin.nodes), own, soft, path)
+        loop.take_steps(len(reference.nodes), own, soft, path)
         assert a["counters"][layout.N_IN_BATCH] == batch - 1
         assert np.array_equal(a["values"], before["values"])
-    loop.take_steps(len(twin.nodes), own, soft, path)
-    for node in twin.nodes:
-        twin.step(node)
+    loop.take_steps(len(reference.nodes), own, soft, path)
+    for node in reference.nodes:
+        reference.step(node)
     assert a["counters"][layout.N_IN_BATCH] == 0
-    assert_same_tree(tree, twin)
+    assert_same_tree(tree, reference)
 
 
 @pytest.mark.tiny
 @kinds
 def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class):
-    tree, twin, X, y = learned(is_class, n=60, grace=1e9)
-    twin.grace = tree.settings[layout.GRACE] = 5.0
+    tree, reference, X, y = learned(is_class, n=60, grace=1e9)
+    reference.grace = 5.0
+    tree.change_settings(grace_period=5.0)
     weights, start, expected = np.full(60, 2.0), 40, []
-    out = np.full((60, twin.n_outputs), np.nan)
+    out = np.full((60, reference.n_outputs), np.nan)
     rows = Rows(X, y if is_class else None, None if is_class else y, weights, out)
     while start < 60:
         start, is_alarm, n_events = loop.learn_soft(rows, start, *tree._arguments)
@@ -618,9 +620,9 @@ def test_rows_are_learned_from_the_first_one_on_until_there_is_no_room(is_class)
         assert n_events == tree.arrays["counters"][layout.N_EVENTS]
         tree._make_room()
     for row, target in zip(X[40:], y[40:], strict=True):
-        expected.append(twin.predict(row))
-        twin.learn(row, target, 2.0)
-    assert_same_tree(tree, twin)
+        expected.append(reference.predict(row))
+        reference.learn(row, target, 2.0)
+    assert_same_tree(tree, reference)
     assert tree.n_inner >= 2
     assert np.isnan(out[:40]).all()
     assert out[40:] == pytest.approx(np.array(expected), abs=1e-7)

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
 from softwood.stream.growing.soft import SoftRealTree
-from softwood.stream.growing.tree import new_settings
 from softwood.stream.loops import layout
-from softwood.stream.loops.layout import ALPHA, FADE_1, FADE_2, FEATURE, Statistics, TreeNodes
+from softwood.stream.loops.layout import (
+    FADE_1,
+    FADE_2,
+    FEATURE,
+    Settings,
+    Statistics,
+    TreeNodes,
+)
 from softwood.stream.loops.observers import N
 from softwood.stream.loops.soft_stream_growth import FIRST_WEIGHTS
 from tests.reference import observers
@@ -74,7 +80,7 @@ def test_a_new_gate_agrees_with_its_test():
 def test_gates_without_a_start_have_small_weights_of_their_own():
     tree, _, _ = split_once(gate_init=0.0)
     gate = tree.arrays["gates"][0, 0]
-    assert gate[layout.ALPHA_AT] == tree.settings[ALPHA]
+    assert gate[layout.ALPHA_AT] == tree.settings.alpha
     assert gate[layout.BIAS_AT] == 0.0
     assert 0.0 < abs(gate[layout.FIRST_WEIGHT]) <= FIRST_WEIGHTS
 
@@ -84,8 +90,7 @@ def test_gates_without_a_start_have_small_weights_of_their_own():
     ("is_auto", "n_outputs", "expected"), [(0, 500, 7), (1, 1, 7), (1, 32, 7), (1, 33, 8), (1, 200, 10)]
 )
 def test_depth_for_many_classes(is_auto, n_outputs, expected):
-    settings = new_settings()
-    settings[layout.MAX_DEPTH], settings[layout.DEEPER_FOR_CLASSES] = 7.0, is_auto
+    settings = Settings(max_depth=7.0, deeper_for_classes=is_auto)
     assert loop.deepest(TreeNodes(None, None, None, settings, None), n_outputs) == expected
 
 
@@ -154,16 +159,16 @@ def test_real_trees_of_constant_targets_stay_finite():
 
 
 def unsplit(is_class, **settings):
-    """A tree and its twin that have learned rows and could be split, but not yet."""
+    """A tree and its reference that have learned rows and could be split, but not yet."""
     X, labels, targets, weights = stream(2, n=150, missing=0.05)
     y = labels if is_class else targets
     n_outputs = 2 if is_class else 1
-    twin = SoftStream(3, n_outputs, is_class, is_category=[False, False, True], grace=1e9, delta=0.9, **settings)
-    tree = growing(twin)
+    reference = SoftStream(3, n_outputs, is_class, is_category=[False, False, True], grace=1e9, delta=0.9, **settings)
+    tree = growing(reference)
     tree.learn(X, y, weights, None)
     for row, target, weight in zip(X, y, weights, strict=True):
-        twin.learn(row, target, weight)
-    return tree, twin, X, y
+        reference.learn(row, target, weight)
+    return tree, reference, X, y
 
 
 def flags(is_class, y):
@@ -172,11 +177,11 @@ def flags(is_class, y):
 
 @pytest.mark.tiny
 def test_there_is_room_for_all_splits_of_a_row():
-    counters, settings = np.zeros(layout.N_COUNTERS, dtype=np.int64), new_settings()
+    counters = np.zeros(layout.N_COUNTERS, dtype=np.int64)
     counters[[layout.N_INNER, layout.N_NODES, layout.N_TAKEN]] = 3, 7, 2
     for n_nodes, n_slots, n_events, is_all, max_inner in product((14, 15), (5, 6), (1, 2), (0, 1), (3, 4)):
-        counters[[layout.N_EVENTS, layout.SLOTS_ARE_ALL]], settings[layout.MAX_INNER] = (n_events, is_all), max_inner
-        tree = TreeNodes(np.empty((n_nodes, 8), dtype=np.int64), None, counters, settings, None)
+        counters[[layout.N_EVENTS, layout.SLOTS_ARE_ALL]] = n_events, is_all
+        tree = TreeNodes(np.empty((n_nodes, 8), dtype=np.int64), None, counters, Settings(max_inner=max_inner), None)
         statistics = Statistics(
             np.empty((n_slots, 4), dtype=np.int64), None, None, None, np.empty(8, layout.EVENT), None
         )
@@ -189,7 +194,7 @@ def test_there_is_room_for_all_splits_of_a_row():
 def test_passing_a_test_is_a_part_where_the_value_is_missing():
     nodes, numbers = np.zeros((1, layout.N_NODE_INTS), dtype=np.int64), np.zeros((1, layout.N_NODE_NUMBERS))
     numbers[0, layout.THRESHOLD] = 1.5
-    tree, points = TreeNodes(nodes, numbers, None, None, None), np.array([[1.5], [1.6], [np.nan]])
+    tree, points = TreeNodes(nodes, numbers, None, Settings(), None), np.array([[1.5], [1.6], [np.nan]])
     assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.5]
     numbers[0, [layout.WEIGHT, layout.LEFT_WEIGHT]] = 4.0, 1.0
     assert [loop.passes(points, i, 0, tree) for i in range(3)] == [1.0, 0.0, 0.25]
@@ -200,22 +205,22 @@ def test_passing_a_test_is_a_part_where_the_value_is_missing():
 @pytest.mark.tiny
 @kinds
 @pytest.mark.parametrize("weigh_by_share", [True, False])
-def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
+def test_rows_are_observed_as_by_the_reference(weigh_by_share, is_class):
     X, labels, targets, _ = stream(2, n=60, missing=0.05)
-    twin = SoftStream(3, 2 if is_class else 1, is_class, weigh_by_share=weigh_by_share, recheck=1e9, min_share=0.3)
-    tree = growing(twin)
+    reference = SoftStream(3, 2 if is_class else 1, is_class, weigh_by_share=weigh_by_share, recheck=1e9, min_share=0.3)
+    tree = growing(reference)
     y = labels if is_class else targets
     tree.learn(X[:50], y[:50], np.ones(50), None)
     for row, target in zip(X[:50], y[:50], strict=True):
-        twin.learn(row, target, 1.0)
+        reference.learn(row, target, 1.0)
     own, soft, path, statistics = tree._groups()
-    assert len(twin.nodes) >= 3
+    assert len(reference.nodes) >= 3
     for i, (row, target) in enumerate(zip(X[50:], y[50:], strict=True), 50):
-        x = twin.inputs(row)
+        x = reference.inputs(row)
         n = loop.visit(X, i, own, soft, path._replace(x=x))
         loop.observe(X, i, *flags(is_class, target), 1.5, n, own, path, statistics)
-        twin.observe(twin.reached(row, x), row, target, 1.5)
-    for k, node in enumerate(twin.nodes):
+        reference.observe(reference.reached(row, x), row, target, 1.5)
+    for k, node in enumerate(reference.nodes):
         assert own.numbers[k, layout.WEIGHT] == pytest.approx(node.weight)
         assert own.numbers[k, layout.LEFT_WEIGHT] == pytest.approx(node.passed)
         slot = own.nodes[k, layout.SLOT]
@@ -234,31 +239,32 @@ def test_rows_are_observed_as_by_the_twin(weigh_by_share, is_class):
 @kinds
 @pytest.mark.parametrize("batch", [1, 5])
 @pytest.mark.parametrize("recheck", [30.0, np.inf])
-def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_class):
-    tree, twin, X, y = unsplit(is_class, batch=batch, recheck=recheck)
+def test_leaves_are_split_and_tests_replaced_as_by_the_reference(recheck, batch, is_class):
+    tree, reference, X, y = unsplit(is_class, batch=batch, recheck=recheck)
+    reference.grace = 20.0
+    tree.change_settings(grace_period=20.0)
     own, soft, path, statistics = tree._groups()
-    twin.grace = own.settings[layout.GRACE] = 20.0
     path.places[0, 0] = 0
-    own.counters[layout.N_IN_BATCH] = twin.n_in_batch = 0
+    own.counters[layout.N_IN_BATCH] = reference.n_in_batch = 0
     grow = (1, is_class, own, soft, path, statistics)
     loop.grow(*grow)
-    twin.grow([twin.nodes[0]])
+    reference.grow([reference.nodes[0]])
     assert tree.n_inner == 1
     if recheck < np.inf:
         # Another test than the one that it got, and rows that show it.
         for i, (row, target) in enumerate(zip(X, y, strict=True)):
             loop.observe(X, i, *flags(is_class, target), 1.0, 1, own, path, statistics)
-            twin.observe([(twin.nodes[0], path.shares[0, layout.SHARE])], row, target, 1.0)
+            reference.observe([(reference.nodes[0], path.shares[0, layout.SHARE])], row, target, 1.0)
         own.nodes[0, FEATURE], own.numbers[0, layout.THRESHOLD] = 1, 20.0
-        twin.nodes[0].feature, twin.nodes[0].threshold = 1, 20.0
-        seen = twin.nodes[0].seen
-        now = observers.class_merit(seen, 1, 20.0, twin.impurity(seen), False) if is_class else None
+        reference.nodes[0].feature, reference.nodes[0].threshold = 1, 20.0
+        seen = reference.nodes[0].seen
+        now = observers.class_merit(seen, 1, 20.0, reference.impurity(seen), False) if is_class else None
         now = observers.real_merit(seen, 1, 20.0) if now is None else max(now, 0.0)
         loop.grow(*grow)
-        twin.grow([twin.nodes[0]])
-        assert [event[0] for event in twin.log] == ["split", "replace"]
+        reference.grow([reference.nodes[0]])
+        assert [event[0] for event in reference.log] == ["split", "replace"]
     tree._read_events()
-    assert_same_tree(tree, twin)
+    assert_same_tree(tree, reference)
     assert recheck == np.inf or tree.log[1].second_merit == pytest.approx(now)
 
 
@@ -266,26 +272,26 @@ def test_leaves_are_split_and_tests_replaced_as_by_the_twin(recheck, batch, is_c
 @kinds
 @pytest.mark.parametrize("gate_init", [0.0, 0.5])
 @pytest.mark.parametrize("leaf_init", [0.0, 0.7])
-def test_a_divided_leaf_is_that_of_the_twin(leaf_init, gate_init, is_class):
-    tree, twin, _, _ = unsplit(is_class, leaf_init=leaf_init, gate_init=gate_init, tau=1e9)
+def test_a_divided_leaf_is_that_of_the_reference(leaf_init, gate_init, is_class):
+    tree, reference, _, _ = unsplit(is_class, leaf_init=leaf_init, gate_init=gate_init, tau=1e9)
     own, soft, _, statistics = tree._groups()
-    total = sum(twin.nodes[0].seen.weights)
-    (feature, threshold, merit, second), found, bound, _ = twin.best_test(twin.nodes[0].seen, total)
+    total = sum(reference.nodes[0].seen.weights)
+    (feature, threshold, merit, second), found, bound, _ = reference.best_test(reference.nodes[0].seen, total)
     test = layout.FoundTest(feature, threshold, merit, second)
     loop.put_test(0, test, bound, total, own, statistics)
     if is_class:
         loop.class_moves(0, own, statistics)
-        expected = twin.side_values(twin.nodes[0].seen, feature, threshold, None)
+        expected = reference.side_values(reference.nodes[0].seen, feature, threshold, None)
         assert statistics.sides[:, :2] == pytest.approx(np.array(expected))
     else:
         statistics.sides[:] = found
     nodes, gates = copy.deepcopy((own, soft))
     loop.start_gate(0, nodes, gates)
-    assert gates.gates[0, 0] == pytest.approx(copy.copy(twin).first_gate(feature, threshold))
+    assert gates.gates[0, 0] == pytest.approx(copy.copy(reference).first_gate(feature, threshold))
     assert not gates.gates[1:, 0].any()
     assert nodes.numbers[0, [FADE_1, FADE_2]].tolist() == [1.0, 1.0]
     own.numbers[0, layout.WEIGHT] = 0.0
     loop.divide_leaf(0, is_class, own, soft, statistics)
-    twin.try_split(twin.nodes[0], total)
+    reference.try_split(reference.nodes[0], total)
     tree._read_events()
-    assert_same_tree(tree, twin)
+    assert_same_tree(tree, reference)

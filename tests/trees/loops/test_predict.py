@@ -1,4 +1,4 @@
-"""Fast predictions: the loops against slow twins; whole models against the general walk, which has its own twins."""
+"""Fast predictions: the loops against reference implementations, whole models against the general walk."""
 
 import numpy as np
 import pytest

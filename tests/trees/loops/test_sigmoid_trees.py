@@ -17,7 +17,7 @@ def scratch(tree, size):
 
 
 def shares_and_sides(tree, points, least):
-    """Of the rows of the points, in falling order; there is room for more rows."""
+    """Of the rows of the points, in falling order; with space for more rows."""
     n = len(points)
     batch, shares, sides = scratch(tree, n + 2)
     fill_batch(points, np.arange(n)[::-1].copy(), 0, n, batch)

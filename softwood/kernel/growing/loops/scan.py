@@ -280,32 +280,28 @@ def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion,
         ended += 1 - is_start
         is_gap = begun == ended  # no kernel reaches here: forget rounding errors
         keep = 0.0 if is_gap else 1.0
+        # The sums are updated in loops of their own, which the compiler vectorises.
+        if jump != 0.0:
+            for o in range(n_outputs):
+                work[1, o] = work[1, o] + work[2, o] * step + jump * atoms[k, 3 + o]
+        else:
+            for o in range(n_outputs):
+                work[1, o] += work[2, o] * step
+        if is_gap:
+            for o in range(n_outputs):
+                work[2, o] = 0.0
+        else:
+            for o in range(n_outputs):
+                work[2, o] += rate * atoms[k, 3 + o]
         squares_left, more_left = 0.0, 0.0
         squares_right, more_right = 0.0, 0.0
-        if is_gap or jump != 0.0:
-            for o in range(half):
-                s = work[1, o] + work[2, o] * step + jump * atoms[k, 3 + o]
-                r = work[1, half + o] + work[2, half + o] * step + jump * atoms[k, 3 + half + o]
-                work[1, o] = s
-                work[1, half + o] = r
-                work[2, o] = keep * (work[2, o] + rate * atoms[k, 3 + o])
-                work[2, half + o] = keep * (work[2, half + o] + rate * atoms[k, 3 + half + o])
-                squares_left += s * s
-                more_left += r * r
-                squares_right += (work[0, o] - s) ** 2
-                more_right += (work[0, half + o] - r) ** 2
-        else:
-            for o in range(half):
-                s = work[1, o] + work[2, o] * step
-                r = work[1, half + o] + work[2, half + o] * step
-                work[1, o] = s
-                work[1, half + o] = r
-                work[2, o] += rate * atoms[k, 3 + o]
-                work[2, half + o] += rate * atoms[k, 3 + half + o]
-                squares_left += s * s
-                more_left += r * r
-                squares_right += (work[0, o] - s) ** 2
-                more_right += (work[0, half + o] - r) ** 2
+        for o in range(half):
+            s = work[1, o]
+            r = work[1, half + o]
+            squares_left += s * s
+            more_left += r * r
+            squares_right += (work[0, o] - s) ** 2
+            more_right += (work[0, half + o] - r) ** 2
         squares_left += more_left
         squares_right += more_right
         left_mass = lines[ended - 1, 3] if is_gap else reach + jump * atoms[k, 2]

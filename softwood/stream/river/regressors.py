@@ -1,0 +1,70 @@
+"""Regressors for river."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
+from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
+from softwood.stream.river.base import RiverModel, base, like
+from softwood.stream.smooth_step import SmoothStepTreeRegressor as _SmoothStepTreeRegressor
+from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHoeffdingTreeRegressor
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["HoeffdingTreeRegressor", "SmoothStepTreeRegressor", "SoftHoeffdingTreeRegressor", "StreamForestRegressor"]
+
+
+class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
+    """A regressor with river's methods."""
+
+    def learn_one(self, x: dict, y: float, w: float = 1.0) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : the features; None and nan are missing values
+        y : the target
+        w : weight
+        """
+        target = float(y)
+        if not np.isfinite(target):
+            raise ValueError(f"y must be a finite number, got {y!r}.")
+        self._learn_row(x, target, w, 1)
+
+    def predict_one(self, x: dict) -> float:
+        """Predicted target; 0 before the first row."""
+        with self._lock:
+            return 0.0 if self._growth is None else self._outputs_of(x)[0]
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
+        """Learn the rows of a frame, as `learn_one` does one after the other."""
+        targets = np.array(y, dtype=np.float64)
+        if not np.all(np.isfinite(targets)):
+            raise ValueError("y must hold finite numbers.")
+        weights = self._check_block(X, targets, w)
+        with self._lock:
+            matrix = None if self._growth is None else self._places.read_numbers(X)
+            if matrix is None:
+                for i, x in enumerate(X.to_dict(orient="records")):
+                    self.learn_one(x, targets[i], weights[i])
+            else:
+                assert self._growth is not None
+                self._growth.learn(matrix, targets, weights, None)
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series:
+        """Predicted target of each row."""
+        import pandas as pd
+
+        if self._growth is None:
+            return pd.Series(np.zeros(len(X)), index=X.index)
+        return pd.Series(self._outputs_of_many(X)[:, 0], index=X.index)
+
+
+HoeffdingTreeRegressor = like(_HoeffdingTreeRegressor, _RiverRegressor)
+SmoothStepTreeRegressor = like(_SmoothStepTreeRegressor, _RiverRegressor)
+SoftHoeffdingTreeRegressor = like(_SoftHoeffdingTreeRegressor, _RiverRegressor)
+StreamForestRegressor = like(_StreamForestRegressor, _RiverRegressor)
