@@ -23,7 +23,7 @@ TIMES = ("before", "after")
 
 def main() -> None:
     stream = Agrawal(functions=(0, 2), drift_every=DRIFT, seed=1)
-    # A small tree that learns on after the drift, so that both can be compared; by default it would begin anew.
+    # A small tree that learns on after the drift, so that both can be compared; by default it would restart.
     model = SoftHoeffdingTreeClassifier(grace_period=100, restart_rise=None, random_state=0)
     tables, trees = [], []
     print("cross-entropy of each 1000 rows, predicted before they are learned")

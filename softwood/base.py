@@ -207,7 +207,7 @@ class Fit:
     def stages(self, history: list[dict[str, Any]] | None = None) -> Steps:
         """The stages of a fit that has several kinds of steps; call it only once.
 
-        Which stages there are depends on parameters and data, so scikit-learn is not told their number.
+        Which stages there are depends on parameters and data, so their number is not passed to scikit-learn.
         """
         return self.steps("stage", history=history)
 
@@ -293,7 +293,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         Parameters
         ----------
         earlier : results of the fit that this one continues (warm start), whose encoding is kept; columns and targets
-            of another kind are refused. Empty or None: this fit begins by itself.
+            of another kind are refused. Empty or None: a new fit.
 
         Returns
         -------

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from softwood import Gate, KernelBoostingClassifier, KernelTreeClassifier, SoftTree, explain, export_text, load, save
+from softwood.core.columns import Columns
 from softwood.explanations import certify, shapley_values
 from softwood.export import FittedModel, from_json, to_dot, to_json, to_python, to_sql
-from softwood.files.errors import InvalidFileError
 from softwood.files.records import build_columns, columns_state
 
 
@@ -68,9 +68,9 @@ def test_files_and_pickles(model, some, tmp_path):
 @pytest.mark.parametrize("change", [{"as_codes": 1}, {"as_codes": False}, {"source": np.array([0, 1, 1])}])
 def test_damaged_columns(tree, change):
     state = columns_state(tree.columns_)
-    assert build_columns(dict(state)).n_categories.tolist() == [0, 9, 2]
-    with pytest.raises(InvalidFileError):
-        build_columns(state | change)
+    assert build_columns(Columns, dict(state)).n_categories.tolist() == [0, 9, 2]
+    with pytest.raises(ValueError, match=r"as_codes|encoded columns"):
+        build_columns(Columns, state | change)
 
 
 def test_exports(model, some):

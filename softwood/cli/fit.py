@@ -62,7 +62,7 @@ def run(chosen: argparse.Namespace) -> int:
     if not 0.0 <= chosen.held_out < 1.0:
         raise UsageError(f"--held-out: must be in the range [0, 1), got {chosen.held_out}.")
     settings = read_settings(chosen.set)
-    class_of(chosen.model, "classification")  # a wrong name is told before the data are read
+    class_of(chosen.model, "classification")  # a wrong name is an error before the data are read
     problem = read_problem(chosen)
     model = make_model(chosen.model, problem.task, settings, chosen.seed)
     in_python(chosen, *_python(chosen, model, settings, problem.y))

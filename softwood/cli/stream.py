@@ -42,7 +42,9 @@ def add(commands: Any) -> None:
     add_settings(parser)
     parser.add_argument("--start", type=Path, metavar="FILE", help="go on with a saved model")
     parser.add_argument(
-        "--task", choices=("classification", "regression"), help="kind of problem; by default, the target tells"
+        "--task",
+        choices=("classification", "regression"),
+        help="kind of problem (default: by the target)",
     )
     parser.add_argument(
         "--classes", nargs="+", metavar="LABEL", help="all labels that can come (default: those in the file)"
@@ -88,7 +90,7 @@ def run(chosen: argparse.Namespace) -> int:
         save(model, chosen.output)
     facts = {"rows": result.n_samples, "rows per second": result.samples_per_second, "leaves": model.get_n_leaves()}
     if chosen.json:
-        print_json(facts | {"scores": result.scores, "interrupted": result.interrupted, "windows": windows.lines})
+        print_json(facts | {"scores": result.scores, "interrupted": result.interrupted, "windows": windows.records})
     else:
         print()
         print_table(("all rows", ""), [*facts.items(), *result.scores.items()])
@@ -103,18 +105,18 @@ class _Windows:
     """Prints a line for each window."""
 
     def __init__(self, *, is_json: bool) -> None:
-        self.lines: list[dict[str, float]] = []
+        self.records: list[dict[str, float]] = []
         self._is_json = is_json
 
     def add(self, n_samples: int, scores: dict[str, float]) -> None:
         from softwood.cli.printing import number
 
-        self.lines.append({"rows": n_samples, **scores})
+        self.records.append({"rows": n_samples, **scores})
         if self._is_json:
             return
-        if len(self.lines) == 1:
-            print("".join(f"{name.replace('_', ' '):>16}" for name in self.lines[0]))
-        print("".join(f"{number(value):>16}" for value in self.lines[-1].values()), flush=True)
+        if len(self.records) == 1:
+            print("".join(f"{name.replace('_', ' '):>16}" for name in self.records[0]))
+        print("".join(f"{number(value):>16}" for value in self.records[-1].values()), flush=True)
 
 
 def _new_model(chosen: argparse.Namespace) -> tuple[Any, Any]:

@@ -16,14 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from softwood.core.columns import (
-    MAX_CATEGORIES,
-    Columns,
-    column_titles,
-    find_column,
-    one_hot_names,
-    shown_categories,
-)
+from softwood.core.columns import MAX_CATEGORIES, Columns, column_titles, find_column, one_hot_names, shown_categories
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import (
     column_cells,

@@ -110,10 +110,13 @@ def _shown(sizes: tuple[int, ...]) -> str:
     return ", ".join(map(str, sizes[:5])) + (", ..." if len(sizes) > 5 else "")
 
 
-def columns_of(estimator: Any, names: tuple | None, categories: list[set | None]) -> Columns:
+def columns_of(
+    estimator: Any, names: tuple | None, categories: list[set | None], earlier: Columns | None = None
+) -> Columns:
     """The encoding of the whole table, from the categories of all parts; sets the estimator's column names.
 
-    A small table with all the categories is read as `fit` would read the whole one.
+    A small table with all the categories is read as `fit` would read the whole one. With the encoding of an `earlier`
+    fit (warm start), its categories keep their numbers.
     """
     n = max([1, *(len(found) for found in categories if found is not None)])
     cells = np.zeros((n, len(categories)), dtype=object)
@@ -127,7 +130,7 @@ def columns_of(estimator: Any, names: tuple | None, categories: list[set | None]
         table = pd.DataFrame(cells, columns=list(names))
     mask = [found is not None for found in categories]
     _, columns = read_table(
-        estimator, table, reset=True, categorical_features=mask if any(mask) else None,
-        handle_unknown=estimator.handle_unknown,
+        estimator, table, reset=earlier is None, categorical_features=mask if any(mask) else None,
+        handle_unknown=estimator.handle_unknown, as_codes=True, columns=earlier, grow=earlier is not None,
     )  # fmt: skip
     return columns

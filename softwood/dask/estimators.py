@@ -1,15 +1,16 @@
-"""The estimators of `softwood.dask`."""
+"""The estimators of `softwood.dask`: the local ones, with rows in the parts of a Dask collection."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, TypeVar, dataclass_transform
 
 from sklearn.base import clone
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.base import Fit
 from softwood.core.parameters import parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
 from softwood.dask.predicting import predict_lazily
@@ -17,7 +18,7 @@ from softwood.dask.reading import Reader, as_given, describe
 from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
 from softwood.kernel import boosting, forest, tree
-from softwood.kernel.parts.fitting import fit_boosting, fit_forest, fit_tree
+from softwood.kernel.base import KernelModel
 
 __all__ = [
     "KernelBoostingClassifier",
@@ -30,15 +31,38 @@ __all__ = [
     "KernelTreeRegressor",
 ]
 
+_DOCUMENTATION = """
+
+    The parameters are the same, and `client`.
+
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        The cluster. None means the current client of this process.
+
+    Attributes
+    ----------
+    traffic_ : dict
+        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
+    """
+
+Class = TypeVar("Class", bound=type)
+
+
+@dataclass_transform(kw_only_default=True)
+def _estimator(own: Class) -> Class:
+    """A class with the constructor of its parameters, and the documentation that all of them share."""
+    own.__doc__ = f"{own.__doc__}{_DOCUMENTATION}"
+    decorate: Any = dataclass(kw_only=True, eq=False, repr=False)
+    return decorate(own)
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _OnCluster:
-    """What the estimators share: fitting on a cluster, lazy predictions, and the way back."""
+    """What the estimators share: reading parts of rows on a cluster, lazy predictions, and `to_local`."""
 
     growth: str = "level"
     client: Any = None
-
-    _local_class: ClassVar[type]
 
     @with_callbacks
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -54,50 +78,59 @@ class _OnCluster:
             A weight of 2 has the same effect as repeating the row.
         """
         with self._fitting(X, y, sample_weight) as fit:
-            fit.worker._fit_on_cluster(fit, X, y, sample_weight)
+            fit.worker._grow(fit, X, y, sample_weight)
         return self
 
-    def _fit_on_cluster(self: Any, fit: Fit, X: Any, y: Any, sample_weight: Any) -> None:
+    def _check_kernel_parameters(self: Any) -> None:
         if self.growth != "level":
             raise parameter_error(self, "growth", "'level' on a cluster", self.growth)
-        limits = self._check_parameters()
+        super()._check_kernel_parameters()  # type: ignore[misc]
+
+    @contextmanager
+    def _read_parts(
+        self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
+    ) -> Iterator[ClusterSource]:
+        """The rows on the cluster, once their columns and classes are known."""
         chunks = read_chunks(X, y, sample_weight, type(self).__name__)
         with Session(self.client) as session:
-            stub = self._stub()
-            found = ClusterSource(session, chunks, as_given).summary("read", describe, stub)
+            reader = self._local()
+            found = ClusterSource(session, chunks, as_given).summary("read", describe, reader)
             if found.n_rows == 0 and sample_weight is not None:
                 raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
             if found.n_rows == 0:
                 raise ValueError("Found 0 rows in all parts of X while a minimum of 1 is required.")
-            has_shares = self._learn_columns(found)
-            for name, value in vars(self).items():
-                if name.endswith("_"):
-                    setattr(stub, name, value)
-            source = ClusterSource(session, chunks, Reader(stub, has_shares))
-            self._fit_levels(fit, source, limits)
+            self._learn_columns(found, earlier or {})
+            self._copy_results(reader)
+            yield ClusterSource(session, chunks, Reader(reader, found.classes is not None and found.n_targets > 0))
             self.traffic_ = {"exchanges": session.n_exchanges, "bytes": session.n_bytes}
 
-    def _learn_columns(self: Any, found: Any) -> bool:
-        """Set the attributes that reading a whole table sets; returns whether y holds probabilities."""
-        self.columns_ = columns_of(self, found.names, found.categories)
+    def _learn_columns(self: Any, found: Any, earlier: dict[str, Any]) -> None:
+        """Set the attributes that reading a whole table sets; `earlier` as in the local estimators."""
+        self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
+        self.columns_ = columns_of(self, found.names, found.categories, earlier.get("columns_"))
         if found.classes is None:
             self.n_outputs_, self._is_flat_ = max(1, found.n_targets), found.n_targets == 0
-            return False
-        self.classes_ = found.classes
-        return found.n_targets > 0
+        else:
+            self.classes_ = found.classes
+        if earlier:
+            self._refuse_other_targets(earlier)
 
-    def _stub(self: Any) -> Any:
-        """A local estimator with the same parameters, for workers."""
+    def _local(self: Any) -> Any:
+        """A local estimator with the same parameters."""
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
-        return self._local_class(**parameters)
+        local = next(c for c in type(self).__mro__ if issubclass(c, KernelModel) and not issubclass(c, _OnCluster))
+        return local(**parameters)
 
-    def to_local(self: Any) -> Any:
-        """The fitted model as an ordinary estimator of softwood, with all that it can do."""
-        check_is_fitted(self)
-        local = self._stub()
+    def _copy_results(self: Any, other: Any) -> None:
         for name, value in vars(self).items():
             if name.endswith("_") and name != "traffic_":
-                setattr(local, name, value)
+                setattr(other, name, value)
+
+    def to_local(self: Any) -> Any:
+        """The fitted model as an ordinary estimator of softwood, with all its methods."""
+        check_is_fitted(self)
+        local = self._local()
+        self._copy_results(local)
         return local
 
     def _lazy(self: Any, method: str, X: Any, measurement_error: Any = None) -> Any:
@@ -131,189 +164,45 @@ class _Probabilities:
         return self._lazy("predict_log_proba", X, **conditions)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier):
-    """`softwood.KernelTreeClassifier` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = tree.KernelTreeClassifier
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_tree(self, fit, source, limits)
+    """`softwood.KernelTreeClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
-    """`softwood.KernelTreeRegressor` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = tree.KernelTreeRegressor
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_tree(self, fit, source, limits)
+    """`softwood.KernelTreeRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClassifier):
-    """`softwood.KernelForestClassifier` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = forest.KernelForestClassifier
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_forest(self, fit, source, limits)
+    """`softwood.KernelForestClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
-    """`softwood.KernelForestRegressor` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = forest.KernelForestRegressor
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_forest(self, fit, source, limits)
+    """`softwood.KernelForestRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraTreesClassifier):
-    """`softwood.KernelExtraTreesClassifier` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = forest.KernelExtraTreesClassifier
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_forest(self, fit, source, limits)
+    """`softwood.KernelExtraTreesClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
-    """`softwood.KernelExtraTreesRegressor` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = forest.KernelExtraTreesRegressor
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_forest(self, fit, source, limits)
+    """`softwood.KernelExtraTreesRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoostingClassifier):
-    """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = boosting.KernelBoostingClassifier
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_boosting(self, fit, source, limits)
+    """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``."""
 
     def decision_function(self, X: Any, measurement_error: Any = None) -> Any:
         """Raw scores, lazy for a Dask array or frame."""
         return self._lazy("decision_function", X, measurement_error)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@_estimator
 class KernelBoostingRegressor(_OnCluster, boosting.KernelBoostingRegressor):
-    """`softwood.KernelBoostingRegressor` on a Dask cluster, with ``growth="level"``.
-
-    The parameters are the same, and `client`.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        The cluster. None means the current client of this process.
-
-    Attributes
-    ----------
-    traffic_ : dict
-        How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
-    """
-
-    _local_class: ClassVar[type] = boosting.KernelBoostingRegressor
-
-    def _fit_levels(self, fit: Fit, source: ClusterSource, limits: Any) -> None:
-        fit_boosting(self, fit, source, limits)
+    """`softwood.KernelBoostingRegressor` on a Dask cluster, with ``growth="level"``."""

@@ -14,21 +14,18 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
-import numpy as np
 from dask.sizeof import sizeof
 from distributed import CancelledError, Future, wait
-from sklearn.base import BaseEstimator
 
 from softwood.dask.session import FAN_IN, PAUSE, Session
-from softwood.kernel.parts.growing import LocalParts
 from softwood.kernel.parts.numbers import merged
 from softwood.kernel.parts.rows import CodedRows
+from softwood.kernel.parts.sources import LocalParts
 
-__all__ = ["ClusterParts", "owned"]
+__all__ = ["ClusterParts"]
 
 # How often in a row workers may be lost in the same exchange.
 _ATTEMPTS = 3
@@ -40,14 +37,14 @@ class _Call(NamedTuple):
     name: str
     function: Callable[..., Any]
     arguments: tuple
-    anew: bool = False
+    restart: bool = False
 
 
 class Holder:
     """The blocks of a worker and their states; runs on the worker."""
 
     def __init__(self, blocks: list[CodedRows], n_threads: int) -> None:
-        self._parts = LocalParts([owned(block) for block in blocks], n_threads)
+        self._parts = LocalParts(blocks, n_threads)
 
     async def run(self, updates: list[_Call], summary: _Call, below: list[Any]) -> Any:
         """Update the states, and return the summary, merged with those of the holders below.
@@ -59,9 +56,9 @@ class Holder:
         return reduce(merged, [found, *[await each for each in asked]])
 
     def _run(self, updates: list[_Call], summary: _Call) -> Any:
-        for name, function, arguments, anew in updates:
-            self._parts.update(name, function, *owned(arguments), anew=anew)
-        return self._parts.summary(summary.name, summary.function, *owned(summary.arguments))
+        for name, function, arguments, restart in updates:
+            self._parts.update(name, function, *arguments, restart=restart)
+        return self._parts.summary(summary.name, summary.function, *summary.arguments)
 
 
 class _LostError(Exception):
@@ -78,7 +75,7 @@ class ClusterParts:
         self._session, self._blocks = session, blocks
         self._holders: list[Future] = []
         self._tree: list[Any] = []
-        self._updates: list[_Call] = []  # since the states were computed anew
+        self._updates: list[_Call] = []  # since the states were restarted
         self._n_done = 0  # the holders have done the first of these
 
     def __enter__(self) -> ClusterParts:
@@ -93,11 +90,11 @@ class ClusterParts:
         self._session.cancel(self._holders)
         self._holders, self._tree, self._n_done = [], [], 0
 
-    def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
+    def update(self, name: str, function: Callable[..., Any], *arguments: Any, restart: bool = False) -> None:
         """Replace the states."""
-        if anew:
+        if restart:
             self._updates, self._n_done = [], 0
-        self._updates.append(_Call(name, function, arguments, anew))
+        self._updates.append(_Call(name, function, arguments, restart))
 
     def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The merged results."""
@@ -172,22 +169,3 @@ def _arranged(holders: list[Any]) -> list[Any]:
     heads = holders[:FAN_IN]
     rest = holders[FAN_IN:]
     return [(head, _arranged(rest[k::FAN_IN])) for k, head in enumerate(heads)]
-
-
-def owned(value: Any) -> Any:
-    """The value with read-only arrays replaced by copies; what came over the network or from disk may hold some.
-
-    The loops would have to be compiled again for them.
-    """
-    if isinstance(value, np.ndarray):
-        return value if value.flags.writeable else value.copy()
-    if isinstance(value, tuple | list):
-        items = [owned(item) for item in value]
-        if all(new is old for new, old in zip(items, value, strict=True)):
-            return value
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if is_dataclass(value) and not isinstance(value, type | BaseEstimator):
-        found = {field.name: owned(getattr(value, field.name)) for field in fields(value)}
-        changed = {name: item for name, item in found.items() if item is not getattr(value, name)}
-        return replace(value, **changed) if changed else value
-    return value

@@ -12,7 +12,7 @@ from softwood.base import read_weights
 from softwood.core.encoding import find_categories, read_table
 from softwood.core.tables import take_rows
 from softwood.core.targets import read_classes
-from softwood.kernel.parts.preparation import RawRows
+from softwood.kernel.parts.sources import RawRows
 
 __all__ = ["Description", "Reader", "as_given", "describe"]
 

@@ -10,7 +10,7 @@ from dask.sizeof import sizeof
 from distributed import Future
 
 from softwood.dask.chunks import Chunks
-from softwood.dask.holders import ClusterParts, owned
+from softwood.dask.holders import ClusterParts
 from softwood.dask.session import Session
 from softwood.kernel.parts.rows import CodedRows, joined
 
@@ -82,4 +82,4 @@ def _grouped(parts: list[Future], sizes: dict[Future, int]) -> list[list[Future]
 def _with_plan(plan: tuple, x: Any, y: Any, weights: Any) -> Any:
     """Read a part, and call a function with it."""
     function, reader, arguments = plan
-    return function(reader(x, y, weights), *owned(arguments))
+    return function(reader(x, y, weights), *arguments)

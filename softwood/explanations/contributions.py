@@ -30,7 +30,7 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
     node : int, default=None
         The gate to use. None uses all gates that each row reaches.
     as_frame : bool, default=False
-        If True, return a pandas DataFrame with a line for each row, node and column.
+        If True, return a pandas DataFrame with a row for each row of X, node and column.
 
     Returns
     -------

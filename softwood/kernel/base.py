@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -11,6 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.callback import with_callbacks
 from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
@@ -19,12 +22,15 @@ from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
 from softwood.kernel.data.bandwidths import stated_widths
 from softwood.kernel.data.kernels import box, resolve_kernels
-from softwood.kernel.data.measurement_errors import Errors, error_functions, read_errors
+from softwood.kernel.data.measurement_errors import Errors, are_by_column, error_functions, read_errors
 from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.parts.checks import check_level
-from softwood.kernel.parts.preparation import LocalSource, RawRows
+from softwood.kernel.parts.coding import bin_points, bins_of, sample_data, sample_targets
+from softwood.kernel.parts.fits import TreeRowsInParts
+from softwood.kernel.parts.sources import LocalSource, RawRows, Source
+from softwood.kernel.parts.survey import Survey, survey
 from softwood.kernel.prediction import Reading
+from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 
 __all__ = ["KernelModel", "SearchedKernelModel"]
 
@@ -65,15 +71,20 @@ class KernelModel(BatchEstimator):
 
     @property
     def _has_category_codes(self) -> bool:
-        return self.growth != "level"
+        return True
 
-    def _level_source(self, X: Any, y: Any, sample_weight: Any) -> LocalSource:
-        """The rows for growth by levels, in as many parts as there are threads."""
-        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight)
-        learned = self._level_targets(targets, y, rows)
-        return LocalSource(RawRows(matrix, learned, weights), effective_n_jobs(self.n_jobs))
+    # Rows in parts
 
-    def _level_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
+    @contextmanager
+    def _read_parts(
+        self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
+    ) -> Iterator[Source]:
+        """The rows in as many parts as there are threads; `earlier` as in `_read_training_data`."""
+        matrix, targets, weights, rows = super()._read_training_data(X, y, sample_weight, earlier)
+        learned = self._raw_targets(targets, y, rows)
+        yield LocalSource(RawRows(matrix, learned, weights), effective_n_jobs(self.n_jobs))
+
+    def _raw_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
         """Targets of the kept rows, in the form of `RawRows`."""
         if isinstance(targets, RealTargets):
             numbers = np.asarray(y, dtype=np.float64)
@@ -82,12 +93,37 @@ class KernelModel(BatchEstimator):
         assert learned is not None
         return learned
 
-    def _with_class_weights(self, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
-        """Weights of the rows times those of their classes."""
-        weights = weights * self._class_weights(targets, weights)
-        if not weights.any():
+    def _survey(
+        self, source: Source, seed: int, criterion: str, measurement_error: Any = None
+    ) -> tuple[Survey, TrainingData]:
+        """What is known about the rows in parts, and the binned sample."""
+        for spec in (self.measurement_error, measurement_error):
+            if not are_by_column(spec):
+                expected = "a number or a function for each column with growth='level'"
+                raise parameter_error(self, "measurement_error", expected, spec)
+        classes = getattr(self, "classes_", None)
+        kernels = resolve_kernels(self, "kernel", self.kernel, self.columns_)
+        found = survey(source, seed, None if classes is None else len(classes), self._factors_of_classes)
+        if classes is not None and found.masses is None:
+            self._class_weights(ClassTargets(classes, None, np.empty((0, len(classes)))), np.empty(0))
+        targets = sample_targets(found, classes, getattr(self, "_is_flat_", True))
+        bins = bins_of(found, self.max_bins, self.n_jobs, self.columns_.n_categories)
+        errors = self._errors(measurement_error, found.sample.matrix)
+        data = sample_data(found, bins, targets, self.columns_, kernels, errors, criterion)
+        self._make_reading(np.zeros(len(data.deviations)), data)  # check its parameters before any work
+        return found, data
+
+    def _factors_of_classes(self, masses: np.ndarray) -> np.ndarray | None:
+        """Weights of the classes, given the mass of each; None if there are none."""
+        numbers = np.arange(len(masses), dtype=np.int32)
+        factors = self._class_weights(ClassTargets(self.classes_, numbers, None), masses)
+        return None if isinstance(factors, float) else self._checked_factors(factors, masses)
+
+    def _checked_factors(self, factors: Any, weights: np.ndarray) -> Any:
+        """Class weights, if they leave any weight."""
+        if not np.any(factors * weights):
             raise ValueError("class_weight is zero for all classes of y.")
-        return weights
+        return factors
 
     # Reading the parameters
 
@@ -103,7 +139,17 @@ class KernelModel(BatchEstimator):
             expected = f"a number, one per column, a dict by column, or one of {', '.join(map(repr, self._rules))}"
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
         if self.growth == "level":
-            check_level(self)
+            self._check_level()
+
+    def _check_level(self) -> None:
+        """Refuse parameters that growth by levels does not take; docs/dask.md gives the reasons."""
+        if self.splitter == "exact":
+            raise self._no_level("splitter", "'auto' or 'hist'")
+        if not isinstance(self.cv, Integral):
+            raise self._no_level("cv", "an int")
+
+    def _no_level(self, name: str, expected: str) -> ValueError:
+        return parameter_error(self, name, f"{expected} with growth='level'", getattr(self, name))
 
     def _limits(self) -> Limits:
         return Limits(
@@ -121,9 +167,12 @@ class KernelModel(BatchEstimator):
         return check_number(self, "min_mass", self.min_mass, low=0.0, open_low=True)
 
     @staticmethod
-    def _least_mass(min_mass: float, weights: np.ndarray) -> float:
-        """`min_mass`, or a larger value if rounding requires it."""
-        return max(min_mass, _NO_MASS, _NO_PART * float(weights.sum()))
+    def _least_mass(min_mass: float, total: float) -> float:
+        """`min_mass`, or a larger value if rounding requires it; `total` is the mass of all rows."""
+        return max(min_mass, _NO_MASS, _NO_PART * total)
+
+    def _new_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _n_draw(self, p: int) -> int:
         """Number of features to look at in each node."""
@@ -155,7 +204,7 @@ class KernelModel(BatchEstimator):
             self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
             max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
-        self._make_reading(np.zeros(matrix.shape[1]), data)  # what is wrong with its parameters is told before any work
+        self._make_reading(np.zeros(matrix.shape[1]), data)  # check its parameters before any work
         return data
 
     def _errors(
@@ -175,16 +224,18 @@ class KernelModel(BatchEstimator):
             return widths * data.deviations if is_sd else np.where(data.deviations > 0, widths, 0.0)
         return widths_by_rule(self.bandwidth, data) if self.bandwidth in ("silverman", "loo") else None
 
-    def _parts(self, data: TrainingData, rows: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _folds(self, rows: TreeRows) -> list[tuple[np.ndarray, np.ndarray]]:
         """Training and held-out rows of the folds of `cv`."""
+        data, numbers = rows.trial, rows.numbers
         if isinstance(self.cv, Integral):
-            return list(content_folds(data.matrix, int(self.cv), seed))
-        number = np.full(int(rows.max()) + 1, -1)
-        number[rows] = np.arange(len(rows))  # the user's splits also count the rows of weight 0
+            return list(content_folds(data.matrix, int(self.cv), rows.seed))
+        assert numbers is not None
+        number = np.full(int(numbers.max()) + 1, -1)
+        number[numbers] = np.arange(len(numbers))  # the user's splits also count the rows of weight 0
         labels = None
         if isinstance(data.targets, ClassTargets) and data.targets.labels is not None:
             labels = np.zeros(len(number), dtype=np.int32)
-            labels[rows] = data.targets.labels
+            labels[numbers] = data.targets.labels
         splits = check_cv(self.cv, labels, classifier=labels is not None).split(np.zeros(len(number)), labels)
         kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
         return [(train[train >= 0], test[test >= 0]) for train, test in kept]
@@ -270,6 +321,9 @@ class SearchedKernelModel(KernelModel):
     ccp_alpha: float = 0.0
     cv: Any = 10
 
+    # Whether rows are drawn for each tree. Class weights then apply to the rows that are drawn, and not to the bins.
+    _draws_rows: ClassVar[bool] = False
+
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
         """Grow the tree or the trees.
@@ -292,9 +346,27 @@ class SearchedKernelModel(KernelModel):
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)
         return self
 
-    def _refuse_errors_by_level(self, measurement_error: Any) -> None:
-        if measurement_error is not None:
-            raise parameter_error(self, "measurement_error", "None with growth='level'", measurement_error)
+    @contextmanager
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any, measurement_error: Any, earlier: dict[str, Any] | None = None
+    ) -> Iterator[TreeRows]:
+        """Read and prepare the rows; `earlier` as in `_read_training_data`."""
+        seed = earlier["_seed_"] if earlier else self._new_seed()
+        if self.growth == "level":
+            with self._read_parts(X, y, sample_weight, earlier) as source:
+                found, data = self._survey(source, seed, self.criterion, measurement_error)
+                errors = self._errors(measurement_error, bin_points(data.bins))
+                yield TreeRowsInParts(source, found, data, seed, errors, self._draw_rate(found.n_rows))
+            return
+        matrix, targets, counts, numbers = self._read_training_data(X, y, sample_weight, earlier)
+        factors = self._checked_factors(self._class_weights(targets, counts), counts)
+        weights = counts if self._draws_rows else counts * factors
+        data = self._prepare(matrix, targets, weights, numbers, len(np.asarray(y)), measurement_error, self.criterion)
+        yield TreeRowsInMemory(data, seed, numbers, factors, self.n_jobs)
 
-    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+    def _draw_rate(self, n_rows: int) -> float | None:
+        """How often a row of this many is drawn for a tree, on average; None: every row is taken once."""
+        return None
+
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any = None) -> None:
         raise NotImplementedError

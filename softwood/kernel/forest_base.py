@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
@@ -17,11 +16,10 @@ from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.forest_bandwidth import ForestChoice
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.bagging import Draws, assemble, draws_of, grow_trees, out_of_bag
+from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.parts.fitting import fit_forest
+from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
 
 __all__ = ["KernelForest"]
@@ -41,35 +39,37 @@ class KernelForest(SearchedKernelModel):
 
     forest_: SoftForest = field(init=False)
     _rules: ClassVar[tuple[str, ...]] = ("auto", "oob", "cv", "silverman", "loo")
+    _draws_rows: ClassVar[bool] = True
     _random_thresholds: ClassVar[bool] = False
     _tree_class: ClassVar[type]
 
-    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any = None) -> None:
         limits = self._check_parameters()
-        if self.growth == "level":
-            self._refuse_errors_by_level(measurement_error)
-            fit_forest(self, fit, self._level_source(X, y, sample_weight), limits)
-            return
         before = fit.earlier if self.warm_start and fit.earlier.get("_grown_") is not None else {}
-        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight, before)
+        with self._rows(X, y, sample_weight, measurement_error, before) as rows:
+            draws = self._grow_forest(fit, rows, limits, before)
+            if self._wants_oob:
+                self._set_oob(rows, draws, y)
+
+    def _grow_forest(self, fit: Fit, rows: TreeRows, limits: Limits, before: dict[str, Any]) -> Draws:
+        """Choose the bandwidth and grow the trees; returns how their rows were drawn."""
+        data = rows.data
         limits = replace(
             limits,
-            n_draw=self._n_draw(matrix.shape[1]),
-            min_mass=self._least_mass(limits.min_mass, weights),
+            n_draw=self._n_draw(data.matrix.shape[1]),
+            min_mass=self._least_mass(limits.min_mass, rows.total),
             random_thresholds=self._random_thresholds,
         )
         earlier = self._earlier_trees(before) if before else None
-        if earlier is None:
-            self._seed_ = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        else:
-            kept = ("_seed_", "bandwidth_", "bandwidths_")
+        self._seed_ = rows.seed
+        if earlier is not None:
+            kept = ("bandwidth_", "bandwidths_")
             self.__dict__.update({name: before[name] for name in kept if name in before})
-        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
-        draws = self._draws(data, weights)
+        draws = self._draws(rows)
         stages = fit.stages()
-        grown = self._choose_widths(data, limits, draws, rows, stages) if earlier is None else []
+        grown = self._choose_widths(rows, limits, draws, stages) if earlier is None else []
         self._reading_ = self._make_reading(self.bandwidths_, data)
-        problem = data.problem(self.bandwidths_)
+        problem = rows.problem(self.bandwidths_)
         n_before = 0 if earlier is None else len(earlier)
         numbers = range(n_before + len(grown), self.n_estimators)
 
@@ -87,16 +87,12 @@ class KernelForest(SearchedKernelModel):
 
         try:
             with stages.stage("grow", "tree", len(numbers)) as steps:
-                grow_trees(
-                    problem, limits, draws, self._seed_, numbers, n_jobs=self.n_jobs, grown=grown, steps=steps,
-                    snapshot=forest_of,
-                )  # fmt: skip
+                rows.grow_trees(problem, limits, draws, numbers, grown, steps, forest_of)
         except KeyboardInterrupt:
             self.__dict__.update(forest_of(grown, consume=True))
             raise
         self.__dict__.update(forest_of(grown, consume=True))
-        if self._wants_oob:
-            self._set_oob(data, draws, rows, y)
+        return draws
 
     # Reading the parameters
 
@@ -115,17 +111,30 @@ class KernelForest(SearchedKernelModel):
                 raise parameter_error(self, "max_samples", "None with bootstrap=False", self.max_samples)
         return self._limits()
 
-    def _draws(self, data: TrainingData, weights: np.ndarray) -> Draws:
+    def _check_level(self) -> None:
+        super()._check_level()
+        if self._wants_oob:
+            raise self._no_level("oob_score", "False")
+        if self._balances_draws:
+            raise self._no_level("class_weight", "a dict, 'balanced' or None")
+
+    def _draws(self, rows: TreeRows) -> Draws:
         """How the rows of each tree are drawn."""
-        draws = draws_of(data.matrix, data.targets, weights, self._seed_)
-        factors = self._class_weights(data.targets, weights)
-        self._with_class_weights(data.targets, weights)  # an error if no row has a weight
-        if isinstance(factors, np.ndarray):
-            draws = replace(draws, factors=factors)
+        data = rows.trial
+        draws = draws_of(data.matrix, data.targets, data.weights, rows.seed)
+        if rows.is_sampled:  # only for the choice of the bandwidth; weights of classes are those of the rows
+            return replace(draws, n_draws=len(data.matrix)) if self.bootstrap else draws
+        if isinstance(rows.factors, np.ndarray):
+            draws = replace(draws, factors=rows.factors)
         elif self._balances_draws:
             assert isinstance(data.targets, ClassTargets)
             draws = replace(draws, labels=data.targets.labels)
-        return replace(draws, n_draws=self._n_draws(weights)) if self.bootstrap else draws
+        return replace(draws, n_draws=self._n_draws(data.weights)) if self.bootstrap else draws
+
+    def _draw_rate(self, n_rows: int) -> float | None:
+        if not self.bootstrap or self.max_samples is None:
+            return 1.0 if self.bootstrap else None
+        return self._n_draws(np.array([float(n_rows)])) / n_rows
 
     @property
     def _balances_draws(self) -> bool:
@@ -157,25 +166,23 @@ class KernelForest(SearchedKernelModel):
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
         return trees
 
-    def _choose_widths(
-        self, data: TrainingData, limits: Limits, draws: Draws, rows: np.ndarray, stages: Steps
-    ) -> list[NodeTable]:
+    def _choose_widths(self, rows: TreeRows, limits: Limits, draws: Draws, stages: Steps) -> list[NodeTable]:
         """Set ``bandwidths_``, and ``bandwidth_`` if held-out loss decides; return the trees already grown for it."""
-        widths = self._given_widths(data)
+        widths = self._given_widths(rows.data)
         trees: list[NodeTable] = []
         if widths is None:
             with stages.stage("choose bandwidth", "trial") as steps:
                 choice = ForestChoice(
-                    data, limits, draws, self._seed_, self.n_estimators, self.ccp_alpha, self.prediction_kernel is None,
-                    self.n_jobs, steps,
+                    rows.trial, limits, draws, rows.seed, self.n_estimators, self.ccp_alpha,
+                    self.prediction_kernel is None, self.n_jobs, steps,
                 )  # fmt: skip
                 if self.bandwidth == "cv":
-                    self.bandwidth_ = choice.by_cv(self._parts(data, rows, self._seed_))
+                    self.bandwidth_ = choice.by_cv(self._folds(rows))
                 else:
                     self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
-            widths = self.bandwidth_ * data.deviations
+            widths = self.bandwidth_ * rows.data.deviations
         self.bandwidths_ = widths
-        return trees
+        return [] if rows.is_sampled else trees
 
     # Out of the bag
 
@@ -183,7 +190,8 @@ class KernelForest(SearchedKernelModel):
     def _wants_oob(self) -> bool:
         return callable(self.oob_score) or bool(self.oob_score)
 
-    def _set_oob(self, data: TrainingData, draws: Draws, rows: np.ndarray, y: Any) -> None:
+    def _set_oob(self, rows: TreeRows, draws: Draws, y: Any) -> None:
+        data, numbers = rows.data, rows.numbers
         cells = None if self._reading_.is_crisp else self._reading_.cells(data.errors, data.matrix)
         found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
@@ -192,10 +200,11 @@ class KernelForest(SearchedKernelModel):
                 UserWarning,
                 stacklevel=3,
             )
+        assert numbers is not None
         every = np.full((len(np.asarray(y)), found.shape[1]), np.nan)
-        every[rows] = found
+        every[numbers] = found
         seen = counts > 0
-        self._keep_oob(every, np.asarray(y)[rows[seen]], found[seen], draws.weights[seen])
+        self._keep_oob(every, np.asarray(y)[numbers[seen]], found[seen], draws.weights[seen])
 
     def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
         raise NotImplementedError

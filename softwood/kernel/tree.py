@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
@@ -21,11 +21,9 @@ from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.kernel.choosing.size import SizeChoice
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.parts.fitting import fit_tree
+from softwood.kernel.rows import TreeRows
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.trees.tree import SoftTree
 
@@ -40,39 +38,34 @@ class _KernelTree(SearchedKernelModel):
     cutoff: float = 1e-2
     bandwidth_per_node: bool = False
 
-    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any) -> None:
+    def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any = None) -> None:
         limits = self._check_parameters()
-        if self.growth == "level":
-            self._refuse_errors_by_level(measurement_error)
-            fit_tree(self, fit, self._level_source(X, y, sample_weight), limits)
-            return
-        matrix, targets, weights, rows = self._read_training_data(X, y, sample_weight)
-        factors = self._class_weights(targets, weights)
-        # A small share of a row of a heavy class may outweigh a whole row of a light one.
-        heavy, light = np.max(factors), np.min(factors, where=np.asarray(factors) > 0, initial=np.inf)
-        if heavy > 0:
-            limits = replace(limits, cutoff=limits.cutoff * min(1.0, float(light / heavy)))
-        weights = self._with_class_weights(targets, weights)
-        min_mass = self._least_mass(limits.min_mass, weights)
-        limits = replace(limits, n_draw=self._n_draw(matrix.shape[1]), min_mass=min_mass)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        data = self._prepare(matrix, targets, weights, rows, len(np.asarray(y)), measurement_error, self.criterion)
-        if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
-            raise parameter_error(self, "bandwidth_per_node", "False with measurement errors or scaled kernels", True)
-        stages = fit.stages()
-        widths, limits = self._choose(data, limits, seed, rows, stages)
-        reading = self._make_reading(widths, data)
-        problem = data.problem(widths)
-        with stages.stage("grow", "part") as parts:
-            if self.bandwidth_per_node:
-                tree = grow_tree_per_node(problem, matrix, self._node_rule(), limits, seed=seed, steps=parts)
-            else:
-                tree = grow_tree(problem, limits, seed=seed, n_jobs=self.n_jobs, steps=parts)
+        with self._rows(X, y, sample_weight, measurement_error) as rows:
+            data = rows.data
+            if self.bandwidth_per_node and (data.errors or any(kernel.scale for kernel in data.kernels)):
+                expected = "False with measurement errors or scaled kernels"
+                raise parameter_error(self, "bandwidth_per_node", expected, True)
+            limits = replace(
+                limits,
+                n_draw=self._n_draw(data.matrix.shape[1]),
+                min_mass=self._least_mass(limits.min_mass, rows.total),
+                cutoff=limits.cutoff * _lightest(rows.factors),
+            )
+            stages = fit.stages()
+            widths, limits = self._choose(rows, limits, stages)
+            problem = rows.problem(widths)
+            with stages.stage("grow", "part") as steps:
+                if self.bandwidth_per_node:
+                    tree = grow_tree_per_node(
+                        problem, data.matrix, self._node_rule(), limits, seed=rows.seed, steps=steps
+                    )
+                else:
+                    tree = rows.grow_tree(problem, limits, steps)
         if self.ccp_alpha > 0:
             tree = prune_cost_complexity(tree, self.ccp_alpha)
         tree = self._simplify(tree)
-        self.bandwidths_, self._reading_ = widths, reading
-        self.tree_ = reading.of(tree, data.errors)
+        self.bandwidths_, self._reading_ = widths, self._make_reading(widths, data)
+        self.tree_ = self._reading_.of(tree, data.errors)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
@@ -106,6 +99,13 @@ class _KernelTree(SearchedKernelModel):
             raise parameter_error(self, "max_leaf_nodes", "None or 'auto' with bandwidth_per_node", self.max_leaf_nodes)
         return self._limits()
 
+    def _check_level(self) -> None:
+        super()._check_level()
+        if self.bandwidth_per_node:
+            raise self._no_level("bandwidth_per_node", "False")
+        if self.max_leaf_nodes == "small":
+            raise self._no_level("max_leaf_nodes", "an int, 'auto' or None")
+
     def _most_leaves(self) -> int | None:
         if not isinstance(self.max_leaf_nodes, str):
             return super()._most_leaves()
@@ -118,24 +118,21 @@ class _KernelTree(SearchedKernelModel):
     def _chooses_size(self) -> bool:
         """Whether held-out loss decides on the number of leaves; "auto" leaves it to a given penalty."""
         if self.max_leaf_nodes == "auto":
-            return not self.bandwidth_per_node and self.ccp_alpha == 0
+            return not self.bandwidth_per_node and self.ccp_alpha == 0 and self.growth == "node"
         return isinstance(self.max_leaf_nodes, str)
 
-    def _choose(
-        self, data: TrainingData, limits: Limits, seed: int, rows: np.ndarray, stages: Steps
-    ) -> tuple[np.ndarray, Limits]:
+    def _choose(self, rows: TreeRows, limits: Limits, stages: Steps) -> tuple[np.ndarray, Limits]:
         """Half-width of each column's kernel, in the column's units, and the limits with the number of leaves.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
         """
-        widths = self._given_widths(data)
+        widths, data, seed = self._given_widths(rows.data), rows.trial, rows.seed
         if widths is not None and not self._chooses_size:
             return widths, limits
-        is_crisp = self.prediction_kernel is None  # chosen for the reading that will be used
+        is_crisp = self.prediction_kernel is None  # chosen for the predictions to come
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
-                parts = self._parts(data, rows, seed)
-                self.bandwidth_ = choose_by_cv(data, limits, parts, seed, steps, crisp=is_crisp)
+                self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and not self._chooses_size:
                 self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp)
@@ -177,6 +174,15 @@ class _KernelTree(SearchedKernelModel):
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
+
+
+def _lightest(factors: np.ndarray | float) -> float:
+    """Weight of the lightest class as a part of the heaviest one's.
+
+    The cutoff is as much smaller: a small share of a row of a heavy class may outweigh a whole row of a light one.
+    """
+    heavy, light = np.max(factors), np.min(factors, where=np.asarray(factors) > 0, initial=np.inf)
+    return min(1.0, float(light / heavy))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -261,7 +267,7 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     growth : "node" or "level", default="node"
         Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
         depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`; the page
-        about Dask in the documentation says what else differs. ``max_depth=None`` then means 12, and
+        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12, and
         ``max_leaf_nodes="auto"`` no limit.
     n_jobs : int, default=None
         Number of threads for binning and growing. The tree does not depend on it.

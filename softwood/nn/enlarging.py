@@ -25,17 +25,17 @@ def add_parameter(
     optimizer: torch.optim.Optimizer,
     group: dict[str, Any],
     parameter: nn.Parameter,
-    twin: nn.Parameter | None,
+    old: nn.Parameter | None,
     ordered: list[nn.Parameter],
 ) -> None:
     """Add a parameter to a group of an optimiser, whose state of other parameters does not change.
 
     Parameters
     ----------
-    twin : an old parameter of the same shape, whose state (such as moments and number of steps) it starts with; None:
+    old : an old parameter of the same shape, whose state (such as moments and number of steps) it starts with; None:
         it starts without any
-    ordered : the parameters of the layer, the new one included. Those in the group get this order, in which an
-        optimiser that is made anew would have them: states of optimisers are saved by the numbers of parameters
+    ordered : the parameters of the layer, the new one included. Those in the group get this order, in which a
+        new optimiser would have them: states of optimisers are saved by the numbers of parameters
     """
     held = [*group["params"], parameter]
     of_layer = {id(own) for own in ordered}
@@ -44,5 +44,5 @@ def add_parameter(
     in_group = {id(each) for each in held}
     own = [each for each in ordered if id(each) in in_group]
     group["params"] = [*others[:first], *own, *others[first:]]
-    if twin is not None and twin in optimizer.state:
-        optimizer.state[parameter] = copy.deepcopy(optimizer.state[twin])
+    if old is not None and old in optimizer.state:
+        optimizer.state[parameter] = copy.deepcopy(optimizer.state[old])

@@ -18,15 +18,7 @@ from softwood.nn.trees import Trees
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.loops.layout import (
-    ALPHA_AT,
-    EVENT,
-    FIRST_WEIGHT,
-    INFO_GAIN,
-    LEFT_WEIGHT,
-    THRESHOLD,
-    WEIGHT,
-)
+from softwood.stream.loops.layout import ALPHA_AT, EVENT, FIRST_WEIGHT, INFO_GAIN, LEFT_WEIGHT, THRESHOLD, WEIGHT
 from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
 from softwood.stream.loops.layout import LEFT as NODE_LEFT
 from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
@@ -377,7 +369,7 @@ class GrowingTreeLayer(nn.Module):
 def _prepare_load(layer: GrowingTreeLayer, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
     extra = state_dict.get(prefix + "_extra_state")
     if extra is None:
-        return  # torch tells that it is missing
+        return  # torch reports that it is missing
     shapes: dict[str, list[torch.Size]] = {}
     for name in ("weights", "values"):
         begin = f"{prefix}{name}."

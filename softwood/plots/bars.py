@@ -51,7 +51,7 @@ def new_axes(width: float, height: float) -> Any:
 
 
 def bars_height(shape: tuple[int, ...]) -> float:
-    """Height of a figure with room for (n_names, n_series) bars."""
+    """Height of a figure for (n_names, n_series) bars."""
     return 1.6 + shape[0] * max(0.3, 0.14 * shape[1])
 
 

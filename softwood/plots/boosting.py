@@ -1,4 +1,4 @@
-"""Pictures of the losses of boosting: by round, and of the trials that chose its settings."""
+"""Plots of the losses of boosting: by round, and of the trials that chose its settings."""
 
 from __future__ import annotations
 

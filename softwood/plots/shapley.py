@@ -1,4 +1,4 @@
-"""Pictures of Shapley values: one row, all rows, one column."""
+"""Plots of Shapley values: one row, all rows, one column."""
 
 from __future__ import annotations
 
@@ -344,14 +344,14 @@ def _spread(x: np.ndarray, span: float, groups: np.ndarray | None = None) -> np.
 
 
 def _write_sizes(ax: Any, texts: list[str], bars: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> None:
-    """The size of each bar beside its end, with room for it at the sides."""
+    """The size of each bar beside its end, with space for it at the sides."""
     low, high = min(starts.min(), ends.min()), max(starts.max(), ends.max())
     unit = 0.02 * ((high - low) or 1.0)
     for place, (text, bar, end) in enumerate(zip(texts, bars, ends, strict=True)):
         side, align = (unit, "left") if bar > 0 else (-unit, "right")
         ax.text(end + side, place, text, ha=align, va="center", fontsize="small")
-    room = unit * (3 + max(map(len, texts)))
-    ax.set_xlim(low - room, high + room)
+    space = unit * (3 + max(map(len, texts)))
+    ax.set_xlim(low - space, high + space)
 
 
 def _draw_points(ax: Any, values: ShapleyValues, x: np.ndarray, y: np.ndarray, known: np.ndarray, by: Any) -> None:

@@ -1,4 +1,4 @@
-// How far readings can be off before the predicted class may change: a twin of softwood.explanations.certified_radius.
+// How far readings can be off before the predicted class may change: the counterpart of softwood.explanations.certified_radius.
 //
 // A box of readings is bounded in two ways, tree by tree, and the better bound counts. The walk follows the box through
 // the tree: the part that a gate sends left lies in an interval. The shift uses that the shares of leaves are masses of

@@ -11,14 +11,7 @@ from sklearn.base import is_classifier
 
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number
 from softwood.stream.growing.arrays import Limits
-from softwood.stream.loops.layout import (
-    ADAPTIVE,
-    GINI,
-    INFO_GAIN,
-    MODEL,
-    PLAIN,
-    Settings,
-)
+from softwood.stream.loops.layout import ADAPTIVE, GINI, INFO_GAIN, MODEL, PLAIN, Settings
 
 __all__ = ["read_limits", "read_settings"]
 

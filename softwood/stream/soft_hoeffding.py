@@ -14,9 +14,7 @@ from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.hoeffding import SplittingTree
-from softwood.stream.loops.layout import (
-    INFO_GAIN,
-)
+from softwood.stream.loops.layout import INFO_GAIN
 from softwood.stream.settings import read_limits, read_settings
 
 __all__ = ["SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]

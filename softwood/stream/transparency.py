@@ -16,16 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.core.parameters import parameter_error
 from softwood.stream.base import StreamModel
 from softwood.stream.growing.soft import SoftGrowingTree
-from softwood.stream.loops.layout import (
-    BIAS_AT,
-    DEPTH,
-    FEATURE,
-    LEFT,
-    LEFT_WEIGHT,
-    RIGHT,
-    THRESHOLD,
-    WEIGHT,
-)
+from softwood.stream.loops.layout import BIAS_AT, DEPTH, FEATURE, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT
 
 __all__ = ["Contribution", "DecisionRule", "ImportantFeatures", "decision_rules", "important_features"]
 

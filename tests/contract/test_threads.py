@@ -10,7 +10,7 @@ import pytest
 from joblib import parallel_config
 
 from softwood.kernel.growing import growing
-from softwood.kernel.parts import preparation
+from softwood.kernel.parts import sources
 from softwood.kernel.rounds import newton, rounds
 from softwood.trees import forest
 from tests.contract.specs import SPECS, answer, every
@@ -31,7 +31,7 @@ def _small_pieces(monkeypatch):
     monkeypatch.setattr(growing, "_LONG", 1)
     monkeypatch.setattr(newton, "WORTH_THREADS", 1)
     monkeypatch.setattr(newton, "WORTH_DIVIDING", 1)
-    monkeypatch.setattr(preparation, "_SMALLEST_PART", 100)
+    monkeypatch.setattr(sources, "_SMALLEST_PART", 100)
     monkeypatch.setattr(rounds, "_BLOCK", 256)
     with parallel_config("threading"):  # forests of one-stage trees use processes otherwise
         yield

@@ -5,13 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from sklearn.metrics import (
-    log_loss,
-    mean_absolute_error,
-    mean_pinball_loss,
-    mean_poisson_deviance,
-    mean_squared_error,
-)
+from sklearn.metrics import log_loss, mean_absolute_error, mean_pinball_loss, mean_poisson_deviance, mean_squared_error
 
 from softwood.core.losses import (
     LARGEST_PREDICTED_LOG,

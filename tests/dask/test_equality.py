@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 import softwood
 from softwood.dask import holders, source
+from softwood.trees.gates import Gate
 from tests.dask.models import KINDS, assert_same, in_parts, pair, table
 
 
@@ -176,3 +177,42 @@ def test_a_tree_of_holders():
         return [number for head, below in tree for number in (head, *numbers(below))]
 
     assert sorted(numbers(tree)) == list(range(100))
+
+
+def test_categories_and_errors(client):
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["city"] = np.random.default_rng(0).choice(["Bern", "Oslo", "Rome", "Paris"], len(y))
+    y = y + np.where(frame["city"].isin(["Oslo", "Rome"]), 2.0, -1.0)
+    parts = dd.from_pandas(frame, npartitions=5, sort=False), dd.from_pandas(pd.Series(y), npartitions=5, sort=False)
+    for kind in KINDS:
+        on_cluster, local = pair(kind, "Regressor", measurement_error={"a": 0.3})
+        assert_same(on_cluster.fit(*parts), local.fit(frame, y))
+        finished = local.tree_ if kind == "KernelTree" else local.forest_
+        assert np.any(finished.gate == Gate.SUBSET)
+        np.testing.assert_array_equal(on_cluster.predict(parts[0]).compute(), local.predict(frame))
+
+
+def test_errors_that_are_functions_and_kernels_with_a_scale(client):
+    X, y = table()
+    scaled = softwood.Kernel([-1.0, 1.0], [0.5], scale=lambda x: 0.5 + np.abs(x))
+    options = {"measurement_error": {0: lambda x: 0.1 + 0.2 * np.abs(x)}, "kernel": {1: scaled}}
+    on_cluster, local = pair("KernelTree", "Regressor", **options)
+    assert_same(on_cluster.fit(in_parts(X, 3), in_parts(y, 3)), local.fit(X, y))
+
+
+def test_warm_start(client):
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(city=np.where(y > 0.5, "Rome", "Oslo"))
+    later = frame.assign(city=np.where(y > 0.5, "Bern", "Oslo"))
+    on_cluster, local = pair("KernelForest", "Regressor", n_estimators=2, warm_start=True)
+    targets = dd.from_pandas(pd.Series(y), npartitions=3, sort=False)
+    for n, given in ((2, frame), (4, later)):
+        for model, rows in (
+            (on_cluster, (dd.from_pandas(given, npartitions=3, sort=False), targets)),
+            (local, (given, y)),
+        ):
+            model.set_params(n_estimators=n).fit(*rows)
+    assert len(on_cluster.forest_) == 4
+    assert_same(on_cluster, local)
+    assert on_cluster.columns_.categories == local.columns_.categories

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.base import is_classifier
 
-from softwood.kernel.data.bandwidths import row_numbers
+from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.growing.bagging import Draws, tree_seed
 
 

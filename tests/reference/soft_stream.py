@@ -10,11 +10,7 @@ from softwood.compiled.stream import put_test, visit
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.loops import layout
-from softwood.stream.loops.layout import (
-    ALPHA_AT,
-    FoundTest,
-    Settings,
-)
+from softwood.stream.loops.layout import ALPHA_AT, FoundTest, Settings
 from tests.reference import observers
 from tests.reference.observers import Seen, hoeffding_bound
 from tests.reference.random_search import next_seed, to_unit

@@ -13,9 +13,7 @@ from softwood.stream import (
     adaptation,
 )
 from softwood.stream.growing.events import MOST_DRIFTS, DriftEvent, keep_last
-from softwood.stream.loops.layout import (
-    LEFT,
-)
+from softwood.stream.loops.layout import LEFT
 
 CHANGE = 1200
 

@@ -6,15 +6,7 @@ import pytest
 
 from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier
 from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept
-from tests.stream.test_model import (
-    HARD,
-    HoeffdingTreeClassifier,
-    HoeffdingTreeRegressor,
-    answer,
-    learn,
-    problem,
-    small,
-)
+from tests.stream.test_model import HARD, HoeffdingTreeClassifier, HoeffdingTreeRegressor, answer, learn, problem, small
 
 both = pytest.mark.parametrize("model_class", HARD)
 

@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from softwood.stream import HoeffdingTreeClassifier
-from softwood.stream.loops.layout import (
-    FEATURE,
-    LEFT,
-    RIGHT,
-    THRESHOLD,
-)
+from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
 
 river_tree = pytest.importorskip("river.tree")
 synth = pytest.importorskip("river.datasets.synth")

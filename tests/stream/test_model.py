@@ -19,9 +19,7 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
-from softwood.stream.loops.layout import (
-    N_ROWS,
-)
+from softwood.stream.loops.layout import N_ROWS
 
 CLASSIFIERS = [HoeffdingTreeClassifier, SoftHoeffdingTreeClassifier, SmoothStepTreeClassifier]
 REGRESSORS = [HoeffdingTreeRegressor, SoftHoeffdingTreeRegressor, SmoothStepTreeRegressor]

@@ -12,12 +12,7 @@ from softwood.stream import (
     SoftHoeffdingTreeClassifier,
     SoftHoeffdingTreeRegressor,
 )
-from softwood.stream.loops.layout import (
-    FEATURE,
-    LEFT,
-    RIGHT,
-    THRESHOLD,
-)
+from softwood.stream.loops.layout import FEATURE, LEFT, RIGHT, THRESHOLD
 from softwood.stream.transparency import decision_rules, important_features
 
 

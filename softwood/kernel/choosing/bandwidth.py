@@ -22,8 +22,9 @@ from dataclasses import replace
 import numpy as np
 
 from softwood.core.steps import Steps
-from softwood.kernel.data.bandwidths import loo_widths, row_numbers, silverman_widths
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.problem import Limits
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from softwood.compiled.growing import key_rows
 from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
@@ -18,8 +17,6 @@ from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
 
 __all__ = [
     "loo_widths",
-    "row_keys",
-    "row_numbers",
     "silverman_widths",
     "standard_deviations",
     "stated_widths",
@@ -27,8 +24,6 @@ __all__ = [
 
 # Half-widths tried by leave-one-out likelihood, in standard deviations.
 LOO_GRID = np.geomspace(0.01, 2.0, 16)
-# From one of these numbers on, keys of rows are worth compiling a loop.
-MANY_ROWS, MANY_COLUMNS = 50_000, 5_000
 
 
 def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -118,37 +113,3 @@ def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float
         else:
             losses.append((w * ((estimate - y) ** 2).sum(axis=1)).sum())
     return float(LOO_GRID[int(np.argmin(losses))] * sd)
-
-
-def row_numbers(X: np.ndarray, seed: int) -> np.ndarray:
-    """A pseudo-random number in [0, 1) for each row that depends only on its content and the seed, (n,).
-
-    Folds and samples drawn by these numbers do not depend on the order of the rows. Equal rows stay together, so a
-    weight has the same effect as repeated rows. Rows with the same values in different columns have different numbers.
-    """
-    return (row_keys(X, seed) >> np.uint64(11)).astype(np.float64) / 2.0**53
-
-
-def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
-    """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""
-    if len(X) >= MANY_ROWS or X.shape[1] >= MANY_COLUMNS:
-        rows, keys = np.require(X, np.float64, requirements=["C", "W"]), np.empty(len(X), np.uint64)
-        key_rows(rows, rows.view(np.uint64), np.uint64(seed), keys)
-        return keys
-    return _row_keys(X, seed)
-
-
-def _row_keys(X: np.ndarray, seed: int) -> np.ndarray:
-    """As `row_keys`, without compiling, but column by column and step by step."""
-
-    def mix(z: np.ndarray) -> np.ndarray:
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
-
-    chain = np.full(len(X), seed, dtype=np.uint64)
-    for j in range(X.shape[1]):
-        column = X[:, j] + 0.0  # -0.0 becomes 0.0
-        column[np.isnan(column)] = np.nan  # the same bits for every nan
-        chain = mix(chain + np.uint64(0x9E3779B97F4A7C15)) + mix(column.view(np.uint64))
-    return mix(chain)

@@ -11,7 +11,7 @@ from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
 from softwood.kernel.data.kernels import Kernel
 
-__all__ = ["Errors", "Function", "combine_widths", "error_functions", "read_errors", "width_slopes"]
+__all__ = ["Errors", "Function", "are_by_column", "combine_widths", "error_functions", "read_errors", "width_slopes"]
 
 # By column of the matrix: one number, or one for each row.
 Errors = dict[int, float | np.ndarray]
@@ -61,6 +61,13 @@ def read_errors(
         where = int(np.flatnonzero(columns.source == j)[0])
         out[where] = _one_column(owner, name, error, X[:, where], rows, n_rows)
     return out
+
+
+def are_by_column(spec: Any) -> bool:
+    """Whether measurement errors do not depend on the row: one number, or one function of the values, per column."""
+    if isinstance(spec, Mapping):
+        return all(callable(error) or np.ndim(error) == 0 for error in spec.values())
+    return spec is None or np.ndim(spec) < 2
 
 
 def error_functions(owner: object, spec: Any, columns: Columns) -> dict[int, Function | None]:

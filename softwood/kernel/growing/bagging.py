@@ -20,7 +20,7 @@ from joblib.parallel import get_active_backend
 from softwood.core.steps import Step, Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.core.threads import Stopped, new_stop
-from softwood.kernel.data.bandwidths import row_numbers
+from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.growing.finishing import finish_forest
 from softwood.kernel.growing.growing import grow_nodes
 from softwood.kernel.growing.loops.groups import NodeTable

@@ -10,14 +10,15 @@ import numpy as np
 from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.parts.growing import Parts, begin_levels, grow_levels
+from softwood.kernel.parts.growing import begin_levels, grow_levels
 from softwood.kernel.parts.newton import NewtonLevels
 from softwood.kernel.parts.numbers import as_float, exponent_for
 from softwood.kernel.parts.rows import Levels, Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
+from softwood.kernel.parts.sources import Parts
 from softwood.kernel.rounds.newton import Boxes
 from softwood.kernel.rounds.rounds import Boosted, BoostingRules, take_step
 
-__all__ = ["boost_by_levels"]
+__all__ = ["Scales", "boost_by_levels"]
 
 # Gradients of a round may be this much larger than those of the round before; if they are larger, the first histograms
 # are added up twice.
@@ -100,7 +101,7 @@ class _Rounds:
         subsample = None if rules.subsample >= 1.0 else (rules.subsample, _seed(self.seed, number, 1))
         setup = RoundSetup(self.loss, result.base, reach, self.scales.exponents, subsample)
         parts = self.parts
-        parts.update("begin round", begin_round, setup, levels, slot_values, anew=number == 0)
+        parts.update("begin round", begin_round, setup, levels, slot_values, restart=number == 0)
         if number == rules.n_rounds:
             return self._note(parts.summary("losses", losses_of, self.loss)[0])
         self.trees = self._new_trees(number)

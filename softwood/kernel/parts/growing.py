@@ -7,84 +7,21 @@ the same features as its parent, only the child with less mass is added up; the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from softwood.kernel.parts.loops.divide import SLOT
-from softwood.kernel.parts.numbers import merged
-from softwood.kernel.parts.rows import CodedRows, Levels, Request, add_up
+from softwood.kernel.parts.rows import Levels, Request, Splits, add_up
+from softwood.kernel.parts.sources import Parts
 
-__all__ = ["LevelTree", "LocalParts", "OpenNode", "Parts", "begin_levels", "grow_levels"]
+__all__ = ["LevelTree", "OpenNode", "begin_levels", "grow_levels"]
 
 # Bytes of the histograms that are asked for at once; with more, a level takes several exchanges.
 _MOST_BYTES = 1 << 26
 # Histograms of the open nodes are kept for differences if those of the largest level take no more bytes than this.
 _MOST_KEPT = 1 << 28
-
-
-class Parts(Protocol):
-    """Whoever holds the parts of the rows, and a state for each of them.
-
-    Functions are called for each part with the rows, the state, and the further arguments.
-    """
-
-    def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
-        """Replace the states by what the function returns; `anew`: it is called without a state."""
-
-    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results of the function."""
-
-
-class LocalParts:
-    """Parts in the memory of this process.
-
-    Parameters
-    ----------
-    n_threads : each works on every `n_threads`-th part, one after the other; None: one for each part
-    """
-
-    def __init__(self, parts: list[CodedRows], n_threads: int | None = None) -> None:
-        self._parts = parts
-        self._states: list[Any] = [None] * len(parts)
-        self._n_threads = min(n_threads or len(parts), len(parts))
-        self._pool = ThreadPoolExecutor(self._n_threads) if self._n_threads > 1 else None
-
-    def __enter__(self) -> LocalParts:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def _in_threads(self, work: Callable[[range], Any]) -> list[Any]:
-        """Results of the threads, each for the numbers of its parts."""
-        run = map if self._pool is None else self._pool.map
-        return list(run(work, [range(k, len(self._parts), self._n_threads) for k in range(self._n_threads)]))
-
-    def update(self, name: str, function: Callable[..., Any], *arguments: Any, anew: bool = False) -> None:
-        """Replace the states."""
-        old = [None] * len(self._parts) if anew else self._states
-        new: list[Any] = [None] * len(self._parts)
-
-        def work(numbers: range) -> None:
-            for k in numbers:
-                new[k] = function(self._parts[k], old[k], *arguments)
-
-        self._in_threads(work)
-        self._states = new
-
-    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results. A thread has no more than two at a time, since they may be large."""
-
-        def work(numbers: range) -> Any:
-            return reduce(merged, (function(self._parts[k], self._states[k], *arguments) for k in numbers))
-
-        return reduce(merged, self._in_threads(work))
 
 
 @dataclass
@@ -122,7 +59,8 @@ class LevelTree:
 
     Attributes
     ----------
-    levels : the slots of each level, see `softwood.kernel.parts.loops.divide`
+    levels : the splits of each level
+    subsets : (>= n_nodes, n_words) the set of categories of each split
     lines_of_slots : the node in each slot
     dead : nodes that are not part of the finished tree
     """
@@ -139,7 +77,8 @@ class LevelTree:
     ) -> None:
         self.n_window, self.n_columns, self.n_totals = n_window, n_columns, n_totals
         self.max_leaves, self.max_depth = max_leaves, max_depth
-        self.levels: list[np.ndarray] = []
+        self.levels: list[Splits] = []
+        self.subsets = np.zeros((0, 0), np.uint32)
         self.lines_of_slots = [0]
         self._open: list[OpenNode] = []
         self._divided: list[tuple[int, int, int]] = []  # node, its child with less mass, and the other one
@@ -193,8 +132,8 @@ class LevelTree:
         """Mass of a node."""
         raise NotImplementedError
 
-    def lines_left(self, slot: np.void) -> np.ndarray | None:
-        """Which lines of a histogram go left by this split, (n_lines,) bool; None if rows can be divided."""
+    def lines_left(self, number: int) -> np.ndarray | None:
+        """Which lines of a histogram go left by the split of a node, (n_lines,) bool; None if rows can be divided."""
         return None
 
     # Levels
@@ -292,8 +231,8 @@ class LevelTree:
             features = np.stack([node.order for node in nodes])
             self._search(nodes, np.stack(tables), features)
 
-    def next_level(self) -> np.ndarray | None:
-        """Split the open nodes with the largest gains; returns the slots, or None if the tree is finished."""
+    def next_level(self) -> Splits | None:
+        """Split the open nodes with the largest gains; returns the splits, or None if the tree is finished."""
         candidates = [node for node in self._open if self.gain(node.number) > -np.inf]
         candidates.sort(key=lambda node: (-self.gain(node.number), node.number))
         n_leaves = len(set(self.lines_of_slots))
@@ -305,6 +244,7 @@ class LevelTree:
         chosen = {node.slot: node for node in candidates}
         slots = np.zeros(len(self.lines_of_slots), dtype=SLOT)
         slots["feature"] = -1
+        subsets = np.zeros((len(slots), self.subsets.shape[1]), np.uint32)
         lines: list[int] = []
         self._open = []
         may_go_on = self.max_leaves is None or n_leaves + len(candidates) < self.max_leaves
@@ -313,11 +253,11 @@ class LevelTree:
             if node is None:
                 lines.append(number)
                 continue
-            slots[slot] = self.slot_of(number)
+            slots[slot], subsets[slot] = self.slot_of(number), self.subsets[number]
             left, right, left_is_smaller = self.split(number)
             small, large = (left, right) if left_is_smaller else (right, left)
             self._divided.append((number, small, large))
-            totals = self._totals_of_child(node, slots[slot], left_is_smaller)
+            totals = self._totals_of_child(node, slots[slot]["feature"], left_is_smaller)
             if totals is None:
                 self._unknown.append(small)
             else:
@@ -326,17 +266,17 @@ class LevelTree:
                 self._open_children(node, (left, right), len(lines), left_is_smaller)
             lines += [left, right]
         self.lines_of_slots = lines
-        self.levels.append(slots)
+        self.levels.append(Splits(slots, subsets))
         if not self._unknown:
             self._enter_all(self._known)
-        return slots
+        return self.levels[-1]
 
-    def _totals_of_child(self, node: OpenNode, slot: np.void, is_left: bool) -> np.ndarray | None:
+    def _totals_of_child(self, node: OpenNode, feature: int, is_left: bool) -> np.ndarray | None:
         """Sums of a child, if no row is divided and the histogram of the node is known: they need no exchange."""
-        lines = None if node.table is None else self.lines_left(slot)
+        lines = None if node.table is None else self.lines_left(node.number)
         if lines is None or node.table is None:
             return None
-        table = node.table[np.flatnonzero(node.order == slot["feature"])[0]]
+        table = node.table[np.flatnonzero(node.order == feature)[0]]
         return table[: len(lines)][lines == is_left].sum(axis=0)
 
     def _open_children(self, node: OpenNode, numbers: tuple[int, int], slot: int, left_is_smaller: bool) -> None:
@@ -360,7 +300,7 @@ def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any]
 
     Returns
     -------
-    the slots of all levels
+    the splits of all levels
     """
     n_columns = trees[0].n_columns
     if begun is None:
@@ -373,10 +313,10 @@ def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any]
             tree.receive(totals, tables, request)
         requests = [tree.request() for tree in trees]
         while not any(len(request.slots) for request in requests):
-            slots = [None if tree.is_finished else tree.next_level() for tree in trees]
+            splits = [None if tree.is_finished else tree.next_level() for tree in trees]
             if all(tree.is_finished for tree in trees):
                 return levels
-            levels.append(slots)
+            levels.append(splits)
             requests = [tree.request() for tree in trees]
             if any(len(request.totals) for request in requests):
                 break

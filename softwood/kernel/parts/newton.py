@@ -41,8 +41,10 @@ class NewtonLevels(LevelTree):
         p, most = len(kernels.widths), bins.most
         self.leaves, self.nodes = np.zeros(64, LEAF), np.zeros(64, NODE)
         self.bounds = np.zeros((64, 2, p))
+        self.subsets = np.zeros((64, bins.n_words), np.uint32)
         self.space = BoostSpace(
-            np.zeros((64, 6)), np.zeros((p, most + 1, 4)), np.zeros((len(features), 6)), np.zeros((7, 2 * most))
+            np.zeros((64, 6)), np.zeros((p, most + 1, 4)), np.zeros((len(features), 6)), np.zeros((7, 2 * most)),
+            np.zeros(most + 1), np.zeros((2, most + 1), np.int64), self.subsets,
         )  # fmt: skip
         self.n_nodes = 1
         root = self.leaves[:1]
@@ -94,7 +96,10 @@ class NewtonLevels(LevelTree):
         leaves, split = self.leaves, self.space.splits[number]
         j = int(leaves["feature"][number])
         line = self.nodes[number]
+        by_set = self._is_category(j)
         line["feature"], line["threshold"], line["missing_left"] = j, split[THRESHOLD], split[MISSING_LEFT]
+        if by_set:
+            line["threshold"] = np.nan
         for side, child in enumerate((left, right)):
             leaves[child] = leaves[number]
             leaves["line"][child], leaves["depth"][child] = child, leaves["depth"][number] + 1
@@ -103,15 +108,24 @@ class NewtonLevels(LevelTree):
                 leaves[name][child] = split[column] if side == 0 else leaves[name][number] - split[column]
             self.nodes["parent"][child], self.nodes["side"][child] = number, side
             self.bounds[child] = self.bounds[number]
-            self.bounds[child, 1 - side, j] = split[THRESHOLD]
+            if not by_set:
+                self.bounds[child, 1 - side, j] = split[THRESHOLD]
         return left, right, bool(leaves["w"][left] <= leaves["w"][right])
 
-    def lines_left(self, slot: np.void) -> np.ndarray | None:
+    def _is_category(self, j: int) -> bool:
+        return len(self.bins.n_categories) > 0 and self.bins.n_categories[j] > 0
+
+    def lines_left(self, number: int) -> np.ndarray | None:
         """As crisp rows are divided; the last line has those without a value."""
         if self.is_soft:
             return None
-        begin, end = self.bins.offsets[slot["feature"] : slot["feature"] + 2]
-        return np.append(self.bins.values[begin:end] <= slot["threshold"], slot["missing_left"] > 0.5)
+        j, split = int(self.nodes["feature"][number]), self.space.splits[number]
+        values = self.bins.values[slice(*self.bins.offsets[j : j + 2])]
+        is_left = values <= split[THRESHOLD]
+        if self._is_category(j):
+            categories = values.astype(np.int64)
+            is_left = (self.subsets[number, categories >> 5] >> (categories & 31).astype(np.uint32)) & 1 == 1
+        return np.append(is_left, split[MISSING_LEFT] > 0.5)
 
     def settle(self, number: int, left: int, right: int) -> None:
         """Limits of the children's values under monotonic constraints."""
@@ -127,7 +141,8 @@ class NewtonLevels(LevelTree):
             return np.concatenate([array, np.zeros_like(array)])
 
         self.leaves, self.nodes, self.bounds = longer(self.leaves), longer(self.nodes), longer(self.bounds)
-        self.space = self.space._replace(splits=longer(self.space.splits))
+        self.subsets = longer(self.subsets)
+        self.space = self.space._replace(splits=longer(self.space.splits), subsets=self.subsets)
 
     def finished(self) -> tuple[NewtonTree, np.ndarray]:
         """The tree, and the node of each slot of the last level."""
@@ -144,4 +159,8 @@ class NewtonLevels(LevelTree):
         nodes = nodes[alive]
         nodes["parent"][1:] = new[nodes["parent"][1:]]
         none = np.empty(0)
-        return NewtonTree(nodes, self.kernels.widths, none, none, None), new[np.array(self.lines_of_slots)]
+        subsets = None
+        if self.bins.n_words:
+            by_set = (nodes["feature"] >= 0) & (self.bins.n_categories[nodes["feature"]] > 0)
+            subsets = np.where(by_set[:, None], self.subsets[alive], np.uint32(0))
+        return NewtonTree(nodes, self.kernels.widths, none, none, None, subsets), new[np.array(self.lines_of_slots)]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from softwood.kernel.data.bandwidths import row_keys, row_numbers
+from softwood.kernel.data.row_keys import row_keys, row_numbers
 
 __all__ = [
     "Largest",

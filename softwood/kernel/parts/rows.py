@@ -26,6 +26,7 @@ __all__ = [
     "Reach",
     "Request",
     "RoundSetup",
+    "Splits",
     "TreesSetup",
     "add_up",
     "add_up_round",
@@ -107,8 +108,15 @@ class Reach:
     is_soft: bool
 
 
-# For each level the slots of each tree, None for trees that stay as they are, see `softwood.kernel.parts.loops.divide`
-Levels = list[list[np.ndarray | None]]
+class Splits(NamedTuple):
+    """Splits of a level of a tree: slots of type `SLOT`, and the sets of categories that go left (n_slots, n_words)."""
+
+    slots: np.ndarray
+    subsets: np.ndarray
+
+
+# For each level the splits of each tree, None for trees that stay as they are
+Levels = list[list[Splits | None]]
 
 
 @dataclass(frozen=True)
@@ -290,16 +298,17 @@ def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[LevelPile]
     n, piles = state.reached or (0, state.piles)
     if n > len(levels):
         n, piles = 0, state.piles
-    for slots in levels[n:]:
+    for splits in levels[n:]:
         piles = [
             pile if own is None else _divided(rows.bins, pile, own, state.reach)
-            for pile, own in zip(piles, slots, strict=True)
+            for pile, own in zip(piles, splits, strict=True)
         ]
     state.reached[:] = [len(levels), piles]
     return piles
 
 
-def _divided(bins: Bins, pile: LevelPile, slots: np.ndarray, reach: Reach) -> LevelPile:
+def _divided(bins: Bins, pile: LevelPile, splits: Splits, reach: Reach) -> LevelPile:
+    slots = splits.slots
     sizes = np.diff(pile.begins)
     is_split = slots["feature"] >= 0
     most = int(sizes[is_split].max(initial=0)) + 1
@@ -312,7 +321,7 @@ def _divided(bins: Bins, pile: LevelPile, slots: np.ndarray, reach: Reach) -> Le
         np.empty(most, np.uint32), np.empty(most) if reach.is_soft else None, np.empty(bins.most + 1)
     )  # fmt: skip
     loop.divide_slots(
-        bins, reach.widths, reach.kernels, slots, reach.cutoff, pile, rows, shares, begins, space
+        bins, reach.widths, reach.kernels, slots, splits.subsets, reach.cutoff, pile, rows, shares, begins, space
     )  # fmt: skip
     n = int(begins[-1])
     if shares is None:

@@ -8,7 +8,7 @@ from softwood.compiled.growing import choose_random, choose_searched, draw_featu
 from softwood.compiled.trees import next_seed
 from softwood.core.threads import new_stop
 from softwood.kernel.growing.finishing import depth_first
-from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.loops.groups import NodeTable, SubsetSpace
 from softwood.kernel.growing.loops.scan import SLACK, SQUARED
 from softwood.kernel.growing.loops.scan_random import PATIENCE
 from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
@@ -47,17 +47,19 @@ class SearchedLevels(LevelTree):
             n_draw=n_draw,
             cutoff=limits.cutoff,
             is_class=problem.targets.is_class,
+            rare_mass=limits.rare_mass,
         )
         self.lines, self.sums = np.zeros(64, NODE), np.zeros((64, q))
         self.bounds, self.seeds = np.zeros((64, 2, p)), np.zeros(64, np.uint64)
         self.found, self.is_known = np.zeros((64, 5)), np.zeros(64, dtype=bool)
+        self.subsets = np.zeros((64, self.bins.n_words), np.uint32)
         self.n_nodes = 1
         self.lines["parent"][0], self.lines["feature"][0], self.found[0, GAIN] = -1, -1, -np.inf
         self.bounds[0] = [[-np.inf], [np.inf]]
         self.seeds[0] = seed
         is_single = q == 1 and self.criterion == SQUARED
         columns = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
-        n_words = (most >> 6) + 1
+        n_words, n_ranks = (most >> 6) + 1, most if self.bins.n_words else 0
         self.search = Search(
             tables=np.zeros((1, most + 1, 1 + columns)),
             words=np.zeros(n_words, np.uint64),
@@ -66,6 +68,12 @@ class SearchedLevels(LevelTree):
             lines=np.zeros((most + 1, 5)),
             work=np.zeros((5, columns)),
             stop=new_stop(),
+            subset=SubsetSpace(
+                keys=np.zeros(n_ranks),
+                order=np.zeros(n_ranks, np.int64),
+                ranks=np.zeros(n_ranks, np.int64),
+                means=np.zeros((0 if is_single else n_ranks, columns)),
+            ),
             knots=knots_for(self.kernels, most, 0, columns, lambda name, *kind: np.zeros(*kind)),
         )
 
@@ -104,10 +112,11 @@ class SearchedLevels(LevelTree):
         """Search the features of each node."""
         numbers = np.array([node.number for node in nodes])
         found = np.zeros((len(numbers), 5))
+        nodes_so_far = LevelNodes(self.lines, self.sums, self.bounds, self.seeds, self.subsets)
         choose = choose_random if self.is_random else choose_searched
         choose(
-            tables, self.units, features, numbers, LevelNodes(self.lines, self.sums, self.bounds, self.seeds),
-            self.bins, self.problem.widths, self.kernels, self.rules, self.criterion, self.search, found,
+            tables, self.units, features, numbers, nodes_so_far, self.bins, self.problem.widths, self.kernels,
+            self.rules, self.criterion, self.search, found,
         )  # fmt: skip
         is_split = (found[:, FEATURE] >= 0) & (found[:, GAIN] >= self.rules.min_gain)
         for k in np.flatnonzero(is_split):
@@ -132,7 +141,7 @@ class SearchedLevels(LevelTree):
     def split(self, number: int) -> tuple[int, int, bool]:
         """Enter the children, with the masses that the search expects."""
         while self.n_nodes + 2 > len(self.lines):
-            for name in ("lines", "sums", "bounds", "seeds", "found", "is_known"):
+            for name in ("lines", "sums", "bounds", "seeds", "found", "is_known", "subsets"):
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
         left, right = self.n_nodes, self.n_nodes + 1
@@ -147,7 +156,8 @@ class SearchedLevels(LevelTree):
             self._close(child)
             self.seeds[child] = next_seed(self.seeds[number], side)
             self.bounds[child] = self.bounds[number]
-            self.bounds[child, 1 - side, j] = threshold
+            if not np.isnan(threshold):
+                self.bounds[child, 1 - side, j] = threshold
         return left, right, bool(lines["mass"][left] <= lines["mass"][right])
 
     def _close(self, number: int) -> None:
@@ -166,4 +176,5 @@ class SearchedLevels(LevelTree):
         lines["parent"][1:] = new[lines["parent"][1:]]
         lines["threshold"][lines["feature"] < 0] = np.nan
         lines["missing_left"][lines["feature"] < 0] = np.nan
-        return depth_first(NodeTable(lines, self.sums[alive]))[0]
+        subsets = self.subsets[alive] if self.bins.n_words else None
+        return depth_first(NodeTable(lines, self.sums[alive], subsets))[0]

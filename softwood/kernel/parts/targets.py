@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softwood.core.targets import scale_of
+from softwood.kernel.parts.survey import Survey
+
 __all__ = ["BoostedTargets", "ClassNumbers", "ScaledReals"]
 
 
@@ -32,6 +35,15 @@ class ScaledReals:
     mean: np.ndarray
     largest: float
     scale: float
+
+    @classmethod
+    def of(cls, found: Survey) -> ScaledReals:
+        """The mean and the scale of all rows."""
+        p = found.sample.matrix.shape[1]
+        largest = float(np.abs([found.lowest[p:], found.highest[p:]]).max()) or 1.0
+        size = float(np.sqrt(((found.deviations[p:] / largest) ** 2).sum()))
+        ends = np.stack([found.lowest[p:], found.highest[p:]]) / largest - found.means[p:] / largest
+        return cls(found.means[p:], largest, scale_of(size, float(np.abs(ends).max())) * largest)
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """The scaled targets, (n, n_targets)."""

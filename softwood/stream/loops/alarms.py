@@ -8,10 +8,7 @@ tree : `softwood.stream.loops.layout.TreeNodes`; its detector (N_DETECTOR,) is t
 """
 
 from softwood.stream.loops.drift import A_FIRST_BUCKET, A_TOTAL, A_WIDTH, DRIFT, LAST, N_LEVELS, update_adwin
-from softwood.stream.loops.layout import (
-    N_EVENTS,
-    Learned,
-)
+from softwood.stream.loops.layout import N_EVENTS, Learned
 
 # Buckets of each size in the window.
 N_BUCKETS = 5

@@ -15,13 +15,7 @@ import math
 
 import numpy as np
 
-from softwood.stream.loops.layout import (
-    FIRST_KEY,
-    GINI,
-    N_SLOT_KEYS,
-    OWNER,
-    FoundTest,
-)
+from softwood.stream.loops.layout import FIRST_KEY, GINI, N_SLOT_KEYS, OWNER, FoundTest
 
 # columns of a normal distribution: weight, mean, sum of squares about the mean, ends, and for its logarithm
 # the factor of the square and the constant

@@ -9,8 +9,9 @@ import pytest
 import softwood
 from softwood.kernel.parts import boosting as level_boosting
 from softwood.kernel.parts import growing as level_growing
-from softwood.kernel.parts import preparation as level_preparation
+from softwood.kernel.parts import sources, survey
 from softwood.trees.forest import SoftForest
+from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 KINDS = {
@@ -88,6 +89,74 @@ def test_boosting_is_that_of_growth_node_by_node(bandwidth, constraint):
     np.testing.assert_allclose(by_level.train_score_, by_node.train_score_, rtol=1e-6)
 
 
+def assert_close(kind, ending, X, y, **parameters):
+    """Growth by levels and by nodes give the same predictions, where every value has a bin of its own."""
+    limits = {"max_depth": 4, "max_leaf_nodes": None, "cutoff": 0.0}
+    limits |= {} if kind == "KernelBoosting" else {"splitter": "hist"}
+    limits |= {"bootstrap": False, "max_features": 1.0} if kind in ("KernelForest", "KernelExtraTrees") else {}
+    by_level, by_node = (make(kind, ending, **limits | parameters | {"growth": g}).fit(X, y) for g in ("level", "node"))
+    assert by_level.get_n_leaves() == by_node.get_n_leaves() > 8
+    method = "predict_proba" if ending == "Classifier" else "predict"
+    found, expected = (getattr(model, method)(X) for model in (by_level, by_node))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    return by_level
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, 0.3])
+@pytest.mark.parametrize("ending", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_sets_of_categories_are_those_of_growth_node_by_node(kind, ending, bandwidth):
+    rng = np.random.default_rng(0)
+    X, y = table(600, missing=True)
+    city = rng.integers(0, 9, len(y))
+    y = y + 2 * rng.normal(size=9)[city]
+    frame = pd.DataFrame(np.round(X, 1), columns=list("abcd"))
+    frame["city"] = pd.Series([f"city {k}" for k in city]).where(rng.random(len(y)) > 0.05, None)
+    model = assert_close(kind, ending, frame, y > 0 if ending == "Classifier" else y, bandwidth=bandwidth)
+    finished = model.tree_ if kind == "KernelTree" else model.forest_
+    assert np.any(finished.gate == Gate.SUBSET)
+
+
+MOVING = softwood.Kernel([-1.0, 1.0], [0.5], scale=lambda x: 0.2 + np.abs(x))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"measurement_error": {0: 0.3, 2: 0.1}},
+        {"measurement_error": [0.1, 0.2, 0.0, 0.3]},
+        {"measurement_error": {0: lambda x: 0.1 + 0.2 * np.abs(x)}},
+        {"kernel": MOVING},
+        {"kernel": {1: MOVING, 2: "triangle"}, "measurement_error": {3: 0.2}},
+    ],
+    ids=["numbers", "array", "function", "scale", "mixed"],
+)
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_errors_and_scales_are_those_of_growth_node_by_node(kind, parameters, request):
+    if kind == "KernelBoosting" and request.node.callspec.id.split("-")[-1] not in ("numbers", "array"):
+        pytest.skip("boosting takes one number for a column")
+    X, y = table(400, missing=True)
+    X = np.round(2 * X) / 2
+    assert_close(kind, "Regressor", X, y, **parameters)
+
+
+def test_errors_given_to_fit():
+    X, y = table()
+    by_parameter = make("KernelTree", measurement_error={0: 0.3}).fit(X, y > 0)
+    assert_same(make("KernelTree").fit(X, y > 0, measurement_error={0: 0.3}), by_parameter)
+    for given in ({0: np.full(len(y), 0.1)}, np.full(X.shape, 0.1)):
+        with pytest.raises(ValueError, match=r"The 'measurement_error' parameter .* with growth='level'"):
+            make("KernelTree").fit(X, y > 0, measurement_error=given)
+
+
+def test_a_warm_start_adds_the_trees_of_one_fit():
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(city=np.where(y > 0.5, "Rome", "Oslo"))
+    whole = make("KernelForest", "Regressor", n_estimators=5).fit(frame, y)
+    model = make("KernelForest", "Regressor", n_estimators=2, warm_start=True).fit(frame, y)
+    assert_same(model.set_params(n_estimators=5).fit(frame, y), whole)
+
+
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_limits(kind):
     X, y = table()
@@ -116,7 +185,7 @@ def test_neither_the_order_nor_the_number_of_parts_matters(kind, ending, bandwid
     model = make(kind, ending, bandwidth=bandwidth)
     first = model.fit(X, y, weights)
     order = np.random.default_rng(2).permutation(len(y))
-    monkeypatch.setattr(level_preparation, "_SMALLEST_PART", 1)
+    monkeypatch.setattr(sources, "_SMALLEST_PART", 1)
     other = make(kind, ending, bandwidth=bandwidth, n_jobs=5).fit(X[order], y[order], weights[order])
     assert_same(first, other)
 
@@ -132,26 +201,26 @@ def test_a_weight_is_a_repetition():
 
 
 @pytest.mark.parametrize("kind", ["KernelForest", "KernelBoosting"])
-def test_states_that_moved_compute_their_levels_anew(kind, monkeypatch):
+def test_states_that_were_pickled_compute_their_levels_again(kind, monkeypatch):
     X, y = table(missing=True)
     first = make(kind).fit(X, y > 0)
-    in_threads = level_growing.LocalParts._in_threads
+    summary = sources.LocalParts.summary
 
-    def after_a_journey(self, work):
+    def after_pickling(self, *arguments):
         self._states = [pickle.loads(pickle.dumps(state)) for state in self._states]
-        return in_threads(self, work)
+        return summary(self, *arguments)
 
-    monkeypatch.setattr(level_growing.LocalParts, "_in_threads", after_a_journey)
+    monkeypatch.setattr(sources.LocalParts, "summary", after_pickling)
     assert_same(first, make(kind).fit(X, y > 0))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 20, None])
 def test_threads_take_turns_with_the_parts(n_threads):
     numbers = [3, 1, 4, 1, 5, 9, 2]
-    with level_growing.LocalParts(numbers, n_threads) as parts:
-        parts.update("begin", lambda number, state: [state, number], anew=True)
+    with sources.LocalParts(numbers, n_threads) as parts:
+        parts.update("begin", lambda number, state: [state, number], restart=True)
         parts.update("add", lambda number, state, more: [*state, number + more], 10)
-        assert parts.summary("tell", lambda number, state: [state[0] is None, state[1], state[2]]) == [7, 25, 95]
+        assert parts.summary("show", lambda number, state: [state[0] is None, state[1], state[2]]) == [7, 25, 95]
 
 
 def test_large_levels_take_several_exchanges(monkeypatch):
@@ -174,10 +243,19 @@ def test_gradients_that_grow_are_given_room(monkeypatch):
     np.testing.assert_allclose(first.predict(X), second.predict(X), rtol=1e-6)
 
 
+def test_categories_that_a_sample_lacks(monkeypatch):
+    X, y = table(3000)
+    city = np.where(np.arange(3000) < 5, "Bern", np.where(y > 0, "Rome", "Oslo"))  # few rows: not in the sample
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(city=city)
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 1000)
+    for kind in KINDS:
+        assert make(kind).fit(frame, y > 0).score(frame, y > 0) > 0.99
+
+
 def test_bins_of_a_sample(monkeypatch):
     X, y = table(3000)
     whole = make("KernelBoosting", "Regressor", early_stopping=False).fit(X, y)
-    monkeypatch.setattr(level_preparation, "SAMPLE_ROWS", 1500)
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 1500)
     model = make("KernelBoosting", "Regressor", early_stopping=False, bandwidth=0.0).fit(X, y)
     # A threshold is between bins: rows are on the same side in training and in prediction.
     raw = model.forest_.predict(X)[:, 0]
@@ -211,6 +289,9 @@ def test_bandwidths_are_chosen_and_rows_set_aside():
             model = make(kind, "Regressor", bandwidth=rule).fit(X, y)
             assert model.score(X, y) > 0.2
         assert make(kind, "Regressor", bandwidth="auto").fit(X, y).bandwidth_ >= 0.0
+    for kind, rule in (("KernelTree", "cv"), ("KernelForest", "cv"), ("KernelForest", "oob")):
+        limits = {"bandwidth": rule, "cv": 3, "max_leaf_nodes": None}
+        assert make(kind, "Regressor", **limits).fit(X, y).bandwidth_ > 0.0
     model = make("KernelBoosting", "Regressor", early_stopping=True, max_iter=200, learning_rate=0.5).fit(X, y)
     assert len(model.validation_score_) < 200
     assert model.n_iter_ == np.argmax(model.validation_score_)
@@ -220,12 +301,10 @@ def test_bandwidths_are_chosen_and_rows_set_aside():
     ("kind", "name", "value"),
     [
         ("KernelTree", "splitter", "exact"),
-        ("KernelTree", "measurement_error", {0: 0.1}),
         ("KernelTree", "bandwidth_per_node", True),
         ("KernelTree", "max_leaf_nodes", "small"),
-        ("KernelTree", "bandwidth", "cv"),
+        ("KernelTree", "cv", [([0, 1], [2, 3])]),
         ("KernelForest", "oob_score", True),
-        ("KernelForest", "warm_start", True),
         ("KernelForest", "class_weight", "balanced_subsample"),
         ("KernelBoosting", "prediction_kernel", None),
     ],
@@ -236,17 +315,12 @@ def test_parameters_that_levels_do_not_take(kind, name, value):
         make(kind, **{name: value}).fit(X, y > 0)
 
 
-def test_losses_and_errors_that_levels_do_not_take():
+def test_losses_and_rows_that_levels_do_not_take():
     X, y = table()
     with pytest.raises(ValueError, match=r"The 'loss' parameter of .* with growth='level'"):
         make("KernelBoosting", "Regressor", loss="absolute_error").fit(X, y)
     with pytest.raises(ValueError, match="growth='level' takes no X_val"):
         make("KernelBoosting", "Regressor").fit(X, y, X_val=X, y_val=y)
-    with pytest.raises(ValueError, match="The 'measurement_error' parameter"):
-        make("KernelTree").fit(X, y > 0, measurement_error={0: 0.1})
-    moving = softwood.Kernel([-1.0, 1.0], [1.0], scale=np.abs)
-    with pytest.raises(ValueError, match="The 'kernel' parameter"):
-        make("KernelTree", kernel=moving).fit(X, y > 0)
 
 
 def test_extreme_tables():

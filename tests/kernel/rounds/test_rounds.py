@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from softwood import Kernel, KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.kernel import boosting_base
+from softwood.kernel import rows as kernel_rows
 from softwood.kernel.data import preparation
 from tests.kernel.boosts import BOTH, assert_same_forest, losses, problem, small
 from tests.kernel.forests import differs
@@ -15,14 +15,14 @@ from tests.kernel.forests import differs
 @pytest.fixture
 def calls(monkeypatch):
     """What `boost` was called with, and its results: the last call is that of the final model."""
-    made, boost = [], boosting_base.boost
+    made, boost = [], kernel_rows.boost
 
     def spy(*arguments, **options):
         result = boost(*arguments, **options)
         made.append((arguments, options, result))
         return result
 
-    monkeypatch.setattr(boosting_base, "boost", spy)
+    monkeypatch.setattr(kernel_rows, "boost", spy)
     return made
 
 
@@ -252,7 +252,7 @@ def test_the_loss_curve_of_training_rows(fit, early_stopping):
 
 
 def test_the_loss_curve_of_many_rows_is_that_of_some(monkeypatch):
-    monkeypatch.setattr(boosting_base, "SCORED_ROWS", 50)
+    monkeypatch.setattr(kernel_rows, "SCORED_ROWS", 50)
     X, y = problem(KernelBoostingRegressor, n=400)
     model = small(KernelBoostingRegressor).fit(X, y)
     order = np.random.default_rng(0).permutation(400)

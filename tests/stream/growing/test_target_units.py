@@ -5,12 +5,7 @@ import pandas as pd
 import pytest
 
 import softwood
-from softwood.stream import (
-    HoeffdingTreeRegressor,
-    SmoothStepTreeRegressor,
-    SoftHoeffdingTreeRegressor,
-    river,
-)
+from softwood.stream import HoeffdingTreeRegressor, SmoothStepTreeRegressor, SoftHoeffdingTreeRegressor, river
 
 every = pytest.mark.parametrize(
     "make",

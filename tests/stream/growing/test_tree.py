@@ -12,14 +12,7 @@ from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow
 from softwood.stream.growing.soft import SoftClassTree
-from softwood.stream.loops.layout import (
-    ADAPTIVE,
-    N_NODES,
-    OWNER,
-    SLOT,
-    SLOTS_ARE_ALL,
-    Settings,
-)
+from softwood.stream.loops.layout import ADAPTIVE, N_NODES, OWNER, SLOT, SLOTS_ARE_ALL, Settings
 from tests.reference.soft_stream import SoftStream, assert_same_arrays, growing, stream
 
 KINDS = ["hoeffding class", "hoeffding real", "soft class", "soft real"]

@@ -7,12 +7,7 @@ from softwood.compiled.stream import learned, note_class, note_error, note_targe
 from softwood.stream.drift import ADWIN
 from softwood.stream.growing.arrays import new_detector
 from softwood.stream.loops.alarms import ALARM, BEFORE, MEMORY, N_SIZES, RECENT, SIZE
-from softwood.stream.loops.layout import (
-    N_COUNTERS,
-    N_EVENTS,
-    Settings,
-    TreeNodes,
-)
+from softwood.stream.loops.layout import N_COUNTERS, N_EVENTS, Settings, TreeNodes
 
 pytestmark = pytest.mark.tiny
 DELTA = 0.01

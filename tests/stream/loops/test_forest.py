@@ -21,11 +21,7 @@ from softwood.compiled.stream import (
 from softwood.stream.drift import ADWIN
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
 from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
-from softwood.stream.loops.layout import (
-    CENTRE,
-    N_SCALER_ROWS,
-    VARIANCE,
-)
+from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
 
 pytestmark = pytest.mark.tiny
 

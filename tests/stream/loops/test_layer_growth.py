@@ -6,11 +6,7 @@ import pytest
 from softwood.compiled.stream import observe_rows, split_leaves
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
-from softwood.stream.loops.layout import (
-    TOUCHED,
-    Rows,
-    Settings,
-)
+from softwood.stream.loops.layout import TOUCHED, Rows, Settings
 
 pytestmark = pytest.mark.tiny
 

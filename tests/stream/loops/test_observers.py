@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
 from softwood.stream.loops import observers
-from softwood.stream.loops.layout import (
-    FIRST_KEY,
-    GINI,
-    INFO_GAIN,
-    N_SLOT_KEYS,
-    OWNER,
-    Statistics,
-)
+from softwood.stream.loops.layout import FIRST_KEY, GINI, INFO_GAIN, N_SLOT_KEYS, OWNER, Statistics
 from tests.reference import observers as slow
 
 criteria = pytest.mark.parametrize("criterion", [INFO_GAIN, GINI])

@@ -12,17 +12,7 @@ from softwood.compiled import stream as loop
 from softwood.compiled.trees import smooth_step
 from softwood.stream import SmoothStepTreeClassifier
 from softwood.stream.loops import layout
-from softwood.stream.loops.layout import (
-    FADE_1,
-    FADE_2,
-    FEATURE,
-    LEFT,
-    LEFT_WEIGHT,
-    RIGHT,
-    THRESHOLD,
-    WEIGHT,
-    Rows,
-)
+from softwood.stream.loops.layout import FADE_1, FADE_2, FEATURE, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT, Rows
 from softwood.stream.loops.soft_stream import LARGEST_INPUT
 from tests.reference.soft_stream import (
     GAMMA_WIDE,

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from softwood.compiled import stream as loop
 from softwood.stream.growing.soft import SoftRealTree
 from softwood.stream.loops import layout
-from softwood.stream.loops.layout import (
-    FADE_1,
-    FADE_2,
-    FEATURE,
-    Settings,
-    Statistics,
-    TreeNodes,
-)
+from softwood.stream.loops.layout import FADE_1, FADE_2, FEATURE, Settings, Statistics, TreeNodes
 from softwood.stream.loops.observers import N
 from softwood.stream.loops.soft_stream_growth import FIRST_WEIGHTS
 from tests.reference import observers

@@ -8,21 +8,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.kernel.rounds.loops.boost_search import EMPTY, choose_split, search_feature
+from softwood.kernel.rounds.loops.boost_search import (
+    EMPTY,
+    LEFT_W,
+    THRESHOLD,
+    choose_split,
+    search_category,
+    search_feature,
+    set_subset,
+)
+from softwood.trees.loops.sets import is_category
 
 
 class BoostSpace(NamedTuple):
-    """Scratch space of `choose_boosted`; `splits` (n_leaves, 6) is filled with the best splits of the leaves.
+    """Scratch space of `choose_boosted`.
 
     Attributes
     ----------
+    splits, subsets : (n_leaves, 6) and (n_leaves, n_words), filled with the best splits of the leaves
     table : (p, most + 1, 4);  found : (n_features, 6);  lines : (7, 2 * most)
+    keys, ranks : (most + 1,) and (2, most + 1)
     """
 
     splits: np.ndarray
     table: np.ndarray
     found: np.ndarray
     lines: np.ndarray
+    keys: np.ndarray
+    ranks: np.ndarray
+    subsets: np.ndarray
 
 
 def set_table(tables, k, f, units, n_lines, total, table, j):
@@ -53,8 +67,18 @@ def choose_boosted(tables, units, numbers, leaves, bins, edges, bounds, features
             if directions is not None:
                 direction = directions[j]
             limits = leaves[leaf]["lowest"], leaves[leaf]["highest"], direction
-            interval = bounds[leaf, 0, j], bounds[leaf, 1, j]
-            search_feature(
-                space.table, j, bins, edges, interval, total, rules, limits, space.lines, space.found, f
-            )  # fmt: skip
+            if is_category(bins.n_categories, j):
+                search_category(
+                    space.table, j, n_lines - 1, total, rules, limits, space.lines, space.keys, space.ranks[0],
+                    space.found, f,
+                )  # fmt: skip
+            else:
+                interval = bounds[leaf, 0, j], bounds[leaf, 1, j]
+                search_feature(
+                    space.table, j, bins, edges, interval, total, rules, limits, space.lines, space.found, f
+                )  # fmt: skip
         choose_split(leaves, leaf, space.found, features, rules.l2, rules.min_gain, space.splits)
+        j = leaves[leaf]["feature"]
+        if j >= 0 and is_category(bins.n_categories, j):
+            split = space.splits[leaf, THRESHOLD], space.splits[leaf, LEFT_W]
+            set_subset(space.table, j, bins, total[2], split, rules, space.keys, space.ranks, space.subsets, leaf)

@@ -7,6 +7,7 @@ Arguments that recur
 tables : (n_nodes, n_features, most + 1, n_columns), see `softwood.kernel.parts.loops.sums`
 units : (n_columns,) what 1 means in each column
 numbers : (n_nodes,) which nodes the tables belong to;  nodes : `LevelNodes`
+kernels : as of growth node by node, but half-widths in `cells` are those of bins (most, p) and not of rows
 """
 
 from typing import NamedTuple
@@ -15,12 +16,15 @@ import numpy as np
 
 from softwood.kernel.growing.loops.atoms import take_atoms
 from softwood.kernel.growing.loops.groups import Goal
-from softwood.kernel.growing.loops.scan import EVEN, LARGEST, SLACK, merit_of, scan_box, scan_box_single, sum_atoms
-from softwood.kernel.growing.loops.scan_general import scan_atoms
+from softwood.kernel.growing.loops.scan import LARGEST, SLACK, merit_of
+from softwood.kernel.growing.loops.scan_feature import is_better, keep_subset, scan_feature
+from softwood.kernel.growing.loops.scan_general import place_knots, scan_general
 from softwood.kernel.growing.loops.scan_random import settle_crisp
+from softwood.kernel.growing.loops.subset import ABSENT, set_members
 from softwood.kernel.growing.loops.weigh import merit_and_impurity, tie_of
 from softwood.trees.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.trees.loops.random import next_seed, to_unit
+from softwood.trees.loops.sets import is_category
 
 # A bin with less than this part of the node's mass is empty.
 EMPTY = 1e-10
@@ -34,19 +38,21 @@ class LevelNodes(NamedTuple):
     lines, sums : see `softwood.kernel.growing.loops.groups.NodeTable`
     bounds : (n_nodes, 2, p) lower and upper end on each feature
     seeds : (n_nodes,)
+    subsets : (n_nodes, n_words) sets of categories, filled where the best split is one
     """
 
     lines: np.ndarray
     sums: np.ndarray
     bounds: np.ndarray
     seeds: np.ndarray
+    subsets: np.ndarray
 
 
 def node_goal(nodes, number, criterion, rules):
     """What the splits of a node are measured by."""
     mass = nodes.lines[number]["mass"]
     base, impure = merit_and_impurity(nodes.lines, nodes.sums, number, criterion, rules.is_class)
-    return Goal(mass, base, rules.min_mass, tie_of(base, impure, mass), nodes.sums.shape[1], criterion, 0.0)
+    return Goal(mass, base, rules.min_mass, tie_of(base, impure, mass), nodes.sums.shape[1], criterion, rules.rare_mass)
 
 
 def atoms_of(tables, units, k, f, bins, j, total, n_columns, search):
@@ -65,6 +71,24 @@ def atoms_of(tables, units, k, f, bins, j, total, n_columns, search):
     )
 
 
+def width_of(kernels, j, c, width):
+    """Half-width of a bin of a feature; width : that of the feature, if all its bins have the same."""
+    if kernels is not None and kernels.by_cell[j]:
+        return kernels.cells[c, j]
+    return width
+
+
+def scan_bins(bins, kernels, j, n, interval, goal, search):
+    """As `scan_feature`, for a feature whose bins have different half-widths."""
+    atoms, shape, at = search.atoms, kernels.kinds[j], 0
+    for a in range(n):
+        x, width = atoms[a, 0], kernels.cells[int(atoms[a, 1]) - bins.offsets[j], j]
+        lower = kernel_cdf(interval[0], x, width, shape, kernels.edges, kernels.cdfs)
+        upper = kernel_cdf(interval[1], x, width, shape, kernels.edges, kernels.cdfs)
+        at = place_knots(x, width, shape, kernels.edges, kernels.cdfs, lower, upper, a, search.knots, at)
+    return scan_general(search.knots, at, atoms, n, interval, goal, search.work)
+
+
 def choose_searched(tables, units, features, numbers, nodes, bins, widths, kernels, rules, criterion, search, out):
     """Best splits of nodes of a tree.
 
@@ -78,81 +102,99 @@ def choose_searched(tables, units, features, numbers, nodes, bins, widths, kerne
     for k in range(numbers.shape[0]):
         node = numbers[k]
         goal = node_goal(nodes, node, criterion, rules)
-        total, base, min_mass, tie = goal.total, goal.base, goal.min_mass, goal.tie
         n_columns = 1 if is_single else (goal.n_outputs + 3) >> 2 << 2  # a scan takes four of them at a time
         best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
         has_sums = False
         for f in range(features.shape[1]):
             j = features[k, f]
-            lo, hi = nodes.bounds[node, 0, j], nodes.bounds[node, 1, j]
-            crisp = widths[j] <= 0.0
-            n = atoms_of(tables, units, k, f, bins, j, total, n_columns, search)
-            if n == 0 or (n == 1 and crisp):
-                continue
-            merit, threshold, left_mass = -np.inf, np.nan, 0.0
-            kind = 0
-            if kernels is not None:
-                kind = kernels.kinds[j]
-            if kind > 0 and not crisp:
-                merit, threshold, left_mass = scan_atoms(
-                    search.atoms, n, widths[j], kind, kernels, (lo, hi), goal, search.knots, search.work
-                )
-            elif is_single:
-                merit, threshold, left_mass = scan_box_single(
-                    search.atoms, n, bins.lows, bins.highs, lo, hi, widths[j], min_mass, tie, search.lines
-                )
+            interval = nodes.bounds[node, 0, j], nodes.bounds[node, 1, j]
+            n = atoms_of(tables, units, k, f, bins, j, goal.total, n_columns, search)
+            if n > 0 and kernels is not None and kernels.by_cell[j]:
+                merit, threshold, left_mass = scan_bins(bins, kernels, j, n, interval, goal, search)
+                last, rare = -1, -1
             else:
-                if not has_sums:  # which are the same for all features
-                    sum_atoms(search.atoms, n, n_columns, search.work)
-                    has_sums = True
-                merit, threshold, left_mass = scan_box(
-                    search.atoms, n, bins.lows, bins.highs, (lo, hi), widths[j], min_mass, tie, criterion, n_columns,
-                    search.lines, search.work,
-                )  # fmt: skip
-            gain = merit - base
-            # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
-            if gain > tie or (gain >= -tie and crisp):
-                nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-                if merit > best + tie or (merit > best - tie and nearer_halves):
-                    best_feature, best_threshold, best_mass, best = j, threshold, left_mass, max(best, merit)
-        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, best - base
+                merit, threshold, left_mass, last, rare, has_sums = scan_feature(
+                    bins, widths, kernels, j, n, interval, goal, n_columns, has_sums, search
+                )
+            if is_better(merit, left_mass, best, best_mass, widths[j] <= 0.0, goal):
+                best_feature, best_threshold, best_mass, best = j, threshold, left_mass, max(best, merit)
+                if last >= 0:
+                    keep_subset(bins, j, last, rare, left_mass, goal.total, search, nodes.subsets, node)
+        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, best - goal.base
 
 
-def left_of(atoms, n, j, threshold, width, interval, kernels, n_outputs, work):
-    """Sums of the atoms' parts on the left of a threshold, in the second row of `work` (> 1, >= n_outputs).
+def place_parts(atoms, n, bins, j, threshold, width, interval, kernels, lines):
+    """Part of each atom on the left of a threshold, in the first column of `lines`."""
+    lo, hi = interval
+    for a in range(n):
+        x = atoms[a, 0]
+        if kernels is None:
+            lines[a, 0] = box_share(threshold, x, width, lo, hi)
+        else:
+            w = width_of(kernels, j, int(atoms[a, 1]) - bins.offsets[j], width)
+            lower = kernel_cdf(lo, x, w, kernels.kinds[j], kernels.edges, kernels.cdfs)
+            upper = kernel_cdf(hi, x, w, kernels.kinds[j], kernels.edges, kernels.cdfs)
+            lines[a, 0] = kernel_share(threshold, x, w, kernels.kinds[j], kernels.edges, kernels.cdfs, lower, upper)
+
+
+def draw_parts(atoms, n, offset, seed, lines):
+    """A random set of categories, see `softwood.kernel.growing.loops.scan_random.draw_set`: 1 or 0 for each atom."""
+    n_left = 0
+    least, at = 2.0, 0
+    for a in range(n):
+        part = to_unit(next_seed(seed, int(atoms[a, 1]) - offset))
+        lines[a, 0] = 1.0 if part < 0.5 else 0.0
+        n_left += 1 if part < 0.5 else 0
+        if part < least:
+            least, at = part, a
+    if n_left == 0 or n_left == n:
+        lines[at, 0] = 1.0 - lines[at, 0]
+
+
+def keep_drawn_parts(atoms, n, bins, j, absent_left, search, subsets, line):
+    """Write the set of `draw_parts` as bits."""
+    offset, ranks = bins.offsets[j], search.subset.ranks
+    for c in range(bins.offsets[j + 1] - offset):
+        ranks[c] = ABSENT
+    for a in range(n):
+        ranks[int(atoms[a, 1]) - offset] = int(1.0 - search.lines[a, 0])
+    set_members(ranks, bins, j, 0, absent_left, subsets, line)
+
+
+def left_of(atoms, n, lines, n_outputs, work):
+    """Sums of the atoms' parts on the left, in the second row of `work` (> 1, >= n_outputs).
+
+    lines : parts of the atoms in the first column
 
     Returns
     -------
     mass on the left
     """
-    lo, hi = interval
     mass = 0.0
     for o in range(n_outputs):
         work[1, o] = 0.0
     for a in range(n):
-        x = atoms[a, 0]
-        part = 0.0
-        if kernels is None:
-            part = box_share(threshold, x, width, lo, hi)
-        else:
-            lower = kernel_cdf(lo, x, width, kernels.kinds[j], kernels.edges, kernels.cdfs)
-            upper = kernel_cdf(hi, x, width, kernels.kinds[j], kernels.edges, kernels.cdfs)
-            part = kernel_share(threshold, x, width, kernels.kinds[j], kernels.edges, kernels.cdfs, lower, upper)
+        part = lines[a, 0]
         mass += part * atoms[a, 2]
         for o in range(n_outputs):
             work[1, o] += part * atoms[a, 3 + o]
     return mass
 
 
-def random_threshold(atoms, n, j, width, interval, kernels, part):
+def random_threshold(atoms, n, bins, j, width, interval, kernels, part):
     """A threshold in the range that holds mass of the atoms, at this part of its length; nan if there is none."""
-    reach_low, reach_high = -width, width
+    start, stop = atoms[0, 0] - width, atoms[n - 1, 0] + width
+    is_one = n == 1  # one place: every threshold would divide all points alike
     if kernels is not None:
         kind, last = kernels.kinds[j], kernels.edges.shape[1] - 1
-        reach_low, reach_high = width * kernels.edges[kind, 0], width * kernels.edges[kind, last]
-    start = max(atoms[0, 0] + reach_low, interval[0], -LARGEST)
-    stop = min(atoms[n - 1, 0] + reach_high, interval[1], LARGEST)
-    if n == 1 or not stop > start:  # one place: every threshold would divide all points alike
+        start, stop = np.inf, -np.inf
+        for a in range(n):
+            w = width_of(kernels, j, int(atoms[a, 1]) - bins.offsets[j], width)
+            start = min(start, atoms[a, 0] + w * kernels.edges[kind, 0])
+            stop = max(stop, atoms[a, 0] + w * kernels.edges[kind, last])
+    start = max(start, interval[0], -LARGEST)
+    stop = min(stop, interval[1], LARGEST)
+    if is_one or not stop > start:
         return np.nan
     threshold = start + part * (stop - start)
     if not threshold < np.inf:  # the length is beyond all numbers
@@ -181,25 +223,34 @@ def choose_random(tables, units, features, numbers, nodes, bins, widths, kernels
             n = atoms_of(tables, units, k, f, bins, j, total, n_outputs, search)
             if n == 0:
                 continue
-            part = to_unit(next_seed(next_seed(nodes.seeds[node], n_features), j))
-            threshold = random_threshold(search.atoms, n, j, widths[j], interval, kernels, part)
+            draw = next_seed(next_seed(nodes.seeds[node], n_features), j)
+            threshold = random_threshold(search.atoms, n, bins, j, widths[j], interval, kernels, to_unit(draw))
             if np.isnan(threshold):
                 continue
             n_tried += 1
             crisp = widths[j] <= 0.0
-            if crisp:
-                offset = bins.offsets[j]
-                threshold = settle_crisp(
-                    threshold, bins.values, bins.lows, bins.highs, offset, bins.offsets[j + 1] - offset
-                )
-            if not (threshold > interval[0] and threshold < interval[1]):
-                continue
-            left_mass = left_of(search.atoms, n, j, threshold, widths[j], interval, kernels, n_outputs, search.work)
+            offset = bins.offsets[j]
+            by_set = is_category(bins.n_categories, j)
+            if by_set:
+                threshold = np.nan
+                draw_parts(search.atoms, n, offset, draw, search.lines)
+            else:
+                if crisp:
+                    threshold = settle_crisp(
+                        threshold, bins.values, bins.lows, bins.highs, offset, bins.offsets[j + 1] - offset
+                    )
+                if not (threshold > interval[0] and threshold < interval[1]):
+                    continue
+                place_parts(search.atoms, n, bins, j, threshold, widths[j], interval, kernels, search.lines)
+            left_mass = left_of(search.atoms, n, search.lines, n_outputs, search.work)
             if left_mass < least or total - left_mass < least:
                 continue
             merit = merit_of(left_mass, total, search.work, 1, n_outputs, criterion)
             gain = merit - base
             if (gain > tie or (gain >= -tie and crisp)) and merit > best + tie:
                 best_feature, best_threshold, best_mass, best = j, threshold, left_mass, merit
+                if by_set:
+                    absent_left = 2.0 * left_mass >= total
+                    keep_drawn_parts(search.atoms, n, bins, j, absent_left, search, nodes.subsets, node)
         out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, best - base
         out[k, 4] = n_tried

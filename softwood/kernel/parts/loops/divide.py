@@ -9,12 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.trees.loops.kernel import box_share, kernel_cdf, kernel_share
+from softwood.trees.loops.sets import has_member, is_category
 
 # The split of a slot.
 SLOT = np.dtype(
     [
         ("feature", np.int64),  # -1: a leaf
-        ("threshold", np.float64),
+        ("threshold", np.float64),  # not used for a set of categories
         ("missing_left", np.float64),
         ("low", np.float64),  # ends of the node's interval on the feature
         ("high", np.float64),
@@ -38,21 +39,25 @@ class DivideSpace(NamedTuple):
     parts: np.ndarray
 
 
-def share_bins(bins, widths, kernels, slots, slot, parts):
+def share_bins(bins, widths, kernels, slots, subsets, slot, parts):
     """Share of the rows of each bin that goes left, and that of rows without a value after the last bin."""
     j = slots[slot]["feature"]
     t, lo, hi = slots[slot]["threshold"], slots[slot]["low"], slots[slot]["high"]
     width, offset = widths[j], bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
+    by_set = is_category(bins.n_categories, j)
     for c in range(n_bins):
         x = bins.values[offset + c]
-        if kernels is None:
+        if by_set:
+            parts[c] = 1.0 if has_member(subsets, slot, int(x)) else 0.0
+        elif kernels is None:
             parts[c] = box_share(t, x, width, lo, hi)
         else:
             kind = kernels.kinds[j]
-            lower = kernel_cdf(lo, x, width, kind, kernels.edges, kernels.cdfs)
-            upper = kernel_cdf(hi, x, width, kind, kernels.edges, kernels.cdfs)
-            parts[c] = kernel_share(t, x, width, kind, kernels.edges, kernels.cdfs, lower, upper)
+            w = kernels.cells[c, j] if kernels.by_cell[j] else width
+            lower = kernel_cdf(lo, x, w, kind, kernels.edges, kernels.cdfs)
+            upper = kernel_cdf(hi, x, w, kind, kernels.edges, kernels.cdfs)
+            parts[c] = kernel_share(t, x, w, kind, kernels.edges, kernels.cdfs, lower, upper)
     parts[n_bins] = slots[slot]["missing_left"]
 
 
@@ -111,12 +116,14 @@ def copy_slot(pile, slot, new_rows, new_shares, at):
             new_shares[at + k - begin] = pile.shares[k]
 
 
-def divide_slots(bins, widths, kernels, slots, cutoff, pile, new_rows, new_shares, new_begins, space):
+def divide_slots(bins, widths, kernels, slots, subsets, cutoff, pile, new_rows, new_shares, new_begins, space):
     """Divide all slots of a level.
 
     Parameters
     ----------
-    widths : (p,) half-widths of the kernels;  kernels : None if all are boxes
+    widths : (p,) half-widths of the kernels;  kernels : None if all are boxes; half-widths in
+        `cells` are those of bins (most, p) and not of rows
+    subsets : (n_slots, n_words) sets of categories that go left
     new_rows, new_shares, new_begins : the `LevelPile` of the next level; rows and shares one longer than necessary
     """
     at = 0
@@ -128,7 +135,7 @@ def divide_slots(bins, widths, kernels, slots, cutoff, pile, new_rows, new_share
             copy_slot(pile, slot, new_rows, new_shares, at)
             at += pile.begins[slot + 1] - pile.begins[slot]
         else:
-            share_bins(bins, widths, kernels, slots, slot, space.parts)
+            share_bins(bins, widths, kernels, slots, subsets, slot, space.parts)
             middle, at = divide_slot(bins.codes, j, pile, slot, cutoff, new_rows, new_shares, at, space)
             n += 1
             new_begins[n] = middle

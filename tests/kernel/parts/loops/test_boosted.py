@@ -6,7 +6,7 @@ import pytest
 from softwood.compiled.boosting import choose_boosted, set_table
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.loops.boosted import BoostSpace
-from softwood.kernel.rounds.loops.boost_search import GAIN, LEAF, THRESHOLD
+from softwood.kernel.rounds.loops.boost_search import GAIN, LEAF, LEFT_G, LEFT_H, LEFT_W, THRESHOLD
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, loop_rules
 from tests.reference.kernels import left_share
 
@@ -18,6 +18,13 @@ def bins_of(seed):
     values = np.sort(np.random.default_rng(seed).normal(size=(P, N_BINS)), axis=1).ravel()
     offsets = N_BINS * np.arange(P + 1)
     return Bins(np.empty((0, P), np.uint8), values, values, values, offsets, np.arange(P))
+
+
+def space_of(n_features):
+    return BoostSpace(
+        np.zeros((2, 6)), np.zeros((P, N_BINS + 1, 4)), np.zeros((n_features, 6)), np.zeros((7, 2 * N_BINS)),
+        np.zeros(N_BINS + 1), np.zeros((2, N_BINS + 1), np.int64), np.zeros((2, 1), np.uint32),
+    )  # fmt: skip
 
 
 @pytest.mark.tiny
@@ -44,9 +51,7 @@ def test_no_split_is_better_than_the_one_found(width):
     leaves = np.zeros(2, LEAF)
     leaves["h"], leaves["g"], leaves["w"], leaves["lowest"], leaves["highest"] = h, g, w, -np.inf, np.inf
     widths, features = np.full(P, width), np.array([0, 2])
-    space = BoostSpace(
-        np.zeros((2, 6)), np.zeros((P, N_BINS + 1, 4)), np.zeros((2, 6)), np.zeros((7, 2 * N_BINS))
-    )  # fmt: skip
+    space = space_of(2)
     choose_boosted(
         tables[:, features], np.full(4, UNIT), np.array([1]), leaves, bins, Boxes.of(bins, widths).edges,
         np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P)), features, None,
@@ -72,3 +77,31 @@ def test_no_split_is_better_than_the_one_found(width):
     assert leaves["gain"][1] == pytest.approx(split[GAIN] - g**2 / (h + 0.5))
     assert leaves["feature"][0] == 0
     assert leaves["gain"][0] == 0.0
+
+
+@pytest.mark.tiny
+def test_sets_of_categories():
+    values = np.arange(float(N_BINS))
+    bins = Bins(
+        np.empty((0, P), np.uint8), np.tile(values, P), np.tile(values, P), np.tile(values, P),
+        N_BINS * np.arange(P + 1), np.arange(P), np.array([0, N_BINS, 0]),
+    )  # fmt: skip
+    rng = np.random.default_rng(2)
+    tables = np.zeros((1, 1, N_BINS + 1, 4), np.int64)
+    tables[0, 0, :N_BINS, :3] = np.rint(
+        np.column_stack([np.full(N_BINS, 20.0), 30 * rng.normal(size=N_BINS), np.full(N_BINS, 20.0)]) / UNIT
+    )
+    h, g, w, _ = tables[0, 0].sum(axis=0) * UNIT
+    leaves = np.zeros(2, LEAF)
+    leaves["h"], leaves["g"], leaves["w"], leaves["lowest"], leaves["highest"] = h, g, w, -np.inf, np.inf
+    space, limits = space_of(1), NewtonLimits(min_mass=5.0, l2=0.5)
+    choose_boosted(
+        tables, np.full(4, UNIT), np.array([1]), leaves, bins, Boxes.of(bins, np.zeros(P)).edges,
+        np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P)), np.array([1]), None, loop_rules(limits), space,
+    )  # fmt: skip
+    assert leaves["feature"][1] == 1
+    is_left = (int(space.subsets[1, 0]) >> np.arange(N_BINS)) & 1 == 1
+    left = tables[0, 0, :N_BINS][is_left].sum(axis=0) * UNIT
+    np.testing.assert_allclose(space.splits[1, [LEFT_H, LEFT_G, LEFT_W]], left[:3])
+    means = tables[0, 0, :N_BINS, 1] / tables[0, 0, :N_BINS, 0]
+    assert means[is_left].max() < means[~is_left].min() or means[is_left].min() > means[~is_left].max()

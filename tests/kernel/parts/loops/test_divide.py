@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softwood.compiled.boosting import add_slot_values, copy_slot, divide_slot, divide_slots, share_bins
-from softwood.kernel.growing.loops.groups import Bins, Kernels
+from softwood.kernel.growing.loops.groups import NO_SETS, Bins, Kernels
 from softwood.kernel.parts.loops.divide import SLOT, DivideSpace, LevelPile
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 
@@ -42,8 +42,24 @@ def expected_share(code, slot, width, shape):
 def test_bins_are_shared_by_their_kernels(shape, width):
     _, bins, slots, *_ = problem(0)
     parts = np.empty(5)
-    share_bins(bins, np.full(2, width), kernels_of(shape), slots, 0, parts)
+    share_bins(bins, np.full(2, width), kernels_of(shape), slots, NO_SETS, 0, parts)
     np.testing.assert_allclose(parts, [expected_share(c, slots[0], width, shape) for c in range(5)])
+
+
+@pytest.mark.tiny
+def test_bins_are_shared_by_half_widths_of_their_own_and_by_sets():
+    _, bins, slots, *_ = problem(0)
+    edges, cdf = table(STAIRS)
+    cells = np.array([[0.0, 0.3], [0.0, 0.6], [0.0, 0.0], [0.0, 2.0]])
+    kernels = Kernels(np.zeros(2, np.int64), edges[None], cdf[None], cells, np.array([False, True]))
+    parts = np.empty(5)
+    share_bins(bins, np.ones(2), kernels, slots, NO_SETS, 0, parts)
+    expected = [expected_share(c, slots[0], cells[c, 1], STAIRS) for c in range(4)]
+    np.testing.assert_allclose(parts[:4], expected)
+    numbers = np.concatenate([VALUES, np.arange(4.0)])
+    bins = bins._replace(values=numbers, lows=numbers, highs=numbers, n_categories=np.array([0, 4]))
+    share_bins(bins, np.zeros(2), None, slots, np.array([[0b1010]], np.uint32), 0, parts)
+    assert parts.tolist() == [0.0, 1.0, 0.0, 1.0, 0.25]
 
 
 def divided(seed, width, cutoff, is_soft):
@@ -54,7 +70,19 @@ def divided(seed, width, cutoff, is_soft):
     new_shares = np.empty(capacity) if is_soft else None
     space = DivideSpace(np.empty(len(rows) + 1, np.uint32), np.empty(len(rows) + 1), np.empty(5))
     pile = LevelPile(rows, shares, begins)
-    divide_slots(bins, np.full(2, width), None, slots, cutoff, pile, new_rows, new_shares, new_begins, space)
+    divide_slots(
+        bins,
+        np.full(2, width),
+        None,
+        slots,
+        np.zeros((3, 1), np.uint32),
+        cutoff,
+        pile,
+        new_rows,
+        new_shares,
+        new_begins,
+        space,
+    )
     return bins, slots, begins, rows, shares, new_rows, new_begins, new_shares
 
 

@@ -1,104 +1,29 @@
-"""Growth by levels: from rows in parts to coded parts.
+"""What is known about rows in parts, from two passes over them: ranges; then moments and a sample of the rows.
 
-Three passes over the rows: ranges; moments, and a sample of the rows; coding by bins. Everything that is found out
-about the rows is the same for any division into parts: ranges, exact sums, and a sample drawn by the content of the
-rows. A table with no more rows than the sample may have is its own sample.
+All results are the same for any division into parts: ranges, exact sums, and a sample drawn by the content of the rows.
+A table with no more rows than the sample may have is its own sample. The third pass codes the rows
+(`softwood.kernel.parts.coding`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from softwood.compiled.growing import add_moments, encode_column
-from softwood.core.columns import Columns
-from softwood.core.targets import ClassTargets, RealTargets
-from softwood.kernel.data.bandwidths import row_numbers
-from softwood.kernel.data.binning import Bins, bin_features
-from softwood.kernel.data.kernels import Kernel
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.parts.growing import LocalParts, Parts
-from softwood.kernel.parts.numbers import (
-    Largest,
-    as_float,
-    draw_keys,
-    exact_sum,
-    exponent_for,
-    in_columns,
-    merged,
-    whole,
-)
-from softwood.kernel.parts.rows import SCORED, TRAIN, CodedRows, padded
-from softwood.trees.tree import KernelShapes
+from softwood.compiled.growing import add_moments
+from softwood.kernel.data.row_keys import row_numbers
+from softwood.kernel.parts.numbers import Largest, as_float, draw_keys, exact_sum, exponent_for, in_columns, whole
+from softwood.kernel.parts.sources import RawRows, Source
 
-__all__ = ["Coding", "LocalSource", "RawRows", "Source", "Survey", "code_rows", "survey"]
+__all__ = ["Survey", "Weighting", "survey"]
 
 # Bins and rules for bandwidths are read from about this many rows.
 SAMPLE_ROWS = 200_000
-# Rows that are worth a thread.
-_SMALLEST_PART = 1000
 # With fewer different rows than this in the sample, more are drawn: there are many equal rows.
 _FEW_ROWS = 1000
-
-
-class RawRows(NamedTuple):
-    """A part of the rows, read and encoded.
-
-    Attributes
-    ----------
-    matrix : (n, p);  weights : (n,) above 0
-    targets : (n,) int32 numbers of classes, (n, n_classes) probabilities of classes, or (n, n_targets) numbers
-    """
-
-    matrix: np.ndarray
-    targets: np.ndarray
-    weights: np.ndarray
-
-
-class Source(Protocol):
-    """Whoever can read the parts of the rows."""
-
-    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results of ``function(raw, *arguments)`` for all parts."""
-
-    def coded(self, name: str, function: Callable[..., CodedRows], *arguments: Any) -> AbstractContextManager[Parts]:
-        """The parts that ``function(raw, *arguments)`` returns."""
-
-
-class LocalSource:
-    """Rows in the memory of this process, in as many parts as there are threads."""
-
-    def __init__(self, raw: RawRows, n_parts: int) -> None:
-        n = len(raw.matrix)
-        ends = np.linspace(0, n, min(n_parts, max(1, n // _SMALLEST_PART)) + 1).astype(np.int64)
-        self._parts = [RawRows(*(array[a:b] for array in raw)) for a, b in pairwise(ends)]
-
-    def _each(self, function: Callable[..., Any], arguments: tuple) -> list[Any]:
-        """Results for all parts, each in a thread."""
-        if len(self._parts) == 1:
-            return [function(self._parts[0], *arguments)]
-        with ThreadPoolExecutor(len(self._parts)) as pool:
-            return list(pool.map(lambda part: function(part, *arguments), self._parts))
-
-    def summary(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The merged results."""
-        return reduce(merged, self._each(function, arguments))
-
-    def coded(self, name: str, function: Callable[..., CodedRows], *arguments: Any) -> LocalParts:
-        """The coded parts."""
-        return LocalParts(self._each(function, arguments))
-
-
-def _writable(array: np.ndarray) -> np.ndarray:
-    """The array in the form that the loops take: they would be compiled again for read-only ones, or by columns."""
-    return np.require(array, requirements=["C", "W"])
 
 
 # ------------------------------------------------------------------ weights
@@ -179,11 +104,11 @@ def _moments(raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarr
 
     Values are measured from the middle of their range, in halves of its length.
     """
-    weights = _writable(weighting.of(raw))
+    weights = weighting.of(raw)
     scales = np.ldexp(1.0, [exponent // 2, exponent - exponent // 2])
     out = []
     begin = 0
-    for columns in (_writable(raw.matrix), _writable(in_columns(raw.targets))):
+    for columns in map(np.ascontiguousarray, (raw.matrix, in_columns(raw.targets))):
         end = begin + columns.shape[1]
         sums = np.zeros((3, columns.shape[1]), np.int64)
         add_moments(columns, weights, middle[begin:end] / half[begin:end], half[begin:end], scales, sums)
@@ -278,79 +203,4 @@ def survey(
     return Survey(
         n, total, largest, shares, bool(has_missing), middle + mean * half, deviations, lowest, highest,
         RawRows(np.ascontiguousarray(sample.matrix), sample.targets, weights), rate == 1.0, weighting,
-    )  # fmt: skip
-
-
-# ------------------------------------------------------------------ coding
-
-
-@dataclass(frozen=True)
-class Coding:
-    """How rows are coded.
-
-    Attributes
-    ----------
-    bins : the bins, without codes
-    targets : function from the targets of `RawRows` to those of `CodedRows`
-    validation, scored : fraction of the rows that are validation rows; and of those whose training loss is computed
-    seed : of the draws by content;  has_keys : whether rows are drawn later on
-    """
-
-    bins: Bins
-    weighting: Weighting
-    targets: Callable[[np.ndarray], np.ndarray]
-    seed: int
-    validation: float = 0.0
-    scored: float = 0.0
-    has_keys: bool = False
-
-
-def code_rows(raw: RawRows, coding: Coding) -> CodedRows:
-    """A coded part."""
-    n, p = raw.matrix.shape
-    bins = coding.bins
-    codes = np.zeros((n, p), dtype=np.uint8)
-    matrix = _writable(raw.matrix)
-    for j in range(p):
-        begin, end = bins.offsets[j], bins.offsets[j + 1]
-        if end > begin:  # a column without any value has no bins, so "missing" is 0
-            encode_column(matrix, j, bins.lows[begin + 1 : end], codes)
-    numbers = row_numbers(raw.matrix, coding.seed + 1)
-    kinds = np.where(numbers >= coding.validation, TRAIN, 0).astype(np.uint8)
-    kinds[(numbers >= 1.0 - coding.scored) & (kinds == TRAIN)] |= SCORED
-    return CodedRows(
-        bins._replace(codes=codes),
-        padded(np.ascontiguousarray(coding.targets(raw.targets))),
-        padded(coding.weighting.of(raw)),
-        kinds,
-        draw_keys(raw.matrix, raw.targets, coding.seed) if coding.has_keys else None,
-    )
-
-
-def bins_of(found: Survey, max_bins: int, n_jobs: int | None) -> Bins:
-    """Bins of the sample. Between two bins of a part of the rows, others may lie: the next bin begins right there."""
-    rows = found.sample
-    equal = bool(np.all(rows.weights == rows.weights[0]))
-    bins = bin_features(rows.matrix, None if equal else rows.weights, max_bins, n_jobs)
-    if found.is_whole:
-        return bins
-    highs = bins.highs.copy()
-    for begin, end in pairwise(bins.offsets):
-        highs[begin : end - 1] = np.nextafter(bins.lows[begin + 1 : end], -np.inf)
-    return bins._replace(highs=highs)
-
-
-def sample_data(
-    found: Survey,
-    bins: Bins,
-    targets: ClassTargets | RealTargets,
-    columns: Columns,
-    kernels: tuple[list[Kernel], np.ndarray, KernelShapes],
-    criterion: str,
-) -> TrainingData:
-    """The sample as training data, with the deviations of all rows."""
-    p = found.sample.matrix.shape[1]
-    deviations = np.where(columns.is_category, 0.0, found.deviations[:p])
-    return TrainingData(
-        found.sample.matrix, targets, found.sample.weights, bins, deviations, *kernels, {}, criterion
     )  # fmt: skip
