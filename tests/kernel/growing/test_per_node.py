@@ -1,4 +1,4 @@
-"""Bandwidths estimated anew at every node."""
+"""Bandwidths estimated again at every node."""
 
 import numpy as np
 import pytest

@@ -226,7 +226,7 @@ def search_random(bins, widths, kernels, rows, begin, m, scratch, n_draw, interv
     for o in range(n_outputs):
         work[0, o] = scratch.totals[o]
     for f in range(n_features):
-        # As in scikit-learn, a small node whose draws all fail is a leaf; a large one has bad luck, and goes on.
+        # As in scikit-learn, a small node whose draws all fail is a leaf; large nodes try further features.
         if f >= n_draw and (best_feature >= 0 or (n_tried > 0 and total < PATIENCE * min_mass)):
             break
         j = scratch.order[f]

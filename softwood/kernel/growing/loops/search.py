@@ -105,7 +105,7 @@ def search_thresholds(bins, widths, kernels, rows, begin, m, scratch, n_draw, in
                 search.lines, search.work,
             )  # fmt: skip
         gain = merit - base
-        # A crisp split without gain is still worth a try (two crossed features); a soft one could go on for ever.
+        # A crisp split without gain is worth a try (two crossed features); a soft one may never terminate.
         if gain > tie or (gain >= -tie and crisp):
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):

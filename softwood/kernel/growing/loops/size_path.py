@@ -36,9 +36,9 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
     """
     m = rows.shape[0]
     n_nodes = lines.shape[0]
-    room = 2 * m
-    node_rows = np.empty(room, np.uint32)
-    shares = np.empty(room)
+    capacity = 2 * m
+    node_rows = np.empty(capacity, np.uint32)
+    shares = np.empty(capacity)
     left_rows = np.empty(m, np.uint32)
     left_shares = np.empty(m)
     touched = np.empty(m, np.int64)
@@ -67,10 +67,10 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
         node = order[step]
         n_rows = size[node]
         first = begin[node]
-        if end + n_rows > room:
-            room = 2 * (end + n_rows)
-            more = np.empty(room, np.uint32)
-            more_shares = np.empty(room)
+        if end + n_rows > capacity:
+            capacity = 2 * (end + n_rows)
+            more = np.empty(capacity, np.uint32)
+            more_shares = np.empty(capacity)
             for k in range(end):
                 more[k] = node_rows[k]
                 more_shares[k] = shares[k]

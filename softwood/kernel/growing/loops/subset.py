@@ -98,7 +98,7 @@ def rare_below(masses, column, n, least):
 
 
 def merge_rare(atoms, n, n_outputs, least, offset, ranks, work):
-    """Merge the atoms of rare categories into one, the last. `ranks` tells the new atom of each bin.
+    """Merge the atoms of rare categories into one, the last. `ranks` holds the new atom of each bin.
 
     Parameters
     ----------

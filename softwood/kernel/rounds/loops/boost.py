@@ -131,7 +131,7 @@ def set_leaf_parts(leaf, bins, edges, pile):
 
 
 def divide_rows(codes, j, cutoff, pile, begin, end, left_at, right_at, is_apart):
-    """Share some rows of a leaf between its children by `pile.parts`, as `softwood.kernel.growing.loops.grow.divide`.
+    """Share some rows of a leaf between its children by `pile.parts`, as `softwood.kernel.growing.loops.divide`.
 
     Parameters
     ----------

@@ -119,7 +119,7 @@ def test_growth_goes_on_where_arrays_were_too_short_or_nodes_enough(kind, genera
 
 @pytest.mark.tiny
 @pytest.mark.parametrize(("kind", "general"), EXTRA_TREES)
-def test_extra_trees_are_those_of_the_slow_twin(kind, general):
+def test_extra_trees_are_those_of_the_reference(kind, general):
     """Node by node: the features drawn by the seed of the path, and the best of one random threshold for each."""
     n_splits = 0
     for seed in SEEDS:

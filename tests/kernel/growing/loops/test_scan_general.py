@@ -68,7 +68,7 @@ def kernels_of(shape):
     return Kernels(np.zeros(1, np.int64), edges[None], values[None], np.empty((0, 1)), np.ones(1, bool))
 
 
-def room(kernels, n, q):
+def new_space(kernels, n, q):
     """Scratch space of a scan of `n` points or atoms: knots, and work."""
     return knots_for(kernels, n, n, q, nonsense), np.full((5, q), np.nan)
 
@@ -77,7 +77,7 @@ def run_atoms(node, shape):
     kernels = kernels_of(shape)
     return scan_atoms(
         node.atoms(), len(node.x), node.widths[0], 0, kernels, (node.lo, node.hi), node_goal(node),
-        *room(kernels, len(node.x), node.sums.shape[1]),
+        *new_space(kernels, len(node.x), node.sums.shape[1]),
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def scan(x, widths, bounds, points, labels, shape, interval, goal):
     cells = np.vstack([x, widths, bounds])
     return scan_points(
         cells, points, labels, len(x), 0, kernels.edges, kernels.cdfs, interval, goal,
-        *room(kernels, len(x), goal.n_outputs),
+        *new_space(kernels, len(x), goal.n_outputs),
     )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def run_points(node, shape, bounds=None, labels=None):
 def run_events(node, shape, order):
     """By `scan_general` itself, with the breakpoints in any order."""
     kernels, n = kernels_of(shape), len(node.x)
-    knots, work = room(kernels, n, node.sums.shape[1])
+    knots, work = new_space(kernels, n, node.sums.shape[1])
     at = 0
     for a, (x, width, lower, upper) in enumerate(zip(node.x, node.widths, *bounds_of(node, shape), strict=True)):
         at = place_knots(x, width, 0, kernels.edges, kernels.cdfs, lower, upper, a, knots, at)
@@ -201,7 +201,7 @@ def test_cells_of_a_binned_feature():
     kernels = Kernels(np.array([0, 1]), shapes.edges, shapes.cdfs, cells, np.array([False, True]))
     scratch, goal = new_scratch(5, 2, 1, False)._replace(points=points), goal_of(0.5, 1, SQUARED)
     nothing, stop = np.empty(0, np.uint64), np.zeros(1, np.uint8)
-    knots, work = room(kernels, 5, 1)
+    knots, work = new_space(kernels, 5, 1)
     search = Search(np.empty((0, 0, 0)), nothing, nothing, np.empty((0, 4)), np.empty((0, 5)), work, stop, knots=knots)
     found = scan_cells(bins, kernels, 1, rows, 1, 5, scratch, (lo, hi), goal, search)
     x = np.array([-1.0, 2.0, np.nan, 2.0, 0.5])
@@ -224,7 +224,7 @@ def test_the_box_in_a_longer_table():
     kernels = kernels_of(BOX)._replace(edges=edges[None], cdfs=values[None])
     for interval in ((-np.inf, np.inf), (-0.2, 1.3), (0.1, 0.65)):
         short = scan_box(padded, 3, places, places, interval, 0.5, 0.1, 1e-12, SQUARED, 2, lines, work)
-        long = scan_atoms(atoms, 3, 0.5, 0, kernels, interval, goal_of(0.1, 1, SQUARED), *room(kernels, 3, 1))
+        long = scan_atoms(atoms, 3, 0.5, 0, kernels, interval, goal_of(0.1, 1, SQUARED), *new_space(kernels, 3, 1))
         assert long == pytest.approx(short, rel=1e-12)
 
 
@@ -257,7 +257,7 @@ def test_knots_describe_the_share(case):
     kernels = kernels_of(shape)
     x, width = node.x[0], node.widths[0]
     lower, upper = cdf(node.lo, x, width, shape), cdf(node.hi, x, width, shape)
-    knots, _ = room(kernels, 3, 1)
+    knots, _ = new_space(kernels, 3, 1)
     times, rates, owners = knots.times, knots.rates, knots.owners
     end = place_knots(x, width, 0, kernels.edges, kernels.cdfs, lower, upper, 7, knots, 2)
     assert set(owners[2:end]) == {7}
@@ -274,7 +274,7 @@ def test_knots_describe_the_share(case):
 @pytest.mark.tiny
 def test_a_crisp_point_and_a_thin_slice_are_steps():
     kernels = kernels_of(STAIRS)
-    knots, _ = room(kernels, 3, 1)
+    knots, _ = new_space(kernels, 3, 1)
     times, rates = knots.times, knots.rates
     end = place_knots(2.0, 0.0, 0, kernels.edges, kernels.cdfs, 0.0, 1.0, 0, knots, 0)
     assert end == 2

@@ -1,4 +1,4 @@
-"""Extra trees' search for one random threshold per feature, against the slow twin; and its random numbers."""
+"""Extra trees' search for one random threshold per feature, against the reference; and its random numbers."""
 
 from dataclasses import dataclass
 
@@ -250,7 +250,7 @@ def check(node):
     assert left == pytest.approx(expected[2], rel=1e-9)
     scale = max(abs(node.masses @ node.targets).max(), node.masses.sum())
     assert gain == pytest.approx(expected[3], rel=1e-9, abs=1e-9 * scale)
-    # what a split must be, whatever the twin says
+    # what a split must be, whatever the reference says
     column = node.columns[feature]
     start, stop = column.support()
     total = node.masses.sum()

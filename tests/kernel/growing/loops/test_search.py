@@ -37,7 +37,7 @@ def test_draws_depend_on_the_seed_alone_and_are_fair():
 
 @pytest.mark.tiny
 @given(st.integers(0, 2**64 - 1), st.permutations(range(6)), st.integers(1, 6))
-def test_draws_are_those_of_the_slow_twin(seed, priority, n_draw):
+def test_draws_are_those_of_the_reference(seed, priority, n_draw):
     order = np.empty(6, dtype=np.int64)
     loop.draw_features(order, np.array(priority), np.uint64(seed), n_draw)
     assert order.tolist() == slow_random.draw_features(priority, seed, n_draw)
@@ -126,7 +126,7 @@ def test_a_stopped_search_finds_nothing():
 
 @pytest.mark.tiny
 def test_crisp_splits_without_gain_are_taken_and_soft_ones_are_not():
-    """Two crossed features have a gain only together; soft splits to no gain could go on for ever."""
+    """Two crossed features have a gain only together; soft splits without gain may never terminate."""
     given = problem(0, "one target", general=False)
     given.stored[:] = 1.0
     assert search_root(given, [0])[0] == 0

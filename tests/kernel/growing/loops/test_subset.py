@@ -197,7 +197,7 @@ def test_scan_of_a_given_order():
 
 
 def test_bits_of_a_set():
-    """Categories 0, 3, 33 and 40 occur, of which two are in the set; others go where they are told to."""
+    """Categories 0, 3, 33 and 40 occur, of which two are in the set; the others go to the side of `absent_left`."""
     bins, subsets = bins_of([0, 3, 33, 40], 42), np.full((3, 2), 7, np.uint32)
     ranks = np.array([1, 0, 2, ABSENT])
     set_members(ranks, bins, 1, 1, False, subsets, 1)
