@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import tomllib
 from pathlib import Path
 
 import matplotlib
@@ -85,3 +86,12 @@ def test_the_navigation_lists_every_page():
 def test_the_list_of_public_names_is_complete(package):
     listed = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8")))
     assert set(importlib.import_module(package).__all__) - listed == set()
+
+
+def test_the_page_of_the_architecture_lists_the_layers_and_the_folders():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    (contract,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    assert "\n".join(layer.replace("(", "").replace(")", "") for layer in contract["layers"]) in text
+    folders = {path.parent for path in (ROOT / "softwood").rglob("*.py")} - {ROOT / "softwood"}
+    named = {path for path in folders if f"`{path.relative_to(ROOT / 'softwood').parts[0]}" in text}
+    assert named == folders
