@@ -216,9 +216,13 @@ def like(estimator_class: type, family: type) -> type:
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     name = estimator_class.__name__
-    return type(name, (family,), {
+    members = {
         "__init__": __init__,
         "__doc__": f"`softwood.stream.{name}` for river, with the same parameters; `seed` is its `random_state`.",
         "__qualname__": name,
         "_estimator_class": estimator_class,
-    })  # fmt: skip
+    }
+    published = getattr(estimator_class, "as_published", None)
+    if published is not None:
+        members["as_published"] = classmethod(published.__func__)
+    return type(name, (family,), members)

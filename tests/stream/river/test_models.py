@@ -411,3 +411,13 @@ def test_rows_of_weight_zero_have_no_effect(model_class):
             assert model.predict_one(x) == expected.predict_one(x)
     with pytest.raises(ValueError, match="infinite"):
         model.learn_one({"size": np.inf}, targets[0], w=0.0)
+
+
+@pytest.mark.parametrize("side", ["Classifier", "Regressor"])
+def test_settings_of_the_paper(side):
+    name = f"SoftHoeffdingTree{side}"
+    model = getattr(river, name).as_published(max_depth=4, seed=3)
+    expected = getattr(stream, name).as_published(max_depth=4, random_state=3).get_params()
+    assert model.seed == 3
+    assert all(getattr(model, key) == value for key, value in expected.items() if hasattr(model, key))
+    assert not hasattr(river.HoeffdingTreeClassifier, "as_published")
