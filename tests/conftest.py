@@ -21,6 +21,7 @@ def use_build(folder):
         spec = spec_from_file_location(f"softwood.compiled.{name}", file)
         sys.modules[spec.name] = module_from_spec(spec)
         spec.loader.exec_module(sys.modules[spec.name])
+        assert f"{spec.name}_avx2" not in sys.modules, "functions of the installation are in the place of the build's"
 
 
 # before anything imports functions of the units
