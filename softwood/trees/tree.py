@@ -242,7 +242,8 @@ class NodeArrays:
         if not is_within(self.gate, min(Gate), max(Gate)) or np.any((self.gate == Gate.LEAF) == inner):
             raise ValueError("Exactly the nodes with children must have a gate.")
         by_set, is_test = self.gate == Gate.SUBSET, (self.gate == Gate.KERNEL) | (self.gate == Gate.BLEND)
-        is_column = is_within(self.feature, -1, self.n_features - 1) and not np.any(self.feature[is_test | by_set] < 0)
+        # Nodes without a test may have any negative number, such as scikit-learn's -2 for leaves.
+        is_column = np.all(self.feature < self.n_features) and np.all(self.feature[is_test | by_set] >= 0)
         if not is_column or not all_finite(self.threshold[is_test]):
             raise ValueError("Axis-aligned gates need a feature of the data and a finite threshold.")
         if not is_within(self.missing_left, 0.0, 1.0) or not is_within(self.blend, 0.0, 1.0):
