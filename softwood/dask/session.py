@@ -56,7 +56,7 @@ class Session:
         self._watch.join(timeout=2 * PAUSE)
 
     def _watch_workers(self) -> None:
-        """Cancel the tasks if there is no worker left: they would wait for ever."""
+        """Cancel the tasks if there is no worker left: they would never end."""
         last = time.monotonic()
         while not self._end.wait(PAUSE):
             with suppress(Exception):

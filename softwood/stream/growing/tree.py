@@ -120,7 +120,7 @@ class GrowingTree(TreeArrays):
             self.log.append(SplitEvent(SPLIT_KINDS[event[0]], *event[1:]))
         self.arrays["counters"][N_EVENTS] = 0
         if len(self.log) > 2 * MOST_REPLACED + self.n_nodes:
-            # Splits are as many as inner nodes; tests can be replaced for ever.
+            # There are as many splits as inner nodes. Replacements of tests have no limit.
             replaced = [event for event in self.log if event.kind == "replace"]
             forgotten = set(map(id, replaced[:-MOST_REPLACED]))
             self.log = [event for event in self.log if id(event) not in forgotten]
