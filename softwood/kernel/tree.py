@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,14 @@ from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
 from softwood.core.steps import Steps
 from softwood.kernel.base import SearchedKernelModel
-from softwood.kernel.choosing.bandwidth import AUTO_GRID, choose_by_auto, choose_by_cv
+from softwood.kernel.choosing.bandwidth import AUTO_GRID, auto_parts, choose_by_auto, choose_by_cv
+from softwood.kernel.choosing.refinement import RefinementChoice
 from softwood.kernel.choosing.size import SizeChoice
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
+from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
+from softwood.kernel.refining import DistinctRows, Refinement
 from softwood.kernel.rows import TreeRows
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.trees.tree import SoftTree
@@ -35,6 +39,7 @@ class _KernelTree(SearchedKernelModel):
     """What the classifier and the regressor share."""
 
     max_leaf_nodes: Any = "auto"
+    refine: Any = "auto"
     cutoff: float = 1e-2
     bandwidth_per_node: bool = False
 
@@ -52,7 +57,7 @@ class _KernelTree(SearchedKernelModel):
                 cutoff=limits.cutoff * _lightest(rows.factors),
             )
             stages = fit.stages()
-            widths, limits = self._choose(rows, limits, stages)
+            widths, limits, n_passes = self._choose(rows, limits, stages)
             problem = rows.problem(widths)
             with stages.stage("grow", "part") as steps:
                 if self.bandwidth_per_node:
@@ -61,11 +66,14 @@ class _KernelTree(SearchedKernelModel):
                     )
                 else:
                     tree = rows.grow_tree(problem, limits, steps)
-        if self.ccp_alpha > 0:
-            tree = prune_cost_complexity(tree, self.ccp_alpha)
-        tree = self._simplify(tree)
-        self.bandwidths_, self._reading_ = widths, self._make_reading(widths, data)
-        self.tree_ = self._reading_.of(tree, data.errors)
+            if self.ccp_alpha > 0:
+                tree = prune_cost_complexity(tree, self.ccp_alpha)
+            reading = self._make_reading(widths, data)
+            tree = reading.of(self._simplify(tree), data.errors)
+            if n_passes is not None:
+                tree, widths = self._refine(tree, rows, widths, n_passes, stages)
+                reading = self._make_reading(widths, data)
+        self.bandwidths_, self._reading_, self.tree_, self.n_passes_ = widths, reading, tree, n_passes or 0
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
@@ -76,7 +84,9 @@ class _KernelTree(SearchedKernelModel):
         -------
         bunch with ``ccp_alphas`` and ``impurities``
         """
-        full = clone(self).set_params(ccp_alpha=0.0, **({"merge_equal": False} if hasattr(self, "merge_equal") else {}))
+        full = clone(self).set_params(
+            ccp_alpha=0.0, refine=False, **({"merge_equal": False} if hasattr(self, "merge_equal") else {})
+        )
         if self.max_leaf_nodes == "auto":  # a penalty stands for the choice
             full.set_params(max_leaf_nodes=None)
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
@@ -97,10 +107,21 @@ class _KernelTree(SearchedKernelModel):
             raise parameter_error(self, "bandwidth", expected, self.bandwidth)
         if self.bandwidth_per_node and self.max_leaf_nodes not in (None, "auto"):
             raise parameter_error(self, "max_leaf_nodes", "None or 'auto' with bandwidth_per_node", self.max_leaf_nodes)
+        self._check_refine()
         return self._limits()
+
+    def _check_refine(self) -> None:
+        if self.refine == "auto" or self.refine is False or isinstance(self.refine, np.bool_):
+            return
+        if self.refine is not True and (not isinstance(self.refine, Integral) or self.refine < 0):
+            raise parameter_error(self, "refine", "'auto', a bool or an int in the range [0, inf)", self.refine)
+        if self.refine and self.bandwidth_per_node:
+            raise parameter_error(self, "refine", "'auto' or False with bandwidth_per_node", self.refine)
 
     def _check_level(self) -> None:
         super()._check_level()
+        if self.refine not in ("auto", False):
+            raise self._no_level("refine", "'auto' or False")
         if self.bandwidth_per_node:
             raise self._no_level("bandwidth_per_node", "False")
         if self.max_leaf_nodes == "small":
@@ -121,14 +142,26 @@ class _KernelTree(SearchedKernelModel):
             return not self.bandwidth_per_node and self.ccp_alpha == 0 and self.growth == "node"
         return isinstance(self.max_leaf_nodes, str)
 
-    def _choose(self, rows: TreeRows, limits: Limits, stages: Steps) -> tuple[np.ndarray, Limits]:
-        """Half-width of each column's kernel, in the column's units, and the limits with the number of leaves.
+    @property
+    def _refines(self) -> bool:
+        """Whether the tree is refined; "auto" leaves trees as they are whose size nothing limits."""
+        if self.growth == "level" or self.bandwidth_per_node or self.prediction_kernel is None:
+            return False
+        if isinstance(self.refine, str):
+            return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
+        return bool(self.refine)
+
+    def _choose(self, rows: TreeRows, limits: Limits, stages: Steps) -> tuple[np.ndarray, Limits, int | None]:
+        """Half-width of each column's kernel, in the column's units, the limits with the number of leaves, and passes.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
         """
         widths, data, seed = self._given_widths(rows.data), rows.trial, rows.seed
-        if widths is not None and not self._chooses_size:
-            return widths, limits
+        refines = self._refines and (widths is None or bool(np.any(widths > 0)) or bool(data.errors))
+        n_passes = int(self.refine) if refines and not isinstance(self.refine, str | bool | np.bool_) else None
+        chooses_passes = refines and n_passes is None
+        if widths is not None and not self._chooses_size and not chooses_passes:
+            return widths, limits, n_passes
         is_crisp = self.prediction_kernel is None  # chosen for the predictions to come
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
@@ -138,17 +171,54 @@ class _KernelTree(SearchedKernelModel):
                 self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp)
                 widths = self.bandwidth_ * data.deviations
             if self._chooses_size:
-                is_free = widths is None
+                is_free, is_small = widths is None, self.max_leaf_nodes == "small"
                 unit = data.deviations if widths is None else widths
                 choice = SizeChoice(data, limits, unit, seed, crisp=is_crisp, steps=steps)
-                scales = AUTO_GRID.tolist() if is_free else [1.0]
-                scale, limits, path = choice.choose(scales, small=self.max_leaf_nodes == "small")
+                path = choice.compare(AUTO_GRID.tolist() if is_free else [1.0])
+                scale, size = path.choose(choice.within(small=is_small and not chooses_passes))
                 widths = scale * unit
+                if chooses_passes and path.losses:
+                    refined = self._refinement_choice(rows, limits, widths, steps)
+                    size, n_passes = refined.choose(size, choice.within(small=is_small), halve=True)
+                limits = choice.limits(path, scale, size)
                 self.size_path_ = path.columns()
                 if is_free:
                     self.bandwidth_ = scale
+            elif chooses_passes:
+                assert widths is not None
+                most = limits.max_leaf_nodes or len(data.matrix)
+                n_passes = self._refinement_choice(rows, limits, widths, steps).choose(most, 0.0, halve=False)[1]
         assert widths is not None
-        return widths, limits
+        return widths, limits, n_passes
+
+    def _refinement_choice(self, rows: TreeRows, limits: Limits, widths: np.ndarray, steps: Steps) -> RefinementChoice:
+        data, seed = rows.trial, rows.seed
+        reading = self._make_reading(widths, data)
+        return RefinementChoice(
+            data, limits, auto_parts(data, seed), widths, reading, self._is_free(data), seed=seed, steps=steps
+        )
+
+    def _is_free(self, data: TrainingData) -> np.ndarray:
+        """Columns whose half-widths are refined, (p,): where the user has said nothing about them."""
+        is_chosen = isinstance(self.bandwidth, str) and isinstance(self.prediction_bandwidth, str)
+        is_free = np.array([is_chosen and not kernel.scale for kernel in data.kernels])
+        is_free[list(data.errors)] = False
+        return is_free
+
+    def _refine(
+        self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, n_passes: int, stages: Steps
+    ) -> tuple[SoftTree, np.ndarray]:
+        """The refined tree, and the half-widths of the columns."""
+        data = rows.data
+        cells = self._make_reading(widths, data).cells(data.errors, data.matrix)
+        if tree.n_leaves < 2 or (tree.is_crisp and cells is None):
+            return tree, widths
+        distinct = DistinctRows.of(data.matrix, cells, data.targets, data.weights, rows.seed)
+        refinement = Refinement(tree, distinct, data.problem(widths), data.deviations, self._is_free(data))
+        with stages.stage("refine", "pass", n_passes) as steps:
+            for step in steps:
+                step.end(train_loss=refinement.step())
+        return refinement.finish(), refinement.widths(widths)
 
     def _node_rule(self) -> Callable[..., np.ndarray]:
         """Half-widths from the points of one node."""

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 from softwood.core.parameters import check_choice, check_count
 from softwood.nn.checks import read_points
 from softwood.nn.enlarging import add_parameter, group_of
-from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.nn.operators import reached_nodes
-from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.events import SplitEvent
@@ -23,7 +21,9 @@ from softwood.stream.loops.layout import FEATURE as NODE_FEATURE
 from softwood.stream.loops.layout import LEFT as NODE_LEFT
 from softwood.stream.loops.layout import RIGHT as NODE_RIGHT
 from softwood.stream.settings import read_settings
+from softwood.trees.gate_tables import Structure
 from softwood.trees.gates import Gate
+from softwood.trees.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["GrowingTreeLayer"]

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.nn.checks import read_points
-from softwood.nn.loops.layout import FEATURE
-from softwood.nn.structure import Structure, bound_kernels
 from softwood.nn.trees import Trees
 from softwood.trees.forest import SoftForest
+from softwood.trees.gate_tables import Structure, bound_kernels
 from softwood.trees.gates import Gate
+from softwood.trees.loops.layout import FEATURE
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeLayer"]

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from softwood.core.parameters import check_choice, check_flag
 from softwood.fitted import FittedModel
 from softwood.nn.checks import read_points
-from softwood.nn.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
-from softwood.nn.structure import Structure
 from softwood.nn.trees import Trees
 from softwood.trees.forest import SoftForest
+from softwood.trees.gate_tables import Structure
 from softwood.trees.gates import Gate
+from softwood.trees.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TreeModule"]
@@ -220,7 +220,7 @@ def _placed(whole: Tensor, places: Tensor, part: Tensor) -> Tensor:
 
 
 def _numbers(trees: SoftTree | SoftForest, structure: Structure, kind: torch.dtype) -> np.ndarray:
-    """Numbers of all gates, see `softwood.nn.loops.layout`, (n_gates, 5) float64, for parameters of a type."""
+    """Numbers of all gates, see `softwood.trees.loops.layout`, (n_gates, 5) float64, for parameters of a type."""
     nodes = structure.gate_nodes
     numbers = np.zeros((len(nodes), N_GATE_NUMBERS))
     numbers[:, BIAS] = trees.bias[nodes]

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from softwood.compiled.layers import count_reached, mark_reached, route_rows, route_slopes, walk_rows, walk_slopes
-from softwood.nn.loops.layout import LayerTrees
 from softwood.nn.loops.route import BLOCK
-from softwood.nn.loops.walk import N_ROOM
+from softwood.trees.loops.gate_walk import N_ROOM
+from softwood.trees.loops.layout import LayerTrees
 
 __all__ = ["reached_nodes", "reached_part", "route", "walk"]
 
@@ -64,7 +64,7 @@ def walk(
     points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor, table: Tensor, gates: Tensor, leaves: Tensor,
     edges: Tensor, cdfs: Tensor,
 ) -> Tensor:  # fmt: skip
-    """Sums of leaf values by row and tree; see `softwood.nn.loops.walk`. `weights` may be empty."""
+    """Sums of leaf values by row and tree; see `softwood.trees.loops.gate_walk`. `weights` may be empty."""
     rows, trees, lines, columns = _walk_arguments(points, weights, numbers, (table, gates, leaves, edges, cdfs))
     values = _array(value)
     out = np.zeros((len(rows), len(trees.gates) - 1, values.shape[1]), values.dtype)

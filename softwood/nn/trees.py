@@ -7,7 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from softwood.nn.loops.layout import (
+from softwood.nn.operators import reached_part, route, walk
+from softwood.trees.gate_tables import Structure
+from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
+from softwood.trees.loops.layout import (
     BIAS,
     BLEND_AT,
     FEATURE,
@@ -21,9 +24,6 @@ from softwood.nn.loops.layout import (
     UPPER,
     WIDTH,
 )
-from softwood.nn.operators import reached_part, route, walk
-from softwood.nn.structure import Structure
-from softwood.trees.loops.gates import BLEND, KERNEL, SIGMOID  # plain numbers, which torch.compile understands
 
 __all__ = ["Trees"]
 
@@ -115,7 +115,7 @@ class Trees(nn.Module):
         ----------
         points : (n_rows, n_features), nan where missing
         weights : (n_gates, n_features); no lines if there are no oblique gates
-        numbers : (n_gates, 5) see `softwood.nn.loops.layout`
+        numbers : (n_gates, 5) see `softwood.trees.loops.layout`
         value : (n_leaves, n_outputs)
         """
         if torch.compiler.is_compiling() or points.device.type != "cpu":

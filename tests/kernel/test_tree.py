@@ -236,8 +236,8 @@ def test_limits_hold():
 
 def test_best_first_without_a_limit_is_depth_first():
     X, y = problem(KernelTreeRegressor)
-    depth_first = KernelTreeRegressor(bandwidth=0.3).fit(X, y).tree_
-    best_first = KernelTreeRegressor(bandwidth=0.3, max_leaf_nodes=10_000).fit(X, y).tree_
+    depth_first = KernelTreeRegressor(bandwidth=0.3, refine=False).fit(X, y).tree_
+    best_first = KernelTreeRegressor(bandwidth=0.3, max_leaf_nodes=10_000, refine=False).fit(X, y).tree_
     np.testing.assert_array_equal(depth_first.threshold, best_first.threshold)
     np.testing.assert_allclose(depth_first.value, best_first.value, rtol=1e-12)
 

@@ -4,8 +4,19 @@ import math
 
 import numpy as np
 
-from softwood.nn.loops.layout import BIAS, BLEND_AT, FEATURE, KIND, LEFT, MISSING_LEFT, RIGHT, SHAPE, THRESHOLD, WIDTH
 from softwood.trees.gates import Gate
+from softwood.trees.loops.layout import (
+    BIAS,
+    BLEND_AT,
+    FEATURE,
+    KIND,
+    LEFT,
+    MISSING_LEFT,
+    RIGHT,
+    SHAPE,
+    THRESHOLD,
+    WIDTH,
+)
 
 
 def kernel_mass(distance, width, edges, cdf):

@@ -82,7 +82,12 @@ class SizePath:
         return float(losses[size]), size + 1
 
     def choose(self, within: float) -> tuple[float, int]:
-        """Scale and size of the smallest tree whose loss is at most `within` standard errors above the least one."""
+        """Scale and size of the smallest tree whose loss is at most `within` standard errors above the least one.
+
+        The size is at least 2.
+        """
+        if not self.losses:
+            return 0.0, 2
         least, size, scale = min((*self.least(scale), scale) for scale in self.losses)
         # Losses are summed up from differences: those of equally good trees differ by rounding.
         rounding = 1e-12 * max(float(losses[0]) for losses in self.losses.values())
@@ -94,7 +99,7 @@ class SizePath:
             if len(good):
                 found.append((int(good[0]) + 1, float(means[good[0]]), each))
         size, _, scale = min(found)
-        return scale, size
+        return scale, max(size, 2)
 
     def columns(self) -> dict[str, np.ndarray]:
         """A column each of bandwidths, sizes, losses and standard errors."""
@@ -134,29 +139,33 @@ class SizeChoice:
         self._truth = data.targets.matrix()
         self._trials: dict[float, _Trial] = {}
 
-    def choose(self, scales: Iterable[float], *, small: bool) -> tuple[float, Limits, SizePath]:
-        """Scale and limits of the tree to grow from all rows, and the losses that were found.
+    def compare(self, scales: Iterable[float]) -> SizePath:
+        """Losses of trees of all sizes; none if there are no rows to hold out."""
+        path = SizePath()
+        if self._parts:
+            self._compare(path, scales)
+            self._lengthen(path)
+            self._trials.clear()
+        return path
+
+    def within(self, *, small: bool) -> float:
+        """How many standard errors the loss of a chosen tree may be above the least one."""
+        return SMALL_WITHIN if small else BEST_WITHIN_SAMPLES if self._is_sampled else BEST_WITHIN
+
+    def limits(self, path: SizePath, scale: float, size: int) -> Limits:
+        """Limits of the tree to grow from all rows, if this scale and size are best.
 
         Folds leave nearly all rows to grow on, and the number of leaves is that of the best size. Samples of a large
         table leave few, and more rows are worth more leaves: there, the tree is grown for as long as a split gains as
         much as those of the best size. What chance gains does not depend on the number of rows, what structure gains
         grows with it.
         """
-        path = SizePath()
-        if not self._parts:
-            return 0.0, replace(self._limits, max_leaf_nodes=2), path
-        self._compare(path, scales)
-        self._lengthen(path)
-        self._trials.clear()
-        best = BEST_WITHIN_SAMPLES if self._is_sampled else BEST_WITHIN
-        scale, size = path.choose(SMALL_WITHIN if small else best)
-        size = max(size, 2)
         if not self._is_sampled:
-            return scale, replace(self._limits, max_leaf_nodes=size), path
+            return replace(self._limits, max_leaf_nodes=size)
         problem = self._data.problem(scale * self._widths)
         unit = Limits(min_gain=1.0).min_gain_merit(problem, float(self._data.weights.sum()))
         gain = float(path.gains[scale][size - 1]) / unit
-        return scale, replace(self._limits, min_gain=max(gain, self._limits.min_gain)), path
+        return replace(self._limits, min_gain=max(gain, self._limits.min_gain))
 
     def _compare(self, path: SizePath, scales: Iterable[float]) -> None:
         """Small trees of all scales."""

@@ -13,7 +13,7 @@ shares, alongs : (at least the gates and leaves of any tree, BLOCK) room for one
     those of the gates, in order, followed by those of the leaves
 """
 
-from softwood.nn.loops.layout import LEFT, RIGHT
+from softwood.trees.loops.layout import LEFT, RIGHT
 
 # Rows that pass a tree at once: their shares in all gates of a tree of depth 8 stay in the processor's nearer memory.
 BLOCK = 64

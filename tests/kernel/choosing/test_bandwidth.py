@@ -149,7 +149,7 @@ def test_wrong_folds(cv):
 
 def test_progress_of_the_choice_is_told(capsys):
     X, y = data(KernelTreeClassifier, n=30)
-    KernelTreeClassifier(verbose=2).fit(X, y)
+    KernelTreeClassifier(verbose=2, refine=False).fit(X, y)
     lines = [line for line in capsys.readouterr().out.splitlines() if "validation loss" in line]
     assert len(lines) == len(AUTO_GRID)
     assert lines[0].startswith("[KernelTreeClassifier] trial 1, bandwidth 0.01, validation loss 0.")

@@ -53,7 +53,8 @@ def slow_choice(found, within):
 def test_losses_are_those_of_trees_of_each_size(model_class, prediction_kernel):
     X, y = table(model_class)
     weights = np.random.default_rng(5).integers(1, 3, size=len(X)).astype(float)
-    model = model_class(max_leaf_nodes="auto", prediction_kernel=prediction_kernel, random_state=3).fit(X, y, weights)
+    model = model_class(max_leaf_nodes="auto", prediction_kernel=prediction_kernel, refine=False, random_state=3)
+    model.fit(X, y, weights)
     seed = int(np.random.RandomState(3).randint(np.iinfo(np.int32).max))
     deviations = model.bandwidths_ / model.bandwidth_
     found = columns(model)
@@ -83,7 +84,7 @@ def test_losses_are_those_of_trees_of_each_size(model_class, prediction_kernel):
 def test_the_smallest_tree_that_is_as_good_as_the_best(model_class, way, within):
     for seed in range(3):
         X, y = table(model_class, n=300, seed=seed)
-        model = model_class(max_leaf_nodes=way, random_state=0).fit(X, y)
+        model = model_class(max_leaf_nodes=way, refine=False, random_state=0).fit(X, y)
         assert (model.bandwidth_, model.get_n_leaves()) == slow_choice(columns(model), within)
         given = clone(model).set_params(max_leaf_nodes=model.get_n_leaves(), bandwidth=model.bandwidth_)
         np.testing.assert_array_equal(given.fit(X, y).predict(X), model.predict(X))
@@ -99,7 +100,7 @@ def test_small_is_not_larger(model_class):
 @both
 def test_large_tables_grow_for_as_long_as_splits_gain_as_much_as_those_of_the_sample(model_class):
     X, y = table(model_class, n=6000)
-    model = model_class(max_leaf_nodes="auto", random_state=0).fit(X, y)
+    model = model_class(max_leaf_nodes="auto", refine=False, random_state=0).fit(X, y)
     scale, size = slow_choice(columns(model), 0.1)
     assert model.bandwidth_ == scale
     assert model.get_n_leaves() > size, "more rows, more leaves"
@@ -126,7 +127,8 @@ def test_a_weight_of_two_is_the_row_twice(model_class, way):
 def test_the_size_alone(model_class):
     X, y = table(model_class, n=200)
     for bandwidth in (0.3, [0.1, 0.2, 0.0], "silverman", "cv"):
-        model = model_class(max_leaf_nodes="auto", bandwidth=bandwidth, cv=3, random_state=0).fit(X, y)
+        model = model_class(max_leaf_nodes="auto", bandwidth=bandwidth, cv=3, refine=False, random_state=0)
+        model.fit(X, y)
         assert set(model.size_path_["bandwidth"]) == {1.0}
         assert model.get_n_leaves() == slow_choice(columns(model), 0.25)[1]
         assert hasattr(model, "bandwidth_") == (bandwidth == "cv")

@@ -51,18 +51,18 @@ def test_errors_and_bandwidths_add_up_as_squares():
 )
 def test_an_error_of_a_column_is_a_bandwidth(error):
     X, y = data()
-    expected = KernelTreeClassifier(bandwidth={"a": 0.5, "c": 0.2}, bandwidth_unit="absolute").fit(X, y)
-    found = KernelTreeClassifier(bandwidth=0, measurement_error=error).fit(X, y)
+    expected = KernelTreeClassifier(bandwidth={"a": 0.5, "c": 0.2}, bandwidth_unit="absolute", random_state=0).fit(X, y)
+    found = KernelTreeClassifier(bandwidth=0, measurement_error=error, random_state=0).fit(X, y)
     assert found.tree_.threshold == pytest.approx(expected.tree_.threshold, nan_ok=True, rel=1e-6)
     assert found.predict_proba(X) == pytest.approx(expected.predict_proba(X), abs=1e-6)
 
 
 def test_errors_of_cells_at_fit_and_at_prediction():
     X, y = data()
-    expected = KernelTreeClassifier(bandwidth=0, measurement_error={"a": 0.5, "c": 0.2}).fit(X, y)
+    expected = KernelTreeClassifier(bandwidth=0, measurement_error={"a": 0.5, "c": 0.2}, random_state=0).fit(X, y)
     cells = np.tile([0.5, 0.0, 0.2], (len(X), 1))
     for error in (cells, {"a": cells[:, 0], "b": 0.0, "c": cells[:, 2]}, {"a": 0.5, "c": cells[:, 2].tolist()}):
-        model = KernelTreeClassifier(bandwidth=0).fit(X, y, measurement_error=error)
+        model = KernelTreeClassifier(bandwidth=0, random_state=0).fit(X, y, measurement_error=error)
         assert_same(expected, model, X, measurement_error=error)
     # errors of the cells of the training rows say nothing about other rows, one of a whole column does
     assert KernelTreeClassifier(bandwidth=0).fit(X, y, measurement_error=cells).tree_.is_crisp
@@ -95,7 +95,9 @@ def test_every_answer_takes_the_errors():
     shares = model.memberships(X, measurement_error=errors)
     leaf = model.tree_.children_left < 0
     probabilities = model.predict_proba(X, measurement_error=errors)
-    assert probabilities == pytest.approx(shares[:, leaf] @ model.tree_.value[leaf])
+    powers = np.exp(shares[:, leaf] @ model.tree_.value[leaf])
+    assert model.tree_.link == "softmax"
+    assert probabilities == pytest.approx(powers / powers.sum(axis=1, keepdims=True))
     assert np.array_equal(model.predict(X, measurement_error=errors), probabilities.argmax(axis=1))
     assert model.decision_path(X, measurement_error=errors).nnz == shares.nnz
     assert np.array_equal(
@@ -227,5 +229,8 @@ def test_what_is_no_error_is_told_by_column(error, message):
 
 def test_a_function_may_return_one_number():
     X, y = data()
-    one, other = (KernelTreeClassifier(bandwidth=0, measurement_error={"a": error}) for error in (lambda x: 0.5, 0.5))
+    one, other = (
+        KernelTreeClassifier(bandwidth=0, measurement_error={"a": error}, random_state=0)
+        for error in (lambda x: 0.5, 0.5)
+    )
     assert_same(one.fit(X, y), other.fit(X, y), X)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from softwood.compiled.layers import gate_slopes, leaf_slopes, route_rows, route_slopes, share_block
-from softwood.nn.loops.layout import BIAS, BLEND_AT, WIDTH
 from softwood.nn.loops.route import BLOCK
 from softwood.trees.gates import Gate
-from tests.nn.loops.layers import random_layer
+from softwood.trees.loops.layout import BIAS, BLEND_AT, WIDTH
 from tests.reference.layers import numeric_slopes, shares, sums
 from tests.reference.trees import random_points
+from tests.trees.loops.layers import random_layer
 
 pytestmark = pytest.mark.tiny
 

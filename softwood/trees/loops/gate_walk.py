@@ -1,10 +1,11 @@
-"""Layers whose rows reach few gates: one row after the other visits the gates that it reaches, forward and backward.
+"""Derivatives by gates and values: one row after the other visits the gates that it reaches, forward and backward.
 
 Arguments that recur
 --------------------
 points : (n, p) rows, nan where missing;  i : number of a row
 trees : `LayerTrees`
 weights : (n_gates, p) of oblique gates; None if there are none
+cells : (n, p) half-widths of single cells in place of the gates' (nan: the gate's); without lines if there are none
 numbers : (n_gates, N_GATE_NUMBERS) bias, threshold, width, blend, and share that goes left if a value is missing
 value : (n_leaves, n_outputs)
 first : first gate of a tree
@@ -14,7 +15,9 @@ room : (as many, N_ROOM) room for numbers of these gates, numbered within their 
 
 import numpy as np
 
-from softwood.nn.loops.layout import (
+from softwood.trees.loops.gates import BLEND, KERNEL, OBLIQUE, SIGMOID, SUBSET, sigmoid
+from softwood.trees.loops.kernel import kernel_cdf, kernel_density
+from softwood.trees.loops.layout import (
     BIAS,
     BLEND_AT,
     FEATURE,
@@ -28,8 +31,7 @@ from softwood.nn.loops.layout import (
     UPPER,
     WIDTH,
 )
-from softwood.trees.loops.gates import BLEND, KERNEL, OBLIQUE, SIGMOID, sigmoid
-from softwood.trees.loops.kernel import kernel_cdf, kernel_density
+from softwood.trees.loops.sets import has_member
 
 # Numbers of a gate for one row: its share, the part that goes left, the derivative of that part, what an oblique gate
 # computes, the kernel's mass at or below the threshold and the bounds of the mass that is in play; then derivatives:
@@ -61,11 +63,18 @@ def project_known(weights, node, points, i):
     return total
 
 
-def kernel_part(x, node, first, trees, numbers, room):
+def half_width(i, node, trees, numbers, cells):
+    """Half-width of the kernel of row `i` at a gate."""
+    if cells.shape[0] > 0 and not np.isnan(cells[i, trees.table[node, FEATURE]]):
+        return cells[i, trees.table[node, FEATURE]]
+    return numbers[node, WIDTH]
+
+
+def kernel_part(x, width, node, first, trees, numbers, room):
     """Part of a row with value `x` that goes left at a kernel gate; notes what `add_kernel_slopes` needs."""
     k = node - first
     shape, upper, lower = trees.table[node, SHAPE], trees.table[node, UPPER] - first, trees.table[node, LOWER] - first
-    mass = kernel_cdf(numbers[node, THRESHOLD], x, numbers[node, WIDTH], shape, trees.edges, trees.cdfs)
+    mass = kernel_cdf(numbers[node, THRESHOLD], x, width, shape, trees.edges, trees.cdfs)
     high, low = 1.0, 0.0
     if upper >= 0:
         high = min(room[upper, MASS], room[upper, HIGH])
@@ -87,7 +96,7 @@ def oblique_part(kind, z, width):
     return 0.5 + u * (1.5 - 2.0 * u * u), (1.5 - 6.0 * u * u) / width
 
 
-def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
+def reach_gates(points, i, first, trees, weights, numbers, cells, nodes, room):
     """List the gates of a tree that a row reaches, parents first, and return their number."""
     nodes[0] = first
     room[0, SHARE] = 1.0
@@ -102,8 +111,12 @@ def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
         if kind == KERNEL:
             x = points[i, trees.table[node, FEATURE]]
             if not np.isnan(x):
-                part = kernel_part(x, node, first, trees, numbers, room)
+                part = kernel_part(x, half_width(i, node, trees, numbers, cells), node, first, trees, numbers, room)
                 slope = 1.0
+        elif kind == SUBSET:
+            x = points[i, trees.table[node, FEATURE]]
+            if not np.isnan(x):
+                part = 1.0 if has_member(trees.sets, node, int(x)) else 0.0
         elif weights is not None:
             z = project(weights, node, points, i) + numbers[node, BIAS]
             if np.isnan(z):
@@ -134,12 +147,12 @@ def reach_gates(points, i, first, trees, weights, numbers, nodes, room):
 
 def count_reached(points, trees, weights, numbers, nodes, room):
     """Number of gates that the rows reach, added up over rows and trees."""
-    gates = trees.gates
-    total = 0
+    gates, total = trees.gates, 0
+    no_cells = points[:0]
     for t in range(gates.shape[0] - 1):
         if gates[t + 1] > gates[t]:
             for i in range(points.shape[0]):
-                total += reach_gates(points, i, gates[t], trees, weights, numbers, nodes, room)
+                total += reach_gates(points, i, gates[t], trees, weights, numbers, no_cells, nodes, room)
     return total
 
 
@@ -151,13 +164,14 @@ def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reac
     moved_gates, reached_leaves : (n_gates,) and (n_leaves,) bool, False
     """
     table, gates, leaves = trees.table, trees.gates, trees.leaves
+    no_cells = points[:0]
     for t in range(gates.shape[0] - 1):
         first = gates[t]
         if gates[t + 1] == first:
             reached_leaves[leaves[t]] = points.shape[0] > 0
             continue
         for i in range(points.shape[0]):
-            n = reach_gates(points, i, first, trees, weights, numbers, nodes, room)
+            n = reach_gates(points, i, first, trees, weights, numbers, no_cells, nodes, room)
             for at in range(n):
                 node = nodes[at]
                 part = room[node - first, PART]
@@ -172,6 +186,7 @@ def mark_reached(points, trees, weights, numbers, nodes, room, moved_gates, reac
 def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
     """Sums of leaf values weighted by shares, (n, n_trees, n_outputs); `out` is zeros."""
     table, gates, leaves = trees.table, trees.gates, trees.leaves
+    no_cells = points[:0]
     q = value.shape[1]
     for t in range(gates.shape[0] - 1):
         first = gates[t]
@@ -180,7 +195,7 @@ def walk_rows(points, trees, weights, numbers, value, nodes, room, out):
                 for o in range(q):
                     out[i, t, o] = value[leaves[t], o]
                 continue
-            n = reach_gates(points, i, first, trees, weights, numbers, nodes, room)
+            n = reach_gates(points, i, first, trees, weights, numbers, no_cells, nodes, room)
             for at in range(n):
                 node = nodes[at]
                 a, b = table[node, LEFT], table[node, RIGHT]
@@ -223,10 +238,10 @@ def pass_on(by_part, node, first, table, room):
     return by_mass
 
 
-def add_kernel_slopes(by_mass, points, i, node, trees, numbers, by_points, by_numbers):
+def add_kernel_slopes(by_mass, points, i, node, width, trees, numbers, by_points, by_numbers):
     """Pass the derivative by a kernel gate's mass on to its threshold, its width and the row."""
     j, shape = trees.table[node, FEATURE], trees.table[node, SHAPE]
-    x, threshold, width = points[i, j], numbers[node, THRESHOLD], numbers[node, WIDTH]
+    x, threshold = points[i, j], numbers[node, THRESHOLD]
     change = by_mass * kernel_density(threshold, x, width, shape, trees.edges, trees.cdfs)
     if change == 0.0:
         return
@@ -255,6 +270,7 @@ def walk_slopes(
         rows or by the gates have no lines if they are not wanted
     """
     table, gates, leaves = trees.table, trees.gates, trees.leaves
+    no_cells = points[:0]
     with_points, with_gates = by_points.shape[0] > 0, by_numbers.shape[0] > 0
     for t in range(gates.shape[0] - 1):
         first = gates[t]
@@ -262,7 +278,7 @@ def walk_slopes(
             if gates[t + 1] == first:
                 leaf_along(i, t, 1.0, leaves[t], value, slope, by_value)
                 continue
-            n = reach_gates(points, i, first, trees, weights, numbers, nodes, room)
+            n = reach_gates(points, i, first, trees, weights, numbers, no_cells, nodes, room)
             for at in range(n - 1, -1, -1):
                 node = nodes[at]
                 k = node - first
@@ -288,7 +304,8 @@ def walk_slopes(
                     if room[k, SLOPE] != 0.0:
                         by_mass = pass_on(by_part, node, first, table, room)
                         if by_mass != 0.0:
-                            add_kernel_slopes(by_mass, points, i, node, trees, numbers, by_points, by_numbers)
+                            width = numbers[node, WIDTH]
+                            add_kernel_slopes(by_mass, points, i, node, width, trees, numbers, by_points, by_numbers)
                 elif weights is not None:
                     if by_part == 0.0:
                         continue

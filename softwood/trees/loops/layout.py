@@ -1,4 +1,4 @@
-"""Arrays in which the trees of layers are held, and their columns."""
+"""Arrays in which gates are held that are trained, and their columns."""
 
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ class LayerTrees(NamedTuple):
     table : (n_gates, N_COLUMNS) int64
     gates, leaves : (n_trees + 1,) int64, where the gates and the leaves of each tree begin
     edges, cdfs : float64, as in `softwood.trees.tree.SoftTree`
+    sets : (n_gates, n_words) uint32, sets of categories; without lines if there are none
     """
 
     table: np.ndarray
@@ -29,3 +30,4 @@ class LayerTrees(NamedTuple):
     leaves: np.ndarray
     edges: np.ndarray
     cdfs: np.ndarray
+    sets: np.ndarray = np.empty((0, 0), np.uint32)

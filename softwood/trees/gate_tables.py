@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softwood.nn.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
+from softwood.trees.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
 from softwood.trees.tree import KernelShapes, SoftTree
 
 __all__ = ["Structure"]
@@ -20,7 +20,7 @@ class Structure:
 
     Attributes
     ----------
-    table, gates, leaves : see `softwood.nn.loops.layout.LayerTrees`
+    table, gates, leaves : see `softwood.trees.loops.layout.LayerTrees`
     shapes : of the trees, see `SoftTree`
     gate_nodes, leaf_nodes : numbers of the gates and leaves in the arrays of the `SoftTree` or `SoftForest`
     """

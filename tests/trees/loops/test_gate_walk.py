@@ -18,12 +18,12 @@ from softwood.compiled.layers import (
     walk_rows,
     walk_slopes,
 )
-from softwood.nn.loops.layout import SHAPE, THRESHOLD, WIDTH, LayerTrees
-from softwood.nn.loops.walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE
 from softwood.trees.gates import Gate
-from tests.nn.loops.layers import random_layer
+from softwood.trees.loops.gate_walk import ALONG, BY_HIGH, BY_MASS, HIGH, LOW, MASS, N_ROOM, PART, SHARE
+from softwood.trees.loops.layout import SHAPE, THRESHOLD, WIDTH, LayerTrees
 from tests.reference.layers import kernel_mass, numeric_slopes, shares, smooth_step, sums
 from tests.reference.trees import ALL_GATES, random_points
+from tests.trees.loops.layers import random_layer
 
 pytestmark = pytest.mark.tiny
 KINDS = [(Gate.KERNEL,), (Gate.SIGMOID,), (Gate.OBLIQUE,), (Gate.BLEND,), ALL_GATES]
@@ -61,7 +61,7 @@ def test_what_is_reached(gates):
     if gates == (Gate.OBLIQUE,):
         assert not moved.any()
     nodes, numbers_of_gates = room(trees)
-    n = reach_gates(points, 0, 0, trees, weights, numbers, nodes, numbers_of_gates)
+    n = reach_gates(points, 0, 0, trees, weights, numbers, points[:0], nodes, numbers_of_gates)
     found = {int(node): numbers_of_gates[node, SHARE] for node in nodes[:n]}
     assert found == pytest.approx(expected[0][0][0], abs=1e-13)
 
@@ -131,8 +131,8 @@ def test_kernel_gates():
     numbers = np.zeros((2, 5))
     numbers[:, THRESHOLD], numbers[:, WIDTH] = (0.6, 0.1), 1.0
     space, trees = np.zeros((2, N_ROOM)), LayerTrees(table, np.array([0, 2]), np.array([0, 3]), edges, cdfs)
-    space[0, PART] = kernel_part(0.3, 0, 0, trees, numbers, space)
-    space[1, PART] = kernel_part(0.3, 1, 0, trees, numbers, space)
+    space[0, PART] = kernel_part(0.3, 1.0, 0, 0, trees, numbers, space)
+    space[1, PART] = kernel_part(0.3, 1.0, 1, 0, trees, numbers, space)
     masses = [kernel_mass(threshold - 0.3, 1.0, edges[0], cdfs[0]) for threshold in (0.6, 0.1)]
     assert space[:, MASS] == pytest.approx(masses)
     assert (space[1, HIGH], space[1, LOW]) == (space[0, MASS], 0.0)
@@ -142,7 +142,7 @@ def test_kernel_gates():
     assert space[0, BY_MASS] == pytest.approx(-2.0 * masses[1] / masses[0] ** 2)
     assert space[0, BY_HIGH] == 0.0
     by_points, by_numbers = np.zeros((1, 1)), np.zeros((2, 5))
-    add_kernel_slopes(by_mass, np.array([[0.3]]), 0, 1, trees, numbers, by_points, by_numbers)
+    add_kernel_slopes(by_mass, np.array([[0.3]]), 0, 1, 1.0, trees, numbers, by_points, by_numbers)
     density = 0.5
     assert by_points[0, 0] == pytest.approx(-by_mass * density)
     assert by_numbers[1, THRESHOLD] == pytest.approx(by_mass * density)

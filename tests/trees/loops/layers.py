@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from softwood.nn.loops.layout import BIAS, BLEND_AT, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
-from softwood.nn.structure import Structure
 from softwood.trees.forest import SoftForest
+from softwood.trees.gate_tables import Structure
+from softwood.trees.loops.layout import BIAS, BLEND_AT, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
 from tests.reference.trees import random_tree
 
 

@@ -1,0 +1,138 @@
+"""Choosing how long to refine a tree, and of how many leaves, by held-out loss.
+
+The trees of all sizes are those that best-first growth passes through, so each part of the rows grows one tree. A
+refined tree needs fewer leaves than a grown one: sizes are halved from the best one of grown trees.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from softwood.core.steps import Steps
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.finishing import depth_first, finish
+from softwood.kernel.growing.growing import GrowthByGain
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.problem import Limits
+from softwood.kernel.growing.workspace import Workspace
+from softwood.kernel.prediction import Reading
+from softwood.kernel.refining import DistinctRows, Refinement
+from softwood.trees.tree import SoftTree
+
+__all__ = ["RefinementChoice"]
+
+# Passes between two losses, the largest number of passes, and how many losses in a row may be no better.
+EVERY, MOST_PASSES, PATIENCE = 5, 80, 2
+# Sizes are halved so many times.
+HALVINGS = 3
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Trees of one size: the best number of passes, their mean loss, and its standard error."""
+
+    loss: float
+    error: float
+    size: int
+    n_passes: int
+
+
+class RefinementChoice:
+    """What refined trees are compared with.
+
+    Parameters
+    ----------
+    parts : training and held-out rows
+    widths : (p,) half-widths that trees grow with;  reading : that they predict with
+    is_free : (p,) the columns whose half-widths are trained
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        limits: Limits,
+        parts: list[tuple[np.ndarray, np.ndarray]],
+        widths: np.ndarray,
+        reading: Reading,
+        is_free: np.ndarray,
+        *,
+        seed: int,
+        steps: Steps,
+    ) -> None:
+        self._data, self._limits, self._reading, self._is_free = data, limits, reading, is_free
+        self._seed, self._steps = seed, steps
+        self._problem = data.problem(widths)
+        self._parts = parts
+        cells = None if reading.is_crisp else reading.cells(data.errors, data.matrix)
+        self._rows = [[self._distinct(rows, cells) for rows in part] for part in parts]
+
+    def choose(self, most: int, within: float, *, halve: bool) -> tuple[int, int]:
+        """Number of leaves, at most `most`, and number of passes.
+
+        The tree is the smallest one whose loss is at most `within` standard errors above the least one.
+
+        Parameters
+        ----------
+        halve : whether smaller trees are tried
+        """
+        growths = self._grow(most)
+        found: list[_Found] = []
+        for size in sorted({max(2, -(-most // 2**k)) for k in range(HALVINGS + 1 if halve else 1)}):
+            found.append(self._refine([self._tree(growth, size) for growth in growths], size))
+            if self._steps.is_stopped:
+                break
+        best = min(found, key=lambda each: each.loss)
+        chosen = next(each for each in found if each.loss <= best.loss + within * best.error)
+        return chosen.size, chosen.n_passes
+
+    def _distinct(self, rows: np.ndarray, cells: np.ndarray | None) -> DistinctRows:
+        data = self._data
+        own = None if cells is None else cells[rows]
+        return DistinctRows.of(data.matrix[rows], own, data.targets.take(rows), data.weights[rows], self._seed)
+
+    def _grow(self, most: int) -> list[GrowthByGain]:
+        space, growths = Workspace(), []
+        for train, _ in self._parts:
+            growths.append(GrowthByGain(self._problem, self._limits, seed=self._seed, rows=train, space=space))
+            growths[-1].grow_to(most)
+        return growths
+
+    def _tree(self, growth: GrowthByGain, size: int) -> SoftTree:
+        """The tree that had so many leaves while it grew."""
+        n = min(2 * size - 1, len(growth.nodes.lines))
+        lines = growth.nodes.lines[:n].copy()
+        lines["feature"][np.setdiff1d(np.arange(n), growth.order[: n // 2])] = -1
+        subsets = None if growth.nodes.subsets is None else growth.nodes.subsets[:n]
+        nodes = depth_first(NodeTable(lines, growth.nodes.sums[:n], subsets))[0]
+        return self._reading.of(finish(self._problem, self._limits, nodes), self._data.errors)
+
+    def _refine(self, trees: list[SoftTree], size: int) -> _Found:
+        """Refine the trees of all parts for as long as their held-out loss falls."""
+        step = self._steps.begin()
+        trained = [
+            Refinement(tree, rows, self._problem, self._data.deviations, self._is_free)
+            for tree, (rows, _) in zip(trees, self._rows, strict=True)
+        ]
+        best, since = self._loss(trained, size), 0
+        while since < PATIENCE and trained[0].n_passes < MOST_PASSES:
+            for refinement in trained:
+                for _ in range(EVERY):
+                    refinement.step()
+            loss = self._loss(trained, size)
+            best, since = (loss, 0) if loss.loss < best.loss else (best, since + 1)
+        step.end(validation_loss=best.loss, n_leaves=size, n_passes=best.n_passes)
+        return best
+
+    def _loss(self, trained: list[Refinement], size: int) -> _Found:
+        """Mean held-out loss, and its standard error; rows that are held out several times count once in it."""
+        mass = total = squares = 0.0
+        for refinement, (_, rows) in zip(trained, self._rows, strict=True):
+            losses, weights = refinement.losses(rows), rows.learned.weights
+            mass, total = mass + float(weights.sum()), total + float(weights @ losses)
+            squares += float(weights @ losses**2)
+        mean = total / mass
+        distinct = float(self._data.weights[np.unique(np.concatenate([test for _, test in self._parts]))].sum())
+        error = np.sqrt(max(squares / mass - mean**2, 0.0) / distinct)
+        return _Found(mean, float(error), size, trained[0].n_passes)

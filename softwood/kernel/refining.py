@@ -1,0 +1,250 @@
+"""Refining: the thresholds, the half-widths and the leaf values of a grown tree are trained together.
+
+A greedy tree fixes a threshold before it knows what is below it, and gives each leaf the mean of its rows although rows
+are shared among leaves. Refining keeps the tests and their places, and minimises the loss of the predictions by
+gradient descent (Adam): the squared error, or the cross-entropy of classes. Values of classes become logarithms of
+probabilities, of which the prediction is the softmax. A column keeps one half-width for all of its gates, so the tree
+remains a kernel tree. Values start at those of the tree, shrunk towards the nodes above them (hierarchical shrinkage),
+and a penalty draws them there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softwood.compiled.layers import refine_slopes, refined_sums
+from softwood.core.targets import ClassTargets, RealTargets
+from softwood.kernel.data.row_keys import row_keys
+from softwood.kernel.growing.finishing import node_values
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.loops.tree_groups import NODE
+from softwood.kernel.growing.problem import GrowthProblem
+from softwood.trees.gate_tables import Structure
+from softwood.trees.gates import Gate
+from softwood.trees.loops.gate_walk import N_ROOM
+from softwood.trees.loops.layout import FEATURE, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
+from softwood.trees.loops.refine import LearnedRows, RowSpace
+from softwood.trees.tree import SoftTree
+
+__all__ = ["DistinctRows", "Refinement"]
+
+# Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
+# means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
+GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.05, 0.1, 0.9, 0.95, 1e-6
+# Half-widths stay in this range, in standard deviations.
+WIDTHS = (1e-3, 5.0)
+# Weights, in rows, of the node above, towards which a value is shrunk, and of the penalty on a change of the value.
+SHRINKAGE, PENALTY = 3.0, 0.1
+# Part of the start values of classes that is the share of each class in all rows, so that none is 0.
+MIXED = 0.02
+# A pass goes through at most so many rows; larger tables are gone through in several passes.
+BATCH = 2048
+# Rows whose shares are in memory at once.
+BLOCK = 8192
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Rows in an order that depends on their content alone, equal ones as one row with the sum of their weights.
+
+    So neither the order of the rows matters, nor whether a repeated row is given as a weight.
+
+    Attributes
+    ----------
+    learned : points, mean targets of equal rows, on the scale of their `matrix`, and weights
+    squares : (n,) mean sum of squares of the targets
+    cells : (n, p) half-widths of single cells, or (0, p)
+    """
+
+    learned: LearnedRows
+    squares: np.ndarray
+    cells: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        matrix: np.ndarray,
+        cells: np.ndarray | None,
+        targets: ClassTargets | RealTargets,
+        weights: np.ndarray,
+        seed: int,
+    ) -> DistinctRows:
+        """The distinct ones of some rows; arguments as in `TrainingData`, cells (n, p) or None."""
+        truth = targets.matrix()
+        keys = row_keys(matrix if cells is None else np.column_stack([matrix, cells]), seed)
+        order = np.lexsort((weights, *truth.T, keys))  # the same order of sums, too
+        begin = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))
+        mass = np.add.reduceat(weights[order], begin)
+
+        def mean(numbers: np.ndarray) -> np.ndarray:
+            own = weights[order].reshape(-1, *[1] * (numbers.ndim - 1)) * numbers[order]
+            return np.add.reduceat(own, begin) / mass.reshape(-1, *[1] * (numbers.ndim - 1))
+
+        first = order[begin]
+        learned = LearnedRows(np.ascontiguousarray(matrix[first]), mean(truth), mass)
+        return cls(
+            learned, mean((truth**2).sum(axis=1)), np.empty((0, matrix.shape[1])) if cells is None else cells[first]
+        )
+
+
+class Refinement:
+    """A tree that is being refined.
+
+    Parameters
+    ----------
+    tree : with the kernels that it will predict with
+    rows : to learn from
+    problem : the data that the tree was grown from
+    deviations : (p,) standard deviations of the columns
+    is_free : (p,) bool, the columns whose half-widths are trained
+    """
+
+    def __init__(
+        self, tree: SoftTree, rows: DistinctRows, problem: GrowthProblem, deviations: np.ndarray, is_free: np.ndarray
+    ) -> None:
+        self._tree, self._rows, self._problem = tree, rows, problem
+        self._is_class = problem.targets.is_class
+        self._structure = structure = Structure.of(tree)
+        gates, n_outputs = structure.gate_nodes, tree.n_outputs
+        self._feature = structure.table[:, FEATURE]
+        self._trees = LayerTrees(
+            structure.table, structure.gates, structure.leaves, tree.shapes.edges, tree.shapes.cdfs,
+            tree.set_words[gates],
+        )  # fmt: skip
+        self._numbers = np.zeros((len(gates), N_GATE_NUMBERS))
+        self._numbers[:, THRESHOLD] = np.nan_to_num(tree.threshold[gates])
+        self._numbers[:, WIDTH] = tree.width[gates]
+        self._numbers[:, MISSING_LEFT] = tree.missing_left[gates]
+        self._start = np.ascontiguousarray(_start_values(tree, problem)[structure.leaf_nodes])
+        self._value = self._start.copy()
+        self._unit = np.where(tree.gate[gates] == Gate.KERNEL, deviations[self._feature], 0.0)
+        self._is_free = is_free[self._feature] & (self._numbers[:, WIDTH] > 0) & (self._unit > 0)
+        shape = (1, 1, n_outputs)
+        self._space = RowSpace(
+            np.empty(len(gates), np.int64), np.empty((len(gates), N_ROOM)), np.empty(shape), np.empty(shape)
+        )
+        self._means = [np.zeros((2, *like)) for like in ((2, len(gates)), self._value.shape)]
+        n = len(rows.learned.points)
+        self._ends = np.linspace(0, n, -(-n // BATCH) + 1).astype(np.int64)
+        self.n_passes = 0
+
+    @property
+    def has_gates(self) -> bool:
+        """Whether there is anything to share among leaves."""
+        return len(self._numbers) > 0
+
+    def step(self) -> float:
+        """One pass over a batch of rows; returns their mean loss before it."""
+        if not self.has_gates:
+            return 0.0
+        k = self.n_passes % (len(self._ends) - 1)
+        begin, end = self._ends[k : k + 2].tolist()
+        learned = self._rows.learned
+        by_numbers, by_value = np.zeros_like(self._numbers), np.zeros_like(self._value)
+        loss = refine_slopes(
+            learned, self._rows.cells, begin, end, self._is_class, self._trees, self._numbers, self._value,
+            self._space, by_numbers, by_value,
+        )  # fmt: skip
+        mass = float(learned.weights[begin:end].sum())
+        by_width = np.where(self._is_free, by_numbers[:, WIDTH] * self._numbers[:, WIDTH], 0.0)
+        by_width = np.bincount(self._feature, by_width)[self._feature]  # of all gates of a column together
+        by_gates = np.stack([by_numbers[:, THRESHOLD] * self._unit, by_width]) / mass
+        by_value = by_value / mass + PENALTY / float(learned.weights.sum()) * (self._value - self._start)
+        self.n_passes += 1
+        moved, scaled = (
+            _adam(slope, means, self.n_passes) * rate
+            for slope, means, rate in zip((by_gates, by_value), self._means, (GATE_RATE, VALUE_RATE), strict=True)
+        )
+        self._numbers[:, THRESHOLD] -= moved[0] * self._unit
+        widths = np.clip(self._numbers[:, WIDTH] * np.exp(-moved[1]), WIDTHS[0] * self._unit, WIDTHS[1] * self._unit)
+        self._numbers[:, WIDTH] = np.where(self._is_free, widths, self._numbers[:, WIDTH])
+        self._value -= scaled
+        return loss / mass
+
+    def losses(self, rows: DistinctRows) -> np.ndarray:
+        """Squared error of the targets, or of the class probabilities, of each row."""
+        points, truth, _ = rows.learned
+        out = np.empty((len(points), self._value.shape[1]))
+        if self.has_gates:
+            refined_sums(points, rows.cells, self._trees, self._numbers, self._value, self._space, out)
+        else:
+            out[:] = self._value
+        if self._is_class:
+            out = np.exp(out - out.max(axis=1, keepdims=True))
+            out /= out.sum(axis=1, keepdims=True)
+        return (out**2 - 2.0 * out * truth).sum(axis=1) + rows.squares
+
+    def widths(self, widths: np.ndarray) -> np.ndarray:
+        """Half-widths of the columns (p,), given those before refining."""
+        widths = widths.copy()
+        widths[self._feature[self._is_free]] = self._numbers[self._is_free, WIDTH]
+        return widths
+
+    def finish(self) -> SoftTree:
+        """The refined tree; masses, impurities and values of inner nodes are those of the rows in its nodes."""
+        nodes, is_kernel = self._structure.gate_nodes, self._unit > 0
+        threshold, width = self._tree.threshold.copy(), self._tree.width.copy()
+        threshold[nodes[is_kernel]] = self._numbers[is_kernel, THRESHOLD]
+        width[nodes[is_kernel]] = self._numbers[is_kernel, WIDTH]
+        tree = replace(self._tree, threshold=threshold, width=width)
+        mass, sums, squares = self._sums(tree)
+        inner, left = nodes, tree.children_left[nodes]
+        missing_left = tree.missing_left.copy()
+        missing_left[inner] = np.clip(mass[left] / np.maximum(mass[inner], np.finfo(float).tiny), 0.0, 1.0)
+        tree = replace(tree, missing_left=missing_left)
+        if np.isnan(self._rows.learned.points).any():
+            mass, sums, squares = self._sums(tree)
+        lines = np.zeros(tree.n_nodes, NODE)
+        lines["mass"], lines["square"] = mass, squares
+        for node in np.flatnonzero(mass <= 0):  # no row is left in it: it is described as the node above
+            lines[node], sums[node] = lines[tree.parent[node]], sums[tree.parent[node]]
+        value, impurity = node_values(self._problem, NodeTable(lines, sums))
+        tree = replace(tree, mass=mass, impurity=impurity, value=value)
+        targets = self._problem.targets
+        if isinstance(targets, RealTargets):
+            value[self._structure.leaf_nodes] = targets.mean + targets.scale * self._value
+            return replace(tree, value=value)
+        value = _start_values(tree, self._problem, shrinkage=0.0)
+        value[self._structure.leaf_nodes] = self._value
+        return replace(tree, value=value - value.mean(axis=1, keepdims=True), link="softmax")
+
+    def _sums(self, tree: SoftTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mass of each node, sums of targets as they are stored, and of their squares."""
+        points, truth, weights = self._rows.learned
+        stored = truth[:, 1:2] if self._is_class and self._problem.stored_outputs == 1 else truth
+        summed = np.column_stack([np.ones(len(points)), self._rows.squares, stored]) * weights[:, None]
+        total = np.zeros((tree.n_nodes, summed.shape[1]))
+        for begin in range(0, len(points), BLOCK):
+            block = slice(begin, begin + BLOCK)
+            cells = self._rows.cells[block] if len(self._rows.cells) else None
+            total += tree.memberships(points[block], widths=cells).T @ summed[block]
+        return total[:, 0], np.ascontiguousarray(total[:, 2:]), total[:, 1]
+
+
+def _adam(slope: np.ndarray, means: np.ndarray, n_passes: int) -> np.ndarray:
+    """Step of Adam for a rate of 1; updates the means of the gradients and of their squares, (2, ...).
+
+    The gradient is divided by its own size plus the mean size in its line: gates that hardly matter move little.
+    """
+    means[0] += (1.0 - KEPT) * (slope - means[0])
+    means[1] += (1.0 - KEPT_SQUARES) * (slope * slope - means[1])
+    sizes = means[1] / (1.0 - KEPT_SQUARES**n_passes)
+    sizes = np.sqrt(sizes) + np.sqrt(sizes.sum(axis=-1, keepdims=True) / sizes.shape[-1])
+    return means[0] / (1.0 - KEPT**n_passes) / (sizes + SMALL)
+
+
+def _start_values(tree: SoftTree, problem: GrowthProblem, shrinkage: float = SHRINKAGE) -> np.ndarray:
+    """Values of all nodes, shrunk towards the node above; of classes, logarithms of probabilities that are not 0."""
+    value = problem.targets.scaled_predictions(tree.value)
+    shrunk = value.copy()
+    for depth in range(1, tree.max_depth + 1):
+        nodes = np.flatnonzero(tree.depth == depth)
+        above = tree.parent[nodes]
+        kept = tree.mass[above] / (tree.mass[above] + shrinkage) if shrinkage else np.ones(len(nodes))
+        shrunk[nodes] = shrunk[above] + (value[nodes] - value[above]) * kept[:, None]
+    if not problem.targets.is_class:
+        return shrunk
+    prior = (tree.mass[0] * value[0] + 1.0 / value.shape[1]) / (tree.mass[0] + 1.0)
+    return np.log((1.0 - MIXED) * shrunk + MIXED * prior)
