@@ -33,6 +33,9 @@ __all__ = ["DistinctRows", "Refinement"]
 # Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
 # means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
 GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.05, 0.1, 0.9, 0.95, 1e-6
+# The search puts thresholds exactly where kernels end, and there the slope jumps: rounding would decide on which side
+# they are. They start so many standard deviations above.
+NUDGE = 1e-7
 # Half-widths stay in this range, in standard deviations.
 WIDTHS = (1e-3, 5.0)
 # Weights, in rows, of the node above, towards which a value is shrunk, and of the penalty on a change of the value.
@@ -120,6 +123,7 @@ class Refinement:
         self._start = np.ascontiguousarray(_start_values(tree, problem)[structure.leaf_nodes])
         self._value = self._start.copy()
         self._unit = np.where(tree.gate[gates] == Gate.KERNEL, deviations[self._feature], 0.0)
+        self._numbers[:, THRESHOLD] += NUDGE * self._unit
         self._is_free = is_free[self._feature] & (self._numbers[:, WIDTH] > 0) & (self._unit > 0)
         shape = (1, 1, n_outputs)
         self._space = RowSpace(

@@ -202,7 +202,7 @@ class _KernelTree(SearchedKernelModel):
         """Columns whose half-widths are refined, (p,): where the user has said nothing about them."""
         is_chosen = isinstance(self.bandwidth, str) and isinstance(self.prediction_bandwidth, str)
         is_free = np.array([is_chosen and not kernel.scale for kernel in data.kernels])
-        is_free[list(data.errors)] = False
+        is_free[[j for j, error in data.errors.items() if np.any(error)]] = False
         return is_free
 
     def _refine(
