@@ -313,6 +313,12 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
         ``"small"`` takes the smallest tree within one standard error of the best one. An int grows the tree best first
         until it has so many leaves. None means no limit; so does ``"auto"`` if `ccp_alpha` is not 0, or with
         `bandwidth_per_node`. See ``size_path_``.
+    refine : "auto", bool or int, default="auto"
+        Whether thresholds, half-widths and leaf values are trained together after growing; the tests stay. A number is
+        the number of passes; True chooses it by held-out loss. ``"auto"`` is True for trees with a limited or chosen
+        number of leaves, and the number of leaves is then chosen for refined trees. Half-widths are trained in columns
+        without measurement errors, unless they are given as numbers. The values of a refined classifier are logarithms
+        of probabilities, and its prediction is the softmax of their weighted sum. Crisp trees are not refined.
     max_features : int, float, "sqrt", "log2", default=None
         Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
     ccp_alpha : float, default=0.0
@@ -353,9 +359,11 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     bandwidth_ : float
         The chosen bandwidth in standard deviations, if `bandwidth` is "auto" or "cv".
     bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table, in the column's own units.
+        Half-width of each column of the encoded table, in the column's own units; after refining.
+    n_passes_ : int
+        Number of passes over the rows in refining; 0 if the tree was not refined.
     size_path_ : dict of arrays
-        Held-out losses, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``, ``max_leaf_nodes``,
+        Held-out losses of trees that are not refined, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``, ``max_leaf_nodes``,
         ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size. For more than 2000
         rows, these are the losses of the last choice, of the size with the chosen bandwidth.
     columns_ : Columns
