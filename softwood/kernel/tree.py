@@ -363,9 +363,9 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     n_passes_ : int
         Number of passes over the rows in refining; 0 if the tree was not refined.
     size_path_ : dict of arrays
-        Held-out losses of trees that are not refined, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``, ``max_leaf_nodes``,
-        ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size. For more than 2000
-        rows, these are the losses of the last choice, of the size with the chosen bandwidth.
+        Held-out losses, before refining, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``,
+        ``max_leaf_nodes``, ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size.
+        For more than 2000 rows, these are the losses of the last choice, of the size with the chosen bandwidth.
     columns_ : Columns
         Encoding of the table as a matrix: names of the encoded columns, and categories.
     feature_importances_ : (n_features_in,) array
