@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.core.columns import Columns
 from softwood.core.encoding import read_table
+from softwood.core.estimators import estimator
 from softwood.core.losses import Loss, SeveralQuantilesError
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_choice, check_integer, parameter_error
@@ -45,19 +46,32 @@ _SORTS = (
 )
 
 
+@estimator
 class TreeEstimator(BaseEstimator):
     """Base of all estimators: the methods that work on a finished tree or forest.
 
     `conditions` are further arguments that `predict` of a family takes besides the rows, such as measurement errors.
 
-    Parameters are dataclass fields, declared once in the common base class of all estimators that have them. The
-    decorator generates the constructor, which only stores them. Attributes that `fit` sets are not parameters; if they
-    are declared in such a class, then with ``field(init=False)``.
+    Parameters are dataclass fields. They are declared and documented once, in the common base class of all estimators
+    that have them. The decorator generates the constructor, which only stores them, and the docstrings of the
+    estimators. Attributes that `fit` sets are not parameters; if they are declared in such a class, then with
+    ``field(init=False)``.
+
+    Attributes
+    ----------
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Decrease of impurity by the splits on each column, normalised to a sum of 1.
+    columns_ : Columns
+        Encoding of the table as a matrix: names of the encoded columns, and categories.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
     """
 
-    tree_: SoftTree
-    columns_: Columns
-    n_features_in_: int
+    tree_: SoftTree = field(init=False)
+    columns_: Columns = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
         raise NotImplementedError
@@ -244,18 +258,28 @@ def _results_of(estimator: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """An estimator that is fitted to a whole table.
 
     A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
     it calls `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
     ``forest_``.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Columns to treat as categories: a mask, numbers or names of columns. "from_dtype" selects the text and category
+        columns of data frames. None selects no columns.
+    handle_unknown : {"missing", "error"}
+        Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
+    verbose : int
+        If 1, print progress about once per second. If 2 or more, print every step.
     """
 
-    categorical_features: Any = "from_dtype"
-    handle_unknown: str = "missing"
-    random_state: Any = None
+    categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
+    handle_unknown: Literal["missing", "error"] = "missing"
+    random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
     @property
@@ -337,11 +361,23 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return matrix, read_weights(sample_weight, len(matrix), "sample_weight_val")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class ClassifierBase(ClassifierMixin, TreeEstimator):
-    """Methods of classifiers."""
+    """Methods of classifiers.
 
-    class_weight: Any = None
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weights of the classes, by label. "balanced" gives all classes the same total weight. None gives every class
+        the weight 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    """
+
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
     classes_: np.ndarray = field(init=False)
     _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced",)
@@ -402,8 +438,17 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         return self._classes(X)
 
 
+@estimator
 class RegressorBase(RegressorMixin, TreeEstimator):
-    """Methods of regressors."""
+    """Methods of regressors.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        Number of targets.
+    """
+
+    n_outputs_: int = field(init=False)
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> RealTargets:
         targets = read_reals(y, weights)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar, dataclass_transform
+from dataclasses import field
+from typing import Any, Literal
 
+from distributed import Client
 from sklearn.base import clone
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.core.estimators import estimator
 from softwood.core.parameters import parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
 from softwood.dask.predicting import predict_lazily
@@ -31,13 +33,17 @@ __all__ = [
     "KernelTreeRegressor",
 ]
 
-_DOCUMENTATION = """
 
-    The parameters are the same, and `client`.
+@estimator
+class _OnCluster:
+    """What the estimators share: reading parts of rows on a cluster, lazy predictions, and `to_local`.
 
     Parameters
     ----------
-    client : distributed.Client, default=None
+    growth : {"level"}
+        Trees grow level by level from histograms of exact sums. The model depends neither on the order of the rows nor
+        on how they are divided among the workers. ``max_depth=None`` means 12.
+    client : distributed.Client or None
         The cluster. None means the current client of this process.
 
     Attributes
@@ -46,23 +52,10 @@ _DOCUMENTATION = """
         How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
-Class = TypeVar("Class", bound=type)
+    growth: Literal["level"] = "level"
+    client: Client | None = None
 
-
-@dataclass_transform(kw_only_default=True)
-def _estimator(own: Class) -> Class:
-    """A class with the constructor of its parameters, and the documentation that all of them share."""
-    own.__doc__ = f"{own.__doc__}{_DOCUMENTATION}"
-    decorate: Any = dataclass(kw_only=True, eq=False, repr=False)
-    return decorate(own)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _OnCluster:
-    """What the estimators share: reading parts of rows on a cluster, lazy predictions, and `to_local`."""
-
-    growth: str = "level"
-    client: Any = None
+    traffic_: dict[str, int] = field(init=False)
 
     @with_callbacks
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -164,37 +157,37 @@ class _Probabilities:
         return self._lazy("predict_log_proba", X, **conditions)
 
 
-@_estimator
+@estimator
 class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier):
     """`softwood.KernelTreeClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
     """`softwood.KernelTreeRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClassifier):
     """`softwood.KernelForestClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
     """`softwood.KernelForestRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraTreesClassifier):
     """`softwood.KernelExtraTreesClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
     """`softwood.KernelExtraTreesRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoostingClassifier):
     """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``."""
 
@@ -203,6 +196,6 @@ class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoosti
         return self._lazy("decision_function", X, measurement_error)
 
 
-@_estimator
+@estimator
 class KernelBoostingRegressor(_OnCluster, boosting.KernelBoostingRegressor):
     """`softwood.KernelBoostingRegressor` on a Dask cluster, with ``growth="level"``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from inspect import signature
 from typing import Any, Self
 
@@ -16,6 +16,7 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
+from softwood.core.estimators import estimator
 from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import parameter_error
 from softwood.core.steps import Steps
@@ -42,7 +43,7 @@ __all__ = ["KernelBoosting"]
 STOP_FROM = 10_000
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelBoosting(BoostingParameters):
     """What the classifier and the regressor share."""
 
