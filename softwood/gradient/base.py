@@ -10,6 +10,7 @@ from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number, checked, parameter
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.gradient.data import (
@@ -90,7 +91,7 @@ class Training:
         return self.mass if self.is_given else self.mass + self.validation_mass
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class GradientModel(BatchEstimator):
     """An estimator whose tree is trained on standardised inputs, with rows set aside to validate.
 
@@ -201,9 +202,22 @@ class GradientModel(BatchEstimator):
         return np.where(np.isnan(super()._matrix(X))[:, None, :], 0.0, gradient)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class ValidatedTree(GradientModel):
-    """An estimator of one tree that is trained on some rows and validated on others."""
+    """An estimator of one tree that is trained on some rows and validated on others.
+
+    Parameters
+    ----------
+    validation_fraction : float
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted tree.
+    n_iter_ : int
+        Number of training steps, over all stages.
+    """
 
     validation_fraction: float = parameter(0.25, check_number, low=0.0, open_low=True, high=0.9)
 

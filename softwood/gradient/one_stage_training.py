@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from softwood.compiled import gradient as loop
 from softwood.core.arrays import require_array
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
@@ -41,23 +42,61 @@ SAMPLED = {
 }  # fmt: skip
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StageRules:
-    """How a one-stage tree is trained: parameters of `OneStageTreeClassifier`, which derives from this."""
+    """How a one-stage tree is trained: parameters of `OneStageTreeClassifier`, which derives from this.
 
-    architecture: str = parameter("pruned", check_choice, choices=("pruned", *MODES))
+    Parameters
+    ----------
+    max_depth : int
+        Depth of the complete tree that is pruned, at most 16.
+    architecture : {"pruned", "proximal", "joint", "gumbel"}
+        How the shape is found. "pruned": by pruning before each pass. The others sample paths and train a
+        number in [0, 1] for each node, as in the paper: "proximal" by proximal steps on validation rows, "joint"
+        together with the gates on the training rows, "gumbel" sampled, on validation rows.
+    max_iter : int or "auto"
+        Number of passes over the rows. "auto" is 30, and 60 from 2 000 rows on (200 and 100 for real targets), fewer
+        for more than 100 000 rows; with sampled paths, at most 200.
+    learning_rate : float or "auto"
+        Learning rate of Adam for the gates. "auto" is 0.02 for fewer than 2 000 rows and 0.05 for more, and 0.01 for
+        real targets and for sampled paths.
+    batch_size : int or "auto"
+        Number of rows of a step. "auto" is 32, and 256 from 2 000 rows on; with sampled paths, 32.
+    split_cost : float or "auto"
+        Mean loss that a split must save: cross-entropy, or squared error in variances of the target. "auto" chooses it
+        by folds. With sampled paths it is a cost in the loss that trains the shape, and "auto" is 0.001.
+    prior : float
+        The value of a node is the mean of its rows and of this many rows with the value of its parent.
+    l1_regularization : float or "auto"
+        Absolute penalty on the weights of the gates, relative to the mean loss. "auto" chooses it by folds; with
+        sampled paths it is 0. Classes are trained without it, unless paths are sampled.
+    l2_regularization : float or "auto"
+        Squared penalty on the weights of the gates, relative to the mean loss. "auto" chooses it by folds; with sampled
+        paths it is 0.
+    init : {"auto", "linear", "columns", "fitted", "random"}
+        Initial gates: penalised linear fits at each node, tests of one column as in a conventional tree, at each node
+        the better of both, or random numbers. "auto" tries "linear" and "columns"; with sampled paths it is "fitted".
+    n_iter_no_change : int
+        Sampled paths: training ends after this many passes without a smaller validation loss.
+    warm_up : int
+        Sampled paths: number of passes before the shape is trained.
+    architecture_learning_rate : float
+        Sampled paths: learning rate of the shape.
+    """
+
+    architecture: Literal["pruned", "proximal", "joint", "gumbel"] = parameter("pruned", check_choice, choices=("pruned", *MODES))
     max_depth: int = parameter(6, check_count, high=16)
-    init: str = parameter("auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random"))
-    learning_rate: Any = parameter("auto", or_auto(check_number), low=0.0, open_low=True)
-    batch_size: Any = parameter("auto", or_auto(check_count))
-    max_iter: Any = parameter("auto", or_auto(check_count))
+    init: Literal["auto", "linear", "columns", "fitted", "random"] = parameter("auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random"))
+    learning_rate: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0, open_low=True)
+    batch_size: int | Literal["auto"] = parameter("auto", or_auto(check_count))
+    max_iter: int | Literal["auto"] = parameter("auto", or_auto(check_count))
     n_iter_no_change: int = parameter(15, check_count)
     warm_up: int = parameter(3, check_count, low=0)
     architecture_learning_rate: float = parameter(0.5, check_number, low=0.0)
-    split_cost: Any = parameter("auto", or_auto(check_number), low=0.0)
+    split_cost: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
     prior: float = parameter(5.0, check_number, low=0.0, open_low=True)
-    l1_regularization: Any = parameter("auto", or_auto(check_number), low=0.0)
-    l2_regularization: Any = parameter("auto", or_auto(check_number), low=0.0)
+    l1_regularization: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
+    l2_regularization: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
 
     def sampled(self) -> StageRules:
         """Checked parameters of a tree that is trained along sampled paths: its own values in place of "auto"."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import field
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
 from softwood.core.columns import Columns
+from softwood.core.estimators import estimator
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.tables import refuse_masked
 from softwood.core.targets import find_classes, read_labels
@@ -24,7 +25,7 @@ from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
-__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
+__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase", "StreamTree"]
 
 
 def _in_order(array: np.ndarray) -> np.ndarray:
@@ -32,16 +33,31 @@ def _in_order(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StreamModel(TreeEstimator):
-    """A tree that learns from a stream, block by block.
+    """A tree or forest that learns from a stream, block by block.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Columns to treat as categories: a mask, numbers or names of columns. "from_dtype" selects the text and category
+        columns of data frames. None selects no columns. New categories may appear at any time.
 
     Attributes
     ----------
-    growth_ : the growing tree
+    growth_ : object
+        The model in the form in which it learns.
+    n_samples_seen_ : int
+        Number of rows that have been learned.
+    log_ : list of SplitEvent
+        Every split of the present model, and every test that was replaced, in order.
+    nbytes_ : int
+        Memory of the growing model in bytes.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column in the decisions; they add up to 1.
     """
 
-    categorical_features: Any = "from_dtype"
+    categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
 
     growth_: GrowingTree = field(init=False)
 
@@ -197,11 +213,6 @@ class StreamModel(TreeEstimator):
             return self.growth_.snapshot()
 
     @property
-    def tree_(self) -> SoftTree:  # type: ignore[override]
-        """The tree as it is now, a `SoftTree` of its own."""
-        return self._finished
-
-    @property
     def n_samples_seen_(self) -> int:
         """Rows that have been learned."""
         check_is_fitted(self, "growth_")
@@ -257,9 +268,16 @@ class StreamModel(TreeEstimator):
         return hasattr(self, "growth_")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StreamClassifierBase(StreamModel, ClassifierBase):
-    """A classifier on a stream."""
+    """A classifier on a stream.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weights of the classes, by label. "balanced" gives all classes the same total weight, from the rows of the
+        stream so far. None gives every class the weight 1.
+    """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn rows one after the other.
@@ -366,6 +384,23 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         return self.classes_[outputs.argmax(axis=1)]
 
 
+@estimator
+class StreamTree(StreamModel):
+    """A single tree that learns from a stream.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The tree as it is now.
+    """
+
+    @property
+    def tree_(self) -> SoftTree:  # type: ignore[override]
+        """The tree as it is now, a `SoftTree` of its own."""
+        return self._finished
+
+
+@estimator
 class StreamRegressorBase(StreamModel, RegressorBase):
     """A regressor on a stream."""
 
@@ -400,6 +435,12 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         return _in_order(column_or_1d(targets, warn=True))
 
     def _n_outputs(self) -> int:
+        return 1
+
+    @property
+    def n_outputs_(self) -> int:  # type: ignore[override]
+        """Number of targets, which is 1."""
+        check_is_fitted(self, "growth_")
         return 1
 
     def predict(self, X: Any) -> np.ndarray:
