@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.core.columns import Columns
 from softwood.core.encoding import read_table
-from softwood.core.estimators import estimator
+from softwood.core.estimators import documented, estimator
 from softwood.core.losses import Loss, SeveralQuantilesError
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_choice, check_integer, parameter_error
@@ -46,7 +46,7 @@ _SORTS = (
 )
 
 
-@estimator
+@documented
 class TreeEstimator(BaseEstimator):
     """Base of all estimators: the methods that work on a finished tree or forest.
 
@@ -69,9 +69,9 @@ class TreeEstimator(BaseEstimator):
         Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
     """
 
-    tree_: SoftTree = field(init=False)
-    columns_: Columns = field(init=False)
-    n_features_in_: int = field(init=False)
+    tree_: SoftTree
+    columns_: Columns
+    n_features_in_: int
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
         raise NotImplementedError
@@ -438,7 +438,7 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         return self._classes(X)
 
 
-@estimator
+@documented
 class RegressorBase(RegressorMixin, TreeEstimator):
     """Methods of regressors.
 
@@ -448,7 +448,7 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         Number of targets.
     """
 
-    n_outputs_: int = field(init=False)
+    n_outputs_: int
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> RealTargets:
         targets = read_reals(y, weights)

@@ -49,20 +49,20 @@ class Documentation:
         """Divide a docstring into its parts."""
         text, *sections = _HEADING.split(inspect.cleandoc(docstring or ""))
         bodies = dict(zip(sections[::2], sections[1::2], strict=True))
-        entries = [_entries(bodies.pop(title, "")) for title in ("Parameters", "Attributes")]
+        parameters, attributes = (_entries(bodies.pop(title, "")) for title in ("Parameters", "Attributes"))
         others = "\n\n".join(_section(title, body.strip()) for title, body in bodies.items())
-        return cls(text.strip(), *entries, others)
+        return cls(text.strip(), parameters, attributes, others)
 
     @classmethod
     def collect(cls, owner: type) -> Self:
         """The documentation of a class, completed by the entries of its base classes; the nearest class counts."""
         parts = [vars(base)["_documentation"] for base in owner.__mro__ if "_documentation" in vars(base)]
-        entries: tuple[dict[str, str], dict[str, str]] = {}, {}
+        parameters: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         for part in parts:
-            for found, more in zip(entries, (part.parameters, part.attributes), strict=True):
-                for name, entry in more.items():
-                    found.setdefault(name, entry)
-        return cls(parts[0].text, *entries, parts[0].others)
+            parameters = {**part.parameters, **parameters}
+            attributes |= {name: entry for name, entry in part.attributes.items() if name not in attributes}
+        return cls(parts[0].text, parameters, attributes, parts[0].others)
 
     def write(self, parameters: Iterable[inspect.Parameter]) -> str:
         """A docstring with these parameters, in their order and with their defaults."""

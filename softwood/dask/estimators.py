@@ -40,9 +40,10 @@ class _OnCluster:
 
     Parameters
     ----------
-    growth : {"level"}
-        Trees grow level by level from histograms of exact sums. The model depends neither on the order of the rows nor
-        on how they are divided among the workers. ``max_depth=None`` means 12.
+    growth : {"node", "level"}
+        On a cluster only "level" is possible: trees grow level by level from histograms of exact sums. The model
+        depends neither on the order of the rows nor on how they are divided among the workers. ``max_depth=None``
+        means 12.
     client : distributed.Client or None
         The cluster. None means the current client of this process.
 
@@ -52,7 +53,7 @@ class _OnCluster:
         How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
-    growth: Literal["level"] = "level"
+    growth: Literal["node", "level"] = "level"
     client: Client | None = None
 
     traffic_: dict[str, int] = field(init=False)

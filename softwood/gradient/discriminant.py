@@ -61,8 +61,8 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     The classes at a node are divided into two groups, and Fisher's linear discriminant separates the groups: rows with
     ``w @ x + b > 0`` go left. With more than two classes, the groups are built around the two classes whose means are
     farthest apart; then single classes are moved to the other group as long as this makes the split purer. After
-    growth, a subtree is replaced by a leaf if that makes no more errors on the validation rows. A missing value counts as
-    the mean of its column. A category is encoded as a column of zeros and ones.
+    growth, a subtree is replaced by a leaf if that makes no more errors on the validation rows. A missing value counts
+    as the mean of its column. A category is encoded as a column of zeros and ones.
 
     Parameters
     ----------

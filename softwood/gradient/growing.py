@@ -88,7 +88,9 @@ class SoftRules:
     learning_rate_decay: float = parameter(0.9, check_number, low=0.0, open_low=True, high=1.0)
     max_iter: int = parameter(25, check_count)
     n_iter_no_change: int = parameter(5, check_count)
-    select: Literal["validation", "training"] = parameter("validation", check_choice, choices=("validation", "training"))
+    select: Literal["validation", "training"] = parameter(
+        "validation", check_choice, choices=("validation", "training")
+    )
     growth: Literal["breadth", "depth"] = parameter("breadth", check_choice, choices=("breadth", "depth"))
     max_depth: int | None = parameter(None, check_integer, low=1, or_none=True)
     max_leaf_nodes: int | None = parameter(None, check_integer, low=2, or_none=True)

@@ -17,7 +17,15 @@ from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
-from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
+from softwood.gradient.one_stage_training import (
+    CheckedRules,
+    StagedTree,
+    StageRules,
+    first_tree,
+    prune,
+    settle,
+    train_one_stage,
+)
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
@@ -142,7 +150,7 @@ class _OneStageTree(StageRules, ValidatedTree):
         finally:
             self.__dict__.update(results())
 
-    def _train_sampled(self, fit: Fit, data: Training, rules: StageRules, earlier: dict[str, Any]) -> None:
+    def _train_sampled(self, fit: Fit, data: Training, rules: CheckedRules, earlier: dict[str, Any]) -> None:
         is_class, everything = data.is_class, data.everything()
         train, validation = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on

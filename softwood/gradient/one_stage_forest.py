@@ -23,7 +23,7 @@ from softwood.gradient.crisp_choice import CrispWork
 from softwood.gradient.crisp_training import Recipe
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
-from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
+from softwood.gradient.one_stage_training import CheckedRules, StageRules, first_tree, prune, train_one_stage
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -181,7 +181,7 @@ def _train_one(
     rows: LearningSet,
     targets: ClassTargets | RealTargets,
     scaling: Scaling,
-    rules: StageRules,
+    rules: CheckedRules,
     recipe: Recipe | None,
     seed: int,
     number: int,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from softwood.gradient.loops.one_stage import (
 )
 from softwood.gradient.starting import fitted_start, random_start
 
-__all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
+__all__ = ["MODES", "CheckedRules", "StageRules", "StagedTree", "train_one_stage"]
 
 MODES = {"proximal": PROXIMAL, "joint": JOINT, "gumbel": GUMBEL}
 # Smaller probabilities count as this in the validation loss, the cross-entropy.
@@ -84,9 +84,13 @@ class StageRules:
         Sampled paths: learning rate of the shape.
     """
 
-    architecture: Literal["pruned", "proximal", "joint", "gumbel"] = parameter("pruned", check_choice, choices=("pruned", *MODES))
+    architecture: Literal["pruned", "proximal", "joint", "gumbel"] = parameter(
+        "pruned", check_choice, choices=("pruned", *MODES)
+    )
     max_depth: int = parameter(6, check_count, high=16)
-    init: Literal["auto", "linear", "columns", "fitted", "random"] = parameter("auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random"))
+    init: Literal["auto", "linear", "columns", "fitted", "random"] = parameter(
+        "auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random")
+    )
     learning_rate: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0, open_low=True)
     batch_size: int | Literal["auto"] = parameter("auto", or_auto(check_count))
     max_iter: int | Literal["auto"] = parameter("auto", or_auto(check_count))
@@ -98,7 +102,7 @@ class StageRules:
     l1_regularization: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
     l2_regularization: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
 
-    def sampled(self) -> StageRules:
+    def sampled(self) -> CheckedRules:
         """Checked parameters of a tree that is trained along sampled paths: its own values in place of "auto"."""
         rules = copy.copy(self)
         rules.init = "fitted" if rules.init == "auto" else rules.init
@@ -106,6 +110,10 @@ class StageRules:
             if getattr(rules, name) is None:
                 setattr(rules, name, value)
         return rules
+
+
+# `StageRules` with checked parameters: numbers, and None in place of "auto".
+CheckedRules: TypeAlias = Any
 
 
 @dataclass
@@ -172,7 +180,9 @@ class StagedTree:
         return float(np.average(row_losses(self.read(rows, prior)[1], rows.targets, is_class), weights=rows.weights))
 
 
-def first_tree(train: LearningSet, validation: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
+def first_tree(
+    train: LearningSet, validation: LearningSet, is_class: bool, rules: CheckedRules, seed: int
+) -> StagedTree:
     """The tree before training: all nodes split."""
     d, q = train.points.shape[1], train.targets.shape[1]
     if rules.init == "random":
@@ -196,7 +206,7 @@ def train_one_stage(
     train: LearningSet,
     validation: LearningSet,
     is_class: bool,
-    rules: StageRules,
+    rules: CheckedRules,
     seed: int,
     steps: Steps | None = None,
     snapshot: Callable[[StagedTree], dict[str, Any]] | None = None,
@@ -246,7 +256,7 @@ def train_one_stage(
         vars(tree).update(vars(best.state))
 
 
-def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) -> None:
+def settle(tree: StagedTree, rows: LearningSet, rules: CheckedRules, seed: int) -> None:
     """Train the gates of the pruned tree for a few more passes on all rows; its shape does not change."""
     if not tree.alive[0]:
         return

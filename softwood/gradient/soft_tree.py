@@ -129,12 +129,13 @@ class SoftTreeRegressor(RegressorBase, _SoftTree):
     """Soft decision tree for regression.
 
     Each gate ``sigmoid(w @ x + b)`` sends a row to both children, with probabilities; the values of all leaves are
-    averaged with these. The tree grows leaf by leaf: the gate of a leaf and the values of its two new leaves are trained
-    by online gradient descent on the squared error while the rest of the tree is frozen. The split is kept if it lowers
-    the loss on validation rows. `y` may have several columns.
+    averaged with these. The tree grows leaf by leaf: the gate of a leaf and the values of its two new leaves are
+    trained by online gradient descent on the squared error while the rest of the tree is frozen. The split is kept if
+    it lowers the loss on validation rows. `y` may have several columns.
 
     Inputs are standardised internally; the gates of ``tree_`` are in the units of the columns, and its values in those
-    of the target. A missing value counts as the mean of its column. A category is encoded as a column of zeros and ones.
+    of the target. A missing value counts as the mean of its column. A category is encoded as a column of zeros and
+    ones.
 
     Examples
     --------

@@ -164,7 +164,8 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         return loss_by_name(self.loss, quantile=_listed(self.quantile)), learned
 
     def _results(self, *args: Any) -> dict[str, Any]:
-        return {**super()._results(*args), "n_outputs_": 1 if np.ndim(self.quantile) == 0 else len(self.quantile)}
+        quantiles = _listed(self.quantile)
+        return {**super()._results(*args), "n_outputs_": len(quantiles) if isinstance(quantiles, list) else 1}
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Predicted targets, (n_rows,), or (n_rows, n_quantiles).
@@ -181,11 +182,12 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions; with several quantiles, the mean of their D² pinball scores."""
-        if np.ndim(self.quantile) == 0:
+        quantiles = _listed(self.quantile)
+        if not isinstance(quantiles, list):
             return super().score(X, y, sample_weight)
         scores = [
             d2_pinball_score(y, predicted, sample_weight=sample_weight, alpha=quantile)
-            for quantile, predicted in zip(self.quantile, self.predict(X).T, strict=True)
+            for quantile, predicted in zip(quantiles, self.predict(X).T, strict=True)
         ]
         return float(np.mean(scores))
 

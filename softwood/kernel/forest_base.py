@@ -213,7 +213,7 @@ class KernelForest(SearchedKernelModel):
         """Number of rows to draw for each tree; whole-number weights count as repeated rows."""
         is_whole = np.all(weights == np.floor(weights)) and weights.sum() < 2**53
         n = int(weights.sum()) if is_whole else len(weights)
-        wanted = self.max_samples
+        wanted: Any = self.max_samples
         if wanted is None:
             return n
         if isinstance(wanted, Integral) and wanted is not True:

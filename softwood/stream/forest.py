@@ -64,7 +64,7 @@ class _StreamForest(StreamModel):
     drift_delta : float or None
         `delta` of the detectors whose alarm replaces a tree. None means that no tree is replaced.
     voting : {"loss", "mean"}
-        Whether the votes of trees are weighted by their recent loss, or equal, as in ``forest_``.
+        Whether the votes of the trees are weighted by their recent loss or equal.
     vote_window : float
         Number of rows after which a loss has faded to about a third.
     max_size : float or None
@@ -224,9 +224,9 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
 
     Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
     Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
-    the drift is confirmed, the spare replaces it. Predictions are the weighted mean of those of the trees, whose weights
-    fall with their recent absolute error. Draws depend on `random_state`, the number of the tree and the number of the
-    row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
+    the drift is confirmed, the spare replaces it. Predictions are the weighted mean of those of the trees, whose
+    weights fall with their recent absolute error. Draws depend on `random_state`, the number of the tree and the number
+    of the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 
     Parameters
     ----------

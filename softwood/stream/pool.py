@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from softwood.base import read_weights, rows_with_weight
+from softwood.core.estimators import documented
 from softwood.core.parameters import check_count, check_number, parameter_error
 from softwood.fitted import FittedModel
 from softwood.stream.base import StreamModel
@@ -36,16 +37,27 @@ def _first_model(pool: ModelPool) -> StreamModel | None:
     return pool.models[0] if isinstance(pool.models[0], StreamModel) else None
 
 
+@documented
 class Turns:
     """Which models of a pool learn, by their losses so far.
 
-    Parameters of a pool (`models`, `train_share`, `window`, `period`) are attributes of the derived classes.
+    Parameters
+    ----------
+    train_share : float
+        Part of the pool that learns a row: at least two models, the best one and another.
+    window : float
+        Number of rows after which a loss has faded to about a third.
+    period : int
+        Number of rows between two decisions.
 
     Attributes
     ----------
-    models_ : the models of the pool
-    losses_ : (n_models,) estimated losses, inf for models that have not learned yet
-    n_trained_ : (n_models,) rows that each has learned
+    models_ : list of estimators
+        The models of the pool.
+    losses_ : ndarray of shape (n_models,)
+        Estimated losses. They are inf for models that have not learned yet.
+    n_trained_ : ndarray of shape (n_models,)
+        Number of rows that each model has learned.
     """
 
     models: Sequence[Any]
@@ -100,6 +112,7 @@ class Turns:
         return self.models_[self._learners[0]]
 
 
+@documented
 class ModelPool(Turns, BaseEstimator):
     """A pool of stream models with different settings, tuned on the stream (Gunasekara et al. 2022).
 
@@ -110,18 +123,23 @@ class ModelPool(Turns, BaseEstimator):
 
     Parameters
     ----------
-    models : stream models of this package, all classifiers or all regressors; they are cloned
-    train_share : part of the pool that learns a row; two models at least, the best one and another
-    window : rows after which a loss has faded to about a third
-    period : rows between two decisions
-    random_state : seed of the draws
+    models : sequence of estimators
+        Stream models of this package, all classifiers or all regressors. They are cloned.
+    random_state : int, RandomState instance or None
+        Seed of the draws.
 
     Attributes
     ----------
-    models_ : the models of the pool
-    losses_ : (n_models,) estimated losses, inf for models that have not learned yet
-    n_trained_ : (n_models,) rows that each has learned
-    best_model_ : the model that predicts
+    best_model_ : estimator
+        The model that predicts: the one with the lowest estimated loss at the last decision.
+    nbytes_ : int
+        Memory of all growing models in bytes.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted. Only of classifiers.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
 
     Examples
     --------
@@ -142,7 +160,7 @@ class ModelPool(Turns, BaseEstimator):
         train_share: float = 0.5,
         window: float = 1000.0,
         period: int = 100,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.models = models
         self.train_share = train_share

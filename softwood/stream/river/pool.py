@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.estimators import documented
 from softwood.core.parameters import parameter_error
 from softwood.fitted import FittedModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
@@ -19,8 +20,22 @@ from softwood.stream.river.regressors import HoeffdingTreeRegressor
 __all__ = ["ModelPoolClassifier", "ModelPoolRegressor"]
 
 
+@documented
 class _RiverPool(Turns):
-    """What both pools share."""
+    """What both pools share.
+
+    Parameters
+    ----------
+    seed : int or None
+        Seed of the draws.
+
+    Attributes
+    ----------
+    best_model : estimator
+        The model that predicts: the one with the lowest estimated loss at the last decision.
+    losses : list of float
+        Estimated losses of the models. They are inf for models that have not learned yet.
+    """
 
     _model_base: type
 
@@ -72,18 +87,19 @@ class _RiverPool(Turns):
         return self.best_model.predict_one(x)
 
 
+@documented
 class ModelPoolClassifier(_RiverPool, base.Classifier):
     """A pool of classifiers with different settings, tuned on the stream (Gunasekara et al. 2022).
 
-    As `softwood.stream.ModelPool`, row by row and for all classifiers of river's kind that predict probabilities.
+    Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
+    lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come from the
+    model that had the lowest estimated loss at the last decision. Losses are the cross-entropy of predictions made
+    before learning, faded over about `window` rows.
 
     Parameters
     ----------
-    models : classifiers; they are cloned
-    train_share : part of the pool that learns a row; two models at least, the best one and another
-    window : rows after which a loss has faded to about a third
-    period : rows between two decisions
-    seed : of the draws
+    models : sequence of classifiers
+        Classifiers for river that predict probabilities. They are cloned.
 
     Examples
     --------
@@ -113,10 +129,19 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):
         return self.best_model.predict_proba_one(x)
 
 
+@documented
 class ModelPoolRegressor(_RiverPool, base.Regressor):
-    """A pool of regressors with different settings, tuned on the stream.
+    """A pool of regressors with different settings, tuned on the stream (Gunasekara et al. 2022).
 
-    Parameters are those of `ModelPoolClassifier`; losses are squared errors.
+    Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
+    lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come from the
+    model that had the lowest estimated loss at the last decision. Losses are the squared errors of predictions made
+    before learning, faded over about `window` rows.
+
+    Parameters
+    ----------
+    models : sequence of regressors
+        Regressors for river. They are cloned.
 
     Examples
     --------
