@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Self, TypeVar, dataclass_transform
 
 from softwood.core.parameters import parameter
@@ -56,7 +56,7 @@ class Documentation:
     @classmethod
     def collect(cls, owner: type) -> Self:
         """The documentation of a class, completed by the entries of its base classes; the nearest class counts."""
-        parts = [vars(base)["_documentation"] for base in owner.__mro__ if "_documentation" in vars(base)]
+        parts = [cls.read(vars(base)["_own_docstring"]) for base in owner.__mro__ if "_own_docstring" in vars(base)]
         parameters: dict[str, str] = {}
         attributes: dict[str, str] = {}
         for part in parts:
@@ -84,9 +84,17 @@ def documented(own: Class) -> Class:
     Each is described once, in the class that declares it. A derived class describes it again only where it differs.
     """
     declared: Any = own
-    declared._documentation = Documentation.read(own.__doc__)
-    own.__doc__ = Documentation.collect(own).write(inspect.signature(own).parameters.values())
+    declared._own_docstring = own.__doc__
+    declared.__doc__ = _Docstring()
     return own
+
+
+class _Docstring:
+    """The docstring of a class, put together when it is first read, so that imports are quick."""
+
+    def __get__(self, instance: Any, owner: type) -> str:
+        owner.__doc__ = Documentation.collect(owner).write(inspect.signature(owner).parameters.values())
+        return owner.__doc__
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field, parameter))
@@ -99,19 +107,23 @@ def estimator(own: Class) -> Class:
     decorate: Any = dataclass(kw_only=True, eq=False, repr=False)
     made = decorate(own)
     made.__doc__ = docstring  # not the signature that dataclasses write if there is no docstring
-    signature = inspect.signature(made.__init__)
-    made.__init__.__signature__ = signature.replace(
-        parameters=sorted(signature.parameters.values(), key=lambda parameter: _place(parameter, made))
+    leading = getattr(made, "_leading", ())
+    places = {name: place for place, name in enumerate((*leading, None, *LAST))}
+    declared = sorted(
+        (part for part in fields(made) if part.init),
+        key=lambda part: (bool(part.kw_only), places.get(part.name, len(leading))),
+    )
+    own_self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    made.__init__.__signature__ = inspect.Signature(
+        [own_self, *map(_parameter, declared)], return_annotation=None
     )
     return documented(made)
 
 
-def _place(parameter: inspect.Parameter, owner: Any) -> tuple[int, int]:
-    """Where a parameter comes in the signature; the sort is stable."""
-    leading: tuple[str, ...] = ("self", *getattr(owner, "_leading", ()))
-    if parameter.name in LAST:
-        return parameter.kind, len(leading) + 1 + LAST.index(parameter.name)
-    return parameter.kind, leading.index(parameter.name) if parameter.name in leading else len(leading)
+def _parameter(part: Field[Any]) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY if part.kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    default = inspect.Parameter.empty if part.default is MISSING else part.default
+    return inspect.Parameter(part.name, kind, default=default, annotation=part.type)
 
 
 def _section(title: str, body: str) -> str:

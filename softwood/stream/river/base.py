@@ -253,5 +253,6 @@ def _document(estimator_class: type, family: type) -> Documentation:
     if "random_state" in parameters:
         _, _, meaning = parameters["random_state"].partition("\n")
         parameters["seed"] = f"int or None\n{meaning}"
-    text = f"{known.text}\n\nThis is `softwood.stream.{estimator_class.__name__}` with the methods of river's models."
+    text = known.text.replace("`random_state`", "`seed`")
+    text += f"\n\nThis is `softwood.stream.{estimator_class.__name__}` with the methods of river's models."
     return Documentation(text, parameters, Documentation.collect(family).attributes)
