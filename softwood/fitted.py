@@ -36,28 +36,41 @@ class FittedModel:
 
     Attributes
     ----------
-    kind : name of the class of the model
-    trees : its trees
-    columns : encoding of the columns of a table
-    has_names : whether the names of the columns were the user's
-    growing_reader : function that encodes tables of streams, where an unknown category is none of the known ones; None
-        for other models, where it counts as a missing value
-    in_any_order : whether the model finds the columns of a data frame by name, and ignores others
-    missing : number that counts as a missing value besides nan; nan if there is none
-    fill : (n_features,) numbers in place of missing values in weighted sums, or None if a gate whose sum has a missing
-        value divides the row by `missing_left`. A test of a missing value always does so, also within a blended gate.
-        The trees of a forest on a stream have slightly different means; this is the mean of these.
-    classes : labels, or None for real targets
-    link : function of the mean or sum of the trees: "identity"; "logistic", from log odds to the probabilities of two
-        classes; "softmax"; or "exp"
-    is_sorted : whether the outputs are quantiles, which are sorted
-    differs : why an export of the trees would not predict what the model does; empty if it would
-
-    The following are None if the trees are all there is:
-
-    cell_widths : function from encoded rows to the half-widths of the kernels of single cells, or None
-    gradient : function from a table to the derivatives of the predictions, (n_rows, n_outputs, n_inputs)
-    growth : the growing tree or forest of a model on a stream, which predicts
+    kind : str
+        Name of the class of the model.
+    trees : SoftTree or SoftForest
+        The trees.
+    columns : Columns
+        Encoding of the columns of a table.
+    has_names : bool
+        Whether the names of the columns were the user's.
+    growing_reader : callable or None
+        Function that encodes tables of streams, where an unknown category is none of the known ones. None for other
+        models, where it counts as a missing value.
+    in_any_order : bool
+        Whether the model finds the columns of a data frame by name, and ignores others.
+    missing : float
+        Number that counts as a missing value besides nan. nan if there is none.
+    fill : ndarray of shape (n_features,) or None
+        Numbers in place of missing values in weighted sums. None if a gate whose sum has a missing value divides the
+        row by `missing_left`. A test of a missing value always does so, also within a blended gate. The trees of a
+        forest on a stream have slightly different means; this is the mean of these.
+    classes : tuple or None
+        Labels. None for real targets.
+    link : {"identity", "logistic", "softmax", "exp"}
+        Function of the mean or sum of the trees. "logistic" maps log odds to the probabilities of two classes.
+    is_sorted : bool
+        Whether the outputs are quantiles, which are sorted.
+    differs : str
+        Why an export of the trees would not predict what the model does. Empty if it would.
+    cell_widths : callable or None
+        Function from encoded rows to the half-widths of the kernels of single cells. None if the trees are all there
+        is.
+    gradient : callable or None
+        Function from a table to the derivatives of the predictions, (n_rows, n_outputs, n_inputs). None if the trees
+        are all there is.
+    growth : object or None
+        The growing tree or forest of a model on a stream, which predicts. None if the trees are all there is.
     """
 
     kind: str

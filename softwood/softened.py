@@ -46,18 +46,24 @@ def soften(
 
     Parameters
     ----------
-    model : of scikit-learn (decision tree, random forest, extra trees, gradient boosting, histogram gradient boosting),
-        LightGBM or XGBoost, fitted to numbers; or a `SoftTree` or `SoftForest` of targets
-    X, y : rows and targets that the model has not seen in training: the bandwidth with the least loss on them is
-        chosen. On the training rows a model is best as it is, so that 0 would be chosen. `y` is not needed if
-        `bandwidth` is given.
-    bandwidth : "auto", or half-width of the kernel (a box) in standard deviations of the columns of `X`: one number,
-        one per column, or a dict by column
-    sample_weight : (n_rows,) weights
+    model : fitted model, SoftTree or SoftForest
+        A model of scikit-learn (decision tree, random forest, extra trees, gradient boosting, histogram gradient
+        boosting), LightGBM or XGBoost, fitted to numbers; or trees of targets.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        Rows that the model has not seen in training. The bandwidth with the smallest loss on them is chosen. On the
+        training rows a model is best as it is, so that 0 would be chosen.
+    y : array-like of shape (n_rows,) or None, default=None
+        Labels or targets of these rows. Not needed if `bandwidth` is given.
+    bandwidth : float, array-like, dict or "auto", default="auto"
+        Half-width of the kernel, a box, in standard deviations of the columns of `X`: one number, one per column, or a
+        dict by column. "auto" chooses one number.
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        Weights of the rows.
 
     Returns
     -------
-    `SoftenedClassifier` or `SoftenedRegressor`
+    SoftenedClassifier or SoftenedRegressor
+        The model with kernels.
 
     Examples
     --------

@@ -114,9 +114,7 @@ def estimator(own: Class) -> Class:
         key=lambda part: (bool(part.kw_only), places.get(part.name, len(leading))),
     )
     own_self = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    made.__init__.__signature__ = inspect.Signature(
-        [own_self, *map(_parameter, declared)], return_annotation=None
-    )
+    made.__init__.__signature__ = inspect.Signature([own_self, *map(_parameter, declared)], return_annotation=None)
     return documented(made)
 
 

@@ -25,13 +25,32 @@ __all__ = ["TreeModule"]
 class TreeModule(nn.Module):
     """A fitted tree or forest of any family as a module, made by `from_tree`; `to_tree` makes it a tree again.
 
+    Parameters
+    ----------
+    trees : SoftTree or SoftForest
+        The trees; `from_tree` also takes fitted models.
+    train_gates : bool, default=True
+        Whether the gates are trained. If False, only the values of the leaves are.
+    output : {"prediction", "raw"}, default="prediction"
+        Whether outputs are predictions, or the weighted sums of leaf values before the link. For trees with a softmax
+        link, these are logits, as `torch.nn.functional.cross_entropy` expects them.
+    device : torch.device or None, default=None
+        Device of the parameters.
+    dtype : torch.dtype or None, default=None
+        Type of the parameters: float32 or float64 on CPU.
+
     Attributes
     ----------
-    weight, bias : (n_oblique, n_features), (n_oblique,) parameters of sigmoid, oblique and blended gates; None if the
-        trees have none
-    threshold, width : (n_kernel,) parameters of kernel gates; None if the trees have none. A width below 0 counts as 0.
-        The tests and the widths of blended gates stay as they are
-    value : (n_leaves, n_outputs) values of the leaves
+    weight : parameter of shape (n_oblique, n_features) or None
+        Weights of sigmoid, oblique and blended gates. None if the trees have none.
+    bias : parameter of shape (n_oblique,) or None
+        Biases of the same gates.
+    threshold : parameter of shape (n_kernel,) or None
+        Thresholds of kernel gates. None if the trees have none. The tests of blended gates stay as they are.
+    width : parameter of shape (n_kernel,) or None
+        Half-widths of kernel gates. A width below 0 counts as 0. The widths of blended gates stay as they are.
+    value : parameter of shape (n_leaves, n_outputs)
+        Values of the leaves.
 
     Inputs and outputs
     ------------------

@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from softwood.core.arrays import all_finite, is_within, require_array
+from softwood.core.estimators import documented
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_n_jobs
 from softwood.core.threads import Threads
@@ -26,6 +27,7 @@ _ROWS_PER_THREAD = 500
 _COMMON = ("n_features", "shapes", "link", "center", "scale")
 
 
+@documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftForest(NodeArrays):
     """Trees side by side: the arrays of `SoftTree`, one tree after the other.
@@ -35,16 +37,14 @@ class SoftForest(NodeArrays):
 
     Attributes
     ----------
-    offsets : (n_trees + 1,) int64
+    offsets : ndarray of shape (n_trees + 1,), int64
         Where the nodes of each tree begin.
-    output : (n_trees,) int32
+    output : ndarray of shape (n_trees,), int32
         First output that the values of each tree are added to: 0, except in boosting with one tree per class.
-    base : (n_outputs,) float64
+    base : ndarray of shape (n_outputs,), float64
         Start value that the trees are added to.
     is_mean : bool
         Whether the predictions of the trees are averaged or added up.
-    children_left, ..., impurity, n_features, shapes, link, center, scale
-        As in `SoftTree`; the last six are the same in all trees. The link is applied to each tree before averaging.
 
     Examples
     --------

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from softwood.core.arrays import all_finite, is_within, require_array
+from softwood.core.estimators import documented
 from softwood.core.losses import softmax_gradient
 from softwood.core.memory import check_fits
 from softwood.trees import sharing
@@ -84,11 +85,61 @@ class KernelShapes:
         return cls.of([(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))])
 
 
+@documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class NodeArrays:
     """The flat arrays of the nodes of one tree or of several trees, and quantities computed from them.
 
-    The attributes are described in `SoftTree`.
+    Attributes
+    ----------
+    children_left : ndarray of shape (n_nodes,), int32
+        Left child of each node. -1 at leaves.
+    children_right : ndarray of shape (n_nodes,), int32
+        Right child of each node. -1 at leaves.
+    parent : ndarray of shape (n_nodes,), int32
+        Parent of each node. -1 at the root.
+    depth : ndarray of shape (n_nodes,), int32
+        Depth of each node. 0 at the root.
+    gate : ndarray of shape (n_nodes,), int8
+        Kind of gate, see `softwood.Gate`. -1 at leaves.
+    feature : ndarray of shape (n_nodes,), int32
+        Feature that axis-aligned and blended gates test. -1 elsewhere.
+    threshold : ndarray of shape (n_nodes,), float64
+        Threshold of axis-aligned and blended gates. nan elsewhere.
+    missing_left : ndarray of shape (n_nodes,), float64
+        Share of a row that goes left if the gate's value is missing: the share of the node's training mass that went
+        left.
+    width : ndarray of shape (n_nodes,), float64
+        Half-width of the kernel, or width of the smooth step of a blended gate.
+    kernel : ndarray of shape (n_nodes,), int32
+        Shape of the kernel: the number of a row of `shapes`.
+    blend : ndarray of shape (n_nodes,), float64
+        Weight of the oblique part of a blended gate, in [0, 1].
+    bias : ndarray of shape (n_nodes,), float64
+        Biases of sigmoid, oblique and blended gates.
+    weights : ndarray of shape (n_nodes, n_features), float64, or None
+        Weights of sigmoid, oblique and blended gates. None without such gates.
+    value : ndarray of shape (n_nodes, n_outputs), float64
+        Class probabilities, or means of the targets.
+    mass : ndarray of shape (n_nodes,), float64
+        Mass of the training rows in the node: weight times membership.
+    impurity : ndarray of shape (n_nodes,), float64
+        Impurity of the training rows in the node.
+    n_features : int
+        Number of features.
+    shapes : KernelShapes
+        Shapes of the kernels.
+    link : {"identity", "softmax"}
+        Function applied to the weighted sum of leaf values of a tree: "softmax" if the values are logarithms of class
+        probabilities up to a constant.
+    center : ndarray of shape (n_features,), float64, or None
+        Means of the features. Contributions of oblique gates are relative to them. If None, they are relative to 0.
+    scale : ndarray of shape (n_features,), float64, or None
+        Standard deviations of the features. Importances, contributions and text use them to compare the weights of
+        oblique gates. If None, the weights are compared unscaled.
+    subsets : ndarray of shape (n_nodes, n_words), uint32, or None
+        Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None without
+        such gates. Other numbers are missing values.
     """
 
     children_left: np.ndarray
@@ -341,42 +392,10 @@ class NodeArrays:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
 
+@documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftTree(NodeArrays):
     """A finished tree, as flat arrays with one entry per node; node 0 is the root.
-
-    Attributes
-    ----------
-    children_left, children_right, parent, depth : (n_nodes,) int32
-        Structure; children of leaves and the parent of the root are -1.
-    gate : (n_nodes,) int8
-        Kind of gate, see `softwood.trees.gates.Gate`; -1 at leaves.
-    feature, threshold : (n_nodes,) int32, float64
-        Test of axis-aligned and blended gates; -1 and nan elsewhere.
-    missing_left : (n_nodes,) float64
-        Share of a point that goes left if the gate's value is missing: the share of the node's training mass that went
-        left.
-    width : (n_nodes,) float64
-        Half-width of the kernel, or width of the smooth step of a blended gate.
-    kernel : (n_nodes,) int32
-        Shape of the kernel: the number of a row of `shapes`.
-    weights, bias : (n_nodes, n_features) and (n_nodes,) float64
-        Parameters of sigmoid, oblique and blended gates; `weights` is None in a tree without such gates.
-    blend : (n_nodes,) float64
-        Weight of the oblique part of a blended gate, in [0, 1].
-    value : (n_nodes, n_outputs) float64
-        Class probabilities, or means of the targets.
-    mass, impurity : (n_nodes,) float64
-        Mass of the training points in the node (weight times membership), and their impurity.
-    center, scale : (n_features,) float64, or None
-        Means and standard deviations of the features. Importances, contributions and text use them to compare the
-        weights of oblique gates. If None, the weights are compared unscaled.
-    link : str
-        Function applied to the weighted sum of leaf values: "identity", or "softmax" if the values are logarithms of
-        class probabilities up to a constant.
-    subsets : (n_nodes, n_words) uint32, or None
-        Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None in a
-        tree without such gates. Other numbers are missing values.
 
     Examples
     --------

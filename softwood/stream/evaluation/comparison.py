@@ -28,7 +28,8 @@ class PrequentialComparison(Mapping[str, PrequentialResult]):
 
     Attributes
     ----------
-    results : dict of names and results
+    results : dict of str to PrequentialResult
+        The results by the names of the models.
     """
 
     results: dict[str, PrequentialResult]
@@ -132,13 +133,17 @@ def compare_prequential(models: Mapping[str, Any], stream: Any, **options: Any) 
 
     Parameters
     ----------
-    models : mapping of names and models, each as in `prequential`; all classifiers or all regressors
-    stream : as in `prequential`
-    options : other parameters of `prequential`; `on_window` is called for each model
+    models : mapping of str to model
+        The models by name, each as in `prequential`; all classifiers or all regressors.
+    stream : stream, tuple (X, y), data frame, path or iterable of pairs (x, y)
+        The rows, as in `prequential`.
+    **options : dict
+        Other parameters of `prequential`. `on_window` is called for each model.
 
     Returns
     -------
-    `PrequentialComparison`
+    PrequentialComparison
+        The results by the names of the models.
 
     Examples
     --------

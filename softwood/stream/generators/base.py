@@ -30,10 +30,15 @@ class Stream(ABC):
     Attributes
     ----------
     n_features : int
-    feature_names : tuple of str, (n_features,)
-    classes : array, (n_classes,), the label that each code in ``y`` stands for
-    n_samples : int or None, length of the stream; None if it never ends
-    position : int, number of samples made so far
+        Number of features.
+    feature_names : tuple of str
+        Names of the features.
+    classes : ndarray of shape (n_classes,)
+        The label that each code in ``y`` stands for.
+    n_samples : int or None
+        Length of the stream. None if it never ends.
+    position : int
+        Number of samples made so far.
     """
 
     n_features: int
