@@ -146,23 +146,57 @@ class TreeEstimator(BaseEstimator):
         return gradient if loss is None else loss.predict_gradient(finished.predict(matrix, widths=widths), gradient)
 
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
-        """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); shares of the leaves add up to 1."""
+        """Share of each row in each node of ``tree_``; shares of the leaves add up to 1.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            Shares of the rows in the nodes.
+        """
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.memberships(matrix, widths=widths)
 
     def apply(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Leaf of ``tree_`` with the largest share of each row, (n_rows,)."""
+        """Leaf of ``tree_`` with the largest share of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_trees) for several trees
+            Numbers of the leaves.
+        """
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.apply(matrix, widths=widths)
 
     def decision_path(self, X: Any, **conditions: Any) -> Any:
         """Nodes that each row reaches, as in scikit-learn.
 
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
         Returns
         -------
-        indicator : sparse (n_rows, n_nodes); the nodes of all trees side by side if there are several
-        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``; only if
-            there are several trees
+        indicator : sparse array of shape (n_rows, n_nodes)
+            Which nodes each row reaches. The nodes of all trees are side by side if there are several.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            The columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``. Only if there are several trees.
         """
         matrix, widths = self._read_points(X, **conditions)
         finished = self._finished
@@ -170,10 +204,22 @@ class TreeEstimator(BaseEstimator):
         return (indicator, finished.offsets.copy()) if isinstance(finished, SoftForest) else indicator
 
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Derivative of the prediction with respect to each column of X, (n_rows, n_outputs, n_features_in).
+        """Derivative of the prediction with respect to each column of X.
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
         and for missing values.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs, n_features_in)
+            Derivatives of the predictions.
         """
         gradient = self._gradient(X, **conditions)
         gradient[:, :, self.columns_.is_category] = 0.0
@@ -425,16 +471,51 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         return self.classes_[self._largest(matrix, widths)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes)."""
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         return self._probabilities(X)
 
     def predict_log_proba(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Logarithms of the class probabilities, (n_rows, n_classes); -inf for 0. Arguments as in `predict_proba`."""
+        """Logarithms of the class probabilities; -inf for 0.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms, -inf for a probability of 0.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, **conditions))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         return self._classes(X)
 
 
@@ -470,7 +551,18 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         return out[:, 0] if self._is_flat_ else out
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if fitted to a matrix of targets."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
+        """
         return self._targets(X)
 
     def __sklearn_tags__(self) -> Tags:

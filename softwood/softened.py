@@ -128,9 +128,17 @@ class _Softened(TreeEstimator):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) rows that the trees have not been grown from, as an array or a frame of numbers
-        y : (n_rows,) labels or targets; needed if ``bandwidth="auto"``
-        sample_weight : (n_rows,) weights
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            Rows of numbers that the trees have not been grown from.
+        y : array-like of shape (n_rows,) or None, default=None
+            Labels or targets. Needed if ``bandwidth="auto"``.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         check_choice(self, "link", self.link, FINAL_LINKS)
         if not isinstance(self.trees, SoftTree | SoftForest):
@@ -275,12 +283,34 @@ class SoftenedClassifier(ClassifierMixin, _Softened):
         return np.eye(len(number))[[number[label] for label in labels]]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes)."""
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         matrix, widths = self._read_points(X)
         return self._predict_matrix(matrix, widths)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
@@ -321,7 +351,18 @@ class SoftenedRegressor(RegressorMixin, _Softened):
         return targets
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if there are several."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
+        """
         matrix, widths = self._read_points(X)
         out = self._predict_matrix(matrix, widths)
         return out[:, 0] if self._is_flat_ else out

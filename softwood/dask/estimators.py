@@ -64,12 +64,18 @@ class _OnCluster:
 
         Parameters
         ----------
-        X : Dask array, Dask frame, or list of futures or delayed parts, (n_rows, n_features_in)
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : the same, (n_rows,) labels or targets, divided as `X` is
-            A classifier also takes a matrix of class probabilities; trees and forests take a matrix of targets.
-        sample_weight : the same, (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
+        X : Dask array, Dask frame, or list of futures or delayed parts
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : Dask array, Dask series, or list of futures or delayed parts
+            Labels or targets, divided as `X` is. A classifier also takes a matrix of class probabilities; trees and
+            forests take a matrix of targets.
+        sample_weight : Dask array, Dask series, list of futures or delayed parts, or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight)
@@ -133,7 +139,22 @@ class _OnCluster:
         return predict_lazily(local, method, X, **further) if is_lazy(X) else getattr(local, method)(X, **further)
 
     def predict(self: Any, X: Any, measurement_error: Any = None) -> Any:
-        """Predictions as of the local estimator: lazy for a Dask array or frame, at once for other tables."""
+        """Predictions as of the local estimator: lazy for a Dask array or frame, at once for other tables.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        Dask array, Dask series or ndarray
+            Predicted labels or targets.
+        """
         return self._lazy("predict", X, measurement_error)
 
     def __sklearn_clone__(self: Any) -> Any:
@@ -150,11 +171,39 @@ class _Probabilities:
     """Methods of classifiers."""
 
     def predict_proba(self: Any, X: Any, measurement_error: Any = None) -> Any:
-        """Class probabilities, lazy for a Dask array or frame."""
+        """Class probabilities, lazy for a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        Dask array, Dask frame or ndarray of shape (n_rows, n_classes)
+            Class probabilities.
+        """
         return self._lazy("predict_proba", X, measurement_error)
 
     def predict_log_proba(self: Any, X: Any, **conditions: Any) -> Any:
-        """Logarithms of the class probabilities, lazy for a Dask array or frame."""
+        """Logarithms of the class probabilities, lazy for a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        Dask array, Dask frame or ndarray of shape (n_rows, n_classes)
+            Logarithms, -inf for a probability of 0.
+        """
         return self._lazy("predict_log_proba", X, **conditions)
 
 
@@ -193,7 +242,22 @@ class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoosti
     """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``."""
 
     def decision_function(self, X: Any, measurement_error: Any = None) -> Any:
-        """Raw scores, lazy for a Dask array or frame."""
+        """Raw scores, lazy for a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        Dask array, Dask frame or ndarray
+            Raw scores.
+        """
         return self._lazy("decision_function", X, measurement_error)
 
 

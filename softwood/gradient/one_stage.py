@@ -88,6 +88,16 @@ class _OneStageTree(StageRules, ValidatedTree):
         Its gates start at random, paths are sampled, and the shape is trained by proximal steps on validation rows,
         without a cost of splits. The ablations of the paper are ``as_published(architecture="joint")`` and
         ``as_published(architecture="gumbel")``.
+
+        Parameters
+        ----------
+        **changes : dict
+            Parameters that differ from the paper.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
         """
         settings: dict[str, Any] = {
             "architecture": "proximal",

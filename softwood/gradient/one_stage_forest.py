@@ -78,9 +78,17 @@ class _OneStageForest(GradientModel):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._train(fit, X, y, sample_weight)

@@ -77,12 +77,18 @@ class _SoftTree(SoftRules, ValidatedTree):
 
         Parameters
         ----------
-        X, y, sample_weight : rows on which the loss of accuracy is measured
+        X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
+            Rows on which the loss of accuracy is measured. None measures nothing.
+        y : array-like or None, default=None
+            Labels or targets of these rows.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------
-        The copy. If rows are given, its ``hardening_`` has the scores of both trees, ``soft`` and ``crisp``, and the
-        ``loss``, which is soft minus crisp.
+        estimator
+            The copy. If rows are given, its ``hardening_`` has the scores of both trees, ``soft`` and ``crisp``, and
+            the ``loss``, which is soft minus crisp.
         """
         _ = self._finished
         if (X is None) != (y is None):

@@ -394,15 +394,21 @@ class SearchedKernelModel(KernelModel):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)

@@ -68,40 +68,110 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         return loss_by_name("log_loss", n_classes=n_classes), learned
 
     def decision_function(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Raw scores: log odds of the second class (n_rows,), or one for each class (n_rows, n_classes).
+        """Raw scores: log odds of the second class, or one for each class.
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Measurement errors of these rows: one number per column, or one per cell, (n_rows,) in a dict or
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores.
         """
         raw = self._raw(X, measurement_error=measurement_error)
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes); `measurement_error` as in `decision_function`."""
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         raw = self._raw(X, measurement_error=measurement_error)
         return self._loss_.predict(raw)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row, (n_rows,); `measurement_error` as in `decision_function`."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         largest = self.predict_proba(X, measurement_error).argmax(axis=1)
         return self.classes_[largest]
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
-        """Raw scores after each round, as in `decision_function`."""
+        """Raw scores after each round, as in `decision_function`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Raw scores after one more round.
+        """
         for raw in self._staged_raw(X):
             yield raw[:, 0] if raw.shape[1] == 1 else raw
 
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """Class probabilities after each round, (n_rows, n_classes) each."""
+        """Class probabilities after each round.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Yields
+        ------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities after one more round.
+        """
         for raw in self._staged_raw(X):
             yield self._loss_.predict(raw)
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Most probable classes after each round, (n_rows,) each."""
+        """Most probable classes after each round.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,)
+            Predicted labels after one more round.
+        """
         for probabilities in self.staged_predict_proba(X):
             yield self.classes_[probabilities.argmax(axis=1)]
 
@@ -168,20 +238,42 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         return {**super()._results(*args), "n_outputs_": len(quantiles) if isinstance(quantiles, list) else 1}
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Predicted targets, (n_rows,), or (n_rows, n_quantiles).
+        """Predicted targets.
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Measurement errors of these rows: one number per column, or one per cell, (n_rows,) in a dict or
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_quantiles)
+            Predicted targets.
         """
         raw = self._raw(X, measurement_error=measurement_error)
         return self._loss_.predict(raw)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of the predictions; with several quantiles, the mean of their D² pinball scores."""
+        """R² of the predictions; with several quantiles, the mean of their D² pinball scores.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        y : array-like of shape (n_rows,)
+            True targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        float
+            The score; 1 is the best.
+        """
         quantiles = _listed(self.quantile)
         if not isinstance(quantiles, list):
             return super().score(X, y, sample_weight)
@@ -192,7 +284,18 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         return float(np.mean(scores))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """Predicted targets after each round, (n_rows,) or (n_rows, n_quantiles) each."""
+        """Predicted targets after each round.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Yields
+        ------
+        ndarray of shape (n_rows,) or (n_rows, n_quantiles)
+            Predicted targets after one more round.
+        """
         for raw in self._staged_raw(X):
             yield self._loss_.predict(raw)
 

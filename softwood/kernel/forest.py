@@ -96,18 +96,37 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`, as in `fit`.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
 
         Returns
         -------
-        (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
         """
         return self._probabilities(X, measurement_error=measurement_error)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row, (n_rows,); parameters as in `predict_proba`."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         return self._classes(X, measurement_error=measurement_error)
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
@@ -162,13 +181,17 @@ class KernelForestRegressor(RegressorBase, KernelForest):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`, as in `fit`.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
 
         Returns
         -------
-        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
         """
         return self._targets(X, measurement_error=measurement_error)
 

@@ -128,9 +128,19 @@ class _KernelTree(SearchedKernelModel):
 
         As in scikit-learn's `DecisionTreeClassifier.cost_complexity_pruning_path`.
 
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
         Returns
         -------
-        bunch with ``ccp_alphas`` and ``impurities``
+        Bunch
+            ``ccp_alphas`` and ``impurities``.
         """
         full = clone(self).set_params(ccp_alpha=0.0, **({"merge_equal": False} if hasattr(self, "merge_equal") else {}))
         if self.max_leaf_nodes == "auto":  # a penalty stands for the choice
@@ -285,19 +295,37 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
 
         Returns
         -------
-        (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
         """
         return self._probabilities(X, measurement_error=measurement_error)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row, (n_rows,); parameters as in `predict_proba`."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         return self._classes(X, measurement_error=measurement_error)
 
 
@@ -331,13 +359,16 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
 
         Returns
         -------
-        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
         """
         return self._targets(X, measurement_error=measurement_error)

@@ -181,7 +181,18 @@ class TreeLayer(nn.Module):
             self.bias.copy_(-_quantiles(sums * factor[:, None], rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs of the trees for rows (..., in_features)."""
+        """Outputs of the trees for rows (..., in_features).
+
+        Parameters
+        ----------
+        x : tensor of shape (..., in_features)
+            The rows.
+
+        Returns
+        -------
+        tensor of shape (..., out_features), or (..., n_trees, out_features)
+            Outputs; those of all trees if `reduce` is None.
+        """
         points = read_points(self, x, self.in_features, self.value)
         with torch.autocast(points.device.type, enabled=False):
             outputs = self.trees(points, *self._arguments())

@@ -83,9 +83,17 @@ class StreamModel(TreeEstimator):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
-        y : (n_rows,) targets
-        sample_weight : (n_rows,) weights, or None
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
@@ -284,10 +292,19 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
-        y : (n_rows,) class labels
-        classes : all labels that may occur; needed in the first call, and the same, or not given, in later ones
-        sample_weight : (n_rows,) weights, or None
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All labels that may occur. Needed in the first call; the same, or None, in later ones.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             self._read_class_list(classes)
@@ -297,9 +314,21 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn as `partial_fit` does; returns the class probabilities of each row before it was learned.
 
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All labels that may occur. Needed in the first call; the same, or None, in later ones.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
         Returns
         -------
-        (n_rows, n_classes) probabilities, columns in the order of ``classes_``
+        ndarray of shape (n_rows, n_classes)
+            Probabilities before each row was learned, columns in the order of ``classes_``.
         """
         with self._unchanged_by_errors():
             self._read_class_list(classes)
@@ -375,11 +404,33 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         return np.where(own > 0, weights * mass.sum(axis=1) / (present * np.where(own > 0, own, 1.0)), 0.0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes), columns in the order of ``classes_``."""
+        """Class probabilities, columns in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         return self._outputs(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         outputs = self._outputs(X)
         return self.classes_[outputs.argmax(axis=1)]
 
@@ -409,16 +460,39 @@ class StreamRegressorBase(StreamModel, RegressorBase):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
-        y : (n_rows,) targets
-        sample_weight : (n_rows,) weights, or None
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             self._learn(X, y, sample_weight, None)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, sample_weight: Any = None) -> np.ndarray:
-        """Learn as `partial_fit` does; returns the prediction for each row before it was learned, (n_rows,)."""
+        """Learn as `partial_fit` does; returns the prediction for each row before it was learned.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions before each row was learned.
+        """
         with self._unchanged_by_errors():
             predictions = self._learn(X, y, sample_weight, "predictions")
         assert predictions is not None
@@ -444,7 +518,18 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         return 1
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,)."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted targets.
+        """
         return self._outputs(X)[:, 0]
 
     def __sklearn_tags__(self) -> Tags:

@@ -55,7 +55,13 @@ class DriftDetector:
         self._state = self._first_state()
 
     def restore(self, state: np.ndarray) -> None:
-        """Continue from the state of a detector with the same parameters; raise a ValueError if it is not one."""
+        """Continue from the state of a detector with the same parameters; raise a ValueError if it is not one.
+
+        Parameters
+        ----------
+        state : ndarray
+            State of a detector with the same parameters.
+        """
         first = self._first_state()
         require_array("state", state, np.float64, first.shape)
         if not np.array_equal(state[2 : self._n_settings], first[2 : self._n_settings]):
@@ -82,15 +88,27 @@ class DriftDetector:
     # Learning
 
     def update(self, x: float) -> None:
-        """Add the next value, a finite number."""
+        """Add the next value, a finite number.
+
+        Parameters
+        ----------
+        x : float
+            The value, a finite number.
+        """
         type(self)._update(self._state, self._read(x))
 
     def update_many(self, values: Any) -> np.ndarray:
         """Add values (n,) one after the other.
 
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+            The values, finite numbers.
+
         Returns
         -------
-        (n,) bool, True where there was an alarm
+        ndarray of shape (n,)
+            True where there was an alarm.
         """
         read = np.array(values, dtype=np.float64)
         if read.ndim != 1:

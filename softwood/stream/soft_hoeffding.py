@@ -121,6 +121,16 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         Its alpha is fixed, its gates are random and have no bias, a row counts in a leaf only if its share is above
         1/4, and leaves split by the Hoeffding bound. New leaves start from the values of their parent and, scaled
         down, from the class shares of their side.
+
+        Parameters
+        ----------
+        **changes : dict
+            Parameters that differ from the paper.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
         """
         settings: dict[str, Any] = {
             "max_depth": 7,

@@ -74,7 +74,15 @@ class _RiverPool(Turns):
         raise NotImplementedError
 
     def learn_one(self, x: dict, y: Any) -> None:
-        """Learn a row by the models whose turn it is."""
+        """Learn a row by the models whose turn it is.
+
+        Parameters
+        ----------
+        x : dict
+            The features.
+        y : hashable or float
+            The label or target.
+        """
         for k in self._learners.tolist():
             model = self.models_[k]
             loss = self._loss(model, x, y)
@@ -83,7 +91,18 @@ class _RiverPool(Turns):
         self._count_rows(1)
 
     def predict_one(self, x: dict) -> Any:
-        """Prediction of the best model."""
+        """Prediction of the best model.
+
+        Parameters
+        ----------
+        x : dict
+            The features.
+
+        Returns
+        -------
+        hashable or float
+            The predicted label or target.
+        """
         return self.best_model.predict_one(x)
 
 
@@ -125,7 +144,18 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):
         return -math.log(max(model.predict_proba_one(x).get(y, 0.0), LEAST_PROBABILITY))
 
     def predict_proba_one(self, x: dict) -> dict:
-        """Probabilities of the best model."""
+        """Probabilities of the best model.
+
+        Parameters
+        ----------
+        x : dict
+            The features.
+
+        Returns
+        -------
+        dict
+            Probabilities of the labels.
+        """
         return self.best_model.predict_proba_one(x)
 
 
