@@ -1,10 +1,13 @@
 """Docstrings of all public names: parameters as in the signature, with types and texts, and what is returned."""
 
+from __future__ import annotations
+
 import dataclasses
 import importlib
 import inspect
 import re
 from enum import Enum
+from typing import Literal
 
 import pytest
 
@@ -71,15 +74,73 @@ def test_public_names(name):
         assert faults_of(owner) == []
 
 
+def public_methods(owner):
+    """Functions of the public methods that the class or its bases in softwood define, by name."""
+    for base in owner.__mro__:
+        for name, member in vars(base).items() if base.__module__.startswith("softwood") else ():
+            function = getattr(member, "__func__", member)
+            if not name.startswith("_") and inspect.isfunction(function):
+                yield name, inspect.unwrap(function)
+
+
 @pytest.mark.parametrize("name", [*public_names()])
-def test_public_methods_have_a_docstring(name):
+def test_public_methods(name):
     module, _, attribute = name.partition(":")
     owner = getattr(importlib.import_module(module), attribute)
-    if inspect.isclass(owner):
-        own = {k: v for base in owner.__mro__ if base.__module__.startswith("softwood") for k, v in vars(base).items()}
-        methods = {k: v for k, v in own.items() if not k.startswith("_") and (callable(v) or hasattr(v, "__get__"))}
-        missing = [k for k, v in methods.items() if not inspect.getdoc(getattr(owner, k, v))]
-        assert missing == []
+    for method, function in public_methods(owner) if inspect.isclass(owner) else ():
+        parts, parameters = sections(function.__doc__), list(inspect.signature(function).parameters)
+        assert parts[""], method
+        if parameters[1:]:
+            listed = entries(parts.get("Parameters", ""))
+            assert faults_of_signature(function, listed, skipped=tuple(parameters[:1])) == [], method
+            returns = inspect.signature(function).return_annotation != "None"
+            assert not returns or "Returns" in parts or "Yields" in parts, method
+
+
+def right(a: int, b: Literal["x", "y"] | None = "x") -> int:
+    """Do something.
+
+    Parameters
+    ----------
+    a : int
+        A number.
+    b : {"x", "y"} or None, default="x"
+        A name.
+
+    Returns
+    -------
+    int
+        A number.
+    """
+    return a
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("a : int\n        A number.\n    ", "", "documents"),
+        ("a : int", "c : int", "documents"),
+        ("a : int", "a", "documents|type"),
+        ("a : int\n        A number.", "a : int", "no sentence"),
+        ('default="x"', 'default="y"', "default"),
+        (', default="x"', "", "default"),
+        ('{"x", "y"}', '{"x"}', "does not name 'y'"),
+        (" or None", "", "does not name None"),
+        ("    Returns\n    -------\n    int\n        A number.\n", "", "Returns"),
+        ('int\n        A number.\n    """', 'int\n    """', "Returns"),
+        ("Do something.", "Do something,\n    and more", "summary"),
+    ],
+)
+def test_faults_are_found(old, new, fault):
+    def wrong(a: int, b: Literal["x", "y"] | None = "x") -> int:
+        return a
+
+    assert faults_of(right) == []
+    text = f'{right.__doc__}"""'
+    assert old in text
+    wrong.__doc__ = text.replace(old, new, 1).removesuffix('"""')
+    wrong.__annotations__ = right.__annotations__
+    assert re.search(fault, " ".join(faults_of(wrong)))
 
 
 class TestDocumentation:
@@ -159,7 +220,7 @@ class TestDocumentation:
             + "\n"
         )
         assert str(inspect.signature(Derived)) == (
-            "(*, name: str = 'x', depth: int | None = None, verbose: int = 0) -> None"
+            "(*, name: 'str' = 'x', depth: 'int | None' = None, verbose: 'int' = 0) -> None"
         )
         assert "default=3" in Base.__doc__
         assert Base.__doc__ is Base().__doc__

@@ -171,11 +171,19 @@ class Certificates:
     _matrix: np.ndarray
 
     def bounds(self, errors: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest prediction that measurement errors can lead to, (n_rows, n_outputs) each.
+        """Smallest and largest prediction that measurement errors can lead to.
 
         Parameters
         ----------
-        errors : as in `certify`
+        errors : float, array-like, dict or Series
+            Largest difference of each value from the true one, as in `certify`.
+
+        Returns
+        -------
+        low : ndarray of shape (n_rows, n_outputs)
+            Smallest predictions.
+        high : ndarray of shape (n_rows, n_outputs)
+            Largest predictions.
         """
         if self._box is None:
             raise ValueError(self.reason)
@@ -183,13 +191,19 @@ class Certificates:
         return self._box.bounds(self._matrix, deltas)
 
     def largest_change(self, errors: Any) -> np.ndarray:
-        """Largest difference that measurement errors can make to the predictions, (n_rows, n_outputs).
+        """Largest difference that measurement errors can make to the predictions.
 
         Predictions are class probabilities or targets. No row within the errors has a prediction that differs by more.
 
         Parameters
         ----------
-        errors : as in `certify`
+        errors : float, array-like, dict or Series
+            Largest difference of each value from the true one, as in `certify`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Largest differences.
 
         Examples
         --------

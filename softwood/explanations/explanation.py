@@ -112,7 +112,20 @@ class Explanation:
         return self.of_output(self.gradient.T)
 
     def of_output(self, scores: np.ndarray, output: int | None = None) -> np.ndarray:
-        """Shapley values or other numbers (..., n_scores) of an output, the explained one if None, with its sign."""
+        """Shapley values or other numbers of an output, the explained one if None, with its sign.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (..., n_scores)
+            Shapley values or other numbers.
+        output : int or None, default=None
+            Number of the output. None takes the explained one.
+
+        Returns
+        -------
+        ndarray of shape (...)
+            The numbers of the output.
+        """
         return self._named.of_output(scores, self.output if output is None else output)
 
     def __str__(self) -> str:

@@ -78,7 +78,18 @@ class ShapleyValues:
         return len(self.values)
 
     def label(self, output: int) -> str:
-        """What the values of an output, by its number, are parts of, such as "raw score of bee (log odds)"."""
+        """What the values of an output, by its number, are parts of, such as "raw score of bee (log odds)".
+
+        Parameters
+        ----------
+        output : int
+            Number of the output.
+
+        Returns
+        -------
+        str
+            A label for axes.
+        """
         text = self.quantity + self._of(output)
         return f"{text} ({self.scale})" if self.scale else text
 

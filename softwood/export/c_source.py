@@ -37,7 +37,13 @@ class CSource(NamedTuple):
     name: str
 
     def save(self, folder: Any) -> None:
-        """Write ``name.h`` and ``name.c`` to a folder."""
+        """Write ``name.h`` and ``name.c`` to a folder.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            The folder.
+        """
         Path(folder, f"{self.name}.h").write_text(self.header, encoding="utf-8")
         Path(folder, f"{self.name}.c").write_text(self.source, encoding="utf-8")
 

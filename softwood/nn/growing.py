@@ -173,12 +173,20 @@ class GrowingTreeLayer(nn.Module):
     # Computing
 
     def forward(self, x: Tensor, target: Tensor | None = None) -> Tensor:
-        """Outputs for rows (..., in_features).
+        """Outputs for rows.
 
         Parameters
         ----------
-        target : (...) classes from 0 on, or real targets. In training mode the rows enter the statistics with them;
-            without targets they enter only the running means and deviations. In evaluation mode nothing changes
+        x : tensor of shape (..., in_features)
+            The rows.
+        target : tensor of shape (...) or None, default=None
+            Classes from 0 on, or real targets. In training mode the rows enter the statistics with them; without
+            targets they enter only the running means and deviations. In evaluation mode nothing changes.
+
+        Returns
+        -------
+        tensor of shape (..., out_features)
+            Outputs.
         """
         points = read_points(self, x, self.in_features, self._like)
         seen = None if target is None else self._read_target(target, x)
@@ -252,13 +260,15 @@ class GrowingTreeLayer(nn.Module):
 
         Parameters
         ----------
-        optimizer : the one that trains the layer, which gets the new parameters; None if there is none. What it keeps
-            of the old ones, such as moments, does not change. New gates start without any, and of two new leaves both
-            go on with that of the leaf that was split
+        optimizer : torch.optim.Optimizer or None
+            The optimiser that trains the layer, which gets the new parameters. What it keeps of the old ones, such as
+            moments, does not change. New gates start without any, and both new leaves go on with that of the leaf that
+            was split. None if there is none.
 
         Returns
         -------
-        what was split
+        list of SplitEvent
+            What was split.
         """
         group = None
         if optimizer is not None:
@@ -351,7 +361,13 @@ class GrowingTreeLayer(nn.Module):
         return {"seed": int(self._growth.seed), "arrays": tensors}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Take over what `get_extra_state` gave; `load_state_dict` has done so before it loads the parameters."""
+        """Take over what `get_extra_state` gave; `load_state_dict` has done so before it loads the parameters.
+
+        Parameters
+        ----------
+        state : dict
+            What `get_extra_state` returned.
+        """
 
     def _take_over(self, state: dict[str, Any], shapes: dict[str, list[torch.Size]]) -> None:
         """Get the structure and the statistics of a `state_dict`, and parameters in the right number."""

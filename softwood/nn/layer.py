@@ -155,7 +155,8 @@ class TreeLayer(nn.Module):
 
         Parameters
         ----------
-        x : (n_rows, in_features), nan where missing
+        x : tensor of shape (n_rows, in_features)
+            The rows, nan where missing.
         """
         points = read_points(self, x, self.in_features, self.value).detach()
         if not len(points):
@@ -181,7 +182,7 @@ class TreeLayer(nn.Module):
             self.bias.copy_(-_quantiles(sums * factor[:, None], rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs of the trees for rows (..., in_features).
+        """Outputs of the trees for rows.
 
         Parameters
         ----------

@@ -72,12 +72,17 @@ class PrequentialResult:
 
         Parameters
         ----------
-        measure : its name
-        level : probability that the interval contains the score, default=0.95
+        measure : str
+            Name of the measure.
+        level : float, default=0.95
+            Probability that the interval contains the score.
 
         Returns
         -------
-        low, high : nan with fewer than two whole windows
+        low : float
+            Lower end; nan with fewer than two whole windows.
+        high : float
+            Upper end; nan with fewer than two whole windows.
         """
         if measure not in self.scores:
             raise parameter_error("interval", "measure", f"one of {', '.join(map(repr, self.scores))}", measure)
@@ -85,7 +90,18 @@ class PrequentialResult:
         return self.scores[measure] - half, self.scores[measure] + half
 
     def whole_windows(self, measure: str) -> np.ndarray:
-        """Values of a measure in the windows that have all their rows; where it is not defined is left out."""
+        """Values of a measure in the windows that have all their rows; where it is not defined is left out.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+
+        Returns
+        -------
+        ndarray of shape (n_whole,)
+            The values.
+        """
         ends = np.diff(self.curves["n_samples"], prepend=0)
         values = self.curves[measure][ends == self.window]
         return values[~np.isnan(values)]
@@ -105,12 +121,15 @@ class PrequentialResult:
 
         Parameters
         ----------
-        ax : axes to draw into, default=None: new ones
-        measures : names, default=None: the first one and all that are of its scale
+        ax : matplotlib Axes or None, default=None
+            Axes to draw into. None creates a new figure.
+        measures : str, iterable of str or None, default=None
+            Names of measures. None draws the first one and all that are of its scale.
 
         Returns
         -------
-        ax : the axes
+        matplotlib Axes
+            The axes that were drawn into.
         """
         names = list(self.scores)
         if measures is None:

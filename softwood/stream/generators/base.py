@@ -87,12 +87,15 @@ class Stream(ABC):
 
         Parameters
         ----------
-        n : int, how many; fewer come at the end of a stream that ends
+        n : int
+            Number of samples. Fewer come at the end of a stream that ends.
 
         Returns
         -------
-        X : (n, n_features) float64 in C order
-        y : (n,) int64, codes of the classes
+        X : ndarray of shape (n, n_features), float64
+            The samples, in C order.
+        y : ndarray of shape (n,), int64
+            Codes of the classes.
         """
         n = check_count(self, "n", n, low=0)
         if self.n_samples is not None:
@@ -106,12 +109,15 @@ class Stream(ABC):
 
         Parameters
         ----------
-        n_samples : int, how many in all; fewer come at the end of a stream that ends
-        block_size : int, samples in each block but the last, default=1000
+        n_samples : int
+            Number of samples in all. Fewer come at the end of a stream that ends.
+        block_size : int, default=1000
+            Number of samples in each block but the last.
 
         Returns
         -------
-        blocks : iterator of X, (block_size, n_features), and y, (block_size,)
+        iterator of (X, y)
+            Samples of shape (block_size, n_features), and codes of their classes, (block_size,).
         """
         n_samples = check_count(self, "n_samples", n_samples, low=0)
         return self._take_blocks(n_samples, check_count(self, "block_size", block_size))
