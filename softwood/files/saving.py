@@ -42,7 +42,7 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     See Also
     --------
-    load : read the file
+    load : Read the file.
 
     Examples
     --------
@@ -86,6 +86,11 @@ def load(path: str | os.PathLike) -> Any:
     path : str or path-like
         The file.
 
+    Returns
+    -------
+    object
+        The model, of the class that was saved.
+
     Raises
     ------
     InvalidFileError
@@ -95,12 +100,7 @@ def load(path: str | os.PathLike) -> Any:
 
     See Also
     --------
-    save : with an example
-
-    Returns
-    -------
-    object
-        The model, of the class that was saved.
+    save : Write the file, with an example.
     """
     try:
         found = read_container(path)
