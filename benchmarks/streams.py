@@ -2,7 +2,7 @@
 
 Run:  python benchmarks/streams.py [--peer-python PATH] [--only NAME ...] [--write docs/benchmarks.md]
 
-river must be installed beside softwood (`pip install "softwood[river]"`). PATH is a Python with CapyMOA
+river must be installed beside softwood (`pip install "softwood[streams]"`). PATH is a Python with CapyMOA
 (`pip install capymoa`, which needs Java), so that softwood's own environment need not have it. MOA's Hoeffding tree and
 ours each generate their rows, are tested, trained and scored from the first row on, and are compared by CPU time.
 Streams are synthetic and seeded.

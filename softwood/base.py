@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.core.columns import Columns
+from softwood.core.compatibility import CallbackSupportMixin
 from softwood.core.encoding import read_table
 from softwood.core.losses import Loss, SeveralQuantilesError
 from softwood.core.memory import check_fits
@@ -195,7 +195,7 @@ class Fit:
     worker : a copy of the estimator without fitted attributes, which is fitted in its place
     data : ``X``, ``y`` and ``metadata`` in the form that scikit-learn's callbacks take
     earlier : fitted attributes of the previous fit, for a warm start
-    context : context of the callbacks, once the steps have begun
+    context : context of the callbacks, once the steps have begun; None in versions of scikit-learn without callbacks
     """
 
     estimator: BatchEstimator
@@ -214,7 +214,8 @@ class Fit:
     def steps(self, unit: str, n_steps: int | None = None, history: list[dict[str, Any]] | None = None) -> Steps:
         """The steps of a fit that has one kind of them; call it only once. Arguments as in `Steps`."""
         self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
-        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        if self.context is not None:
+            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return Steps(
             unit, n_steps, estimator=self.estimator, context=self.context, data=self.data, results=self.results,
             history=history,
@@ -248,7 +249,7 @@ def _results_of(estimator: Any) -> dict[str, Any]:
 class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """An estimator that is fitted to a whole table.
 
-    A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
+    A family's `fit`, under the decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
     it calls `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
     ``forest_``.
     """

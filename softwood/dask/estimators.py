@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 from sklearn.base import clone
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.core.compatibility import with_callbacks
 from softwood.core.parameters import parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
 from softwood.dask.predicting import predict_lazily

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.core.compatibility import with_callbacks
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.fitted import FittedModel

@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
+from softwood.core.compatibility import with_callbacks
 from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import parameter_error
 from softwood.core.steps import Steps
