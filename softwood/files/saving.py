@@ -28,8 +28,10 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : the model
-    path : the file to write; by convention, its name ends in ``.softwood``
+    model : estimator, drift detector, SoftTree or SoftForest
+        The model to save.
+    path : str or path-like
+        The file to write. By convention, its name ends in ``.softwood``.
 
     Raises
     ------
@@ -81,7 +83,8 @@ def load(path: str | os.PathLike) -> Any:
 
     Parameters
     ----------
-    path : the file
+    path : str or path-like
+        The file.
 
     Raises
     ------
@@ -93,6 +96,11 @@ def load(path: str | os.PathLike) -> Any:
     See Also
     --------
     save : with an example
+
+    Returns
+    -------
+    object
+        The model, of the class that was saved.
     """
     try:
         found = read_container(path)

@@ -112,7 +112,7 @@ def test_parameters(model_class):
         model.learn_one(x, y)
     assert model.clone()._get_params() == model._get_params()
     assert model.clone().n_nodes == 0
-    assert model.__doc__.startswith("`softwood.stream.")
+    assert f"`softwood.stream.{model_class.__name__}`" in model.__doc__
 
 
 # ------------------------------------------------------------------ before, after, and looking
