@@ -159,10 +159,10 @@ class TreeEstimator(BaseEstimator):
         """Derivative of the prediction with respect to each column of X, (n_rows, n_outputs, n_features_in).
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
-        and for missing values.
+        and for missing values, and per day for dates.
         """
         gradient = self._gradient(X, **conditions)
-        gradient[:, :, self.columns_.is_category] = 0.0
+        gradient[:, :, self.columns_.is_step] = 0.0
         return self.columns_.add_up(gradient)
 
     @property
@@ -254,6 +254,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """
 
     categorical_features: Any = "from_dtype"
+    dates: str = "parts"
     handle_unknown: str = "missing"
     random_state: Any = None
     verbose: int = 0
@@ -302,6 +303,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
         earlier = earlier or {}
         self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
         X, y, sample_weight, rows = rows_with_weight(X, y, sample_weight)
@@ -312,6 +314,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
             as_codes=self._has_category_codes,
+            dates=self.dates,
             columns=earlier.get("columns_"),
             grow=bool(earlier),
         )

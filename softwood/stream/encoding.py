@@ -15,10 +15,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from softwood.core.columns import MAX_CATEGORIES, Columns, column_titles
-from softwood.core.encoding import as_numbers, prepare_table, read_table, refuse_infinity
+from softwood.core.encoding import as_numbers, check_columns, prepare_table, read_table, refuse_infinity
 from softwood.core.tables import column_cells, is_missing_value, is_text, type_names
 
 if TYPE_CHECKING:
@@ -249,7 +248,7 @@ def read_growing_table(
     matrix, `columns` with the new ones, and for each of these the row with which it comes; 0 up to the first row that
     is learned
     """
-    X, is_frame, wanted = prepare_table(estimator, X, categorical_features, columns)
+    X, is_frame, wanted, _ = prepare_table(estimator, X, categorical_features, columns)
     counts = learn if isinstance(learn, np.ndarray) else np.ones(X.shape[0] if hasattr(X, "shape") else 0, dtype=bool)
     # A frame's column may hold numbers or text; that is known from its first value on.
     first: list[int | None] = []
@@ -258,7 +257,7 @@ def read_growing_table(
     if not wanted.any() and all(row == 0 for row in first):
         matrix, found = read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
         return matrix, found, [0] * len(found.names) if columns is None else []
-    validate_data(estimator, X, reset=columns is None, skip_check_array=True)
+    check_columns(estimator, X, reset=columns is None)
     inputs, keys = column_titles(X) if columns is None else (columns.inputs, columns.keys)
     if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")

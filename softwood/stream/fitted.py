@@ -70,7 +70,7 @@ def fitted_river(model: Any) -> FittedModel:
 def _gradient(growth: Any, known: FittedModel, X: Any) -> np.ndarray:
     """Derivatives of the predictions, (n_rows, n_outputs, n_inputs); 0 for categories."""
     gradient = growth.input_gradient(known.encode(X))
-    gradient[..., known.columns.is_category] = 0.0
+    gradient[..., known.columns.is_step] = 0.0
     return known.columns.add_up(gradient)
 
 
