@@ -16,7 +16,7 @@ import numpy as np
 
 from softwood.core.tables import column_cells, is_missing_value
 
-__all__ = ["Dates", "date_kind", "kind_of_cell", "read_times", "representatives", "zone_of"]
+__all__ = ["Dates", "date_kind", "kind_of_cell", "read_time", "read_times", "representatives", "zone_of"]
 
 # Parts of a date; the first one is always there. Weekdays are numbered from Monday (0) to Sunday (6).
 DATE_PARTS = ("days", "hour", "weekday", "month")
@@ -53,13 +53,21 @@ class Dates:
 
     @classmethod
     def learn(cls, times: np.ndarray, kind: str, zone: str, wanted: str) -> Dates:
-        """The encoding of a column of training rows; `wanted` is the estimator's parameter `dates`."""
+        """The encoding of a column of training rows.
+
+        Parameters
+        ----------
+        times, kind, zone : as `read_times` takes and returns them
+        wanted : "days", "parts" (days, and what varies), or "all"
+        """
         if kind != "date":
             return cls(kind, parts=(_UNITS[kind][0],))
         known = times[~np.isnat(times)]
         origin = str(known.min().astype("M8[D]")) if len(known) else "1970-01-01"
-        varying = [part for part in DATE_PARTS[1:] if wanted == "parts" and len(set(_part(known, part).tolist())) > 1]
-        return cls(kind, origin, zone, ("days", *varying))
+        if wanted == "parts":
+            varying = [part for part in DATE_PARTS[1:] if len(set(_part(known, part).tolist())) > 1]
+            return cls(kind, origin, zone, ("days", *varying))
+        return cls(kind, origin, zone, DATE_PARTS if wanted == "all" else ("days",))
 
     def titles(self, name: str) -> list[str]:
         """Names of the columns of numbers of a column with this name."""
@@ -150,6 +158,13 @@ def read_times(X: Any, j: int, name: str, kind: str, zone: str | None) -> tuple[
         how = f".dt.tz_convert({found!r}).dt.tz_localize(None)" if found else f".dt.tz_localize({zone!r})"
         raise ValueError(f"Column {name!r} {what}: convert it, in pandas with X[{name!r}]{how}.")
     return (_on_clock(times, zone) if zone else times), zone
+
+
+def read_time(value: Any, name: str, kind: str, zone: str | None) -> tuple[np.ndarray, str]:
+    """A single cell, not missing, as `read_times` reads a column of one row."""
+    cells = np.empty((1, 1), dtype=object)
+    cells[0, 0] = value
+    return read_times(cells, 0, name, kind, zone)
 
 
 def _by_type(X: Any, j: int, kind: str) -> tuple[np.ndarray, str | None] | None:

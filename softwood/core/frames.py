@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -61,6 +62,24 @@ class Frame:
         if isinstance(what, list) and all(isinstance(name, str) for name in what):
             return Frame({name: self._arrays[name] for name in what})
         return Frame({name: array[what] for name, array in self._arrays.items()})
+
+    @classmethod
+    def from_arrow(cls, table: Any) -> Frame:
+        """The columns of a table or a batch of pyarrow, without an index that pandas has written."""
+        columns = {}
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            kind = str(column.type)
+            if re.fullmatch(r"__index_level_\d+__", name):
+                continue
+            if kind.startswith("decimal"):
+                array = np.array([np.nan if value is None else float(value) for value in column.to_pylist()])
+            elif kind.startswith("dictionary") or "tz=" in kind:
+                array = np.empty(len(column), dtype=object)
+                array[:] = column.to_pylist()
+            else:
+                array = column.to_numpy(zero_copy_only=False)
+            columns[name] = array.astype(f"{array.dtype.kind}8[us]") if array.dtype.kind in "mM" else array
+        return cls(columns)
 
     def drop(self, names: Iterable[str]) -> Frame:
         """The frame without some columns."""

@@ -23,7 +23,7 @@ from softwood.files.values import check_name
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.prediction import Reading
 
-__all__ = ["build_record", "check_entries", "check_integer", "check_type", "record_state"]
+__all__ = ["build_date", "build_record", "check_entries", "check_integer", "check_type", "date_state", "record_state"]
 
 
 def record_state(record: Any) -> dict[str, Any]:
