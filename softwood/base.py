@@ -207,7 +207,7 @@ class TreeEstimator(BaseEstimator):
         """Derivative of the prediction with respect to each column of X.
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
-        and for missing values.
+        and for missing values, and per day for dates.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class TreeEstimator(BaseEstimator):
             Derivatives of the predictions.
         """
         gradient = self._gradient(X, **conditions)
-        gradient[:, :, self.columns_.is_category] = 0.0
+        gradient[:, :, self.columns_.is_step] = 0.0
         return self.columns_.add_up(gradient)
 
     @property
@@ -318,6 +318,9 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     categorical_features : "from_dtype", array-like of bool, int or str, or None
         Columns to treat as categories: a mask, numbers or names of columns. "from_dtype" selects the text and category
         columns of data frames. None selects no columns.
+    dates : {"parts", "days", "error"}
+        What becomes of columns of dates. "parts" makes them days since the first date of the training rows, and the
+        hour, the weekday and the month where these vary; "days" makes them days alone; "error" refuses them.
     handle_unknown : {"missing", "error"}
         Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     verbose : int
@@ -325,6 +328,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """
 
     categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
+    dates: Literal["parts", "days", "error"] = "parts"
     handle_unknown: Literal["missing", "error"] = "missing"
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
@@ -373,6 +377,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
         earlier = earlier or {}
         self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
         X, y, sample_weight, rows = rows_with_weight(X, y, sample_weight)
@@ -383,6 +388,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
             as_codes=self._has_category_codes,
+            dates=self.dates,
             columns=earlier.get("columns_"),
             grow=bool(earlier),
         )

@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
         chosen,
         "import pandas as pd, softwood",
         "from softwood.explanations import certified_radius, shapley_values",
-        f"row = {in_pandas(chosen.data)}[{chosen.row}:{chosen.row + 1}]",
+        f"row = {in_pandas(chosen.data, table)}[{chosen.row}:{chosen.row + 1}]",
         f"model = softwood.load({str(chosen.model)!r})",
         "model.predict(row), model.memberships(row)",
         f"shapley_values(model, row, random_state={chosen.seed})",

@@ -91,7 +91,7 @@ class _OnCluster:
         self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> Iterator[ClusterSource]:
         """The rows on the cluster, once their columns and classes are known."""
-        chunks = read_chunks(X, y, sample_weight, type(self).__name__)
+        chunks = read_chunks(X, y, sample_weight, type(self).__name__, self.dates)
         with Session(self.client) as session:
             reader = self._local()
             found = ClusterSource(session, chunks, as_given).summary("read", describe, reader)
