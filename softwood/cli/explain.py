@@ -193,7 +193,8 @@ def _print_certificate(explained: Explanation) -> None:
     elif found.column_reasons and not (found.reach[0] >= 0).any():
         print_text(f"no certificate: {next(iter(found.column_reasons.values()))}")
     else:
-        print_text("no reading alone can change the class")
+        taken = " (categories and dates are taken as they are)" if found.column_reasons else ""
+        print_text(f"no reading alone can change the class{taken}")
     print_text("")
 
 

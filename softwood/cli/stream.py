@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,20 +204,20 @@ def _targets(path: str, target: str, n_rows: int | None) -> Iterator[Any]:
     from softwood.core.csv_files import frames_of
     from softwood.core.frames import Frame
 
-    if path.lower().endswith(".parquet"):
-        file = parquet().ParquetFile(path)
-        _check_target(file.schema_arrow.names, path, target)
-        batches = file.iter_batches(batch_size=100_000, columns=[target])
-        frames = (Frame.from_arrow(batch) for batch in batches)
-    else:
-        frames = frames_of(open_text(path), 100_000, as_text=[target], only=[target])
-    n_left = n_rows
-    for frame in frames:
-        _check_target(frame.columns, path, target)
-        yield frame[target] if n_left is None else frame[target][:n_left]
-        n_left = None if n_left is None else n_left - len(frame)
-        if n_left is not None and n_left <= 0:
-            return
+    is_parquet = path.lower().endswith(".parquet")
+    with parquet().ParquetFile(path) if is_parquet else open_text(path) as file:
+        if is_parquet:
+            _check_target(file.schema_arrow.names, path, target)
+            frames = map(Frame.from_arrow, file.iter_batches(batch_size=100_000, columns=[target]))
+        else:
+            frames = frames_of(file, 100_000, as_text=[target], only=[target])
+        n_left = math.inf if n_rows is None else n_rows
+        for frame in frames:
+            _check_target(frame.columns, path, target)
+            yield frame[target][: min(len(frame), n_left)]
+            n_left -= len(frame)
+            if n_left <= 0:
+                return
 
 
 def _check_target(columns: list[str], path: str, target: str) -> None:

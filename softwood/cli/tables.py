@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Problem", "check_column", "check_path", "columns_for", "in_pandas", "is_empty", "is_missing",
-    "labels_in_pandas", "open_text", "parquet", "read_problem", "read_table", "reading", "separator_of", "split_target", "task_of",
+    "labels_in_pandas", "open_text", "parquet", "read_problem", "read_table", "reading", "separator_of", "split_target",
+    "task_of",
 ]  # fmt: skip
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")

@@ -1,7 +1,7 @@
 """Tables from text with separators, as `Frame`; types are found as pandas finds them, and dates besides.
 
-A column is whole numbers, numbers, truth values, dates written as 2020-01-31 or 2020-01-31 12:30:59, or text. Cells such
-as ``NA`` and empty ones are missing.
+A column is whole numbers, numbers, truth values, dates (2020-01-31 or 2020-01-31 12:30:59), or text. Cells such as
+``NA`` and empty ones are missing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.dates import DATE_TEXT
 from softwood.core.frames import Frame
 
 __all__ = ["MISSING", "frames_of", "parse_column", "parse_labels"]
@@ -27,7 +28,6 @@ MISSING = frozenset(
     }
 )  # fmt: skip
 _FLAGS = {"True": True, "TRUE": True, "true": True, "False": False, "FALSE": False, "false": False}
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?)?")
 # Rows whose cells are lists at a time; the text of the others is kept as it is in the file.
 _BLOCK = 1 << 14
 _END = "\0"
@@ -42,7 +42,7 @@ def frames_of(
     as_text: Collection[str] = (),
     only: Collection[str] | None = None,
 ) -> Iterator[Frame]:
-    """Tables of at most `n_rows` rows of a file; one with all of them if it is None.
+    r"""Tables of at most `n_rows` rows of a file; one with all of them if it is None.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def frames_of(
     Examples
     --------
     >>> from softwood.core.csv_files import frames_of
-    >>> (table,) = frames_of(["size,city,day\\n", "1.5,Rome,2020-01-31\\n", ",Oslo,2020-02-01\\n"])
+    >>> (table,) = frames_of(["size,city,day\n", "1.5,Rome,2020-01-31\n", ",Oslo,2020-02-01\n"])
     >>> [str(dtype) for dtype in table.dtypes]
     ['float64', 'object', 'datetime64[us]']
     """
@@ -166,7 +166,7 @@ def _numbers(cells: list[str], known: list[str], decimal: str) -> np.ndarray | N
 
 def _dates(cells: list[str], known: list[str]) -> np.ndarray | None:
     """Dates, if all are, with or without a time zone."""
-    if not _DATE.fullmatch(known[0]) or not all(map(_DATE.fullmatch, known)):
+    if not DATE_TEXT.fullmatch(known[0]) or not all(map(DATE_TEXT.fullmatch, known)):
         return None
     try:
         read = [None if cell in MISSING else datetime.datetime.fromisoformat(cell) for cell in cells]

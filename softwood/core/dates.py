@@ -16,10 +16,12 @@ import numpy as np
 
 from softwood.core.tables import column_cells, is_missing_value
 
-__all__ = ["Dates", "date_kind", "kind_of_cell", "read_time", "read_times", "representatives", "zone_of"]
+__all__ = ["DATE_TEXT", "Dates", "date_kind", "kind_of_cell", "read_time", "read_times", "representatives", "zone_of"]
 
 # Parts of a date; the first one is always there. Weekdays are numbered from Monday (0) to Sunday (6).
 DATE_PARTS = ("days", "hour", "weekday", "month")
+# Dates as text, in the order year, month, day, so that there is no doubt.
+DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?)?")
 _DAY, _HOUR = np.timedelta64(1, "D"), np.timedelta64(1, "h")
 _UNITS = {"duration": ("days", _DAY), "time": ("hours", _HOUR)}
 

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
 from softwood.core.columns import MAX_CATEGORIES, Columns, column_titles, find_column, one_hot_names, shown_categories
-from softwood.core.dates import Dates, date_kind, kind_of_cell, read_times, representatives
+from softwood.core.dates import DATE_TEXT, Dates, date_kind, kind_of_cell, read_times, representatives
 from softwood.core.frames import Frame
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import (
@@ -165,7 +165,7 @@ def check_columns(estimator: Any, X: Any, reset: bool) -> None:
         return
     names = list(X.columns)
     if reset:
-        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+        estimator.feature_names_in_, estimator.n_features_in_ = np.array(names, dtype=object), len(names)
     elif hasattr(estimator, "feature_names_in_") and names != estimator.feature_names_in_.tolist():
         raise ValueError(
             f"The feature names should match those that were passed during fit: {type(estimator).__name__} expects the "
@@ -273,7 +273,12 @@ def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.nd
         expected = "'from_dtype', None, or a list of columns by name or number, or a mask"
         raise parameter_error(estimator, "categorical_features", expected, wanted)
     if isinstance(wanted, str):
-        return np.array([is_text(X, j, kind) for j, kind in enumerate(type_names(X))] if frame else [False] * n, bool)
+        kinds = type_names(X) if frame else []
+        are_text = np.array([is_text(X, j, kind) for j, kind in enumerate(kinds)] if frame else [False] * n, dtype=bool)
+        for j in np.flatnonzero(are_text).tolist():
+            if kinds[j] == "object":
+                _refuse_several_kinds(*column_cells(X, j), column_titles(X)[0][j])
+        return are_text
     mask = np.zeros(n, dtype=bool)
     if wanted is None:
         return mask
@@ -286,6 +291,33 @@ def _categorical_mask(estimator: Any, X: Any, wanted: Any, frame: bool) -> np.nd
     for column in chosen:
         mask[find_column(estimator, "categorical_features", column, *titles)] = True
     return mask
+
+
+def _refuse_several_kinds(values: np.ndarray, is_missing: np.ndarray, name: str) -> None:
+    """Raise an error for a column of objects that holds text and something else."""
+    by_type = {type(value): value for value in values[~is_missing].tolist()}
+    by_kind: dict[str, Any] = {}
+    for value in by_type.values():
+        _refuse_container(value, name)
+        by_kind.setdefault(kind_of_cell(value) or _kind_of(value), value)
+    if len(by_kind) < 2:
+        return
+    shown = " and ".join(repr(value) for value in list(by_kind.values())[:2])
+    function = "to_datetime" if "date" in by_kind else "to_numeric"
+    raise ValueError(
+        f"Column {name!r} holds values of several kinds, such as {shown}. Convert it, in pandas with "
+        f"pd.{function}(X[{name!r}], errors='coerce'), which makes other values missing, or for categories with "
+        f"X[{name!r}].astype(str)."
+    )
+
+
+def _refuse_container(value: Any, name: str) -> None:
+    if isinstance(value, list | tuple | set | dict | np.ndarray):
+        what = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+        raise TypeError(
+            f"Column {name!r} holds {what}, and a cell must be one number, text or date: give each part of it a column "
+            "of its own."
+        )
 
 
 def _refuse_repeated_names(X: Any, estimator: Any) -> None:
@@ -368,7 +400,11 @@ def _not_number(values: np.ndarray, is_missing: np.ndarray, name: str, estimator
         try:
             float(value)
         except (TypeError, ValueError) as error:
-            return type(error)(f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}.")
+            _refuse_container(value, name)
+            return type(error)(
+                f"Column {name!r} was expected to hold numbers for {type(estimator).__name__}: {error}. Convert it, or "
+                "name it in categorical_features."
+            )
     return None
 
 
@@ -393,10 +429,15 @@ def _codes(
         known += tuple(sorted(new, key=lambda v: (str(type(v)), v)))
         number, new = {category: k for k, category in enumerate(known)}, []
         if len(known) > MAX_CATEGORIES:
+            advice = (
+                "Drop it if it is an identifier. Otherwise replace its rare categories by a common one, or turn it "
+                "into numbers with sklearn.preprocessing.TargetEncoder."
+            )
+            if all(isinstance(category, str) and DATE_TEXT.fullmatch(category) for category in known):
+                advice = f"It holds dates as text: convert it, in pandas with pd.to_datetime(X[{name!r}])."
             raise ValueError(
                 f"Column {name!r} has {len(known)} different categories, more than the {MAX_CATEGORIES} that "
-                f"{type(estimator).__name__} takes. Drop it if it is an identifier. Otherwise replace its rare "
-                "categories by a common one, or turn it into numbers with sklearn.preprocessing.TargetEncoder."
+                f"{type(estimator).__name__} takes. {advice}"
             )
     if new and columns is not None and columns.handle_unknown == "error":
         raise ValueError(

@@ -70,6 +70,8 @@ def is_missing_value(value: Any) -> bool:
 
 def is_text(X: Any, j: int, kind: str) -> bool:
     """Whether a frame's column holds text, categories or truth values, by its type or, for objects, by its cells."""
+    if kind.startswith(("list", "array", "struct")):  # of text, perhaps
+        return False
     if any(word in kind for word in ("category", "categorical", "enum", "string", "str", "bool")):
         return True
     if kind != "object":

@@ -1,10 +1,9 @@
 """Growing encoding of the rows of a stream, from arrays, frames and dicts.
 
 A feature that is a number has one column, from its first value on. A category has a column of zeros and ones, from the
-first row with it on. A date has columns for the days since the first date, hour, weekday and month, from its first value
-on. A category after the first 255 of its feature is treated as unknown: too many categories are no
-reason to stop a stream. Columns are in the order in which they appear, row by row, so they do not depend on how the
-rows are divided into blocks.
+first row with it on. A date has columns for the days since the first date, hour, weekday and month, from that date on.
+A category after the first 255 of its feature is treated as unknown: too many categories are no reason to stop a stream.
+Columns are in the order in which they appear, row by row, so they do not depend on how rows are divided into blocks.
 """
 
 from __future__ import annotations
