@@ -64,8 +64,8 @@ class _KernelTree(SearchedKernelModel):
         if self.ccp_alpha > 0:
             tree = prune_cost_complexity(tree, self.ccp_alpha)
         tree = self._simplify(tree)
-        self.bandwidths_, self._reading_ = widths, self._make_reading(widths, data)
-        self.tree_ = self._reading_.of(tree, data.errors)
+        self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, data)
+        self.tree_ = self._prediction_kernels_.of(tree, data.errors)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
@@ -86,7 +86,7 @@ class _KernelTree(SearchedKernelModel):
         """Simplify the pruned tree; does nothing unless a subclass overrides it."""
         return tree
 
-    # Reading the parameters
+    # Parameters
 
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()

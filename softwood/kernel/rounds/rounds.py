@@ -51,8 +51,8 @@ class BoostingRules:
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that stands for the loss of these rows
-    read : function that predicts (n,) with a tree for rows (n, p), if trees predict with other kernels than they were
-        grown with
+    predict : function that predicts (n,) with a tree for rows (n, p), if the prediction kernels differ from those that
+        trees are grown with
     """
 
     learning_rate: float
@@ -64,7 +64,7 @@ class BoostingRules:
     n_iter_no_change: int | None = None
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
-    read: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
+    predict: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass
@@ -212,7 +212,7 @@ class Rounds:
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
         self.readers: list[HeldOutRows] = []
-        if validation is not None and rules.read is None:
+        if validation is not None and rules.predict is None:
             matrix = validation.matrix
             self.readers = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
 
@@ -302,7 +302,7 @@ class Rounds:
             if self.readers:
                 self.readers[worker].add(tree, self.raw_validation, score)
             else:
-                self.raw_validation[:, score] += _read(tree, rules, self.validation.matrix)
+                self.raw_validation[:, score] += _predict(tree, rules, self.validation.matrix)
         return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
 
 
@@ -393,13 +393,13 @@ def _add_tree(
     threads: Threads | None,
 ) -> None:
     """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
-    if rows is None and rules.read is None:
+    if rows is None and rules.predict is None:
         tree.add_to(raw, score, threads)
     else:
-        raw[:, score] += _read(tree, rules, matrix)
+        raw[:, score] += _predict(tree, rules, matrix)
 
 
-def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
+def _predict(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
     """Predictions of the tree with the prediction kernel, (n,)."""
     finished = boosted_tree(tree)
-    return finished.predict(matrix)[:, 0] if rules.read is None else rules.read(finished, matrix)
+    return finished.predict(matrix)[:, 0] if rules.predict is None else rules.predict(finished, matrix)
