@@ -30,8 +30,9 @@ from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
 from softwood.kernel.prediction import PredictionKernels
-from softwood.kernel.rounds.newton import boosted_forest
-from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, too_fast
+from softwood.kernel.rounds.finishing import boosted_forest
+from softwood.kernel.rounds.leaves import too_fast
+from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules
 from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree

@@ -77,7 +77,7 @@ class KernelForest(SearchedKernelModel):
             """Attributes of a forest fitted with the earlier trees and the trees in `tables`."""
             forest = None
             if tables:
-                forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
+                forest = assemble(problem, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
             if earlier is not None:
                 forest = earlier if forest is None else earlier.with_trees_of(forest)
             if forest is None:

@@ -20,7 +20,8 @@ from softwood.core.steps import Steps
 from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.kernel.choosing.size import SizeChoice
-from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows

@@ -341,7 +341,7 @@ def test_pickles_of_earlier_releases_load():
     """The attribute with the prediction kernels, and its class, once had other names."""
     X, y = problem(KernelTreeClassifier)
     model = KernelTreeClassifier(bandwidth=0.3, prediction_kernel="gaussian").fit(X, y)
-    state = model.__getstate__()
+    state = dict(model.__getstate__())
     state["_reading_"] = state.pop("_prediction_kernels_")
     old = KernelTreeClassifier()
     old.__setstate__(state)

@@ -172,12 +172,7 @@ class _Part:
 
 
 class _Course:
-    """Boosting on the training rows of a part, which can go on later; arguments as of `boost`.
-
-    Attributes
-    ----------
-    losses : of the held-out rows, before the first round and after each round
-    """
+    """Boosting on the training rows of a part, which can go on later; arguments as of `Rounds`."""
 
     def __init__(
         self, part: _Part, widths: np.ndarray, loss: Loss, rules: BoostingRules, seed: int, threads: Threads
@@ -187,22 +182,20 @@ class _Course:
         self._rounds = Rounds(
             train, part.bins, widths, loss, rules, seed, threads, result, validation=part.held_out
         )  # fmt: skip
-        self.losses: list[float] = []
-        self._note()
+        self._rounds.begin()
 
     def go_on(self, n_rounds: int, patience: int, worth_while: float) -> np.ndarray:
         """Go on to this number of rounds in all, or until the loss has stalled; returns the losses."""
         while len(self.losses) <= n_rounds and not _has_stalled(self.losses, patience, worth_while):
             for _ in range(min(RUN_AT_ONCE, n_rounds + 1 - len(self.losses))):
                 self._rounds.run()
-                self._note()
         self._rounds.rest()
         return np.array(self.losses)
 
-    def _note(self) -> None:
-        self._rounds.note()
-        loss = self._rounds.result.validation_losses[-1]
-        self.losses.append(np.inf if np.isnan(loss) else loss)
+    @property
+    def losses(self) -> list[float]:
+        """Losses of the held-out rows, before the first round and after each round."""
+        return [np.inf if np.isnan(loss) else loss for loss in self._rounds.result.validation_losses]
 
 
 class Search:

@@ -8,8 +8,8 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.kernel.data.bandwidths import standard_deviations
 from softwood.kernel.data.binning import Bins, bin_features
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors, combine_widths
 from softwood.kernel.growing.problem import GrowthProblem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,16 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins, merge_narrow_bins
+from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
-from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
+from softwood.kernel.rounds.leaves import refit_leaves, take_step
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree
 from softwood.trees.tree import SoftTree
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]
+if TYPE_CHECKING:
+    from softwood.kernel.parts.boosting import RoundsByLevels
+
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
 
 
 @dataclass(frozen=True)
@@ -96,63 +101,32 @@ class Boosted:
         return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
 
 
-def boost(
-    data: BoostingData,
-    bins: Bins,
-    widths: np.ndarray,
-    loss: Loss,
-    rules: BoostingRules,
-    seed: int,
-    *,
-    validation: BoostingData | None = None,
-    scored: np.ndarray | None = None,
-    n_threads: int = 1,
-    result: Boosted | None = None,
-    steps: Steps | None = None,
-    snapshot: Callable[[], dict[str, Any]] | None = None,
-) -> Boosted:
-    """Add trees round by round.
+def boost(rounds: Rounds | RoundsByLevels, steps: Steps, snapshot: Callable[[], dict[str, Any]]) -> None:
+    """Add trees round by round, until the validation loss has stopped falling.
+
+    Parameters
+    ----------
+    rounds : of rows in memory, or of rows in parts
+    steps : where each round is reported
+    snapshot : returns the attributes of an estimator fitted so far
+    """
+    rounds.begin()
+    for step in steps:
+        step.end(snapshot, **rounds.run())
+        if rounds.best.is_stalled:
+            break
+
+
+class Rounds:
+    """The raw scores, and what else changes from round to round.
 
     Parameters
     ----------
     widths : (p,) half-widths of the kernels in the first round
+    result : where the rounds are stored, so that they are kept after an interrupt
     validation : validation rows
     scored : training rows whose loss is computed after each round; None: none
-    result : where the rounds are stored, so that they are kept after an interrupt
-    steps : where each round is reported;  snapshot : returns the attributes of an estimator fitted so far
     """
-    result = Boosted(loss.start(data.y, data.weights)) if result is None else result
-    steps = Steps("round", rules.n_rounds) if steps is None else steps
-    with Threads(n_threads) as threads:
-        state = Rounds(data, bins, widths, loss, rules, seed, threads, result, validation=validation, scored=scored)
-        state.note()
-        for step in steps:
-            state.run()
-            step.end(snapshot, **state.note())
-            if state.best.is_stalled:
-                break
-    return result
-
-
-def take_step(values: np.ndarray, loss: Loss, rules: BoostingRules, number: int) -> None:
-    """Turn the best leaf values of a tree of round `number` into those that the model adds, in place."""
-    np.clip(values, -loss.max_step, loss.max_step, out=values)
-    with np.errstate(over="ignore"):
-        values *= rules.learning_rate
-    if not np.all(np.abs(values) <= LARGEST_STEP):
-        raise too_fast(rules.learning_rate, number + 1)
-
-
-def too_fast(learning_rate: float, n_rounds: int) -> ValueError:
-    """The error if the raw scores grow without limit."""
-    return ValueError(
-        f"Boosting diverges with learning_rate={learning_rate:g}: the raw scores overflow in round {n_rounds}. Lower "
-        "the parameter 'learning_rate'; usual values are between 0.01 and 1."
-    )
-
-
-class Rounds:
-    """The raw scores, and what else changes from round to round; arguments as of `boost`."""
 
     def __init__(
         self,
@@ -187,8 +161,12 @@ class Rounds:
             self.scored_y, self.scored_weights = data.y[self.scored], data.weights[self.scored]
         self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
 
-    def note(self) -> dict[str, float]:
-        """Append the losses of the scores so far to those of the result."""
+    def begin(self) -> None:
+        """Record the losses of the start values."""
+        self._record_losses()
+
+    def _record_losses(self) -> dict[str, float]:
+        """Append the losses of the scores so far to those of the result, and return them."""
         line = {}
         result, validation = self.result, self.validation
         if self.scored is not None:
@@ -220,8 +198,8 @@ class Rounds:
         """Give back the memory of growing until the next round."""
         self.growers, self.rows_sums, self.readers = [], [], []
 
-    def run(self) -> None:
-        """Add a tree for each raw score; all of them start from the same scores."""
+    def run(self) -> dict[str, float]:
+        """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
         if not self.growers:
             self._prepare()
         n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
@@ -244,6 +222,7 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_scores)
+        return self._record_losses()
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
@@ -295,8 +274,8 @@ class Rounds:
             rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
         if not loss.has_exact_leaves:
-            _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
-        take_step(tree.nodes["value"], loss, rules, self.result.n_rounds)
+            refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
+        take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
         _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
         if self.validation is not None and self.raw_validation is not None:
             if self.readers:
@@ -308,8 +287,6 @@ class Rounds:
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.
 _BLOCK = 1 << 16
-# Largest leaf value: sums of their squares over all rows and rounds are finite.
-LARGEST_STEP = 1e120
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
 
@@ -346,41 +323,6 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
     if n_features is None or n_features >= p:
         return np.arange(p)
     return np.sort(rng.permutation(p)[:n_features])
-
-
-def _refit_leaves(
-    tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, score: int, directions: np.ndarray | None
-) -> None:
-    """Set the leaf values to those that minimise the loss within the monotonic constraints."""
-    for leaf in range(len(tree.leaves)):
-        rows, shares = tree.members(leaf)
-        value = loss.leaf_value(data.y[rows] - raw[rows, score], data.weights[rows] * shares, score)
-        tree.nodes["value"][tree.leaves["line"][leaf]] = value
-    if directions is not None:
-        _keep_directions(tree.nodes, directions)
-
-
-def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
-    """Clip the leaf values so that the two sides of each constrained split stay in order, as in growing."""
-    n = len(nodes)
-    parent, side, feature = nodes["parent"], nodes["side"], nodes["feature"]
-    mass = np.where(feature < 0, nodes["w"], 0.0)
-    total = mass * nodes["value"]
-    children = np.zeros((n, 2), dtype=int)
-    for line in range(n - 1, 0, -1):  # children come after their parents
-        mass[parent[line]] += mass[line]
-        total[parent[line]] += total[line]
-        children[parent[line], side[line]] = line
-    mean = total / mass
-    low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    for node in np.flatnonzero(feature >= 0):
-        below = children[node]
-        low[below], high[below] = low[node], high[node]
-        if direction := directions[feature[node]]:
-            middle = np.clip(mean[below], low[node], high[node]).mean()
-            lower, upper = below if direction > 0 else below[::-1]
-            high[lower] = low[upper] = middle
-    nodes["value"] = np.clip(nodes["value"], low, high)
 
 
 def _add_tree(
