@@ -50,6 +50,9 @@ class KernelBoosting(BoostingParameters):
     forest_: SoftForest = field(init=False)
     search_: list[dict[str, Any]] = field(init=False)
 
+    # While the model is fitted: the raw scores of the validation rows, for scorers that predict with it.
+    _known_raw = None  # type: np.ndarray | None
+
     @with_callbacks
     def fit(
         self,
@@ -341,15 +344,15 @@ class KernelBoosting(BoostingParameters):
         classes = getattr(self, "classes_", None)
 
         def score(held_out: BoostingData, raw: np.ndarray) -> float:
-            probe = copy(self)
-            probe._raw = lambda X, **conditions: raw  # type: ignore[method-assign]
+            model = copy(self)
+            model._known_raw = raw
             y = held_out.y
             if classes is not None:
                 if y.ndim == 2 or (not np.isin(y, (0, 1)).all() and len(classes) == 2):
                     raise parameter_error(self, "scoring", "'loss' with class probabilities as y", self.scoring)
                 y = classes[y.astype(np.int64)]
             weighted = {} if _are_ones(held_out.weights) else {"sample_weight": held_out.weights}
-            return float(scorer(probe, held_out.matrix, y, **weighted))
+            return float(scorer(model, held_out.matrix, y, **weighted))
 
         return score
 
@@ -380,6 +383,9 @@ class KernelBoosting(BoostingParameters):
         return self.forest_
 
     def _raw(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Raw scores of the rows, (n_rows, n_scores)."""
+        if self._known_raw is not None:
+            return self._known_raw
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.predict(matrix, widths=widths, n_jobs=self.n_jobs)
 

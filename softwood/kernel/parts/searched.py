@@ -87,7 +87,9 @@ class SearchedLevels(LevelTree):
         """Search the features of each node."""
         numbers = np.array([node.number for node in nodes])
         found = np.zeros((len(numbers), 5))
-        nodes_so_far = LevelNodes(self.lines, self.sums, self.bounds, self.seeds, self.subsets)
+        n_seen = np.zeros(self.n_nodes, np.int64)
+        n_seen[numbers] = [node.n_seen - features.shape[1] for node in nodes]  # before these features
+        nodes_so_far = LevelNodes(self.lines, self.sums, self.bounds, self.seeds, self.subsets, n_seen)
         choose = choose_random if self.is_random else choose_searched
         choose(
             tables, self.units, features, numbers, nodes_so_far, self.bins, self.problem.widths, self.kernels,
