@@ -55,7 +55,7 @@ def read_table(
     as_codes : how categories are encoded, see `Columns`
     columns : the encoding learned by `fit`; None in `fit` itself
     grow : whether this is a fit that continues another one (warm start), whose encoding is `columns`: new categories
-        get the last numbers, so that the trees so far remain true, and columns of another kind are refused
+        get the last numbers, so that the trees so far remain valid, and columns of another kind are refused
 
     Returns
     -------
@@ -89,7 +89,7 @@ def read_table(
                 raise named from error
             if isinstance(error, ValueError):
                 raise
-            # Numbers and missing values that do not convert to float by themselves: column by column.
+            # Numbers and missing values that numpy does not convert to float: they are converted column by column.
             X, wanted = cells, np.zeros(cells.shape[1], dtype=bool)
         else:
             names, keys = column_titles(X if frame else matrix) if columns is None else (columns.inputs, None)
@@ -349,7 +349,7 @@ def _check_new_categories(name: str, known: tuple, new: list, columns: Columns |
     if new and columns is not None and not columns.as_codes:
         raise ValueError(
             f"Column {name!r} holds categories that were not there in the last fit: {_some(new, 3)}. With "
-            "warm_start=True they have no place in the gates so far: fit to rows with all categories first, or set "
+            "warm_start=True they cannot be added to the gates so far: fit to rows with all categories first, or set "
             "warm_start=False to start a new fit."
         )
 

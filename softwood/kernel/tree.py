@@ -78,7 +78,7 @@ class _KernelTree(SearchedKernelModel):
         bunch with ``ccp_alphas`` and ``impurities``
         """
         full = clone(self).set_params(ccp_alpha=0.0, **({"merge_equal": False} if hasattr(self, "merge_equal") else {}))
-        if self.max_leaf_nodes == "auto":  # a penalty stands for the choice
+        if self.max_leaf_nodes == "auto":  # the penalty replaces the choice
             full.set_params(max_leaf_nodes=None)
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
@@ -130,7 +130,7 @@ class _KernelTree(SearchedKernelModel):
         widths, data, seed = self._given_widths(rows.data), rows.trial, rows.seed
         if widths is not None and not self._chooses_size:
             return widths, limits
-        is_crisp = self.prediction_kernel is None  # chosen for the predictions to come
+        is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
@@ -178,9 +178,9 @@ class _KernelTree(SearchedKernelModel):
 
 
 def _lightest(factors: np.ndarray | float) -> float:
-    """Weight of the lightest class as a part of the heaviest one's.
+    """Weight of the lightest class, as a fraction of that of the heaviest one.
 
-    The cutoff is as much smaller: a small share of a row of a heavy class may outweigh a whole row of a light one.
+    The cutoff is multiplied by it: a small share of a row of a heavy class may outweigh a whole row of a light one.
     """
     heavy, light = np.max(factors), np.min(factors, where=np.asarray(factors) > 0, initial=np.inf)
     return min(1.0, float(light / heavy))

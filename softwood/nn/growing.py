@@ -229,13 +229,13 @@ class GrowingTreeLayer(nn.Module):
     # Growing
 
     def grow(self, optimizer: torch.optim.Optimizer | None) -> list[SplitEvent]:
-        """Split the leaves whose time has come; call it after a step of the optimiser.
+        """Split the leaves whose best test is good enough; call it after a step of the optimiser.
 
         Parameters
         ----------
-        optimizer : the one that trains the layer, which gets the new parameters; None if there is none. What it keeps
-            of the old ones, such as moments, does not change. New gates start without any, and of two new leaves both
-            go on with that of the leaf that was split
+        optimizer : the one that trains the layer, which gets the new parameters; None if there is none. Its state of
+            old parameters, such as moments, does not change. New gates start without a state, and both new leaves with
+            a copy of the state of the leaf that was split
 
         Returns
         -------
@@ -272,7 +272,7 @@ class GrowingTreeLayer(nn.Module):
         return events
 
     def _write_parameters(self) -> None:
-        """Give the growing tree the parameters as they are now."""
+        """Copy the current parameters to the growing tree."""
         arrays = self._growth.arrays
         with torch.no_grad():
             weights, value = self._stacked()
@@ -332,7 +332,7 @@ class GrowingTreeLayer(nn.Module):
         return {"seed": int(self._growth.seed), "arrays": tensors}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Take over what `get_extra_state` gave; `load_state_dict` has done so before it loads the parameters."""
+        """Do nothing: a hook of `load_state_dict` has restored this state before."""
 
     def _take_over(self, state: dict[str, Any], shapes: dict[str, list[torch.Size]]) -> None:
         """Get the structure and the statistics of a `state_dict`, and parameters in the right number."""

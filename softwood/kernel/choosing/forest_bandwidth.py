@@ -33,7 +33,7 @@ class ForestChoice:
     ----------
     draws : rows of the trees of the final forest
     seed, n_trees, ccp_alpha : of the final forest
-    crisp : whether the forest will be read without kernels
+    crisp : whether the forest will predict without kernels
     """
 
     data: TrainingData

@@ -54,7 +54,7 @@ def bin_features(
     offsets = np.concatenate([[0], np.cumsum(counts)])
     values, lows, highs = np.empty((3, offsets[-1]))
     for part in parts:
-        # From the places in this part to those in the table: they differ by as much for all bins of a column.
+        # All bins of a column move by the same distance from their places in this part to those in the table.
         moves = offsets[part.columns] - (np.cumsum(part.counts) - part.counts)
         places = np.arange(len(part.values)) + np.repeat(moves, part.counts)
         values[places], lows[places], highs[places] = part.values, part.lows, part.highs

@@ -51,7 +51,7 @@ class TrainingData:
         by_cell = None
         if cells is not None:
             by_cell = ~np.isnan(cells).all(axis=0)
-            combined = np.where(by_cell, 1.0, combined)  # read as "not crisp"
+            combined = np.where(by_cell, 1.0, combined)  # any width above 0: not crisp
         return GrowthProblem(
             self.bins, self.targets, self.weights, combined, self.kinds, self.shapes, self.criterion, cells, by_cell
         )

@@ -73,10 +73,10 @@ def _common(problem: GrowthProblem) -> dict[str, Any]:
 def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:
     """Columns of the finished nodes, to be filled by `_fill`.
 
-    Filled in place: a forest is large, and new memory costs more time than the numbers that are written to it.
+    They are filled in place: for a large forest, allocating memory takes longer than writing the numbers.
     """
     columns: dict[str, Any] = {name: np.empty(n_nodes, dtype=dtype) for name, dtype in NODE_TYPES.items()}
-    columns |= {name: np.zeros(n_nodes) for name in ("blend", "bias")}  # other kinds of gates have these
+    columns |= {name: np.zeros(n_nodes) for name in ("blend", "bias")}  # used by other kinds of gates
     if problem.bins.n_words:
         columns["subsets"] = np.zeros((n_nodes, problem.bins.n_words), np.uint32)
     return columns | {"value": np.empty((n_nodes, problem.n_outputs))}

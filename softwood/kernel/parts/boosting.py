@@ -20,8 +20,8 @@ from softwood.kernel.rounds.rounds import Boosted, BoostingRules
 
 __all__ = ["RoundsByLevels", "Scales"]
 
-# Gradients of a round may be this much larger than those of the round before; if they are larger, the first histograms
-# are added up twice.
+# Gradients may be this many times larger than those of the round before. If they are even larger, the first histograms
+# of the round are computed twice.
 _ROOM = 4.0
 
 
@@ -41,7 +41,7 @@ class Scales:
 
     @property
     def units(self) -> np.ndarray:
-        """What 1 means in each column of a histogram."""
+        """Unit of each column of a histogram."""
         return np.ldexp(1.0, -np.array([*self.exponents, 0]))
 
 

@@ -2,8 +2,8 @@
 
 A part is coded by bins once. After that, its state (the rows of each node, with their memberships) is a function of the
 part and of the splits so far. The functions here replace the state, or return a summary of it; summaries of parts are
-merged by `softwood.kernel.parts.numbers.merged`. A state keeps the rows of the last level that was asked for. If it has
-lost them, it computes them again from the splits.
+merged by `softwood.kernel.parts.numbers.merged`. A state keeps the rows of the last level that was requested. If they
+are lost, it computes them again from the splits.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ __all__ = [
 # Kinds of rows, to be combined. Rows that are not for training are validation rows.
 TRAIN, SCORED = 1, 2
 # Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may
-# round those at the end of an array otherwise.
+# round those at the end of an array differently.
 _PADDING = 64
-# Rows whose gradients are computed at once, a multiple of that.
+# Rows whose gradients are computed at once, a multiple of _PADDING.
 _WEIGHED = 1 << 14
 
 
@@ -67,7 +67,7 @@ class CodedRows:
         return len(self.kinds)
 
     def __sizeof__(self) -> int:
-        """As of `Growing`."""
+        """Bytes, for the workers of a cluster, as of `Growing`."""
         arrays = (self.bins.codes, self.targets, self.weights, self.kinds, self.keys)
         return sum(array.nbytes for array in arrays if array is not None)
 
@@ -144,16 +144,16 @@ class Growing:
         return {**self.__dict__, "reached": []}
 
     def __sizeof__(self) -> int:
-        """So that workers of a cluster know how much memory a state takes."""
+        """Bytes, so that the workers of a cluster know how much memory a state takes."""
         members = [*self.members, *(self.reached[1] if self.reached else [])]
         arrays = [array for of_tree in members for array in of_tree] + [*self.values, self.raw]
         return sum(array.nbytes for array in arrays if array is not None)
 
 
 class Request(NamedTuple):
-    """Histograms that a tree asks for: slots (n_nodes,), and features of each (n_nodes, n_features).
+    """Histograms that a tree requests: slots (n_nodes,), and features of each (n_nodes, n_features).
 
-    totals : slots whose sums it asks for
+    totals : slots whose sums it requests
     """
 
     slots: np.ndarray
@@ -240,7 +240,7 @@ def begin_round(
 ) -> Growing:
     """Raw scores with the trees of the last round, if their levels and values are given; all rows at the roots.
 
-    The arrays of the state are used again: fresh memory would cost as much as what is computed.
+    The arrays of the state are reused: allocating new memory would take as long as the computation.
     """
     if state is None:
         state = _before_first_round(rows, setup)
@@ -254,7 +254,7 @@ def begin_round(
 def _weigh(rows: CodedRows, state: Growing, setup: RoundSetup) -> np.ndarray:
     """Fill the numbers that are added up; returns the largest hessian and gradient.
 
-    In blocks, so that gradients and hessians stay in the cache, and take no memory.
+    Rows are processed in blocks, so that gradients and hessians stay in the cache.
     """
     assert state.raw is not None
     loss, n, n_scores = setup.loss, len(rows), setup.loss.n_scores
@@ -279,7 +279,7 @@ def _weigh(rows: CodedRows, state: Growing, setup: RoundSetup) -> np.ndarray:
 
 
 def _before_first_round(rows: CodedRows, setup: RoundSetup) -> Growing:
-    """Start values as raw scores, and room for what is computed in each round."""
+    """Start values as raw scores, and memory for what is computed in each round."""
     n, n_scores, is_soft = len(rows), setup.loss.n_scores, setup.reach.is_soft
     raw = np.array(np.broadcast_to(setup.base, (len(rows.weights), n_scores)), order="F")
     return Growing(
@@ -332,7 +332,7 @@ def _divided(bins: Bins, members: Members, splits: Splits, reach: Reach) -> Memb
 def add_up(
     rows: CodedRows, state: Growing, levels: Levels, requests: list[Request], n_columns: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Sums (n_slots, n_totals) and histograms that each tree asks for, after these levels.
+    """Sums (n_slots, n_totals) and histograms that each tree requests, after these levels.
 
     Histograms are (n_nodes, n_features, most + 1, n_columns) whole numbers.
     """

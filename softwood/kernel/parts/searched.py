@@ -30,7 +30,7 @@ class SearchedLevels(LevelTree):
     Parameters
     ----------
     problem : bins, kernels and the kind of targets; its rows are not used
-    units : (n_totals,) what 1 means in the sums: mass, sums of targets or masses of classes, and mass times squares
+    units : (n_totals,) units of the sums: mass, sums of targets or masses of classes, and mass times squares
     total : mass of all rows, by which `min_gain` is measured
     """
 
@@ -116,7 +116,7 @@ class SearchedLevels(LevelTree):
         return j, split[THRESHOLD], missing_left, self.bounds[number, 0, j], self.bounds[number, 1, j]
 
     def split(self, number: int) -> tuple[int, int, bool]:
-        """Enter the children, with the masses that the search expects."""
+        """Add the children, with the masses that the search has computed."""
         while self.n_nodes + 2 > len(self.lines):
             for name in ("lines", "sums", "bounds", "seeds", "found", "is_known", "subsets"):
                 array = getattr(self, name)

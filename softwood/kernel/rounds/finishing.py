@@ -34,7 +34,7 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     """Columns of all trees, one after the other."""
     sizes = [len(tree.nodes) for tree in trees]
     starts = np.cumsum([0, *sizes[:-1]])
-    # As bytes, for numpy compares the types of records one by one.
+    # As bytes, because numpy compares types of records field by field.
     nodes = np.concatenate([tree.nodes.view(np.uint8) for tree in trees]).view(NODE)
     parent, feature = nodes["parent"], nodes["feature"]
     left, right = children_of(parent, nodes["side"], np.repeat(starts, sizes))
@@ -42,7 +42,7 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     width = np.concatenate([tree.widths[tree.nodes["feature"]] for tree in trees])
     # The remaining loss, up to a constant that is the same for all nodes of a tree; differences are gains.
     h, g, w = nodes["h"], nodes["g"], nodes["w"]
-    # Sums of whole numbers have no room for hessians that are much smaller than those of other rows.
+    # In sums of whole numbers, hessians that are much smaller than those of other rows are rounded to 0.
     gained = np.divide(g * g, h, out=np.zeros_like(h), where=h > 0) / w
     most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
     sets: dict[str, np.ndarray] = {}

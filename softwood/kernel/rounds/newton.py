@@ -31,11 +31,11 @@ __all__ = [
     "loop_rules",
 ]
 
-# Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
-# where handing over takes forty microseconds.
+# A search of at least this many cells of histograms is shared with other threads. A cell takes about a nanosecond, and
+# handing over work forty microseconds.
 WORTH_THREADS = 1 << 17
-# Rows of a leaf that are worth dividing by blocks in several threads: they are handed over twice, a row takes one to
-# three nanoseconds.
+# A leaf with more rows than this is divided in blocks by several threads. Work is handed over twice, and a row takes
+# one to three nanoseconds.
 WORTH_DIVIDING = 1 << 17
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
@@ -233,7 +233,7 @@ class NewtonGrower:
         )
 
     def _settle(self, rows_sums: np.ndarray, n_leaves: int) -> None:
-        """Enter the values of the leaves."""
+        """Compute the values of the leaves."""
         pile, l2 = loop.Pile(*self.pile), self.rules.l2
         if self.threads is None or not self._divides:
             loop.settle_leaves(pile, rows_sums, l2)
@@ -263,7 +263,7 @@ class NewtonGrower:
 
     def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes) -> None:
         """Grow until there is no split left, or an array is too short."""
-        # Groups as the compiled loops take them, made once for all calls.
+        # The arguments as the compiled loops take them, converted once for all calls.
         bins, columns, edges = loop.Bins(*self.data.bins), loop.Columns(*self.data.columns), loop.Edges(*kernels.edges)
         pile, space = loop.Pile(*self.pile), loop.SearchSpace(*self.space)
         rules, directions = self.rules, self.directions

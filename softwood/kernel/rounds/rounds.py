@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
 
+# Scores whose gradients or losses are computed at once: few enough for the cache.
+_BLOCK = 1 << 16
+# Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
+_MOST_BYTES = 1 << 30
+# In place of the rows of a tree that is kept without them.
+_NONE = np.empty(0)
+
 
 @dataclass(frozen=True)
 class BoostingData:
@@ -55,7 +62,7 @@ class BoostingRules:
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
-    score : function of validation rows and their raw scores, larger is better, that stands for the loss of these rows
+    score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
     predict : function that predicts (n,) with a tree for rows (n, p), if the prediction kernels differ from those that
         trees are grown with
     """
@@ -142,7 +149,7 @@ class Rounds:
         validation: BoostingData | None = None,
         scored: np.ndarray | None = None,
     ) -> None:
-        if rules.decay == 1.0:  # else, kernels become narrow later on
+        if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
             bins = merge_narrow_bins(bins, widths, data.weights)
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
         self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
@@ -156,7 +163,7 @@ class Rounds:
         self.kernels: Boxes | None = None
         self.scored = None
         if scored is not None:
-            is_all = len(scored) == n  # without a copy
+            is_all = len(scored) == n  # a slice makes no copy
             self.scored = slice(None) if is_all else scored
             self.scored_y, self.scored_weights = data.y[self.scored], data.weights[self.scored]
         self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
@@ -183,20 +190,20 @@ class Rounds:
         return line
 
     def _prepare(self) -> None:
-        """Make what each thread needs for the trees that it grows."""
+        """Allocate what each thread needs to grow trees."""
         n, validation, rules = len(self.data.matrix), self.validation, self.rules
         self.growers = _growers(self.bins, rules.limits, self.loss.n_scores, self.threads)
         self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
-        self.readers: list[HeldOutRows] = []
+        self.held_out: list[HeldOutRows] = []
         if validation is not None and rules.predict is None:
             matrix = validation.matrix
-            self.readers = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
+            self.held_out = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
 
-    def rest(self) -> None:
-        """Give back the memory of growing until the next round."""
-        self.growers, self.rows_sums, self.readers = [], [], []
+    def release_memory(self) -> None:
+        """Release the memory of growing; the next round allocates it again."""
+        self.growers, self.rows_sums, self.held_out = [], [], []
 
     def run(self) -> dict[str, float]:
         """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
@@ -228,7 +235,7 @@ class Rounds:
         """Rows of a round, None for all, and features of each of its trees."""
         p, n_scores, rules = self.data.matrix.shape[1], self.loss.n_scores, self.rules
         if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
-            return None, [self.all_features] * n_scores  # a generator takes as long as a small tree
+            return None, [self.all_features] * n_scores  # making a generator takes as long as a small tree
         rng = np.random.default_rng([self.seed, number])
         rows = _draw_rows(self.data.group, rules.subsample, rng)
         return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_scores)]
@@ -236,7 +243,8 @@ class Rounds:
     def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
         """Call `work` for blocks of `n` rows, in threads.
 
-        The blocks do not depend on the number of threads, for numbers at the ends of arrays may be rounded otherwise.
+        The blocks do not depend on the number of threads, because numbers at the ends of arrays may be rounded
+        differently.
         """
         size = max(1, _BLOCK // self.loss.n_scores)
         self.threads.run(lambda block, _: work(slice(block * size, (block + 1) * size)), -(-n // size))
@@ -278,17 +286,11 @@ class Rounds:
         take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
         _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
         if self.validation is not None and self.raw_validation is not None:
-            if self.readers:
-                self.readers[worker].add(tree, self.raw_validation, score)
+            if self.held_out:
+                self.held_out[worker].add(tree, self.raw_validation, score)
             else:
                 self.raw_validation[:, score] += _predict(tree, rules, self.validation.matrix)
         return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
-
-
-# Scores whose gradients or losses are computed at once: few enough for the cache.
-_BLOCK = 1 << 16
-# Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
-_MOST_BYTES = 1 << 30
 
 
 def _tile(base: np.ndarray, n: int) -> np.ndarray:
@@ -304,9 +306,6 @@ def _growers(bins: Bins, limits: NewtonLimits, n_scores: int, threads: Threads) 
     if n_growers == 1:
         return [first]
     return [NewtonGrower(rows, limits) for _ in range(n_growers)]
-
-
-_NONE = np.empty(0)
 
 
 def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:

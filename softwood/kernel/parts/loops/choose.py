@@ -5,7 +5,7 @@ The searches are those of growth node by node, see `softwood.kernel.growing.loop
 Arguments that recur
 --------------------
 tables : (n_nodes, n_features, most + 1, n_columns), see `softwood.kernel.parts.loops.sums`
-units : (n_columns,) what 1 means in each column
+units : (n_columns,) unit of each column
 numbers : (n_nodes,) which nodes the tables belong to;  nodes : `LevelNodes`
 kernels : as of growth node by node, but half-widths in `cells` are those of bins (most, p) and not of rows
 """
@@ -26,7 +26,7 @@ from softwood.trees.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.trees.loops.random import next_seed, to_unit
 from softwood.trees.loops.sets import is_category
 
-# A bin with less than this part of the node's mass is empty.
+# A bin with less than this fraction of the node's mass counts as empty.
 EMPTY = 1e-10
 
 
@@ -65,7 +65,7 @@ def node_goal(nodes, number, criterion, rules):
 def atoms_of(tables, units, k, f, bins, j, total, n_columns, search):
     """Occupied bins of a feature as atoms, see `softwood.kernel.growing.loops.atoms`; returns their number.
 
-    Bins with less than a trifle of the `total` mass are empty. k, f : the table of feature `j`
+    Bins with a negligible part of the `total` mass count as empty. k, f : the table of feature `j`
     """
     offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
