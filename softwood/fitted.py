@@ -1,4 +1,4 @@
-"""What is known of a fitted model, whatever its family: the one answer that all that reads models asks for.
+"""A fitted model of any family in one form: its trees, columns, outputs and link.
 
 Exports, explanations, plots, reports, the command line and PyTorch modules read a `FittedModel`. Each family of models
 builds it in its method ``_as_fitted``.

@@ -15,8 +15,8 @@ from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
+from softwood.dask.encoding import Reader, as_given, describe
 from softwood.dask.predicting import predict_lazily
-from softwood.dask.reading import Reader, as_given, describe
 from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
 from softwood.kernel import boosting, forest, tree

@@ -15,13 +15,13 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import KernelShapes, SoftTree
 
-__all__ = ["Reading"]
+__all__ = ["PredictionKernels"]
 
 Finished = TypeVar("Finished", SoftTree, SoftForest)
 
 
 @dataclass(frozen=True)
-class Reading:
+class PredictionKernels:
     """Kernels around the points to predict.
 
     Attributes
@@ -73,3 +73,6 @@ class Reading:
     ) -> np.ndarray | None:
         """Derivatives of the half-widths of single cells with respect to the values; None if they are all 0."""
         return None if cells is None else width_slopes(self.widths, self.kernels, functions, matrix, cells)
+
+
+Reading = PredictionKernels  # its name in pickles of earlier releases
