@@ -4,7 +4,7 @@
 
 Data come from the folder SOFTWOOD_DATA, or from OpenML. Every result is a line of runs.csv, and what has its line is
 not run again: stop it and start it again as you like. At the end, and with --summary alone, the tables in
-docs/small_trees.md are written from those lines.
+docs/comparisons/small_trees.md are written from those lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from comparisons.small_trees.models import MODELS, Fold, encode, run_fold  # noq
 from comparisons.small_trees.summary import write_page  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "small_trees" / "runs.csv"
-PAGE = ROOT / "docs" / "small_trees.md"
+PAGE = ROOT / "docs" / "comparisons" / "small_trees.md"
 FIELDS = ("data_set", "task", "rows", "fold", "model", "score", "log_loss", "leaves", "fit_seconds", "parameter")
 MOST_ROWS = 20_000
 N_FOLDS = 10
