@@ -42,7 +42,7 @@ def test_commands_run(page, tmp_path, monkeypatch, capfd):
                 assert run.returncode == 0, (line, run.stderr)
                 n_run += 1
     assert n_run > 0
-    if page.name == "command-line.md":
+    if page.name == "command_line.md":
         assert Path("forest.softwood").read_bytes() == Path("same.softwood").read_bytes()
 
 
