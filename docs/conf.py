@@ -27,7 +27,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["build", "**/README.md", "examples/*.ipynb", "examples/*.py", "examples/*.zip"]
+exclude_patterns = ["build", "examples/*.ipynb", "examples/*.py"]
 templates_path = ["templates"]
 root_doc = "index"
 default_role = "py:obj"  # `SoftTree` in a docstring is a link
@@ -36,6 +36,15 @@ default_role = "py:obj"  # `SoftTree` in a docstring is a link
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4  # so that links to sections work here as they do on GitHub
+
+# On GitHub, pages link to the source of an example; here, to its page in the gallery.
+EXAMPLE = re.compile(r"\]\(((?:\.\./)*)\.\./examples/(\w+)\.py\)")
+
+
+def link_to_gallery(app, name, source):
+    """Replace links to examples."""
+    source[0] = EXAMPLE.sub(r"](\1examples/\2.rst)", source[0])
+
 
 # ---------------------------------------------------------------- API
 
@@ -104,5 +113,6 @@ html_theme_options = {
 
 def setup(app):
     """Connect the hooks."""
+    app.connect("source-read", link_to_gallery)
     app.connect("autodoc-skip-member", skip_foreign_members)
     app.connect("autodoc-process-docstring", unlink_foreign_labels)

@@ -52,8 +52,8 @@ class TreeLayer(nn.Module):
     feature : (n_trees, n_gates) input of each kernel gate, else None
     value : (n_trees, n_leaves, out_features)
 
-    Inputs and outputs
-    ------------------
+    Notes
+    -----
     Inputs have the shape (..., in_features), outputs (..., out_features), or (..., n_trees, out_features) if ``reduce``
     is None. If an input of a gate is nan, half of the row goes to each side.
 

@@ -33,8 +33,8 @@ class TreeModule(nn.Module):
         The tests and the widths of blended gates stay as they are
     value : (n_leaves, n_outputs) values of the leaves
 
-    Inputs and outputs
-    ------------------
+    Notes
+    -----
     Inputs have the shape (..., n_features): the columns of the tree, which are those of the model after categories have
     been encoded. Missing values are nan. Outputs are those of `SoftTree.predict` or `SoftForest.predict`,
     (..., n_outputs), or sums before the link.

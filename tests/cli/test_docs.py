@@ -11,7 +11,8 @@ import pytest
 from softwood.cli.main import VERBS, main
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if "build" not in page.parts)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS]
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`softwood ([a-z]+)[ `]")
 NAMES = {verb.__name__.rpartition(".")[2] for verb in VERBS}
