@@ -30,6 +30,7 @@ extensions = [
 exclude_patterns = ["build", "examples/*.ipynb", "examples/*.py"]
 templates_path = ["templates"]
 root_doc = "index"
+highlight_language = "none"  # blocks without a language are formulas, commands and output
 default_role = "py:obj"  # `SoftTree` in a docstring is a link
 
 # ---------------------------------------------------------------- pages in Markdown
@@ -49,6 +50,7 @@ def link_to_gallery(app, name, source):
 # ---------------------------------------------------------------- API
 
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"  # docstrings give the types
 autodoc_member_order = "groupwise"
@@ -103,6 +105,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "icon_links": [{"name": "GitHub", "url": REPOSITORY, "icon": "fa-brands fa-github"}],
     "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 7,
     "show_prev_next": False,
     "footer_start": ["copyright"],
