@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -11,6 +12,7 @@ import softwood
 matplotlib.use("agg")
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))  # for gallery_order
 REPOSITORY = "https://github.com/softwood-learn/softwood"
 
 project = "softwood"
@@ -84,7 +86,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(ROOT / "examples"),
     "gallery_dirs": "examples",
     "filename_pattern": r"\.py$",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.ReadingOrder",
     "doc_module": ("softwood",),
     "backreferences_dir": "api/backreferences",
     "download_all_examples": False,

@@ -55,5 +55,6 @@ for name, model in {"default": default, "small": small}.items():
 # bandwidth, loss against number of leaves.
 
 ax = plot_size_path(default)
+# sphinx_gallery_thumbnail_number = 3
 ax.figure.set_size_inches(8, 5)
 plt.show()

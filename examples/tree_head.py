@@ -15,6 +15,7 @@ from torch import nn
 from softwood.nn import TreeLayer
 
 torch.manual_seed(0)
+torch.set_num_threads(1)  # the net is too small for more
 images, digits = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(images / 16.0, digits, random_state=0, stratify=digits)
 X, X_test = (torch.tensor(part, dtype=torch.float32).reshape(-1, 1, 8, 8) for part in (X, X_test))

@@ -46,5 +46,6 @@ plt.show()
 # The report shows the same for every row that you set with its sliders. Flow, Shapley values and certificates are
 # computed in the browser.
 
+# sphinx_gallery_thumbnail_path = 'images/report.png'
 page = report(model, "wine.html", X=X_test, y=y_test, rows=wine)
 print(f"wine.html: {len(page.html) / 1000:.0f} kB; open it in a browser")
