@@ -182,7 +182,7 @@ class KernelModel(BatchEstimator):
             self._check_level()
 
     def _check_level(self) -> None:
-        """Refuse parameters that growth by levels does not take; docs/dask.md gives the reasons."""
+        """Refuse parameters that growth by levels does not take; docs/guide/dask.md gives the reasons."""
         if self.splitter == "exact":
             raise self._no_level("splitter", "'auto' or 'hist'")
         if not isinstance(self.cv, Integral):

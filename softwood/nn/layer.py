@@ -71,8 +71,8 @@ class TreeLayer(nn.Module):
     value : parameter of shape (n_trees, n_leaves, out_features)
         Values of the leaves.
 
-    Inputs and outputs
-    ------------------
+    Notes
+    -----
     Inputs have the shape (..., in_features), outputs (..., out_features), or (..., n_trees, out_features) if ``reduce``
     is None. If an input of a gate is nan, half of the row goes to each side.
 

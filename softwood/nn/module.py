@@ -52,8 +52,8 @@ class TreeModule(nn.Module):
     value : parameter of shape (n_leaves, n_outputs)
         Values of the leaves.
 
-    Inputs and outputs
-    ------------------
+    Notes
+    -----
     Inputs have the shape (..., n_features): the columns of the tree, which are those of the model after categories have
     been encoded. Missing values are nan. Outputs are those of `SoftTree.predict` or `SoftForest.predict`,
     (..., n_outputs), or sums before the link.
