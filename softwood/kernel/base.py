@@ -350,12 +350,6 @@ class KernelModel(BatchEstimator):
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "_reading_" in state:  # in pickles of earlier releases
-            state = {**state, "_prediction_kernels_": state["_reading_"]}
-            del state["_reading_"]
-        super().__setstate__(state)
-
 
 @estimator
 class SearchedKernelModel(KernelModel):
