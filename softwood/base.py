@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.core.columns import Columns
+from softwood.core.compatibility import CallbackSupportMixin
 from softwood.core.encoding import read_table
 from softwood.core.estimators import documented, estimator
 from softwood.core.losses import Loss, SeveralQuantilesError
@@ -207,7 +207,7 @@ class TreeEstimator(BaseEstimator):
         """Derivative of the prediction with respect to each column of X.
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
-        and for missing values.
+        and for missing values, and per day for dates.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class TreeEstimator(BaseEstimator):
             Derivatives of the predictions.
         """
         gradient = self._gradient(X, **conditions)
-        gradient[:, :, self.columns_.is_category] = 0.0
+        gradient[:, :, self.columns_.is_step] = 0.0
         return self.columns_.add_up(gradient)
 
     @property
@@ -255,7 +255,7 @@ class Fit:
     worker : a copy of the estimator without fitted attributes, which is fitted in its place
     data : ``X``, ``y`` and ``metadata`` in the form that scikit-learn's callbacks take
     earlier : fitted attributes of the previous fit, for a warm start
-    context : context of the callbacks, once the steps have begun
+    context : context of the callbacks, once the steps have begun; None in versions of scikit-learn without callbacks
     """
 
     estimator: BatchEstimator
@@ -274,7 +274,8 @@ class Fit:
     def steps(self, unit: str, n_steps: int | None = None, history: list[dict[str, Any]] | None = None) -> Steps:
         """The steps of a fit that has one kind of them; call it only once. Arguments as in `Steps`."""
         self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
-        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        if self.context is not None:
+            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return Steps(
             unit, n_steps, estimator=self.estimator, context=self.context, data=self.data, results=self.results,
             history=history,
@@ -308,7 +309,7 @@ def _results_of(estimator: Any) -> dict[str, Any]:
 class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """An estimator that is fitted to a whole table.
 
-    A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
+    A family's `fit`, under the decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
     it calls `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
     ``forest_``.
 
@@ -317,6 +318,9 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     categorical_features : "from_dtype", array-like of bool, int or str, or None
         Columns to treat as categories: a mask, numbers or names of columns. "from_dtype" selects the text and category
         columns of data frames. None selects no columns.
+    dates : {"parts", "days", "error"}
+        What becomes of columns of dates. "parts" makes them days since the first date of the training rows, and the
+        hour, the weekday and the month where these vary; "days" makes them days alone; "error" refuses them.
     handle_unknown : {"missing", "error"}
         Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     verbose : int
@@ -324,6 +328,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """
 
     categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
+    dates: Literal["parts", "days", "error"] = "parts"
     handle_unknown: Literal["missing", "error"] = "missing"
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
@@ -372,6 +377,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
         earlier = earlier or {}
         self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
         X, y, sample_weight, rows = rows_with_weight(X, y, sample_weight)
@@ -382,6 +388,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
             as_codes=self._has_category_codes,
+            dates=self.dates,
             columns=earlier.get("columns_"),
             grow=bool(earlier),
         )

@@ -1,4 +1,4 @@
-"""What is known of a fitted model, whatever its family: the one answer that all that reads models asks for.
+"""A fitted model of any family in one form: its trees, columns, outputs and link.
 
 Exports, explanations, plots, reports, the command line and PyTorch modules read a `FittedModel`. Each family of models
 builds it in its method ``_as_fitted``.
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from softwood.core.columns import Columns
-from softwood.core.encoding import read_table
+from softwood.core.encoding import check_columns, read_table
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.outputs import FINAL_LINKS, Outputs
 from softwood.trees.forest import SoftForest
@@ -219,7 +218,10 @@ class FittedModel:
         return replace(self, missing=np.nan, is_sorted=False, differs="", cell_widths=None, gradient=None, growth=None)
 
     def portable(self) -> FittedModel:
-        """`alone` for exports; an error if it predicts something else, or has labels of other types than plain ones."""
+        """`alone` for exports; an error if it predicts something else, or has labels of other types than plain ones.
+
+        Parts of dates are columns of their own, which other programs compute.
+        """
         if self.differs:
             raise ValueError(self.differs)
         of_columns = [label for known in self.columns.categories for label in known or ()]
@@ -230,7 +232,7 @@ class FittedModel:
                         f"{what} of {self.kind} is {value!r}, of type {type(value).__name__}; exports take text, "
                         "numbers and truth values."
                     )
-        return self.alone()
+        return replace(self.alone(), columns=self.columns.with_parts_of_dates())
 
     @property
     def features(self) -> list[tuple[int, int | None]]:
@@ -286,7 +288,7 @@ class FittedModel:
         X : array-like or data frame of shape (n_rows, n_features_in)
             The table.
         """
-        validate_data(self._reader(), self._own_columns(X), reset=False, skip_check_array=True)
+        check_columns(self._reader(), self._own_columns(X), reset=False)
 
     def points(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Encoded rows, with nan where values are missing, and half-widths of single cells or None.
@@ -464,7 +466,7 @@ class FittedModel:
         gradient = self.trees.input_gradient(points)
         if self.link != "identity":
             gradient = self._loss.predict_gradient(self.trees.predict(points), gradient)
-        gradient[..., self.columns.is_category] = 0.0
+        gradient[..., self.columns.is_step] = 0.0
         return self.columns.add_up(gradient)
 
     @property

@@ -22,7 +22,8 @@ from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLo
 from softwood.core.parameters import check_choice, is_real, parameter_error
 from softwood.fitted import FittedModel
 from softwood.imported.model import ImportedModel, read_model
-from softwood.kernel.data.bandwidths import standard_deviations, stated_widths
+from softwood.kernel.data.bandwidths import stated_widths
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.outputs import FINAL_LINKS
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import KernelShapes, SoftTree

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from distributed import Client
 from sklearn.base import clone
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
+from softwood.dask.encoding import Reader, as_given, describe
 from softwood.dask.predicting import predict_lazily
-from softwood.dask.reading import Reader, as_given, describe
 from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
 from softwood.kernel import boosting, forest, tree
@@ -91,7 +91,7 @@ class _OnCluster:
         self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> Iterator[ClusterSource]:
         """The rows on the cluster, once their columns and classes are known."""
-        chunks = read_chunks(X, y, sample_weight, type(self).__name__)
+        chunks = read_chunks(X, y, sample_weight, type(self).__name__, self.dates)
         with Session(self.client) as session:
             reader = self._local()
             found = ClusterSource(session, chunks, as_given).summary("read", describe, reader)

@@ -34,8 +34,8 @@ def certified_radius(model: Any, X: Any) -> Certificates:
 
     Notes
     -----
-    Missing values and categories must not change. A reading of a column that is tested crisply, with bandwidth 0, can
-    move until it passes a threshold that may change the class.
+    Missing values, categories and dates of several parts must not change. A reading of a column that is tested crisply,
+    with bandwidth 0, can move until it passes a threshold that may change the class.
 
     The bounds are the better of two, for each tree. The first follows the box of possible readings through the tree:
     each gate sends a part of the row to the left that lies in an interval, so the prediction of each node lies in one
@@ -67,10 +67,10 @@ def certified_radius(model: Any, X: Any) -> Certificates:
     n, n_inputs = len(matrix), len(columns.inputs)
     radius, reach = np.full(n, np.nan), np.full((n, n_inputs), np.nan)
     column_reasons = {
-        name: "a category must not change"
-        for name, categories in zip(columns.inputs, columns.categories, strict=True)
-        if categories is not None
+        columns.inputs[j]: f"a {'date' if columns.categories[j] is None else 'category'} must not change"
+        for j in np.flatnonzero(~columns.is_number).tolist()
     }
+    moving = np.flatnonzero(columns.is_number[columns.source])
     reason = ""
     if not box.has_classes:
         reason = "a regressor has no classes; see largest_change"
@@ -80,10 +80,10 @@ def certified_radius(model: Any, X: Any) -> Certificates:
         if not reason:
             radius = box.radius(matrix, labels)
         by_feature = box.reach(matrix, labels)
-        for k in np.flatnonzero(~columns.is_category):
+        for k in moving:
             reach[:, columns.source[k]] = by_feature[:, k]
     per_input = np.full(n_inputs, np.nan)
-    for k in np.flatnonzero(~columns.is_category):
+    for k in moving:
         per_input[columns.source[k]] = bandwidths[k]
     return Certificates(columns.inputs, predictions, radius, reach, per_input, reason, column_reasons, box, matrix)
 

@@ -115,8 +115,8 @@ def _cells(X: Any) -> list[Any]:
     """The values of the only row of a table."""
     if hasattr(X, "iloc"):
         return [X.iloc[0, j] for j in range(X.shape[1])]
-    if hasattr(X, "row"):  # polars
-        return list(X.row(0))
+    if hasattr(X, "to_dicts"):  # polars
+        return list(X.to_dicts()[0].values())
     return list(np.asarray(X)[0])
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number, checked, parameter
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import ClassifierBase, Fit, RegressorBase, as_counts
+from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets

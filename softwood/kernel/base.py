@@ -1,4 +1,4 @@
-"""What all kernel models share: the parameters of the kernels, and reading the finished model with them."""
+"""What all kernel models share: the parameters of the kernels, the rows of a fit, and the prediction kernels."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
@@ -30,7 +30,7 @@ from softwood.kernel.parts.coding import bin_points, bins_of, sample_data, sampl
 from softwood.kernel.parts.fits import TreeRowsInParts
 from softwood.kernel.parts.sources import LocalSource, RawRows, Source
 from softwood.kernel.parts.survey import Survey, survey
-from softwood.kernel.prediction import Reading
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 
 __all__ = ["KernelModel", "SearchedKernelModel"]
@@ -95,7 +95,7 @@ class KernelModel(BatchEstimator):
     growth: Literal["node", "level"] = "node"
     n_jobs: int | None = None
 
-    _reading_: Reading = field(init=False)
+    _prediction_kernels_: PredictionKernels = field(init=False)
     bandwidths_: np.ndarray = field(init=False)
     bandwidth_: float = field(init=False)
 
@@ -150,7 +150,7 @@ class KernelModel(BatchEstimator):
         bins = bins_of(found, self.max_bins, self.n_jobs, self.columns_.n_categories)
         errors = self._errors(measurement_error, found.sample.matrix)
         data = sample_data(found, bins, targets, self.columns_, kernels, errors, criterion)
-        self._make_reading(np.zeros(len(data.deviations)), data)  # check its parameters before any work
+        self._make_prediction_kernels(np.zeros(len(data.deviations)), data)  # check its parameters before any work
         return found, data
 
     def _factors_of_classes(self, masses: np.ndarray) -> np.ndarray | None:
@@ -165,7 +165,7 @@ class KernelModel(BatchEstimator):
             raise ValueError("class_weight is zero for all classes of y.")
         return factors
 
-    # Reading the parameters
+    # Parameters
 
     def _check_kernel_parameters(self) -> None:
         check_choice(self, "splitter", self.splitter, ("auto", "exact", "hist"))
@@ -182,7 +182,7 @@ class KernelModel(BatchEstimator):
             self._check_level()
 
     def _check_level(self) -> None:
-        """Refuse parameters that growth by levels does not take; docs/dask.md gives the reasons."""
+        """Refuse parameters that growth by levels does not take; docs/guide/dask.md gives the reasons."""
         if self.splitter == "exact":
             raise self._no_level("splitter", "'auto' or 'hist'")
         if not isinstance(self.cv, Integral):
@@ -244,7 +244,7 @@ class KernelModel(BatchEstimator):
             self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
             max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
-        self._make_reading(np.zeros(matrix.shape[1]), data)  # check its parameters before any work
+        self._make_prediction_kernels(np.zeros(matrix.shape[1]), data)  # check its parameters before any work
         return data
 
     def _errors(
@@ -280,9 +280,9 @@ class KernelModel(BatchEstimator):
         kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
         return [(train[train >= 0], test[test >= 0]) for train, test in kept]
 
-    # Kernels for reading the finished model
+    # Prediction kernels
 
-    def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
+    def _make_prediction_kernels(self, widths: np.ndarray, data: TrainingData) -> PredictionKernels:
         """Prediction kernels of a model with these bandwidths (p,)."""
         kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
         is_crisp = self.prediction_kernel is None
@@ -297,7 +297,7 @@ class KernelModel(BatchEstimator):
             if self.bandwidth_unit == "sd":
                 widths = widths * data.deviations
         by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
-        return Reading(
+        return PredictionKernels(
             widths, kernels, kinds, shapes,
             measurement_error=None if is_crisp else deepcopy(self.measurement_error),
             is_crisp=is_crisp,
@@ -317,20 +317,20 @@ class KernelModel(BatchEstimator):
         return matrix, self._cell_widths(matrix, measurement_error)
 
     def _cell_widths(self, matrix: np.ndarray, measurement_error: Any = None) -> np.ndarray | None:
-        reading = self._reading_
+        kernels = self._prediction_kernels_
         errors = {
-            **read_errors(self, reading.measurement_error, self.columns_, matrix),
+            **read_errors(self, kernels.measurement_error, self.columns_, matrix),
             **read_errors(self, measurement_error, self.columns_, matrix),
         }
         if measurement_error is not None:  # these may differ from the errors stored in the tree: set every column
             errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
-        if reading.has_node_widths and errors:
+        if kernels.has_node_widths and errors:
             raise self._no_errors_with_node_widths()
-        return reading.cells(errors, matrix)
+        return kernels.cells(errors, matrix)
 
     def _as_fitted(self) -> FittedModel:
         known = super()._as_fitted()
-        if self._reading_.is_crisp or self._cell_widths(np.empty((0, len(known.columns.names)))) is None:
+        if self._prediction_kernels_.is_crisp or self._cell_widths(np.empty((0, len(known.columns.names)))) is None:
             return known
         differs = (
             f"The kernels of this {known.kind} depend on the row, by a function given as measurement_error or as scale "
@@ -342,10 +342,10 @@ class KernelModel(BatchEstimator):
         self, matrix: np.ndarray, widths: np.ndarray | None, *, measurement_error: Any = None, **_: Any
     ) -> np.ndarray | None:
         functions = {
-            **error_functions(self, self._reading_.measurement_error, self.columns_),
+            **error_functions(self, self._prediction_kernels_.measurement_error, self.columns_),
             **error_functions(self, measurement_error, self.columns_),
         }
-        return self._reading_.cell_slopes(functions, matrix, widths)
+        return self._prediction_kernels_.cell_slopes(functions, matrix, widths)
 
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError

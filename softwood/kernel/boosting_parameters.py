@@ -259,4 +259,6 @@ class BoostingParameters(KernelModel):
             if value != 0 and columns.categories[j] is not None:
                 raise parameter_error(self, "monotonic_cst", "given for columns of numbers", columns.inputs[j])
             per_input[j] = int(value)
-        return columns.spread(per_input).astype(np.int64) if per_input.any() else None
+        # Of a date, the days are constrained, not the other parts.
+        spread = np.where(columns.is_step, 0, columns.spread(per_input))
+        return spread.astype(np.int64) if per_input.any() else None

@@ -136,7 +136,7 @@ class KernelForest(SearchedKernelModel):
         draws = self._draws(rows)
         stages = fit.stages()
         grown = self._choose_widths(rows, limits, draws, stages) if earlier is None else []
-        self._reading_ = self._make_reading(self.bandwidths_, data)
+        self._prediction_kernels_ = self._make_prediction_kernels(self.bandwidths_, data)
         problem = rows.problem(self.bandwidths_)
         n_before = 0 if earlier is None else len(earlier)
         numbers = range(n_before + len(grown), self.n_estimators)
@@ -145,13 +145,13 @@ class KernelForest(SearchedKernelModel):
             """Attributes of a forest fitted with the earlier trees and the trees in `tables`."""
             forest = None
             if tables:
-                forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
+                forest = assemble(problem, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
             if earlier is not None:
                 forest = earlier if forest is None else earlier.with_trees_of(forest)
             if forest is None:
                 return {}
             kept = {"_grown_": forest if self.warm_start else None}
-            return {**kept, "forest_": self._reading_.of(forest, data.errors)}
+            return {**kept, "forest_": self._prediction_kernels_.of(forest, data.errors)}
 
         try:
             with stages.stage("grow", "tree", len(numbers)) as steps:
@@ -162,7 +162,7 @@ class KernelForest(SearchedKernelModel):
         self.__dict__.update(forest_of(grown, consume=True))
         return draws
 
-    # Reading the parameters
+    # Parameters
 
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()
@@ -260,7 +260,8 @@ class KernelForest(SearchedKernelModel):
 
     def _set_oob(self, rows: TreeRows, draws: Draws, y: Any) -> None:
         data, numbers = rows.data, rows.numbers
-        cells = None if self._reading_.is_crisp else self._reading_.cells(data.errors, data.matrix)
+        kernels = self._prediction_kernels_
+        cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
             warnings.warn(
@@ -293,7 +294,7 @@ class KernelForest(SearchedKernelModel):
         shared = self._tree_class().get_params()
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
         parameters |= {"cv": 10, "verbose": 0, "class_weight": None} if "class_weight" in shared else {}
-        fitted = ("columns_", "bandwidths_", "_reading_", "n_features_in_", "feature_names_in_", "classes_")
+        fitted = ("columns_", "bandwidths_", "_prediction_kernels_", "n_features_in_", "feature_names_in_", "classes_")
         estimators = []
         for tree in self._finished:
             estimator = self._tree_class(**parameters)

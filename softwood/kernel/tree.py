@@ -21,7 +21,8 @@ from softwood.core.steps import Steps
 from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.kernel.choosing.size import SizeChoice
-from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows
@@ -120,8 +121,8 @@ class _KernelTree(SearchedKernelModel):
         if self.ccp_alpha > 0:
             tree = prune_cost_complexity(tree, self.ccp_alpha)
         tree = self._simplify(tree)
-        self.bandwidths_, self._reading_ = widths, self._make_reading(widths, data)
-        self.tree_ = self._reading_.of(tree, data.errors)
+        self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, data)
+        self.tree_ = self._prediction_kernels_.of(tree, data.errors)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
@@ -143,7 +144,7 @@ class _KernelTree(SearchedKernelModel):
             ``ccp_alphas`` and ``impurities``.
         """
         full = clone(self).set_params(ccp_alpha=0.0, **({"merge_equal": False} if hasattr(self, "merge_equal") else {}))
-        if self.max_leaf_nodes == "auto":  # a penalty stands for the choice
+        if self.max_leaf_nodes == "auto":  # the penalty replaces the choice
             full.set_params(max_leaf_nodes=None)
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
@@ -152,7 +153,7 @@ class _KernelTree(SearchedKernelModel):
         """Simplify the pruned tree; does nothing unless a subclass overrides it."""
         return tree
 
-    # Reading the parameters
+    # Parameters
 
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()
@@ -195,7 +196,7 @@ class _KernelTree(SearchedKernelModel):
         widths, data, seed = self._given_widths(rows.data), rows.trial, rows.seed
         if widths is not None and not self._chooses_size:
             return widths, limits
-        is_crisp = self.prediction_kernel is None  # chosen for the predictions to come
+        is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
@@ -243,9 +244,9 @@ class _KernelTree(SearchedKernelModel):
 
 
 def _lightest(factors: np.ndarray | float) -> float:
-    """Weight of the lightest class as a part of the heaviest one's.
+    """Weight of the lightest class, as a fraction of that of the heaviest one.
 
-    The cutoff is as much smaller: a small share of a row of a heavy class may outweigh a whole row of a light one.
+    The cutoff is multiplied by it: a small share of a row of a heavy class may outweigh a whole row of a light one.
     """
     heavy, light = np.max(factors), np.min(factors, where=np.asarray(factors) > 0, initial=np.inf)
     return min(1.0, float(light / heavy))

@@ -256,14 +256,14 @@ class GrowingTreeLayer(nn.Module):
     # Growing
 
     def grow(self, optimizer: torch.optim.Optimizer | None) -> list[SplitEvent]:
-        """Split the leaves whose time has come; call it after a step of the optimiser.
+        """Split the leaves whose best test is good enough; call it after a step of the optimiser.
 
         Parameters
         ----------
         optimizer : torch.optim.Optimizer or None
-            The optimiser that trains the layer, which gets the new parameters. What it keeps of the old ones, such as
-            moments, does not change. New gates start without any, and both new leaves go on with that of the leaf that
-            was split. None if there is none.
+            The optimiser that trains the layer, which gets the new parameters. Its state of old parameters, such as
+            moments, does not change. New gates start without a state, and both new leaves with a copy of the state of
+            the leaf that was split. None if there is none.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class GrowingTreeLayer(nn.Module):
         return events
 
     def _write_parameters(self) -> None:
-        """Give the growing tree the parameters as they are now."""
+        """Copy the current parameters to the growing tree."""
         arrays = self._growth.arrays
         with torch.no_grad():
             weights, value = self._stacked()
@@ -361,7 +361,7 @@ class GrowingTreeLayer(nn.Module):
         return {"seed": int(self._growth.seed), "arrays": tensors}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Take over what `get_extra_state` gave; `load_state_dict` has done so before it loads the parameters.
+        """Do nothing: a hook of `load_state_dict` has restored this state before.
 
         Parameters
         ----------

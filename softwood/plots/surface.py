@@ -137,8 +137,9 @@ def _model_lines(model: Any, row: Any, pair: tuple[int, int], ends: Any) -> list
     """Borders of the leaves of an estimator's tree."""
     columns = model.columns_
     for j in pair:
-        if columns.categories[j] is not None:
-            raise ValueError(f"Column {columns.inputs[j]!r} holds categories; an axis of a surface needs numbers.")
+        if not columns.is_number[j]:
+            what = "dates" if columns.categories[j] is None else "categories"
+            raise ValueError(f"Column {columns.inputs[j]!r} holds {what}; an axis of a surface needs numbers.")
     encoded, _ = read_table(model, row, reset=False, columns=columns)
     first, second = (int(np.flatnonzero(columns.source == j)[0]) for j in pair)
     return partition_lines(model.tree_, encoded[0], (first, second), ends)

@@ -106,11 +106,12 @@ def report(
     if y is not None and X is None:
         raise ValueError("The 'y' parameter of report needs the rows that the targets belong to: give X too.")
     whole = FittedModel.of(model, "report")
-    known = whole.alone().portable().one_hot()
-    matrix = None if X is None else known.encode(X)
+    reader = whole.one_hot()
+    known = reader.portable()  # with a slider for each part of a date
+    matrix = None if X is None else reader.encode(X)
     evaluation = None if y is None else _evaluation(whole, X, y)
-    chosen = _rows(known, X, y, rows, matrix)
-    importances = _importances(whole)
+    chosen = _rows(reader, X, y, rows, matrix)
+    importances = _importances(replace(whole, columns=whole.columns.with_parts_of_dates()))
     log = None if whole.growth is None else list(whole.growth.log)
     packed, known, notes = _packed(known)
     if whole.differs:
@@ -183,7 +184,7 @@ def _rows(known: FittedModel, X: Any, y: Any, rows: Any, matrix: np.ndarray | No
         targets = None if y is None else [str(label) for label in np.asarray(y)[given].tolist()]
     if len(chosen) > MOST_ROWS:
         raise parameter_error("report", "rows", f"at most {MOST_ROWS} rows", f"{len(chosen)} rows")
-    return {"numbers": numbers.tolist(), "cells": row_cells(known, chosen), "targets": targets}
+    return {"numbers": numbers.tolist(), "cells": row_cells(known.portable(), chosen), "targets": targets}
 
 
 def _importances(known: FittedModel) -> np.ndarray | None:

@@ -191,7 +191,7 @@ class StreamModel(TreeEstimator):
         if hasattr(self, "growth_"):
             is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
-                has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any()
+                has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any() or self.columns_.dates
                 with np.errstate(over="ignore", invalid="ignore"):
                     is_finite = np.isfinite(X.sum())
                 if not has_names and is_finite:

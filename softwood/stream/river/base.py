@@ -25,7 +25,7 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     import pandas as pd
 
-base = require("river.base", "river", "Learning as river's models do")
+base = require("river.base", "streams", "Learning as river's models do")
 
 __all__ = ["RiverModel", "base", "like"]
 

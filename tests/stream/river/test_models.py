@@ -362,7 +362,7 @@ def test_without_river():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
-        'Learning as river\'s models do needs river. Install it with: pip install "softwood[river]"'
+        'Learning as river\'s models do needs river. Install it with: pip install "softwood[streams]"'
     )
 
 
