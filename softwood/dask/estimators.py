@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.core.parameters import parameter_error
+from softwood.core.parameters import check_choice, parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
 from softwood.dask.predicting import predict_lazily
 from softwood.dask.reading import Reader, as_given, describe
@@ -91,6 +91,7 @@ class _OnCluster:
         self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> Iterator[ClusterSource]:
         """The rows on the cluster, once their columns and classes are known."""
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
         chunks = read_chunks(X, y, sample_weight, type(self).__name__, self.dates)
         with Session(self.client) as session:
             reader = self._local()

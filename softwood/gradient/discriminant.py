@@ -74,6 +74,9 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
         Smallest mass of a leaf, in rows of average weight.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
+    dates : "parts", "days" or "error", default="parts"
+        What a column of dates becomes: days since the first training date, and hour, weekday and month where they vary;
+        days alone; or an error. Durations become days.
     handle_unknown : "missing" or "error", default="missing"
         How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None

@@ -213,6 +213,9 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
         Further parameters of the trees, by name; see `OneStageTreeClassifier`.
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
+    dates : "parts", "days" or "error", default="parts"
+        What a column of dates becomes: days since the first training date, and hour, weekday and month where they vary;
+        days alone; or an error. Durations become days.
     handle_unknown : "missing" or "error", default="missing"
         How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
     class_weight : dict or "balanced", default=None

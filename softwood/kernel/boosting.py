@@ -80,7 +80,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     cutoff : float, default=1e-4
         If a split would send less than this share of a training row to one side, that part goes to the other side.
         Larger values are faster and less exact. Predictions have no cutoff.
-    categorical_features, handle_unknown
+    categorical_features, dates, handle_unknown
         As in `KernelTreeClassifier`.
     early_stopping : bool or "auto", default="auto"
         If True, set some of the rows aside as validation rows, stop when their loss no longer falls, and keep the

@@ -63,7 +63,7 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         separately in the rows of each tree.
     cutoff : float, default=1e-4
         As in `KernelTreeClassifier`. Forests gain little time from larger values.
-    ccp_alpha, categorical_features, handle_unknown
+    ccp_alpha, categorical_features, dates, handle_unknown
         As in `KernelTreeClassifier`.
     cv : int, splitter or iterable of (train, test), default=5
         Folds for ``bandwidth="cv"``.

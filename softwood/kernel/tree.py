@@ -258,6 +258,9 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
         Columns to treat as categories. "from_dtype" selects the text and category columns of data frames; None selects
         no columns.
+    dates : "parts", "days" or "error", default="parts"
+        What a column of dates becomes: days since the first training date, and hour, weekday and month where they vary;
+        days alone; or an error. Durations become days.
     handle_unknown : "missing" or "error", default="missing"
         Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     cv : int, splitter or iterable of (train, test), default=10

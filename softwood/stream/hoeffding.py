@@ -65,7 +65,7 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
         before a row is learned; None for no detector. Alarms are in ``drifts_``; they do not change the tree
     class_weight : dict of class weights, "balanced" (from the class weights seen so far on the stream), or None
     categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
-        columns. New categories may appear at any time.
+        columns. New categories may appear at any time. Dates become days since the first date, hour, weekday and month.
 
     Examples
     --------
