@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from softwood.trees.gates import Gate
     from softwood.trees.tree import SoftTree
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "BuddingTreeClassifier": "softwood.gradient.budding",

@@ -60,7 +60,7 @@ def read_table(
     dates : whether dates become days and other parts ("parts"), days alone ("days"), or an error ("error")
     columns : the encoding learned by `fit`; None in `fit` itself
     grow : whether this is a fit that continues another one (warm start), whose encoding is `columns`: new categories
-        get the last numbers, so that the trees so far remain true, and columns of another kind are refused
+        get the last numbers, so that the trees so far remain valid, and columns of another kind are refused
 
     Returns
     -------
@@ -459,7 +459,7 @@ def _check_new_categories(name: str, known: tuple, new: list, columns: Columns |
     if new and columns is not None and not columns.as_codes:
         raise ValueError(
             f"Column {name!r} holds categories that were not there in the last fit: {_some(new, 3)}. With "
-            "warm_start=True they have no place in the gates so far: fit to rows with all categories first, or set "
+            "warm_start=True they cannot be added to the gates so far: fit to rows with all categories first, or set "
             "warm_start=False to start a new fit."
         )
 

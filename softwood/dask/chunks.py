@@ -1,4 +1,4 @@
-"""What users pass to `fit`, as a list of parts that are read later; anything else is refused before any work."""
+"""The arguments of `fit` as a list of parts that are read later; other types are refused before any work."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _parts(name: str, given: Any, owner: str, n_axes: int) -> tuple[list[Any], t
 def parts_of_frame(frame: Any) -> list[Delayed]:
     """The parts of a frame as it is divided.
 
-    Not optimised: files would be joined by the sizes of the columns that are read, and not alike in X and y. As it is,
-    X and y of one table are read together.
+    The graph is not optimised: Dask would join files by the sizes of the columns that it reads, and divide X and y
+    differently.
     """
     return list(frame.to_delayed(optimize_graph=False))
 

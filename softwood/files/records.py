@@ -21,7 +21,7 @@ from softwood.core.losses import Loss, loss_by_name
 from softwood.files.errors import InvalidFileError
 from softwood.files.values import check_name
 from softwood.kernel.data.kernels import Kernel
-from softwood.kernel.prediction import Reading
+from softwood.kernel.prediction import PredictionKernels
 
 __all__ = ["build_date", "build_record", "check_entries", "check_integer", "check_type", "date_state", "record_state"]
 
@@ -165,15 +165,15 @@ def build_kernel(kind: type[Kernel], state: dict[str, Any]) -> Kernel:
     return kernel
 
 
-def reading_state(reading: Reading) -> dict[str, Any]:
+def prediction_kernels_state(found: PredictionKernels) -> dict[str, Any]:
     """State of the prediction kernels. Columns mostly have the same kernel, which is written once."""
-    different = list({id(kernel): kernel for kernel in reading.kernels}.values())
+    different = list({id(kernel): kernel for kernel in found.kernels}.values())
     number = {id(kernel): k for k, kernel in enumerate(different)}
-    places = np.array([number[id(kernel)] for kernel in reading.kernels], dtype=np.int64)
-    return record_state(reading) | {"kernels": different, "places": places}
+    places = np.array([number[id(kernel)] for kernel in found.kernels], dtype=np.int64)
+    return record_state(found) | {"kernels": different, "places": places}
 
 
-def build_reading(kind: type[Reading], state: dict[str, Any]) -> Reading:
+def build_prediction_kernels(kind: type[PredictionKernels], state: dict[str, Any]) -> PredictionKernels:
     """Checked prediction kernels."""
     kernels = check_type("kernels", state.get("kernels"), list[Kernel])
     places = require_array("places", state.pop("places", None), np.int64, (None,))

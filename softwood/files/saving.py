@@ -30,8 +30,10 @@ def save(model: Any, path: str | os.PathLike, *, metadata: Mapping[str, Any] | N
 
     Parameters
     ----------
-    model : the model
-    path : the file to write; by convention, its name ends in ``.softwood``
+    model : estimator, drift detector, SoftTree or SoftForest
+        The model to save.
+    path : str or path-like
+        The file to write. By convention, its name ends in ``.softwood``.
     metadata : dict, default=None
         What else to remember, by name: text, numbers, truth values, None, and lists and dicts of these. `read_metadata`
         returns it. ``softwood fit`` writes the names of the target and of the columns that are no features.
@@ -102,7 +104,8 @@ def load(path: str | os.PathLike) -> Any:
 
     Parameters
     ----------
-    path : the file
+    path : str or path-like
+        The file.
 
     Raises
     ------
@@ -114,6 +117,11 @@ def load(path: str | os.PathLike) -> Any:
     See Also
     --------
     save : with an example
+
+    Returns
+    -------
+    object
+        The model, of the class that was saved.
     """
     return _read(path)[0]
 

@@ -23,12 +23,15 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted model with ``history_``
-    ax : matplotlib Axes to draw into; None creates a new figure
+    model : fitted estimator with ``history_``
+        The model whose training is drawn.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -80,12 +83,15 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted `KernelBoostingClassifier` or `KernelBoostingRegressor` with ``search_``
-    ax : matplotlib Axes to draw into; None creates a new figure
+    model : fitted KernelBoostingClassifier or KernelBoostingRegressor
+        A model with ``search_``.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

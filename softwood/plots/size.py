@@ -23,12 +23,15 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted `KernelTreeClassifier` or `KernelTreeRegressor` whose size was chosen from the data
-    ax : matplotlib Axes to draw into; None creates a new figure
+    model : fitted KernelTreeClassifier or KernelTreeRegressor
+        A tree whose size was chosen from the data.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

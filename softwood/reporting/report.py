@@ -68,20 +68,24 @@ def report(
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or model for river
-    path : file to write, default=None
-    X : (n_rows, n_features_in) array or data frame, default=None
+    model : fitted estimator, SoftTree, SoftForest or model for river
+        The model to describe.
+    path : str, path-like or None, default=None
+        File to write. None writes no file.
+    X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
         Rows for the ranges of the sliders. Without them, the ranges follow from the gates.
-    y : (n_rows,) labels, or (n_rows, n_outputs) targets of `X`, default=None
-        For scores, confusion matrix and calibration.
-    rows : int, list of ints, array or data frame, default=None
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None, default=None
+        Labels or targets of `X`, for scores, confusion matrix and calibration.
+    rows : int, list of int, array-like, data frame or None, default=None
         Rows to choose from in the page, at most 2000: the first of `X`, those with these numbers, or a table of rows.
-    history : what `adaptation` or `prequential` returned for a stream model, default=None
-        For the time line of the page. The snapshots of `adaptation` can be looked at one by one.
+    history : Adaptation, PrequentialResult or None, default=None
+        What `adaptation` or `prequential` returned for a stream model, for the time line of the page. The snapshots of
+        `adaptation` can be looked at one by one.
 
     Returns
     -------
-    `Report`, which notebooks show
+    Report
+        The page, which notebooks show.
 
     Notes
     -----

@@ -157,7 +157,7 @@ SHARED = {
         "dates": "test_dates: columns of dates become days, and parts that vary",
         "handle_unknown": "test_inputs: rows with unknown categories are errors",
         "n_jobs": "test_threads: the same bits for any number",
-        "verbose": "test_callbacks: it prints",
+        "verbose": "test_progress: it prints",
         "warm_start": "test_warm_start: the next fit goes on with the last",
     },
     "further": {

@@ -253,7 +253,7 @@ def _open_file(
     if str(path) != "-" and not name.endswith(_SUFFIXES):
         raise ValueError(f"The name of a file must end with {', '.join(_SUFFIXES)}. Got {path.name!r}.")
     if name.endswith(".parquet"):
-        parquet = require("pyarrow.parquet", "cli", "Reading a Parquet file")
+        parquet = require("pyarrow.parquet", "streams", "Reading a Parquet file")
         # Without these two options whole row groups are read, and a file may be one group.
         file = parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
         n_samples = file.metadata.num_rows

@@ -114,7 +114,7 @@ def test_parameters(model_class):
         model.learn_one(x, y)
     assert model.clone()._get_params() == model._get_params()
     assert model.clone().n_nodes == 0
-    assert model.__doc__.startswith("`softwood.stream.")
+    assert f"`softwood.stream.{model_class.__name__}`" in model.__doc__
 
 
 # ------------------------------------------------------------------ before, after, and looking
@@ -364,7 +364,7 @@ def test_without_river():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
-        'Learning as river\'s models do needs river. Install it with: pip install "softwood[river]"'
+        'Learning as river\'s models do needs river. Install it with: pip install "softwood[streams]"'
     )
 
 
