@@ -320,7 +320,8 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         columns of data frames. None selects no columns.
     dates : {"parts", "days", "error"}
         What becomes of columns of dates. "parts" makes them days since the first date of the training rows, and the
-        hour, the weekday and the month where these vary; "days" makes them days alone; "error" refuses them.
+        hour, the weekday and the month where these vary; "days" makes them days alone; "error" refuses them. Durations
+        become days.
     handle_unknown : {"missing", "error"}
         Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     verbose : int

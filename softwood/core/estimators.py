@@ -18,6 +18,7 @@ Class = TypeVar("Class", bound=type)
 LAST = (
     "class_weight",
     "categorical_features",
+    "dates",
     "handle_unknown",
     "warm_start",
     "client",

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
-from softwood.core.parameters import parameter_error
+from softwood.core.parameters import check_choice, parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
 from softwood.dask.encoding import Reader, as_given, describe
 from softwood.dask.predicting import predict_lazily
@@ -91,6 +91,7 @@ class _OnCluster:
         self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> Iterator[ClusterSource]:
         """The rows on the cluster, once their columns and classes are known."""
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
         chunks = read_chunks(X, y, sample_weight, type(self).__name__, self.dates)
         with Session(self.client) as session:
             reader = self._local()
