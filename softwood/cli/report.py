@@ -50,7 +50,7 @@ def run(chosen: argparse.Namespace) -> int:
     X = y = None
     words = ""
     if chosen.data is not None:
-        target = chosen.target or read_metadata(chosen.model).get("target")
+        target: Any = chosen.target or read_metadata(chosen.model).get("target")
         table = read_table(chosen.data, target, classes=known.classes)
         words = ", X=table"
         if chosen.target is not None or target in table.columns:

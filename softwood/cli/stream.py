@@ -205,7 +205,9 @@ def _targets(path: str, target: str, n_rows: int | None) -> Iterator[Any]:
     from softwood.core.frames import Frame
 
     is_parquet = path.lower().endswith(".parquet")
-    with parquet().ParquetFile(path) if is_parquet else open_text(path) as file:
+    opened: Any = parquet().ParquetFile(path) if is_parquet else open_text(path)
+    frames: Iterator[Frame]
+    with opened as file:
         if is_parquet:
             _check_target(file.schema_arrow.names, path, target)
             frames = map(Frame.from_arrow, file.iter_batches(batch_size=100_000, columns=[target]))

@@ -145,7 +145,7 @@ def _head(path: str) -> bytes:
         return file.read(_HEAD)
 
 
-def _options(head: bytes) -> dict[str, str]:
+def _options(head: bytes) -> dict[str, Any]:
     """Separators of a CSV file that begins like this, as `frames_of` takes them: none for commas."""
     text = head.decode("utf-8", errors="replace")
     lines = text.splitlines()[: -1 if len(head) == _HEAD else None]  # the last line may be a part

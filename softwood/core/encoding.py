@@ -189,8 +189,9 @@ def find_categories(
     names = column_titles(X)[0]
     found: list[set | None] = []
     for j, is_category in enumerate(wanted):
-        if kinds and kinds[j] is not None:
-            found.append(set(representatives(X, j, names[j], kinds[j])))
+        kind = kinds[j] if kinds else None
+        if kind is not None:
+            found.append(set(representatives(X, j, names[j], kind)))
             continue
         values, is_missing = column_cells(X, j) if is_category else (np.empty(0), np.empty(0, dtype=bool))
         found.append(set(values[~is_missing].tolist()) if is_category else None)

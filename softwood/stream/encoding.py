@@ -300,8 +300,9 @@ def read_growing_table(
     arrivals: list[tuple[int, int, Any]] = []  # row, column of the table, category or date
     for j, (values, is_missing) in enumerate(cells):
         if kinds[j] is not None:
-            rows = np.flatnonzero(~is_missing & counts) if learn is not False and j not in encoder.dates else []
-            arrivals += [(int(row), j, values[row]) for row in rows[:1]]
+            rows = np.flatnonzero(~is_missing & counts)[:1]
+            if learn is not False and j not in encoder.dates:
+                arrivals += [(int(row), j, values[row]) for row in rows]
         elif not wanted[j]:
             if learn is not False or columns is None:
                 arrivals.append(((first[j] or 0) if first else 0, j, None))

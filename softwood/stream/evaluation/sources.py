@@ -261,7 +261,7 @@ def _open_file(
         frames = (_for_models(Frame.from_arrow(batch)) for batch in file.iter_batches(batch_size=block_size))
         return Source(_file_blocks(frames, file, target, max_samples), n_samples)
     text: Any = _LiveLines(sys.stdin.fileno()) if name == "-" else _open_text(path)
-    as_text = [target] if has_text_labels else []
+    as_text = [str(target)] if has_text_labels else []
     frames = (
         _for_models(_with_labels(frame, target) if has_text_labels else frame)
         for frame in frames_of(text, block_size, as_text=as_text)
