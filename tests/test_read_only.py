@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
-from tests.contract.specs import BY_NAME, answer
+from tests.contract.specs import BY_NAME
+from tests.models import answer
 
 
 @pytest.mark.parametrize("kernel", ["same", None])
