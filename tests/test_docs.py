@@ -5,7 +5,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import matplotlib
 import pytest
 from matplotlib import pyplot
 
@@ -14,8 +13,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 # a block of Python and, if one follows at once, the block that shows what it prints
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n+^```\n(.*?)^```$)?", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-
-matplotlib.use("agg")
 
 
 def _name(page):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.parameters import check_number
 from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
@@ -33,8 +32,7 @@ class SplittingTree(StreamModel):
     @property
     def drifts_(self) -> list[DriftEvent]:
         """Alarms of the detector that watches the errors, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)
+        return list(self._grown.drifts)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -313,12 +313,6 @@ class SoftForest(NodeArrays):
         """Leaf with the largest share of each row in each tree, numbered within the tree, (n_rows, n_trees) int64."""
         return np.column_stack([tree.apply(X, widths=widths) for tree in self])
 
-    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
-        path = self.memberships(X, widths=widths)
-        path.data = np.ones(len(path.data), dtype=np.int64)
-        return path
-
     def input_gradient(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
     ) -> np.ndarray:

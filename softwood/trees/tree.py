@@ -264,6 +264,16 @@ class NodeArrays:
 
     # Passing to the compiled loops
 
+    def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Share of each row in each node, a sparse matrix (n_rows, n_nodes)."""
+        raise NotImplementedError
+
+    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
+        path = self.memberships(X, widths=widths)
+        path.data = np.ones(len(path.data), dtype=np.int64)
+        return path
+
     def _points(self, X: np.ndarray) -> np.ndarray:
         X = np.require(X, np.float64, ["C"])
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -474,12 +484,6 @@ class SoftTree(NodeArrays):
         shares = self.memberships(X, widths=widths)
         leaves = np.flatnonzero(self.children_left < 0)
         return leaves[np.asarray(shares[:, leaves].argmax(axis=1)).ravel()]
-
-    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
-        path = self.memberships(X, widths=widths)
-        path.data = np.ones(len(path.data), dtype=np.int64)
-        return path
 
     def input_gradient(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None

@@ -45,6 +45,9 @@ def test_arrays_of_any_kind(spec):
         for model in models:
             assert np.array_equal(answer(model, other), expected)
             assert model.n_features_in_ == 4
+    for call in (model.memberships, model.apply, model.input_gradient):
+        one, two = call(X), call(locked)
+        assert np.array_equal(*(each.toarray() if hasattr(each, "toarray") else each for each in (one, two)))
 
 
 @every
@@ -151,6 +154,8 @@ def test_odd_data(spec, way, odd):
         return
     if "early_stopping" in way:
         pytest.skip("equal rows cannot be divided")
+    if odd == "largest numbers" and way.get("bandwidth") in ("silverman", "loo"):
+        pytest.xfail("numpy warns of an overflow in these rules")
     model = spec.make(**way).fit(X, y)
     found = answer(model, X)
     assert np.isfinite(found).all()
@@ -284,7 +289,7 @@ def test_weights_of_classes(spec):
 @batch_classifiers
 def test_weights_of_classes_are_weights_of_rows(spec):
     X, y = spec.table()
-    own = {"bandwidth_unit": "absolute"} if spec.is_kernel else {}
+    own = {"bandwidth_unit": "absolute", "cutoff": 0.0} if spec.is_kernel else {}
     # what is drawn depends on the weights of the rows
     own |= {"bootstrap": False, "max_features": None} if "bootstrap" in spec.parameters else {}
     factors = dict(zip(CLASSES, (1.0, 3.0, 0.5), strict=True))
