@@ -7,7 +7,7 @@ from joblib import parallel_config
 from sklearn.base import is_classifier
 
 import softwood
-from tests.callbacks import Recorder, Snapshots, interrupt
+from tests.callbacks import Recorder, Snapshots, interrupt, require_callbacks
 from tests.models import assert_same_model, problem
 
 QUICK = {
@@ -59,7 +59,10 @@ def class_of(name):
 
 def quick(name, *callbacks, **parameters):
     model = class_of(name)(**{**QUICK[family(name)], "random_state": 0, **parameters})
-    return model.set_callbacks(*callbacks)
+    if callbacks:
+        require_callbacks()
+        model.set_callbacks(*callbacks)
+    return model
 
 
 def table(name):

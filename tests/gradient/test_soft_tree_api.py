@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 from softwood import SoftTreeClassifier, SoftTreeRegressor, export_text
 from softwood.gradient import growing, refining
-from tests.callbacks import Recorder, interrupt
+from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.gradient.soft_trees import BOTH, lines_of, small
 from tests.models import answer, assert_same_nodes, problem, stop_after
 
@@ -53,6 +53,7 @@ def test_text_shows_probabilities():
 @both
 @pytest.mark.parametrize("after", [1, 2, 5])
 def test_an_interrupt_leaves_the_splits_kept_so_far(model_class, after):
+    require_callbacks()
     X, y = problem(model_class)
     model = small(model_class)
     model.set_callbacks(Recorder(after, then=interrupt))
