@@ -70,9 +70,9 @@ def part_shares(shares, begin, m, cutoff, parts):
 
 
 def are_heavy(targets, rows, shares, begin, m, parts, cutoff, least):
-    """Whether both children have a mass of `least` or more if shares smaller than `cutoff` are given to the larger side.
+    """Whether both children have at least the mass `least`, if shares below `cutoff` are given to the larger side.
 
-    Most nodes are heavy enough after a few rows; the others need not be looked at.
+    Most children have it after a few rows, and the other rows need not be read.
     """
     left_mass = 0.0
     right_mass = 0.0
@@ -117,7 +117,7 @@ def sort_out(rows, shares, begin, m, left_rows, left_shares):
 def cutoff_for(targets, rows, shares, begin, m, parts, rules):
     """The cutoff with which no child of a node is too light: that of the rules, or 0; -1 if there is none.
 
-    The masses of both children are to be at least `min_mass`: where the cutoff would take too much from a child, nothing
+    The masses of both children must be at least `min_mass`. Where the cutoff would take too much from a child, nothing
     is cut off, and if that does not help, the node is not divided. (A search over bins only estimates the masses.)
 
     parts : (m,) part of each point that goes left
