@@ -33,7 +33,7 @@ class ForestChoice:
     ----------
     draws : rows of the trees of the final forest
     seed, n_trees, ccp_alpha : of the final forest
-    crisp : whether the forest will be read without kernels
+    crisp : whether the forest will predict without kernels
     """
 
     data: TrainingData
@@ -89,7 +89,7 @@ class ForestChoice:
         step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
         trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
-        forest = assemble(problem, self.limits, trees, self.ccp_alpha)
+        forest = assemble(problem, trees, self.ccp_alpha)
         cells = None if self.crisp else problem.cells
         targets = self.data.targets
         means, counts, variances = out_of_bag(
@@ -110,7 +110,7 @@ class ForestChoice:
         for train, test in parts:
             draws = self.draws.within(train)
             trees = grow_trees(problem, self.limits, draws, self.seed, range(self.n_trees), n_jobs=self.n_jobs)
-            forest = assemble(problem, self.limits, trees, self.ccp_alpha)
+            forest = assemble(problem, trees, self.ccp_alpha)
             forest = forest.crisp() if self.crisp else forest
             cells = None if problem.cells is None or self.crisp else problem.cells[test]
             found = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)

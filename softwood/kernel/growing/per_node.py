@@ -20,7 +20,7 @@ from softwood.compiled.trees import next_seed
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.finishing import finish
-from softwood.kernel.growing.grower import rules_of
+from softwood.kernel.growing.growing import rules_of
 from softwood.kernel.growing.loops.divide import LENIENT
 from softwood.kernel.growing.loops.groups import Goal, NodeTable
 from softwood.kernel.growing.loops.tree_groups import NODE
@@ -56,7 +56,7 @@ def grow_tree_per_node(
         widths.append(split.width if split is not None and children else 0.0)
         stack += children[::-1]
         step.end(n_nodes=len(widths))
-    return finish(problem, limits, grower.table(len(widths)), np.array(widths))
+    return finish(problem, grower.table(len(widths)), np.array(widths))
 
 
 class _Node(NamedTuple):

@@ -305,12 +305,12 @@ def test_large_table_one_feature_after_the_other(monkeypatch):
 
 
 def test_growth_over_many_budgets(monkeypatch):
-    from softwood.kernel.growing import grower
+    from softwood.kernel.growing import growing
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.integers(2, size=200)
     whole = grown(X, y)
-    monkeypatch.setattr(grower, "_BUDGET", 3)
+    monkeypatch.setattr(growing, "_BUDGET", 3)
     assert same(whole, grown(X, y))
 
 

@@ -117,6 +117,29 @@ def test_sets_of_categories_are_those_of_growth_node_by_node(kind, ending, bandw
     assert np.any(finished.gate == Gate.SUBSET)
 
 
+@pytest.mark.parametrize("bandwidth", [0.0, 0.2])
+@pytest.mark.parametrize("ending", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("kind", ["KernelForest", "KernelExtraTrees"])
+def test_nodes_whose_drawn_features_have_no_split(kind, ending, bandwidth):
+    """They search further features, one after the other; and splits without gain are made in both ways of growing."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        X = rng.normal(size=(150, 5))
+        X[:, 2], X[:, 3], X[:, 4] = rng.integers(6, size=150), rng.integers(3, size=150), 0.0
+        y = np.digitize(X[:, 0] + np.isin(X[:, 2], [1, 4]) + 0.3 * rng.normal(size=150), [-0.3, 0.7])
+        model = {
+            growth: make(
+                kind, ending, growth=growth, n_estimators=4, bootstrap=False, bandwidth=bandwidth, max_features=2,
+                max_depth=6, categorical_features=[2, 3], cutoff=0.0, splitter="hist", random_state=seed,
+            ).fit(X, y)
+            for growth in ("node", "level")
+        }  # fmt: skip
+        by_node, by_level = model["node"].forest_, model["level"].forest_
+        np.testing.assert_array_equal(by_level.feature, by_node.feature)
+        np.testing.assert_allclose(by_level.threshold, by_node.threshold, rtol=1e-9)
+        np.testing.assert_array_equal(by_level.subsets, by_node.subsets)
+
+
 MOVING = softwood.Kernel([-1.0, 1.0], [0.5], scale=lambda x: 0.2 + np.abs(x))
 
 

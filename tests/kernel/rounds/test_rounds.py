@@ -14,15 +14,15 @@ from tests.kernel.forests import differs
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What `boost` was called with, and its results: the last call is that of the final model."""
-    made, boost = [], kernel_rows.boost
+    """The arguments of `Rounds`, and its results."""
+    made = []
 
-    def spy(*arguments, **options):
-        result = boost(*arguments, **options)
-        made.append((arguments, options, result))
-        return result
+    class Spy(kernel_rows.Rounds):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            made.append((arguments, options, self.result))
 
-    monkeypatch.setattr(kernel_rows, "boost", spy)
+    monkeypatch.setattr(kernel_rows, "Rounds", Spy)
     return made
 
 
