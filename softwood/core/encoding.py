@@ -65,33 +65,11 @@ def read_table(
     X, frame, wanted = prepare_table(estimator, X, categorical_features, None if reset else columns)
     if grow:
         assert columns is not None
-        try:
-            validate_data(estimator, X, reset=False, skip_check_array=True)
-        except ValueError as error:
-            message = (
-                "With warm_start=True X must have the columns of the last fit, in the same order. Pass these, or set "
-            )
-            raise ValueError(f"{error}\n{message}warm_start=False to start a new fit.") from None
-        _refuse_other_kinds(estimator, X, categorical_features, columns)
+        _refuse_other_columns(estimator, X, categorical_features, columns)
         columns = replace(columns, handle_unknown=handle_unknown)
     if not wanted.any():
-        try:
-            matrix = validate_data(
-                estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=1
-            )
-        except (TypeError, ValueError) as error:
-            cells = _cells(X, frame)
-            if cells is None:
-                raise
-            validate_data(estimator, cells, reset=reset, skip_check_array=True)  # report wrong columns first
-            named = _first_not_number(cells, columns, estimator)
-            if named is not None:
-                raise named from error
-            if isinstance(error, ValueError):
-                raise
-            # Numbers and missing values that numpy does not convert to float: they are converted column by column.
-            X, wanted = cells, np.zeros(cells.shape[1], dtype=bool)
-        else:
+        matrix, cells = _numeric_matrix(estimator, X, frame, reset, columns)
+        if cells is None:
             names, keys = column_titles(X if frame else matrix) if columns is None else (columns.inputs, None)
             refuse_infinity(matrix, names)
             matrix = np.require(matrix, requirements=["C", "W"])  # the loops take writable arrays
@@ -99,9 +77,9 @@ def read_table(
                 every = np.arange(matrix.shape[1])
                 columns = Columns(names, every, (None,) * len(every), names, handle_unknown, as_codes, keys)
             return matrix, columns
+        X, wanted = cells, np.zeros(cells.shape[1], dtype=bool)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
-    n_rows = X.shape[0]
-    if n_rows == 0:
+    if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
     names, keys = column_titles(X) if columns is None else (columns.inputs, columns.keys)
     as_codes = as_codes if columns is None else columns.as_codes
@@ -124,12 +102,38 @@ def read_table(
         encoded_names += labels
         source += [j] * len(labels)
         categories.append(kept)
-    matrix = np.ascontiguousarray(np.concatenate(blocks, axis=1)) if blocks else np.empty((n_rows, 0))
+    matrix = np.ascontiguousarray(np.concatenate(blocks, axis=1)) if blocks else np.empty((X.shape[0], 0))
     refuse_infinity(matrix, encoded_names)
     if columns is None:
         origin = np.array(source, dtype=np.int64)
         columns = Columns(tuple(encoded_names), origin, tuple(categories), names, handle_unknown, as_codes, keys)
     return matrix, replace(columns, categories=tuple(categories)) if grow else columns
+
+
+def _numeric_matrix(
+    estimator: Any, X: Any, frame: bool, reset: bool, columns: Columns | None
+) -> tuple[np.ndarray, Any]:
+    """A table without categories as a matrix of floats.
+
+    If numpy cannot convert its numbers and missing values to floats, its cells are returned as well, to be converted
+    column by column.
+    """
+    try:
+        matrix = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_samples=1
+        )
+    except (TypeError, ValueError) as error:
+        cells = _cells(X, frame)
+        if cells is None:
+            raise
+        validate_data(estimator, cells, reset=reset, skip_check_array=True)  # report wrong columns first
+        named = _first_not_number(cells, columns, estimator)
+        if named is not None:
+            raise named from error
+        if isinstance(error, ValueError):
+            raise
+        return np.empty((0, 0)), cells
+    return matrix, None
 
 
 def find_categories(estimator: Any, X: Any, categorical_features: Any = "from_dtype") -> list[set | None]:
@@ -224,8 +228,13 @@ def _some(names: Sequence, n: int = 6) -> str:
     return "[" + ", ".join(map(repr, names[:n])) + (", ...]" if len(names) > n else "]")
 
 
-def _refuse_other_kinds(estimator: Any, X: Any, categorical_features: Any, columns: Columns) -> None:
-    """Raise an error if a column of categories has become one of numbers since the last fit, or the reverse."""
+def _refuse_other_columns(estimator: Any, X: Any, categorical_features: Any, columns: Columns) -> None:
+    """Raise an error if the columns are not those of the last fit, or one has changed from categories to numbers."""
+    try:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    except ValueError as error:
+        message = "With warm_start=True X must have the columns of the last fit, in the same order. Pass these, or set "
+        raise ValueError(f"{error}\n{message}warm_start=False to start a new fit.") from None
     cells = X if hasattr(X, "shape") else np.array(X, dtype=object)
     found = _categorical_mask(estimator, cells, categorical_features, is_frame(X))
     for j, (is_category, known) in enumerate(zip(found, columns.categories, strict=True)):
