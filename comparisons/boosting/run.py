@@ -6,8 +6,8 @@
 All tables of the folder SOFTWOOD_DATA with at least 300 rows, five folds, twice; one thread each. Larger tables are
 sampled. Every result is a line of runs.csv, and what has its line is not run again: stop it and start it again as you
 like. Runs with other numbers of rows are other lines; tables have the largest number that all models have. At the end,
-and with --summary alone, the tables and the picture of docs/boosting.md are made from those lines. Needs: pip install
-lightgbm xgboost catboost
+and with --summary alone, the tables and the picture of docs/comparisons/boosting.md are made from those lines.
+Needs: pip install lightgbm xgboost catboost
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from comparisons.boosting.summary import PICTURE, draw_reliability, read_frame, 
 from comparisons.results import Results, write_sections  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "boosting" / "runs.csv"
-PAGE = ROOT / "docs" / "boosting.md"
+PAGE = ROOT / "docs" / "comparisons" / "boosting.md"
 SCRIPT = "comparisons/boosting/run.py"
 RESULTS = Results(
     about={"data_set": str, "task": str, "rows": int, "columns": int, "classes": int, "fold": int, "model": str},

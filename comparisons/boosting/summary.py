@@ -19,7 +19,7 @@ CHOSEN_ON = frozenset({
     "nursery_uci", "openml_620_fri_c1_1000_25", "pendigits", "poker_hand_100k", "puma8FH", "puma8NH", "ringnorm",
     "satimage", "spambase", "twonorm", "wine_quality_white",
 })  # fmt: skip
-PICTURE = "images/boosting_reliability.svg"
+PICTURE = "../images/boosting_reliability.svg"
 LEAST_FOLDS = 5  # of a data set in the tables
 
 

@@ -4,7 +4,7 @@
 
 Data come from the folder SOFTWOOD_DATA, or from OpenML. Every result is a line of runs.csv, and what has its line is
 not run again: stop it and start it again as you like. At the end, and with --summary alone, the tables in
-docs/small_trees.md are written from those lines.
+docs/comparisons/small_trees.md are written from those lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from comparisons.small_trees.models import MODELS, Fold, encode, run_fold  # noq
 from comparisons.small_trees.summary import tables  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "small_trees" / "runs.csv"
-PAGE = ROOT / "docs" / "small_trees.md"
+PAGE = ROOT / "docs" / "comparisons" / "small_trees.md"
 SCRIPT = "comparisons/small_trees/run.py"
 RESULTS = Results(
     about={"data_set": str, "task": str, "rows": int, "fold": int, "model": str},

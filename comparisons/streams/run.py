@@ -5,7 +5,7 @@
 Real data come from the folder SOFTWOOD_DATA, or from OpenML. All models get the same rows, from memory: each row is
 predicted, then learned. Every 1000 rows are a line of runs.csv, and a model that has all its lines for a stream, or has
 used up its processor seconds there, is not run again: stop it and start it again as you like. At the end, and with
---summary alone, the tables in docs/stream_forests.md are written from those lines.
+--summary alone, the tables in docs/comparisons/streams.md are written from those lines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from comparisons.streams.streams import STREAMS  # noqa: E402
 from comparisons.streams.summary import tables  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "streams" / "runs.csv"
-PAGE = ROOT / "docs" / "stream_forests.md"
+PAGE = ROOT / "docs" / "comparisons" / "streams.md"
 # `length` is that of the whole stream, by which drifts are placed; `rows` are those that the line tells of; `ended`
 # says whether the model goes no further
 RESULTS = Results(

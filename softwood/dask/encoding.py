@@ -25,7 +25,7 @@ class Description:
     ----------
     n_rows : number of rows that have a weight
     names : names of the columns; None if they have none
-    categories : categories of each column; None for columns of numbers
+    categories : categories of each column, or a few of its dates; None for columns of numbers
     n_targets : number of columns of y; 0 for a vector
     classes : different classes of y, or names of its columns; None for real targets
     """
@@ -84,7 +84,11 @@ def describe(part: tuple[Any, Any, Any], estimator: Any) -> Description:
     else:
         check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     return Description(
-        len(rows), names, find_categories(estimator, x, estimator.categorical_features), n_targets, classes
+        len(rows),
+        names,
+        find_categories(estimator, x, estimator.categorical_features, estimator.dates),
+        n_targets,
+        classes,
     )
 
 

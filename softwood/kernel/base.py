@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
 from softwood.kernel.data.bandwidths import stated_widths
-from softwood.kernel.data.kernels import box, resolve_kernels
+from softwood.kernel.data.kernels import Kernel, box, resolve_kernels
 from softwood.kernel.data.measurement_errors import Errors, are_by_column, error_functions, read_errors
 from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
 from softwood.kernel.growing.problem import Limits
@@ -38,26 +39,65 @@ __all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "Se
 _NO_MASS, _NO_PART = 1e-9, 1e-12
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelModel(BatchEstimator):
-    """An estimator with a bandwidth, kernels and measurement errors."""
+    """An estimator with a bandwidth, kernels and measurement errors.
 
-    bandwidth: Any = "auto"
-    prediction_kernel: Any = "same"
-    prediction_bandwidth: Any = "same"
-    bandwidth_unit: str = "sd"
-    measurement_error: Any = None
-    max_bins: int = 255
+    Parameters
+    ----------
+    max_depth : int or None
+        Largest depth of a tree. None means no limit.
+    min_mass : float
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees.
+    prediction_kernel : "same", {"box", "triangle", "gaussian"}, Kernel, dict or None
+        Kernel around each row to predict: one for all columns, or a dict by column. "same" is the kernel that the
+        trees are grown with. If None, each row follows one path, as in a conventional tree.
+    prediction_bandwidth : float, array-like, dict or "same"
+        Half-width of the prediction kernel: one number, one per column, or a dict by column, in units of
+        `bandwidth_unit`. "same" is the bandwidth that the trees are grown with.
+    bandwidth_unit : {"sd", "absolute"}
+        Unit of bandwidths that are given as numbers: standard deviations of the columns ("sd"), or the columns' own
+        units ("absolute").
+    measurement_error : dict, array-like of shape (n_features_in_,) or None
+        Known measurement errors of columns, as half-widths in the columns' own units: a dict from columns to numbers
+        or to functions of the measured value, or an array. Error and bandwidth are combined as the root of the sum of
+        their squares, in `fit` and in predictions with a kernel. Errors of single cells can be passed to `fit` and
+        `predict`.
+    max_bins : int
+        Largest number of bins per column in the histogram search, at most 255.
+    growth : {"node", "level"}
+        Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
+        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`. The page
+        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12.
+    n_jobs : int or None
+        Number of threads. -1 uses all processors, None means 1. The model does not depend on it.
+
+    Attributes
+    ----------
+    bandwidths_ : ndarray of shape (n_encoded,)
+        Half-width of the kernel in each column of the encoded table, in the column's own units.
+    """
+
+    bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | str = "auto"
+    max_leaf_nodes: int | str | None = None
     max_depth: int | None = None
-    min_mass: float = 1.0
+    min_mass: float | str = 1.0
     min_gain: float = 0.0
-    max_leaf_nodes: Any = None
-    max_features: Any = None
+    max_features: int | float | str | None = None
+    prediction_kernel: Literal["same", "box", "triangle", "gaussian"] | Kernel | Mapping[Any, str | Kernel] | None = (
+        "same"
+    )
+    prediction_bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["same"] = "same"
+    bandwidth_unit: Literal["sd", "absolute"] = "sd"
+    measurement_error: Mapping[Any, float | Callable[..., Any]] | Sequence[float] | np.ndarray | None = None
+    max_bins: int = 255
     cutoff: float = 1e-4
-    growth: str = "node"
+    growth: Literal["node", "level"] = "node"
     n_jobs: int | None = None
 
     _prediction_kernels_: PredictionKernels = field(init=False)
+    bandwidths_: np.ndarray = field(init=False)
+    bandwidth_: float = field(init=False)
 
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
@@ -142,7 +182,7 @@ class KernelModel(BatchEstimator):
             self._check_level()
 
     def _check_level(self) -> None:
-        """Refuse parameters that growth by levels does not take; docs/dask.md gives the reasons."""
+        """Refuse parameters that growth by levels does not take; docs/guide/dask.md gives the reasons."""
         if self.splitter == "exact":
             raise self._no_level("splitter", "'auto' or 'hist'")
         if not isinstance(self.cv, Integral):
@@ -310,22 +350,38 @@ class KernelModel(BatchEstimator):
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if "_reading_" in state:  # in pickles of earlier releases
-            state = {**state, "_prediction_kernels_": state["_reading_"]}
-            del state["_reading_"]
-        super().__setstate__(state)
 
-
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SearchedKernelModel(KernelModel):
-    """A kernel model whose trees are grown by the general search: kernels of any shape, exact splits, pruning."""
+    """A kernel model whose trees are grown by the general search: kernels of any shape, exact splits, pruning.
 
-    kernel: Any = "box"
-    criterion: str = "squared_error"
-    splitter: str = "auto"
+    Parameters
+    ----------
+    kernel : {"box", "triangle", "gaussian"}, Kernel or dict
+        Shape of the kernels: one for all columns, or a dict by column. The named kernels have the same standard
+        deviation as a box of the same half-width.
+    criterion : {"squared_error"}
+        Impurity that the splits reduce.
+    min_gain : float
+        A node is split only if this lowers the impurity by at least `min_gain`, where the impurity is weighted by the
+        node's fraction of the total mass.
+    max_features : int, float, {"sqrt", "log2"} or None
+        Number of features drawn for the search at each node. A float is a fraction of all features. None uses all.
+    ccp_alpha : float
+        Penalty per leaf in cost-complexity pruning. Larger values give smaller trees. 0 means no pruning.
+    splitter : {"auto", "exact", "hist"}
+        "exact" searches all candidate thresholds. "hist" first puts each column into at most `max_bins` bins. "auto" is
+        "exact" up to 10 000 rows and "hist" above.
+    cv : int, cross-validation splitter or iterable of (train, test)
+        Folds for ``bandwidth="cv"``. With an int, equal rows are always in the same fold.
+    """
+
+    kernel: Literal["box", "triangle", "gaussian"] | Kernel | Mapping[Any, str | Kernel] = "box"
+    criterion: Literal["squared_error", "gini", "entropy"] = "squared_error"
+    splitter: Literal["auto", "exact", "hist"] = "auto"
+    max_features: int | float | Literal["sqrt", "log2"] | None = None
     ccp_alpha: float = 0.0
-    cv: Any = 10
+    cv: int | BaseCrossValidator | Iterable[tuple[np.ndarray, np.ndarray]] = 10
 
     # Whether rows are drawn for each tree. Class weights then apply to the rows that are drawn, and not to the bins.
     _draws_rows: ClassVar[bool] = False
@@ -344,15 +400,21 @@ class SearchedKernelModel(KernelModel):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)
@@ -384,11 +446,8 @@ class SearchedKernelModel(KernelModel):
         raise NotImplementedError
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class SearchedKernelClassifier(ClassifierBase):
-    """Predictions of kernel trees and forests for classes."""
-
-    criterion: str = "gini"
+    """Criteria and predictions of kernel trees and forests for classes."""
 
     _criteria: ClassVar[tuple[str, ...]] = ("gini", "entropy")
 
@@ -397,19 +456,37 @@ class SearchedKernelClassifier(ClassifierBase):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
 
         Returns
         -------
-        (n_rows, n_classes)
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
         """
         return self._probabilities(X, measurement_error=measurement_error)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row, (n_rows,); parameters as in `predict_proba`."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         return self._classes(X, measurement_error=measurement_error)
 
 
@@ -421,13 +498,16 @@ class SearchedKernelRegressor(RegressorBase):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
 
         Returns
         -------
-        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
         """
         return self._targets(X, measurement_error=measurement_error)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
 from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import parameter_error
 from softwood.core.steps import Steps
@@ -43,7 +44,7 @@ __all__ = ["KernelBoosting"]
 STOP_FROM = 10_000
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelBoosting(BoostingParameters):
     """What the classifier and the regressor share."""
 
@@ -70,15 +71,24 @@ class KernelBoosting(BoostingParameters):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        X_val, y_val, sample_weight_val : validation rows
-            If given, no rows of `X` are set aside. The loss of the validation rows is stored in ``validation_score_``,
-            and stops the training early unless ``early_stopping=False``.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        X_val : array-like, data frame or None, default=None
+            Validation rows. If given, no rows of `X` are set aside. Their loss is stored in ``validation_score_``, and
+            stops the training early unless ``early_stopping=False``.
+        y_val : array-like or None, default=None
+            Labels or targets of the validation rows.
+        sample_weight_val : array-like or None, default=None
+            Weights of the validation rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)

@@ -73,6 +73,3 @@ class PredictionKernels:
     ) -> np.ndarray | None:
         """Derivatives of the half-widths of single cells with respect to the values; None if they are all 0."""
         return None if cells is None else width_slopes(self.widths, self.kernels, functions, matrix, cells)
-
-
-Reading = PredictionKernels  # its name in pickles of earlier releases

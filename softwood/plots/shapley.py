@@ -37,17 +37,20 @@ def plot_shapley(
     Parameters
     ----------
     values : ShapleyValues
+        What `shapley_values` returned.
     row : int, default=0
         Number of the row.
-    output : int or str, default=None
+    output : int, str or None, default=None
         Number or name of the output. None: the output with the largest prediction for this row.
-    n : int, default=None
+    n : int or None, default=None
         Number of columns to show, those with the largest values; the others are added up. None shows 10.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -112,15 +115,18 @@ def plot_shapley_summary(
     Parameters
     ----------
     values : ShapleyValues
-    output : int or str, default=None
+        What `shapley_values` returned.
+    output : int, str or None, default=None
         Number or name of the output. None: the last one, which is the second of two classes.
-    n : int, default=None
+    n : int or None, default=None
         Number of columns to show, those with the largest mean absolute value. None shows 10.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -181,17 +187,20 @@ def plot_shapley_dependence(
     Parameters
     ----------
     values : ShapleyValues
+        What `shapley_values` returned.
     feature : int or str
         Number or name of the column.
-    by : int or str, default=None
+    by : int, str or None, default=None
         Number or name of another column, whose cells give the points their colours, as in `plot_shapley_summary`.
-    output : int or str, default=None
+    output : int, str or None, default=None
         Number or name of the output. None: the last one, which is the second of two classes.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

@@ -147,19 +147,22 @@ SHARED = {
     "wrong": {
         "categorical_features": ["all", [5], ["x"], [True], 3, object(), [1.0], np.zeros((2, 2))],
         "class_weight": ["heavy", 3, [1, 2]],
+        "dates": ["all", None, True],
         "handle_unknown": ["ignore", None, True],
         "random_state": ["x", -1, 1.5],
         "verbose": [-1, 0.5, None, "x"],
     },
     "changes": {"categorical_features": [3], "class_weight": {"ant": 5.0, "bee": 1.0}, "random_state": 7},
     "unseen": {
+        "dates": "test_dates: columns of dates become days, and parts that vary",
         "handle_unknown": "test_inputs: rows with unknown categories are errors",
         "n_jobs": "test_threads: the same bits for any number",
-        "verbose": "test_callbacks: it prints",
+        "verbose": "test_progress: it prints",
         "warm_start": "test_warm_start: the next fit goes on with the last",
     },
     "further": {
         "class_weight": ["balanced"],
+        "dates": ["days"],
         "handle_unknown": ["error"],
         "n_jobs": [2],
         "verbose": [1],

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from softwood import OneStageTreeClassifier, OneStageTreeRegressor
 from softwood.gradient import budding, end_to_end, one_stage, one_stage_training
-from tests.callbacks import Recorder
+from tests.callbacks import Recorder, require_callbacks
 from tests.contract.test_inputs import ODD
 from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
@@ -199,6 +199,7 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
 
 @pytest.mark.parametrize("model_class", BUDDING)
 def test_an_interrupt_of_the_passes_over_all_rows_leaves_the_validated_tree(model_class, monkeypatch):
+    require_callbacks()
     X, y = problem(model_class)
     stop_after(
         monkeypatch, budding.loop, "budding_pass", 10 + 1
@@ -226,6 +227,7 @@ def test_all_rows_train_a_budding_tree_for_as_many_passes_as_were_best(model_cla
 
 @pytest.mark.parametrize("model_class", BUDDING)
 def test_a_budding_tree_that_dies_on_all_rows_is_not_kept(model_class, monkeypatch):
+    require_callbacks()
     X, y = problem(model_class)
     validated = small(model_class).set_callbacks(Recorder(10)).fit(X, y)
     run_pass = budding._Buds.run_pass

@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 
 from softwood import SoftTreeClassifier, SoftTreeRegressor, export_text
 from softwood.gradient import growing, refining
-from tests.callbacks import Recorder, interrupt
+from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.contract.test_inputs import ODD
 from tests.gradient.soft_trees import BOTH, answer, assert_same_tree, lines_of, problem, small
 
@@ -116,6 +116,7 @@ def interrupted(model, X, y):
 @both
 @pytest.mark.parametrize("after", [1, 2, 5])
 def test_an_interrupt_leaves_the_splits_kept_so_far(model_class, after):
+    require_callbacks()
     X, y = problem(model_class)
     model = small(model_class)
     model.set_callbacks(Recorder(after, then=interrupt))

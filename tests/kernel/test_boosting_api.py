@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.rounds import newton
-from tests.callbacks import Recorder, interrupt
+from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.boosts import BOTH, assert_same_forest, problem, small
 from tests.kernel.forests import answer
 
@@ -100,6 +100,7 @@ def test_progress_is_told_when_asked(capsys):
 @pytest.mark.parametrize("model_class", BOTH)
 @pytest.mark.parametrize("parameters", [{}, {"prediction_kernel": "triangle"}, {"early_stopping": True}])
 def test_an_interrupt_leaves_a_working_model(model_class, parameters):
+    require_callbacks()
     X, y = problem(model_class)
     model = small(model_class, **parameters).set_callbacks(Recorder(3, then=interrupt))
     with pytest.raises(KeyboardInterrupt):

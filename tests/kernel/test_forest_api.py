@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score
 
 from softwood import KernelExtraTreesClassifier, KernelForestClassifier, KernelTreeClassifier, KernelTreeRegressor
 from softwood.kernel.choosing.forest_bandwidth import AUTO_GRID
-from tests.callbacks import Recorder, interrupt
+from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.forests import ALL, answer, assert_same_forest, problem
 
 
@@ -112,6 +112,7 @@ def test_progress_is_told_when_asked(capsys):
 @pytest.mark.parametrize("model_class", ALL)
 @pytest.mark.parametrize(("n_jobs", "n_trees", "at"), [(1, 8, 3), (2, 300, 40)])
 def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees, at):
+    require_callbacks()
     X, y = problem(model_class)
     parameters = {"bandwidth": 0.3, "random_state": 0, "prediction_kernel": "triangle"}
     whole = model_class(n_trees, **parameters).fit(X, y)
@@ -150,6 +151,7 @@ def test_an_interrupt_before_the_first_tree_leaves_nothing(monkeypatch):
 
 
 def test_an_interrupt_keeps_the_trees_of_the_last_fit():
+    require_callbacks()
     X, y = problem(KernelForestClassifier)
     model = KernelForestClassifier(3, bandwidth=0.3, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=9).set_callbacks(Recorder(2, then=interrupt))

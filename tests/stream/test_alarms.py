@@ -155,7 +155,7 @@ def test_files_keep_alarms(make, is_class, tmp_path):
 
 
 def test_rows_one_by_one_of_a_model_for_river():
-    river = pytest.importorskip("softwood.stream.river")
+    river = pytest.importorskip("softwood.stream.river", exc_type=ImportError)
     X, y = reversed_labels()
     model = SoftHoeffdingTreeClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
     peer = river.SoftHoeffdingTreeClassifier(seed=0)
@@ -178,7 +178,7 @@ def test_adaptation_reports_the_alarms_of_the_tree():
 
 
 def test_new_labels_and_columns_after_a_restart():
-    river = pytest.importorskip("softwood.stream.river")
+    river = pytest.importorskip("softwood.stream.river", exc_type=ImportError)
     X, y = reversed_labels()
     model = river.SoftHoeffdingTreeClassifier(seed=0)
     for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):

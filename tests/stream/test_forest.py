@@ -69,7 +69,7 @@ def test_any_parts_and_any_number_of_jobs_give_the_same_bits(model_class):
 
 
 def test_single_rows_of_river_are_blocks():
-    river = pytest.importorskip("softwood.stream.river")
+    river = pytest.importorskip("softwood.stream.river", exc_type=ImportError)
     for model_class in (river.StreamForestClassifier, river.StreamForestRegressor):
         is_class = model_class is river.StreamForestClassifier
         X, y = drifting(StreamForestClassifier if is_class else StreamForestRegressor, n=1600)

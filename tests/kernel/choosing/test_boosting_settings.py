@@ -13,7 +13,7 @@ from softwood.core.threads import Threads
 from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.choosing.boosting_settings import Search, _has_stalled, _mean_curve, most_rounds
 from softwood.kernel.rounds.rounds import Boosted, Rounds, boost
-from tests.callbacks import Recorder, interrupt
+from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.boosts import BOTH, assert_same_forest, problem
 
 SETTINGS = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
@@ -173,6 +173,7 @@ def test_rows_that_cannot_be_held_out():
 
 
 def test_an_interrupt_of_the_search_leaves_the_model_as_it_was():
+    require_callbacks()
     X, y = problem(KernelBoostingRegressor)
     model = KernelBoostingRegressor(random_state=0).fit(X, y)
     before = model.predict(X)
