@@ -8,7 +8,6 @@ from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Kernel
-from softwood.kernel import prediction
 from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 
 BOTH = [KernelTreeClassifier, KernelTreeRegressor]
@@ -335,16 +334,3 @@ def test_hardly_any_data(model_class):
         model = model_class().fit(X, y)
         assert model.predict(X).shape == (len(X),)
         assert model.get_n_leaves() >= 1
-
-
-def test_pickles_of_earlier_releases_load():
-    """The attribute with the prediction kernels, and its class, once had other names."""
-    X, y = problem(KernelTreeClassifier)
-    model = KernelTreeClassifier(bandwidth=0.3, prediction_kernel="gaussian").fit(X, y)
-    state = dict(model.__getstate__())
-    state["_reading_"] = state.pop("_prediction_kernels_")
-    old = KernelTreeClassifier()
-    old.__setstate__(state)
-    np.testing.assert_array_equal(old.predict_proba(X), model.predict_proba(X))
-    assert prediction.Reading is type(old._prediction_kernels_)
-    assert not hasattr(old, "_reading_")
