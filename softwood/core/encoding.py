@@ -146,7 +146,7 @@ def _read_numbers(
             raise named from error
         if isinstance(error, ValueError):
             raise
-        # Numbers and missing values that do not convert to float by themselves: column by column.
+        # Numbers and missing values that numpy does not convert to float: they are converted column by column.
         return None, cells
 
 

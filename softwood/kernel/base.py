@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
-from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts
 from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
@@ -33,7 +33,7 @@ from softwood.kernel.parts.survey import Survey, survey
 from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 
-__all__ = ["KernelModel", "SearchedKernelModel"]
+__all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "SearchedKernelRegressor"]
 
 # A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
@@ -385,6 +385,12 @@ class SearchedKernelModel(KernelModel):
 
     # Whether rows are drawn for each tree. Class weights then apply to the rows that are drawn, and not to the bins.
     _draws_rows: ClassVar[bool] = False
+    _criteria: ClassVar[tuple[str, ...]] = ("squared_error",)
+
+    def _check_kernel_parameters(self) -> None:
+        super()._check_kernel_parameters()
+        check_choice(self, "criterion", self.criterion, self._criteria)
+        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
@@ -438,3 +444,70 @@ class SearchedKernelModel(KernelModel):
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any = None) -> None:
         raise NotImplementedError
+
+
+class SearchedKernelClassifier(ClassifierBase):
+    """Criteria and predictions of kernel trees and forests for classes."""
+
+    _criteria: ClassVar[tuple[str, ...]] = ("gini", "entropy")
+
+    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Class probabilities; those of a forest are the means over its trees.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
+        return self._probabilities(X, measurement_error=measurement_error)
+
+    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
+        return self._classes(X, measurement_error=measurement_error)
+
+
+class SearchedKernelRegressor(RegressorBase):
+    """Predictions of kernel trees and forests for real targets."""
+
+    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Predicted targets; those of a forest are the means over its trees.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
+        """
+        return self._targets(X, measurement_error=measurement_error)

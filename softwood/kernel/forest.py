@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
-from softwood.base import ClassifierBase, RegressorBase
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_choice
+from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelRegressor
 from softwood.kernel.forest_base import KernelForest
-from softwood.kernel.growing.problem import Limits
 from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
 
 __all__ = [
@@ -24,7 +23,7 @@ __all__ = [
 
 
 @estimator
-class KernelForestClassifier(ClassifierBase, KernelForest):
+class KernelForestClassifier(SearchedKernelClassifier, KernelForest):
     """Random forest of kernel density decision trees, for classes.
 
     Each tree is grown on a bootstrap sample, and each split considers a few randomly drawn features. The forest
@@ -66,10 +65,6 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
     _tree_class: ClassVar[type] = KernelTreeClassifier
     _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced", "balanced_subsample")
 
-    def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
-        return super()._check_parameters()
-
     @property
     def _balances_draws(self) -> bool:
         return isinstance(self.class_weight, str) and self.class_weight == "balanced_subsample"
@@ -78,63 +73,20 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         factors = super()._class_weights(targets, weights)
         return 1.0 if self._balances_draws else factors
 
-    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+    def _oob_results(
+        self, every: np.ndarray, truth: np.ndarray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
         self.oob_decision_function_ = every
-        labels = self.classes_[found.argmax(axis=1)]
         if truth.ndim > 1 and truth.shape[1] > 1:  # fuzzy labels
             truth = self.classes_[truth.argmax(axis=1)]
-        truth = truth.reshape(-1)
-        if len(found) == 0:  # nothing is out of the bag
-            self.oob_score_ = np.nan
-        elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(truth, labels)
-        else:
-            self.oob_score_ = accuracy_score(truth, labels, sample_weight=weights)
-
-    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities, the mean over trees.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
-        return self._probabilities(X, measurement_error=measurement_error)
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
-        return self._classes(X, measurement_error=measurement_error)
+        return truth.reshape(-1), self.classes_[found.argmax(axis=1)], accuracy_score
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         return self._predict_matrix(matrix, widths).argmax(axis=1)
 
 
 @estimator
-class KernelForestRegressor(RegressorBase, KernelForest):
+class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
     """Random forest of kernel density decision trees, for real targets.
 
     Each tree is grown on a bootstrap sample, and the forest predicts the mean of the trees' predictions. Every training
@@ -162,38 +114,11 @@ class KernelForestRegressor(RegressorBase, KernelForest):
     oob_prediction_: np.ndarray = field(init=False)
     _tree_class: ClassVar[type] = KernelTreeRegressor
 
-    def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("squared_error",))
-        return super()._check_parameters()
-
-    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+    def _oob_results(
+        self, every: np.ndarray, truth: np.ndarray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
         self.oob_prediction_ = every[:, 0] if self._is_flat_ else every
-        found = found[:, 0] if self._is_flat_ else found
-        if len(found) == 0:  # nothing is out of the bag
-            self.oob_score_ = np.nan
-        elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(truth, found)
-        else:
-            self.oob_score_ = r2_score(truth, found, sample_weight=weights)
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Predicted targets, the mean over trees.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
-            Predicted targets.
-        """
-        return self._targets(X, measurement_error=measurement_error)
+        return truth, found[:, 0] if self._is_flat_ else found, r2_score
 
 
 @estimator

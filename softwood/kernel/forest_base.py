@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_flag, check_integer, check_number, is_real, parameter_error
+from softwood.core.parameters import check_flag, check_integer, is_real, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
@@ -167,7 +167,6 @@ class KernelForest(SearchedKernelModel):
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()
         check_integer(self, "n_estimators", self.n_estimators, low=1)
-        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
         check_flag(self, "bootstrap", self.bootstrap)
         check_flag(self, "warm_start", self.warm_start)
         if not callable(self.oob_score):
@@ -273,9 +272,18 @@ class KernelForest(SearchedKernelModel):
         every = np.full((len(np.asarray(y)), found.shape[1]), np.nan)
         every[numbers] = found
         seen = counts > 0
-        self._keep_oob(every, np.asarray(y)[numbers[seen]], found[seen], draws.weights[seen])
+        truth, predicted, score = self._oob_results(every, np.asarray(y)[numbers[seen]], found[seen])
+        if not seen.any():  # nothing is out of the bag
+            self.oob_score_ = np.nan
+        elif callable(self.oob_score):
+            self.oob_score_ = self.oob_score(truth, predicted)
+        else:
+            self.oob_score_ = score(truth, predicted, sample_weight=draws.weights[seen])
 
-    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+    def _oob_results(
+        self, every: np.ndarray, truth: np.ndarray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
+        """Set the attribute with the out-of-bag predictions; returns truth, predictions and the default score."""
         raise NotImplementedError
 
     # The finished forest

@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.base import Fit
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
+from softwood.core.parameters import check_flag, parameter_error
 from softwood.core.steps import Steps
-from softwood.kernel.base import SearchedKernelModel
+from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelModel, SearchedKernelRegressor
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, choose_by_auto, choose_by_cv
 from softwood.kernel.choosing.size import SizeChoice
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
@@ -157,7 +157,6 @@ class _KernelTree(SearchedKernelModel):
 
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()
-        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
         check_flag(self, "bandwidth_per_node", self.bandwidth_per_node)
         if self.bandwidth_per_node and isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo"):
             expected = "a number, one per column, a dict by column, 'silverman' or 'loo' with bandwidth_per_node"
@@ -253,7 +252,7 @@ def _lightest(factors: np.ndarray | float) -> float:
 
 
 @estimator
-class KernelTreeClassifier(ClassifierBase, _KernelTree):
+class KernelTreeClassifier(SearchedKernelClassifier, _KernelTree):
     """Kernel density decision tree for classes.
 
     Every training point is spread out by a kernel. The splits are those that a conventional tree would choose on
@@ -284,54 +283,15 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     merge_equal: bool = False
 
     def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
         check_flag(self, "merge_equal", self.merge_equal)
         return super()._check_parameters()
 
     def _simplify(self, tree: SoftTree) -> SoftTree:
         return merge_equal_leaves(tree) if self.merge_equal else tree
 
-    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
-        return self._probabilities(X, measurement_error=measurement_error)
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
-        return self._classes(X, measurement_error=measurement_error)
-
 
 @estimator
-class KernelTreeRegressor(RegressorBase, _KernelTree):
+class KernelTreeRegressor(SearchedKernelRegressor, _KernelTree):
     """Kernel density decision tree for real targets.
 
     Every training point is spread out by a kernel. The splits are those that a conventional tree would choose on
@@ -350,26 +310,3 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
     """
 
     criterion: Literal["squared_error"] = "squared_error"
-
-    def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("squared_error",))
-        return super()._check_parameters()
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Predicted targets.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
-            Predicted targets.
-        """
-        return self._targets(X, measurement_error=measurement_error)

@@ -8,6 +8,7 @@ they are kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -48,25 +49,22 @@ class ForestChoice:
 
     def by_oob(self) -> tuple[float, list[NodeTable]]:
         """Scale with the smallest out-of-bag loss, and the trees of the final forest grown at that scale, if any."""
-        is_final = self.draws.has_rest
-        draws = self.draws if is_final else replace(self.draws, held_in=True)
-        tried: dict[float, float] = {}
-        kept: list[NodeTable] = []
-        for scale in grid_and_beyond(tried):
-            trees, tried[scale] = self._out_of_bag(scale, draws, self.n_trees)
-            kept = trees if best_of(tried) == scale and is_final else kept
-            if _gets_worse(tried) or self.steps.is_stopped:
-                break
-        return best_of(tried), kept
+        return self._by_out_of_bag(grid_and_beyond, self.n_trees)
 
     def by_auto(self) -> tuple[float, list[NodeTable]]:
-        """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
+        """As `by_oob`, at a bounded cost."""
+        n_trees = min(self.n_trees, AUTO_TREES) if self.draws.has_rest else AUTO_TREES
+        return self._by_out_of_bag(lambda tried: AUTO_GRID, n_trees)
+
+    def _by_out_of_bag(
+        self, scales: Callable[[dict[float, float]], Iterable[float]], n_trees: int
+    ) -> tuple[float, list[NodeTable]]:
+        """The best of these scales; `scales` is a function of the losses of those that have been tried."""
         is_final = self.draws.has_rest
         draws = self.draws if is_final else replace(self.draws, held_in=True)
-        n_trees = min(self.n_trees, AUTO_TREES) if is_final else AUTO_TREES
         tried: dict[float, float] = {}
         kept: list[NodeTable] = []
-        for scale in AUTO_GRID:
+        for scale in scales(tried):
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
             if _gets_worse(tried) or self.steps.is_stopped:
