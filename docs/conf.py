@@ -64,6 +64,8 @@ nitpick_ignore_regex = [("py:.*", ".*")]  # names of other packages have no page
 FOREIGN = ("sklearn.", "river.", "torch.", "abc", "builtins", "enum")
 KEPT = {"get_params", "set_params", "score"}
 LABEL = re.compile(r":ref:`([^`<]+) <[^`]+>`")
+QUOTED = re.compile(r"(``.+?``|`.+?`_?)")
+FITTED = re.compile(r"\b(\w+)_(?!\w)")
 
 
 def skip_foreign_members(app, what, name, obj, skip, options):
@@ -75,9 +77,12 @@ def skip_foreign_members(app, what, name, obj, skip, options):
     return True if module.startswith(FOREIGN) and name not in KEPT else None
 
 
-def unlink_foreign_labels(app, what, name, obj, options, lines):
-    """Keep the words of references to sections of scikit-learn's documentation."""
-    lines[:] = [LABEL.sub(r"\1", line) for line in lines]
+def mend_references(app, what, name, obj, options, lines):
+    """Keep the words of references to sections of scikit-learn's pages; names such as classes_ are no references."""
+    for k, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "... ")):
+            parts = QUOTED.split(LABEL.sub(r"\1", line))
+            lines[k] = "".join(part if part.startswith("`") else FITTED.sub(r"\1\\_", part) for part in parts)
 
 
 # ---------------------------------------------------------------- examples
@@ -120,4 +125,4 @@ def setup(app):
     """Connect the hooks."""
     app.connect("source-read", link_to_gallery)
     app.connect("autodoc-skip-member", skip_foreign_members)
-    app.connect("autodoc-process-docstring", unlink_foreign_labels)
+    app.connect("autodoc-process-docstring", mend_references)

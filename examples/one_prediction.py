@@ -22,8 +22,7 @@ flower = X.iloc[[77]]
 # Bands show how the flower is divided. Its petal width is close to the threshold of the second test, so part of it
 # goes to each side, and both leaves contribute to the prediction.
 
-figure, ax = plt.subplots(figsize=(9, 3.2), layout="constrained")
-plot_tree(model, flower, ax=ax)
+plot_tree(model, flower)
 plt.show()
 
 # %%

@@ -38,8 +38,7 @@ for j in np.argsort(-np.abs(values))[:5]:
 # %%
 # The wine is divided among several leaves.
 
-figure, ax = plt.subplots(figsize=(11, 5), layout="constrained")
-plot_tree(model, wine, ax=ax)
+plot_tree(model, wine)
 plt.show()
 
 # %%

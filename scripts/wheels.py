@@ -5,7 +5,7 @@
 
 The Pythons are those that pyproject.toml names; or, of these, only those in SOFTWOOD_PYTHONS, such as "3.11 3.12".
 
-The environments are beside `.venv` and are made anew each time:
+The environments are beside `.venv` and are made again each time:
 
     .venv-tools         what builds and installs: uv, build, twine; kept
     .venv-plain-3.12    the wheel and what it depends on, nothing else
@@ -123,9 +123,14 @@ def test(venv, arguments):
 
 
 def build_wheel(version, python):
+    """The wheel of the sources as they are; one that is newer than all of them is not built again."""
     folder = ROOT / "build" / "wheels" / version
-    shutil.rmtree(folder, ignore_errors=True)
-    tool("uv", "build", "--quiet", "--wheel", "--python", python, "--out-dir", folder)
+    names = output("git", "ls-files", "softwood", "tools", "meson.build", "pyproject.toml", "README.md").splitlines()
+    changed = max((ROOT / name).stat().st_mtime for name in names if (ROOT / name).exists())
+    if not any(wheel.stat().st_mtime > changed for wheel in folder.glob("*.whl")):
+        print(f"== building a wheel for Python {version}", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        tool("uv", "build", "--quiet", "--wheel", "--python", python, "--out-dir", folder)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -147,7 +152,6 @@ def test_versions(arguments):
         if python is None:
             lines.append(f"{version:<12}  left out: this machine has no Python {version}")
             continue
-        print(f"== building a wheel for Python {version}", flush=True)
         wheel = build_wheel(version, python)
         add(*try_plainly(wheel, version, python))
 

@@ -5,7 +5,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import matplotlib
 import pytest
 from matplotlib import pyplot
 
@@ -21,8 +20,6 @@ PAGES += sorted(page for page in DOCS.rglob("*.md") if "build" not in page.parts
 # a block of Python and, if one follows at once, the block that shows what it prints
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n+^```\n(.*?)^```$)?", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-
-matplotlib.use("agg")
 
 
 def _name(page):

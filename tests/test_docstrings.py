@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import pydoc
 import re
+from abc import ABCMeta
 from enum import Enum
 from typing import Literal
 
@@ -15,6 +17,8 @@ from softwood.core.estimators import Documentation, documented, estimator
 from tests.docstrings import entries, faults_of_signature, sections
 
 PACKAGES = ["", "datasets", "explanations", "export", "plots", "stats", "stream"]
+# Sections in the order of numpydoc.
+ORDER = ["Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "References", "Examples"]
 WITH_EXTRAS = {"nn": "torch", "dask": "distributed", "stream.river": "river"}
 
 
@@ -52,6 +56,9 @@ def faults_of(owner):
     parts = sections(owner.__doc__)
     summary = parts[""].split("\n\n")[0]
     faults = [] if summary.endswith((".", ")")) and "\n" not in summary else [f"the summary is {summary!r}"]
+    titles = [title for title in parts if title]
+    if titles != [title for title in ORDER if title in titles]:
+        faults.append(f"sections are {titles}, and numpydoc's order is {ORDER}")
     attributes, parameters = entries(parts.get("Attributes", "")), entries(parts.get("Parameters", ""))
     if not inspect.isclass(owner):
         faults += faults_of_signature(owner, parameters)
@@ -128,6 +135,7 @@ def right(a: int, b: Literal["x", "y"] | None = "x") -> int:
         (" or None", "", "does not name None"),
         ("    Returns\n    -------\n    int\n        A number.\n", "", "Returns"),
         ('int\n        A number.\n    """', 'int\n    """', "Returns"),
+        ("    Parameters\n    ----------", "    Arguments\n    ---------", "sections"),
         ("Do something.", "Do something,\n    and more", "summary"),
     ],
 )
@@ -259,6 +267,15 @@ class TestDocumentation:
 
         assert Users.__doc__ == "By a user."
         assert Silent.__doc__ is None
+
+    @pytest.mark.parametrize("metaclass", [type, ABCMeta])
+    def test_help_reads_it_first(self, metaclass):
+        @documented
+        class Model(metaclass=metaclass):
+            """A model."""
+
+        assert pydoc.getdoc(Model) == "A model."
+        assert "A model." in pydoc.render_doc(Model)
 
     def test_an_argument_without_default(self):
         found = Documentation.read("A.\n\nParameters\n----------\nx : int\n    A number.\n")

@@ -87,6 +87,8 @@ def documented(own: Class) -> Class:
     declared: Any = own
     declared._own_docstring = own.__doc__
     declared.__doc__ = _Docstring()
+    if type(own) is not type:  # `help` reads the docstring of a class with a metaclass past the descriptor
+        _ = own.__doc__
     return own
 
 

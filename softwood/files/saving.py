@@ -48,8 +48,8 @@ def save(model: Any, path: str | os.PathLike, *, metadata: Mapping[str, Any] | N
 
     See Also
     --------
-    load : read the file
-    read_metadata : read the metadata alone
+    load : Read the file.
+    read_metadata : Read the metadata alone.
 
     Examples
     --------
@@ -107,6 +107,11 @@ def load(path: str | os.PathLike) -> Any:
     path : str or path-like
         The file.
 
+    Returns
+    -------
+    object
+        The model, of the class that was saved.
+
     Raises
     ------
     InvalidFileError
@@ -116,12 +121,7 @@ def load(path: str | os.PathLike) -> Any:
 
     See Also
     --------
-    save : with an example
-
-    Returns
-    -------
-    object
-        The model, of the class that was saved.
+    save : Write the file, with an example.
     """
     return _read(path)[0]
 
@@ -131,7 +131,13 @@ def read_metadata(path: str | os.PathLike) -> dict[str, Any]:
 
     Parameters
     ----------
-    path : the file
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict
+        The metadata by name.
 
     Raises
     ------
@@ -142,7 +148,7 @@ def read_metadata(path: str | os.PathLike) -> dict[str, Any]:
 
     See Also
     --------
-    save : with an example
+    save : Write the file, with an example.
     """
     return _read(path)[1]
 

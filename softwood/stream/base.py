@@ -215,34 +215,36 @@ class StreamModel(TreeEstimator):
     # Properties
 
     @property
-    def _finished(self) -> SoftTree:
+    def _grown(self) -> GrowingTree:
+        """The growing tree or forest, or an error before the first row."""
         check_is_fitted(self, "growth_")
-        with self.growth_.lock:
-            return self.growth_.snapshot()
+        return self.growth_
+
+    @property
+    def _finished(self) -> SoftTree:
+        growth = self._grown
+        with growth.lock:
+            return growth.snapshot()
 
     @property
     def n_samples_seen_(self) -> int:
         """Rows that have been learned."""
-        check_is_fitted(self, "growth_")
-        return self.growth_.n_rows
+        return self._grown.n_rows
 
     @property
     def nbytes_(self) -> int:
         """Bytes of the growing tree."""
-        check_is_fitted(self, "growth_")
-        return self.growth_.nbytes
+        return self._grown.nbytes
 
     @property
     def log_(self) -> list[SplitEvent]:
         """Audit log of the present tree: every split, and every test that was replaced, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.log)
+        return list(self._grown.log)
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of each column of X in the decisions, (n_features_in,); adds up to 1."""
-        check_is_fitted(self, "growth_")
-        return self.columns_.add_up(self.growth_.importances())
+        return self.columns_.add_up(self._grown.importances())
 
     # Predictions
 
@@ -261,14 +263,12 @@ class StreamModel(TreeEstimator):
         return matrix, widths
 
     def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
-        check_is_fitted(self, "growth_")
-        growth = self.growth_
+        growth = self._grown
         with growth.lock:
             return growth.input_gradient(super()._read_points(X, **conditions)[0])
 
     def _outputs(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "growth_")
-        growth = self.growth_
+        growth = self._grown
         with growth.lock:
             return growth.predict(self._matrix(X))
 

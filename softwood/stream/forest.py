@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.estimators import estimator
 from softwood.core.parameters import (
@@ -179,14 +178,12 @@ class _StreamForest(StreamModel):
     @property
     def drifts_(self) -> list[DriftEvent]:
         """Warnings and drifts reported by the detectors of the trees, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)
+        return list(self._grown.drifts)
 
     @property
     def losses_(self) -> np.ndarray:
         """Recent loss of each tree, (n_estimators,): cross-entropy, or absolute error."""
-        check_is_fitted(self, "growth_")
-        return self.growth_.losses  # type: ignore[attr-defined]
+        return self._grown.losses  # type: ignore[attr-defined]
 
 
 @estimator

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number
@@ -64,8 +63,7 @@ class SplittingTree(StreamTree):
     @property
     def drifts_(self) -> list[DriftEvent]:
         """Alarms of the detector that watches the errors, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)
+        return list(self._grown.drifts)
 
 
 @estimator

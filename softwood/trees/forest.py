@@ -466,25 +466,6 @@ class SoftForest(NodeArrays):
         """
         return np.column_stack([tree.apply(X, widths=widths) for tree in self])
 
-    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Indicator of the nodes that each row reaches.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-
-        Returns
-        -------
-        sparse array of shape (n_rows, n_nodes)
-            1 where a row reaches a node.
-        """
-        path = self.memberships(X, widths=widths)
-        path.data = np.ones(len(path.data), dtype=np.int64)
-        return path
-
     def input_gradient(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
     ) -> np.ndarray:

@@ -352,6 +352,29 @@ class NodeArrays:
 
     # Passing to the compiled loops
 
+    def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Share of each row in each node, a sparse matrix (n_rows, n_nodes)."""
+        raise NotImplementedError
+
+    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Indicator of the nodes that each row reaches.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            1 where a row reaches a node.
+        """
+        path = self.memberships(X, widths=widths)
+        path.data = np.ones(len(path.data), dtype=np.int64)
+        return path
+
     def _points(self, X: np.ndarray) -> np.ndarray:
         X = np.require(X, np.float64, ["C"])
         if X.ndim != 2 or X.shape[1] != self.n_features:
@@ -595,25 +618,6 @@ class SoftTree(NodeArrays):
         shares = self.memberships(X, widths=widths)
         leaves = np.flatnonzero(self.children_left < 0)
         return leaves[np.asarray(shares[:, leaves].argmax(axis=1)).ravel()]
-
-    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Indicator of the nodes that each row reaches.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-
-        Returns
-        -------
-        sparse array of shape (n_rows, n_nodes)
-            1 where a row reaches a node.
-        """
-        path = self.memberships(X, widths=widths)
-        path.data = np.ones(len(path.data), dtype=np.int64)
-        return path
 
     def input_gradient(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None

@@ -9,7 +9,8 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 
-from tests.contract.specs import CLASSES, answer, every, every_batch, every_classifier, every_validated
+from tests.contract.specs import CLASSES, every, every_batch, every_classifier, every_validated
+from tests.models import answer
 
 
 def same(spec, one, other, y):

@@ -11,7 +11,8 @@ import softwood
 from softwood.explanations import shapley_values
 from softwood.export import to_python
 from softwood.fitted import FittedModel
-from tests.contract.specs import SPECS, answer, every, every_batch, over
+from tests.contract.specs import SPECS, every, every_batch, over
+from tests.models import answer
 
 START = "2021-03-05"
 

@@ -113,12 +113,8 @@ def test_the_parts_of_a_date_are_one_column():
     rng = np.random.default_rng(0)
     X = models.frame().assign(at=pd.Timestamp("2021-03-05") + pd.to_timedelta(rng.integers(0, 900, 300), unit="h"))
     y = models.frame_targets(X) + 2.0 * (X["at"].dt.day_of_week > 4) + X["at"].dt.hour / 12
-    model = KernelTreeRegressor(bandwidth=0.3, max_depth=6).fit(X, y)
-    assert [name for name in model.columns_.names if name.startswith("at")][1:] == [
-        "at: hour",
-        "at: weekday",
-        "at: month",
-    ]
+    model = softwood.KernelTreeRegressor(bandwidth=0.3, max_depth=6).fit(X, y)
+    assert model.columns_.names[-3:] == ("at: hour", "at: weekday", "at: month")
     rows = X[:4]
     found = shapley_values(model, rows)
     assert found.names == ("size", "weight", "city", "is_new", "at")

@@ -23,8 +23,9 @@ from softwood.files.errors import InvalidFileError, NotSavableError
 from softwood.files.kinds import KINDS
 from softwood.stream.river import ModelPoolClassifier
 from tests.callbacks import Recorder, require_callbacks
-from tests.contract.specs import BY_NAME, SPECS, answer
+from tests.contract.specs import BY_NAME, SPECS
 from tests.files.models import NAMES, answers, dicts, fitted, frame, learn_on, river_targets, signal_of
+from tests.models import answer
 
 ROOT = Path(__file__).parents[2]
 every_kind = pytest.mark.parametrize("name", NAMES)

@@ -181,9 +181,11 @@ class _Grower:
     ) -> None:
         self.problem, self.stop, self._has_random_thresholds = problem, stop, limits.random_thresholds
         labels, targets = problem.target_arrays
+        if weights is not problem.weights:
+            targets = np.column_stack([weights, targets[:, 1:]])
         self._rules = rules_of(problem, limits, total)
         self._arguments = (
-            problem.bins, problem.widths, problem.kernels, labels, targets._replace(weights=weights), self._rules,
+            problem.bins, problem.widths, problem.kernels, labels, targets, self._rules,
             problem.criterion_number,
         )  # fmt: skip
 

@@ -87,7 +87,7 @@ class _Grower:
         self.problem, self.X, self.rule = problem, X, rule
         self.rules = rules_of(problem, limits, float(problem.weights.sum()))
         labels, targets = problem.target_arrays
-        self.stored = targets.matrix if labels is None else problem.targets.matrix()
+        self.stored = targets[:, 1:] if labels is None else problem.targets.matrix()
         self.edges, self.cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
         # The parts of kernels that are in a node differ from cell to cell.
         by_cell = replace(problem, cells=X, by_cell=np.ones(X.shape[1], dtype=bool))
@@ -105,14 +105,14 @@ class _Grower:
             at_least(array, number + 1) for array in (self.lines, self.sums, self.subsets)
         )
         self.lines[number] = (node.parent, node.side, node.depth, -1, np.nan, np.nan, 0.0, 0.0)
-        m, (labels, targets) = len(node.rows), self.problem.target_arrays
+        m, labels = len(node.rows), self.problem.target_arrays[0]
         masses = node.shares * self.problem.weights[node.rows]
         weighted = masses[:, None] * self.stored[node.rows]
         self.lines["mass"][number], self.sums[number] = masses.sum(), weighted.sum(axis=0)
         self.scratch.points[:m, 0] = masses
         if labels is None:
             self.scratch.points[:m, 1:] = weighted
-            self.lines["square"][number] = masses @ targets.squares[node.rows]
+            self.lines["square"][number] = np.vdot(weighted, self.stored[node.rows])
         else:
             self.scratch.labels[:m] = labels[node.rows]
         criterion, min_mass = self.problem.criterion_number, self.rules.min_mass

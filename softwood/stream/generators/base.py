@@ -133,7 +133,7 @@ class Stream(ABC):
     def __iter__(self) -> Iterator[tuple[dict[str, float], Any]]:
         """One by one from the first sample on, as river's data sets: a dict by feature name, and the label.
 
-        Every iterator begins anew and leaves `position` alone.
+        Every iterator starts from the beginning and leaves `position` as it is.
         """
         stream = copy.copy(self)
         stream.restart()

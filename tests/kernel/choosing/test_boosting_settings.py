@@ -14,7 +14,8 @@ from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.choosing.boosting_settings import Search, _has_stalled, _mean_curve, most_rounds
 from softwood.kernel.rounds.rounds import Boosted, Rounds, boost
 from tests.callbacks import Recorder, interrupt, require_callbacks
-from tests.kernel.boosts import BOTH, assert_same_forest, problem
+from tests.kernel.boosts import BOTH, problem
+from tests.models import assert_same_nodes
 
 SETTINGS = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 
@@ -31,7 +32,7 @@ def chosen(model):
 def test_the_model_is_that_of_its_choices(model_class):
     X, y = problem(model_class, n=240)
     model = model_class(random_state=0).fit(X, y)
-    assert_same_forest(model.forest_, chosen(model).fit(X, y).forest_)
+    assert_same_nodes(model.forest_, chosen(model).fit(X, y).forest_)
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
     best = min(trials, key=lambda trial: trial["loss"])
     assert (model.bandwidth_, model.max_leaf_nodes_, model.min_mass_, model.max_features_) == tuple(
@@ -144,7 +145,7 @@ def test_validation_rows_decide_on_the_rounds_if_there_are_any(model_class):
     counted = model_class(bandwidth=0.2, early_stopping=False, random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
     assert len(counted.validation_score_) == counted.n_iter_ + 1  # told, but not used
     alone = model_class(bandwidth=0.2, random_state=0).fit(X, y)
-    assert_same_forest(counted.forest_, alone.forest_)
+    assert_same_nodes(counted.forest_, alone.forest_)
 
 
 def test_many_rows_are_tried_on_a_part_and_counted_on_all(monkeypatch):

@@ -15,7 +15,7 @@ from softwood.kernel.growing.bagging import Draws, _grow_some, assemble, draws_o
 from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.problem import Limits
 from softwood.trees.pruning import prune_cost_complexity
-from tests.kernel.forests import assert_same_forest
+from tests.models import assert_same_nodes
 from tests.reference.records import assert_same_records
 
 SEED = 5
@@ -340,7 +340,7 @@ def test_nodes_are_dropped_while_trees_are_put_together(alone):
     problem, *_ = growth()
     tables = list(alone["forest"])
     found = assemble(problem, tables, 0.0, consume=True)
-    assert_same_forest(found, assemble(problem, alone["forest"], 0.0))
+    assert_same_nodes(found, assemble(problem, alone["forest"], 0.0))
     assert sum(len(nodes.lines) + len(nodes.sums) for nodes in tables) == 0
 
 
