@@ -274,7 +274,7 @@ def test_what_is_wrong_is_reported(stream, message):
 def test_a_missing_package_is_named(frame, tmp_path, monkeypatch):
     frame.to_parquet(tmp_path / "data.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r'needs pyarrow. Install it with: pip install "softwood\[cli\]"'):
+    with pytest.raises(ImportError, match=r'needs pyarrow. Install it with: pip install "softwood\[streams\]"'):
         open_stream(tmp_path / "data.parquet", target="label")
 
 
