@@ -164,6 +164,3 @@ def test_missing_values_are_shared_as_the_node_shares():
     model = KernelTreeClassifier(bandwidth=0.3).fit(X, y)
     nothing = model.predict_proba(np.full((1, 4), np.nan))
     np.testing.assert_allclose(nothing[0], [1 / 3, 1 / 3, 1 / 3], atol=0.02)
-
-
-# ------------------------------------------------------------------ in company
