@@ -316,8 +316,8 @@ def _refuse_container(value: Any, name: str) -> None:
     if isinstance(value, list | tuple | set | dict | np.ndarray):
         what = "an array" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
         raise TypeError(
-            f"Column {name!r} holds {what}, and a cell must be one number, text or date: give each part of it a column "
-            "of its own."
+            f"Column {name!r} holds {what}. A cell of this argument must be one string, number or date: give each part "
+            "a column of its own."
         )
 
 

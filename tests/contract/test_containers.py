@@ -172,10 +172,10 @@ UNREADABLE = {
     ),
     "text and flags": ([True, "x"], ValueError, r"several kinds, such as True and 'x'.*X\['word'\]\.astype\(str\)"),
     "text and dates": ([pd.Timestamp(0), "x"], ValueError, r"several kinds, .*pd\.to_datetime\(X\['word'\], errors"),
-    "lists": ([[1, 2], [3]], TypeError, "holds a list, and a cell must be one number, text or date: give each part"),
-    "text and lists": (["x", [3]], TypeError, "holds a list, and a cell must be one number, text or date"),
-    "arrays": ([np.zeros(2), np.ones(2)], TypeError, "holds an array, and a cell must be one number, text or date"),
-    "dicts": ([{"a": 1}, {}], TypeError, "holds a dict, and a cell must be one number, text or date"),
+    "lists": ([[1, 2], [3]], TypeError, "holds a list. A cell of this argument must be one string, number"),
+    "text and lists": (["x", [3]], TypeError, "holds a list. A cell of this argument must be one string, number"),
+    "arrays": ([np.zeros(2), np.ones(2)], TypeError, "holds an array. A cell of this argument must be one string"),
+    "dicts": ([{"a": 1}, {}], TypeError, "holds a dict. A cell of this argument must be one string, number"),
     "bytes": ([b"x", b"y"], ValueError, "expected to hold numbers .* Convert it, or name it in categorical_features"),
 }
 
@@ -197,7 +197,7 @@ def test_nested_columns_of_polars_are_named(spec):
     X, y = spec.table()
     for cell in ([1], ["u"], {"a": 1}, {"a": "u"}):
         table = pl.DataFrame({"a": X[:, 0], "word": [cell] * len(X)})
-        with pytest.raises(TypeError, match=r"Column 'word' holds a (list|dict), and a cell must be one number"):
+        with pytest.raises(TypeError, match=r"Column 'word' holds a (list|dict)\. A cell of this argument"):
             spec.make().fit(table, y)
 
 

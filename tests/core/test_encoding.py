@@ -206,9 +206,9 @@ def test_text_in_frames_of_numbers_is_refused_by_name(frame):
 @pytest.mark.tiny
 def test_other_objects_are_refused_by_name():
     cells = np.array([[1.0, 2.0], [1.0, {}]], dtype=object)
-    with pytest.raises(TypeError, match=r"Column 'x\[1\]' holds a dict, and a cell must be one number"):
+    with pytest.raises(TypeError, match=r"Column 'x\[1\]' holds a dict. A cell of this argument must be one string"):
         Reader().learn(cells)
-    with pytest.raises(TypeError, match=r"Column 'b' holds a dict, and a cell must be one number"):
+    with pytest.raises(TypeError, match=r"Column 'b' holds a dict. A cell of this argument must be one string"):
         Reader().learn(pd.DataFrame(cells, columns=["a", "b"]))
 
 
