@@ -353,7 +353,20 @@ class NodeArrays:
     # Passing to the compiled loops
 
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Share of each row in each node, a sparse matrix (n_rows, n_nodes)."""
+        """Share of each row in each node.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            The shares.
+        """
         raise NotImplementedError
 
     def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:

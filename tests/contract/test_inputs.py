@@ -154,8 +154,6 @@ def test_odd_data(spec, way, odd):
         return
     if "early_stopping" in way:
         pytest.skip("equal rows cannot be divided")
-    if odd == "largest numbers" and way.get("bandwidth") in ("silverman", "loo"):
-        pytest.xfail("numpy warns of an overflow in these rules")
     model = spec.make(**way).fit(X, y)
     found = answer(model, X)
     assert np.isfinite(found).all()

@@ -56,9 +56,10 @@ def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
             order = np.argsort(X[known, j], kind="stable")
             x, cumulated = X[known, j][order], np.cumsum(weights[known][order])
             low, high = x[np.searchsorted(cumulated, cumulated[-1] * np.array([0.25, 0.75]))]
-            spread = min(sd[j], (high - low) / 1.34) if high > low else sd[j]
-            out[j] = np.sqrt(3.0) * 0.9 * spread * total**-0.2
-    return out
+            with np.errstate(over="ignore"):  # what is beyond all numbers is the largest one
+                spread = min(sd[j], (high - low) / 1.34) if high > low else sd[j]
+                out[j] = np.sqrt(3.0) * 0.9 * spread * total**-0.2
+    return np.minimum(out, np.finfo(np.float64).max)
 
 
 def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
@@ -69,7 +70,9 @@ def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.n
     """
     sd = standard_deviations(X, weights)
     matrix = targets.matrix()
-    return np.array([_loo_width(X[:, j], matrix, weights, sd[j], targets.is_class) for j in range(X.shape[1])])
+    with np.errstate(over="ignore"):  # a half-width beyond all numbers reaches all rows
+        widths = [_loo_width(X[:, j], matrix, weights, sd[j], targets.is_class) for j in range(X.shape[1])]
+    return np.minimum(widths, np.finfo(np.float64).max)
 
 
 def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float, is_class: bool) -> float:

@@ -94,7 +94,7 @@ class GrowthProblem:
         matrix = matrix[:, 1:2] if self.targets.is_class and self.stored_outputs == 1 else matrix
         if matrix.shape[1] == 0:  # a single class
             matrix = np.zeros((len(self.targets), 1))
-        return None, np.column_stack([self.weights, matrix])
+        return None, np.ascontiguousarray(np.column_stack([self.weights, matrix]))
 
     @property
     def kernels(self) -> Kernels | None:
