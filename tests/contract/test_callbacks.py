@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.callbacks import require_callbacks
-from tests.contract.specs import BATCH, answer, every_batch, over
+from tests.contract.specs import BATCH, every_batch, over
+from tests.models import answer
 
 callback = require_callbacks()
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tests.contract.specs import answer, every_batch
+from tests.contract.specs import every_batch
+from tests.models import answer
 
 
 @every_batch

@@ -13,33 +13,12 @@ import numpy as np
 from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
+from softwood.kernel.data.column_statistics import standard_deviations
 
-__all__ = [
-    "loo_widths",
-    "silverman_widths",
-    "standard_deviations",
-    "stated_widths",
-]
+__all__ = ["loo_widths", "silverman_widths", "stated_widths"]
 
 # Half-widths tried by leave-one-out likelihood, in standard deviations.
 LOO_GRID = np.geomspace(0.01, 2.0, 16)
-
-
-def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Standard deviation of each column, (p,); 0 for constant ones. Missing values do not count."""
-    out = np.zeros(X.shape[1])
-    for block in blocks_of(np.arange(X.shape[1]), len(X)):
-        for columns, x, rows in known_cells(X, block):
-            if x.shape[1] == 0:
-                continue
-            own = np.broadcast_to(weights, x.shape) if rows is None else weights[rows]
-            largest = np.abs(x).max(axis=1)
-            largest[largest == 0] = 1.0  # so that no square overflows
-            z = x / largest[:, None]
-            deviations = np.sqrt(means_of((z - means_of(z, own)[:, None]) ** 2, own)) * largest
-            out[columns] = np.where(x.min(axis=1) == x.max(axis=1), 0.0, deviations)
-    return out
 
 
 def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.ndarray:
