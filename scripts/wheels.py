@@ -28,7 +28,7 @@ TOOLS = ROOT / ".venv-tools"
 BIN = "Scripts" if os.name == "nt" else "bin"
 DEPENDENCIES = ("numpy", "scipy", "scikit-learn", "joblib", "pandas")
 # The contract is tested with frames, so pandas and polars are in both. PyTorch and Dask are in neither: they are large.
-OLDEST = ["--resolution", "lowest-direct", "-r", "pyproject.toml", "--extra", "cli", "polars>=1.0"]
+OLDEST = ["--resolution", "lowest-direct", "-r", "pyproject.toml", "--extra", "cli", "pandas>=2.2.2", "polars>=1.0"]
 NEWEST = "[cli,onnx,plots,streams]"
 NEWEST_BESIDE = ["lightgbm", "polars", "xgboost-cpu"]
 TEST_TOOLS = ["hypothesis", "pytest"]
