@@ -298,7 +298,13 @@ for family in ("KernelForest", "KernelExtraTrees"):
     SPECS += both(
         family,
         small={"n_estimators": 4, "bandwidth": 0.3},
-        ways=({}, *RULES, {"bandwidth": "oob"}, {"growth": "level"}, {"bandwidth": 0.0, "splitter": "hist"}),
+        # extra trees have most of their code in common with forests
+        ways=({}, {"bandwidth": "auto"}, {"growth": "level"})
+        + (
+            ()
+            if family == "KernelExtraTrees"
+            else (*RULES[1:], {"bandwidth": "oob"}, {"bandwidth": 0.0, "splitter": "hist"})
+        ),
         # Without a bag, choosing a bandwidth takes longer; that of forests with a bag is chosen here, too.
         checked={"n_estimators": 5} | ({} if family == "KernelForest" else {"bandwidth": 0.3}),
         wrong=FOREST_WRONG,
