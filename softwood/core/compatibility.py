@@ -17,7 +17,7 @@ except ModuleNotFoundError:
         """In place of scikit-learn's class: an estimator without callbacks."""
 
         def _init_callback_context(self, **description: Any) -> None:
-            """There is no context, so nobody is told of the steps."""
+            """There is no context: steps are not reported."""
 
     def with_callbacks(fit: Method) -> Method:
         """In place of scikit-learn's decorator: the method as it is."""
