@@ -1,6 +1,6 @@
 """Speed of kernel boosting, as ratios to LightGBM measured in the same run.
 
-Run:  python benchmarks/boosting.py [--only NAME ...] [--times 3] [--write docs/benchmarks.md]
+Run:  python benchmarks/boosting.py [--only NAME ...] [--times 3] [--write docs/comparisons/benchmarks.md]
 
 Both have 100 rounds, 31 leaves, up to 255 bins, at least 20 rows in a leaf and a learning rate of 0.1, and the same
 number of threads. Every figure is the median of a few repetitions on warm code, ours and the peer's in turn. Accuracy

@@ -1,6 +1,7 @@
 """Sets of categories compared with columns of zeros and ones: held-out loss and seconds of a fit.
 
-Run:  SOFTWOOD_DATA=folder python benchmarks/categories.py [--only NAME ...] [--times 1] [--write docs/benchmarks.md]
+Run:  SOFTWOOD_DATA=folder python benchmarks/categories.py [--only NAME ...] [--times 1]
+                                                             [--write docs/comparisons/benchmarks.md]
 
 Both models are the same, with bandwidth 0.1 for numbers and none for categories; one gets the data frame, the other one
 gets a column of zeros and ones for each category. The loss is the log loss of three folds, or the error of a

@@ -1,6 +1,6 @@
 """Speed of certificates: how far readings can be off, and whether a class is certain.
 
-Run:  python benchmarks/certificates.py [--only forest] [--write docs/benchmarks.md]
+Run:  python benchmarks/certificates.py [--only forest] [--write docs/comparisons/benchmarks.md]
 
 Models are fitted to 5 000 rows of 20 columns. Times are CPU milliseconds per row, of one thread, the least of several
 after one that loads modules. `certified_radius` searches one radius and one reach for each of the columns;

@@ -1,7 +1,7 @@
 """Speed of kernel boosting on a Dask cluster of this machine, beside LightGBM's Dask estimator on the same cluster.
 
 Run:  python benchmarks/dask_models.py [--rows 1000000] [--rounds 100] [--parquet-rows 20000000] [--only NAME ...]
-                                       [--write docs/benchmarks.md]
+                                       [--write docs/comparisons/benchmarks.md]
 
 Both have 31 leaves, up to 255 bins, at least 20 rows in a leaf and a learning rate of 0.1. Data are 20 seeded normal
 columns and two classes, made by the workers. Workers are processes with one thread, which the client reaches directly.

@@ -1,6 +1,7 @@
 """A hundred million rows of a drifting stream: does memory grow, does a block take longer, do numbers run away?
 
-Run:  python benchmarks/endless.py [--rows 100000000] [--minutes 60] [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/endless.py [--rows 100000000] [--minutes 60] [--only NAME ...]
+                                       [--write docs/comparisons/benchmarks.md]
 
 Test then train in blocks of 10 000 rows. The first and the last tenth of the stream are compared: rows per second,
 memory of the process, bytes of the model, and cross-entropy. Latencies of blocks are those of the whole run without the

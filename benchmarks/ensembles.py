@@ -1,6 +1,7 @@
 """Speed of kernel forests and extra trees, as ratios to scikit-learn measured in the same run.
 
-Run:  python benchmarks/ensembles.py [--only NAME ...] [--times 3] [--threads 2] [--write docs/benchmarks.md]
+Run:  python benchmarks/ensembles.py [--only NAME ...] [--times 3] [--threads 2]
+                                     [--write docs/comparisons/benchmarks.md]
 
 Every figure is the median of a few repetitions on warm code, ours and the peer's in turn and with the same number of
 threads. Accuracy is on held-out rows. Data are synthetic and seeded.

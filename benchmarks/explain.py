@@ -1,6 +1,6 @@
 """Speed of Shapley values, compared with shap's TreeExplainer.
 
-Run:  python benchmarks/explain.py [--only "path game"] [--write docs/benchmarks.md]
+Run:  python benchmarks/explain.py [--only "path game"] [--write docs/comparisons/benchmarks.md]
 
 Both forests have 100 trees of 31 leaves, grown from the same 5 000 rows of 20 columns, and 1 000 other rows are
 explained. Ours has kernels, the peer's (scikit-learn's) is crisp, because shap explains only crisp trees. Times are CPU

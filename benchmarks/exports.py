@@ -1,6 +1,6 @@
 """Speed of exported models: rows per second of a boosted model, ours and LightGBM's, by several ways to predict.
 
-Run:  python benchmarks/exports.py [--only speed flips] [--times 5] [--write docs/benchmarks.md]
+Run:  python benchmarks/exports.py [--only speed flips] [--times 5] [--write docs/comparisons/benchmarks.md]
 
 Both models have 100 trees of 31 leaves, grown from the same 20 000 rows of 20 columns. Every way predicts with one
 thread; figures are those of the fastest of a few repetitions, by CPU time, taken in turn. "batch 1" is one call per row

@@ -1,6 +1,6 @@
 """Files: saving and loading beside joblib and skops, the command line's start, and streams through it.
 
-Run:  python benchmarks/files.py [--times N] [--write docs/benchmarks.md]
+Run:  python benchmarks/files.py [--times N] [--write docs/comparisons/benchmarks.md]
 
 Files are flushed to the disk when softwood saves, and not when joblib and skops do; both seconds of a clock and of the
 processor are shown, the least of several runs, measured in turn. skops is left out if it is not installed.

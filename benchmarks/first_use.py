@@ -1,6 +1,6 @@
 """First use: the first fit and prediction of a process beside the second one, imports, memory, and a whole process.
 
-Run:  python benchmarks/first_use.py [--only NAME ...] [--times N] [--write docs/benchmarks.md]
+Run:  python benchmarks/first_use.py [--only NAME ...] [--times N] [--write docs/comparisons/benchmarks.md]
 
 Each row is a process of its own, which fits the model twice with its default parameters to data of scikit-learn and
 predicts all rows. Medians of several processes, in CPU seconds; memory is the resident size after the import.

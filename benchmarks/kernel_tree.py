@@ -1,6 +1,6 @@
 """Speed of the kernel tree, as ratios to peers measured in the same run.
 
-Run:  python benchmarks/kernel_tree.py [--times 3] [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/kernel_tree.py [--times 3] [--only NAME ...] [--write docs/comparisons/benchmarks.md]
 
 The peer is scikit-learn's DecisionTreeClassifier, an exact search on one thread, unless a row names another: histogram
 trees are also compared with one tree of LightGBM's and of scikit-learn's histogram boosting, with as many leaves, bins

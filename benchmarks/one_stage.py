@@ -1,6 +1,6 @@
 """Speed of one-stage trees: whole fits with the choice by folds, predictions, and passes of the paper's algorithm 1.
 
-Run:  python benchmarks/one_stage.py --peer-python PATH [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/one_stage.py --peer-python PATH [--only NAME ...] [--write docs/comparisons/benchmarks.md]
 
 Everything has one thread. Fits of spambase and letter read the folder SOFTWOOD_DATA, or OpenML. The peer of algorithm 1
 (`as_published`) is a straightforward PyTorch version in the same run; PATH is a Python with torch (`pip install

@@ -1,6 +1,6 @@
 """Speed of predictions with kernels, as ratios to scikit-learn's trees and forests measured in the same run.
 
-Run:  python benchmarks/predict.py [--only NAME ...] [--times 3] [--threads 1] [--write docs/benchmarks.md]
+Run:  python benchmarks/predict.py [--only NAME ...] [--times 3] [--threads 1] [--write docs/comparisons/benchmarks.md]
 
 Both sides predict the class probabilities of the same 20 000 rows with the same number of threads. All rows differ:
 after a few repetitions of the same short table, the processor foresees the branches of a crisp path, and the time of

@@ -1,6 +1,6 @@
 """The report in Chromium: size of the file, time to open it, and time from a move of a slider to the picture.
 
-Run:  python benchmarks/report.py [--times 20] [--write docs/benchmarks.md]
+Run:  python benchmarks/report.py [--times 20] [--write docs/comparisons/benchmarks.md]
 
 Times are those of the page itself. "open" is from the start of the navigation until everything is shown. "slider" is
 from the event of the slider until the prediction, the shares, the Shapley values, the gradient, the path and the flow

@@ -1,6 +1,6 @@
 """Speed of soft decision trees against the package neural-trees (soft trees on torch), measured in the same run.
 
-Run:  python benchmarks/soft_tree.py --peer-python PATH [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/soft_tree.py --peer-python PATH [--only NAME ...] [--write docs/comparisons/benchmarks.md]
 
 neural-trees brings torch, so it has an environment of its own, with `pip install torch neural-trees==0.8.0`; PATH is
 the Python there. Both fit the same synthetic, seeded data with their default parameters and one thread; scores are on

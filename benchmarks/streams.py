@@ -1,8 +1,8 @@
 """Rows per second of stream models, test then train, on one core, against river and CapyMOA in the same run.
 
-Run:  python benchmarks/streams.py [--peer-python PATH] [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/streams.py [--peer-python PATH] [--only NAME ...] [--write docs/comparisons/benchmarks.md]
 
-river must be installed beside softwood (`pip install "softwood[river]"`). PATH is a Python with CapyMOA
+river must be installed beside softwood (`pip install "softwood[streams]"`). PATH is a Python with CapyMOA
 (`pip install capymoa`, which needs Java), so that softwood's own environment need not have it. MOA's Hoeffding tree and
 ours each generate their rows, are tested, trained and scored from the first row on, and are compared by CPU time.
 Streams are synthetic and seeded.

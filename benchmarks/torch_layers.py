@@ -1,6 +1,6 @@
 """Speed of the layers for PyTorch against dense tensor versions, forward and backward, measured in the same run.
 
-Run:  python benchmarks/torch_layers.py [--only NAME ...] [--write docs/benchmarks.md]
+Run:  python benchmarks/torch_layers.py [--only NAME ...] [--write docs/comparisons/benchmarks.md]
 
 The peers are written here, from the papers, in tensor operations: the same layer with all paths of all trees as tensors
 [batch, trees, leaves], oblivious trees (ODST) of NODE (Popov et al. 2020), and the gates of soft Hoeffding trees.

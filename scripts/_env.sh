@@ -36,9 +36,9 @@ softwood_env() {
         echo "== installing the build tools into $venv"
         "${pip[@]}" --quiet "${tools[@]}"
         echo "== installing softwood[$extra] into $venv, and building its compiled loops"
-        "${pip[@]}" --verbose --no-build-isolation --editable ".[$extra]" 2>&1 | tee "$log" |
-            grep --line-buffered -oE '^ *\[[0-9]+/[0-9]+\] [A-Za-z]+|Downloading [^ ]+ \([0-9.]+ MB\)' || true
-        if [[ ${PIPESTATUS[0]} -ne 0 ]]; then
+        # The scripts set pipefail, so the pipe fails if pip does; grep may find nothing to show.
+        if ! "${pip[@]}" --verbose --no-build-isolation --editable ".[$extra]" 2>&1 | tee "$log" |
+            { grep --line-buffered -oE '^ *\[[0-9]+/[0-9]+\] [A-Za-z]+|Downloading [^ ]+ \([0-9.]+ MB\)' || true; }; then
             tail -n 40 "$log" >&2
             return 1
         fi

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softwood.explanations.explaining import explain
     from softwood.explanations.text import export_text
-    from softwood.files.saving import load, save
+    from softwood.files.saving import load, read_metadata, save
     from softwood.gradient.budding import BuddingTreeClassifier, BuddingTreeRegressor
     from softwood.gradient.discriminant import LinearDiscriminantTreeClassifier
     from softwood.gradient.end_to_end import EndToEndTreeClassifier, EndToEndTreeRegressor
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from softwood.trees.gates import Gate
     from softwood.trees.tree import SoftTree
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "BuddingTreeClassifier": "softwood.gradient.budding",
@@ -61,6 +61,7 @@ _HOME = {
     "explain": "softwood.explanations.explaining",
     "export_text": "softwood.explanations.text",
     "load": "softwood.files.saving",
+    "read_metadata": "softwood.files.saving",
     "report": "softwood.reporting.report",
     "save": "softwood.files.saving",
     "soften": "softwood.softened",
@@ -93,6 +94,7 @@ __all__ = [
     "explain",
     "export_text",
     "load",
+    "read_metadata",
     "report",
     "save",
     "soften",

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.callback import CallbackSupportMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from softwood.core.columns import Columns
+from softwood.core.compatibility import CallbackSupportMixin
 from softwood.core.encoding import read_table
+from softwood.core.estimators import documented, estimator
 from softwood.core.losses import Loss, SeveralQuantilesError
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_choice, check_integer, parameter_error
@@ -45,14 +46,27 @@ _SORTS = (
 )
 
 
+@documented
 class TreeEstimator(BaseEstimator):
     """Base of all estimators: the methods that work on a finished tree or forest.
 
     `conditions` are further arguments that `predict` of a family takes besides the rows, such as measurement errors.
 
-    Parameters are dataclass fields, declared once in the common base class of all estimators that have them. The
-    decorator generates the constructor, which only stores them. Attributes that `fit` sets are not parameters; if they
-    are declared in such a class, then with ``field(init=False)``.
+    Parameters are dataclass fields. They are declared and documented once, in the common base class of all estimators
+    that have them. The decorator generates the constructor, which only stores them, and the docstrings of the
+    estimators. Attributes that `fit` sets are not parameters; if they are declared in such a class, then with
+    ``field(init=False)``.
+
+    Attributes
+    ----------
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Decrease of impurity by the splits on each column, normalised to a sum of 1.
+    columns_ : Columns
+        Encoding of the table as a matrix: names of the encoded columns, and categories.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
     """
 
     tree_: SoftTree
@@ -132,23 +146,57 @@ class TreeEstimator(BaseEstimator):
         return gradient if loss is None else loss.predict_gradient(finished.predict(matrix, widths=widths), gradient)
 
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
-        """Share of each row in each node of ``tree_``, sparse (n_rows, n_nodes); shares of the leaves add up to 1."""
+        """Share of each row in each node of ``tree_``; shares of the leaves add up to 1.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            Shares of the rows in the nodes.
+        """
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.memberships(matrix, widths=widths)
 
     def apply(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Leaf of ``tree_`` with the largest share of each row, (n_rows,)."""
+        """Leaf of ``tree_`` with the largest share of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_trees) for several trees
+            Numbers of the leaves.
+        """
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.apply(matrix, widths=widths)
 
     def decision_path(self, X: Any, **conditions: Any) -> Any:
         """Nodes that each row reaches, as in scikit-learn.
 
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
         Returns
         -------
-        indicator : sparse (n_rows, n_nodes); the nodes of all trees side by side if there are several
-        n_nodes_ptr : (n_trees + 1,) the columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``; only if
-            there are several trees
+        indicator : sparse array of shape (n_rows, n_nodes)
+            Which nodes each row reaches. The nodes of all trees are side by side if there are several.
+        n_nodes_ptr : ndarray of shape (n_trees + 1,)
+            The columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``. Only if there are several trees.
         """
         matrix, widths = self._read_points(X, **conditions)
         finished = self._finished
@@ -156,13 +204,25 @@ class TreeEstimator(BaseEstimator):
         return (indicator, finished.offsets.copy()) if isinstance(finished, SoftForest) else indicator
 
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Derivative of the prediction with respect to each column of X, (n_rows, n_outputs, n_features_in).
+        """Derivative of the prediction with respect to each column of X.
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
-        and for missing values.
+        and for missing values, and per day for dates.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs, n_features_in)
+            Derivatives of the predictions.
         """
         gradient = self._gradient(X, **conditions)
-        gradient[:, :, self.columns_.is_category] = 0.0
+        gradient[:, :, self.columns_.is_step] = 0.0
         return self.columns_.add_up(gradient)
 
     @property
@@ -195,7 +255,7 @@ class Fit:
     worker : a copy of the estimator without fitted attributes, which is fitted in its place
     data : ``X``, ``y`` and ``metadata`` in the form that scikit-learn's callbacks take
     earlier : fitted attributes of the previous fit, for a warm start
-    context : context of the callbacks, once the steps have begun
+    context : context of the callbacks, once the steps have begun; None in versions of scikit-learn without callbacks
     """
 
     estimator: BatchEstimator
@@ -214,7 +274,8 @@ class Fit:
     def steps(self, unit: str, n_steps: int | None = None, history: list[dict[str, Any]] | None = None) -> Steps:
         """The steps of a fit that has one kind of them; call it only once. Arguments as in `Steps`."""
         self.context = self.estimator._init_callback_context(max_subtasks=n_steps)
-        self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
+        if self.context is not None:
+            self.context.call_on_fit_task_begin(estimator=self.estimator, **self.data)
         return Steps(
             unit, n_steps, estimator=self.estimator, context=self.context, data=self.data, results=self.results,
             history=history,
@@ -244,18 +305,33 @@ def _results_of(estimator: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(estimator).items() if name.endswith("_")}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class BatchEstimator(CallbackSupportMixin, TreeEstimator):
     """An estimator that is fitted to a whole table.
 
-    A family's `fit`, under scikit-learn's decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
+    A family's `fit`, under the decorator `with_callbacks`, works within `_fitting`, and on its ``worker``:
     it calls `_read_training_data`, grows step by step, and stores the `SoftTree` in ``tree_``, or the `SoftForest` in
     ``forest_``.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Columns to treat as categories: a mask, numbers or names of columns. "from_dtype" selects the text and category
+        columns of data frames. None selects no columns.
+    dates : {"parts", "days", "error"}
+        What becomes of columns of dates. "parts" makes them days since the first date of the training rows, and the
+        hour, the weekday and the month where these vary; "days" makes them days alone; "error" refuses them. Durations
+        become days.
+    handle_unknown : {"missing", "error"}
+        Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
+    verbose : int
+        If 1, print progress about once per second. If 2 or more, print every step.
     """
 
-    categorical_features: Any = "from_dtype"
-    handle_unknown: str = "missing"
-    random_state: Any = None
+    categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
+    dates: Literal["parts", "days", "error"] = "parts"
+    handle_unknown: Literal["missing", "error"] = "missing"
+    random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
     @property
@@ -302,6 +378,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         check_choice(self, "handle_unknown", self.handle_unknown, ("missing", "error"))
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
         earlier = earlier or {}
         self.__dict__.update({k: earlier[k] for k in ("n_features_in_", "feature_names_in_") if k in earlier})
         X, y, sample_weight, rows = rows_with_weight(X, y, sample_weight)
@@ -312,6 +389,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
             categorical_features=self.categorical_features,
             handle_unknown=self.handle_unknown,
             as_codes=self._has_category_codes,
+            dates=self.dates,
             columns=earlier.get("columns_"),
             grow=bool(earlier),
         )
@@ -337,11 +415,23 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return matrix, read_weights(sample_weight, len(matrix), "sample_weight_val")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class ClassifierBase(ClassifierMixin, TreeEstimator):
-    """Methods of classifiers."""
+    """Methods of classifiers.
 
-    class_weight: Any = None
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weights of the classes, by label. "balanced" gives all classes the same total weight. None gives every class
+        the weight 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    """
+
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
     classes_: np.ndarray = field(init=False)
     _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced",)
@@ -389,21 +479,65 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
         return self.classes_[self._largest(matrix, widths)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes)."""
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         return self._probabilities(X)
 
     def predict_log_proba(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Logarithms of the class probabilities, (n_rows, n_classes); -inf for 0. Arguments as in `predict_proba`."""
+        """Logarithms of the class probabilities; -inf for 0.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms, -inf for a probability of 0.
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X, **conditions))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         return self._classes(X)
 
 
+@documented
 class RegressorBase(RegressorMixin, TreeEstimator):
-    """Methods of regressors."""
+    """Methods of regressors.
+
+    Attributes
+    ----------
+    n_outputs_ : int
+        Number of targets.
+    """
+
+    n_outputs_: int
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> RealTargets:
         targets = read_reals(y, weights)
@@ -425,7 +559,18 @@ class RegressorBase(RegressorMixin, TreeEstimator):
         return out[:, 0] if self._is_flat_ else out
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if fitted to a matrix of targets."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
+        """
         return self._targets(X)
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,4 +1,4 @@
-"""What is known of a fitted model, whatever its family: the one answer that all that reads models asks for.
+"""A fitted model of any family in one form: its trees, columns, outputs and link.
 
 Exports, explanations, plots, reports, the command line and PyTorch modules read a `FittedModel`. Each family of models
 builds it in its method ``_as_fitted``.
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from softwood.core.columns import Columns
-from softwood.core.encoding import read_table
+from softwood.core.encoding import check_columns, read_table
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.outputs import FINAL_LINKS, Outputs
 from softwood.trees.forest import SoftForest
@@ -36,28 +35,41 @@ class FittedModel:
 
     Attributes
     ----------
-    kind : name of the class of the model
-    trees : its trees
-    columns : encoding of the columns of a table
-    has_names : whether the names of the columns were the user's
-    growing_reader : function that encodes tables of streams, where an unknown category is none of the known ones; None
-        for other models, where it counts as a missing value
-    in_any_order : whether the model finds the columns of a data frame by name, and ignores others
-    missing : number that counts as a missing value besides nan; nan if there is none
-    fill : (n_features,) numbers in place of missing values in weighted sums, or None if a gate whose sum has a missing
-        value divides the row by `missing_left`. A test of a missing value always does so, also within a blended gate.
-        The trees of a forest on a stream have slightly different means; this is the mean of these.
-    classes : labels, or None for real targets
-    link : function of the mean or sum of the trees: "identity"; "logistic", from log odds to the probabilities of two
-        classes; "softmax"; or "exp"
-    is_sorted : whether the outputs are quantiles, which are sorted
-    differs : why an export of the trees would not predict what the model does; empty if it would
-
-    The following are None if the trees are all there is:
-
-    cell_widths : function from encoded rows to the half-widths of the kernels of single cells, or None
-    gradient : function from a table to the derivatives of the predictions, (n_rows, n_outputs, n_inputs)
-    growth : the growing tree or forest of a model on a stream, which predicts
+    kind : str
+        Name of the class of the model.
+    trees : SoftTree or SoftForest
+        The trees.
+    columns : Columns
+        Encoding of the columns of a table.
+    has_names : bool
+        Whether the names of the columns were the user's.
+    growing_reader : callable or None
+        Function that encodes tables of streams, where an unknown category is none of the known ones. None for other
+        models, where it counts as a missing value.
+    in_any_order : bool
+        Whether the model finds the columns of a data frame by name, and ignores others.
+    missing : float
+        Number that counts as a missing value besides nan. nan if there is none.
+    fill : ndarray of shape (n_features,) or None
+        Numbers in place of missing values in weighted sums. None if a gate whose sum has a missing value divides the
+        row by `missing_left`. A test of a missing value always does so, also within a blended gate. The trees of a
+        forest on a stream have slightly different means; this is the mean of these.
+    classes : tuple or None
+        Labels. None for real targets.
+    link : {"identity", "logistic", "softmax", "exp"}
+        Function of the mean or sum of the trees. "logistic" maps log odds to the probabilities of two classes.
+    is_sorted : bool
+        Whether the outputs are quantiles, which are sorted.
+    differs : str
+        Why an export of the trees would not predict what the model does. Empty if it would.
+    cell_widths : callable or None
+        Function from encoded rows to the half-widths of the kernels of single cells. None if the trees are all there
+        is.
+    gradient : callable or None
+        Function from a table to the derivatives of the predictions, (n_rows, n_outputs, n_inputs). None if the trees
+        are all there is.
+    growth : object or None
+        The growing tree or forest of a model on a stream, which predicts. None if the trees are all there is.
     """
 
     kind: str
@@ -90,7 +102,15 @@ class FittedModel:
 
         Parameters
         ----------
-        caller : name of the function in error messages
+        model : fitted estimator, model for river, SoftTree, SoftForest or FittedModel
+            The model.
+        caller : str, default="FittedModel.of"
+            Name of the function in error messages.
+
+        Returns
+        -------
+        FittedModel
+            The model, as exports and explanations read it.
         """
         if isinstance(model, FittedModel):
             return model
@@ -128,7 +148,18 @@ class FittedModel:
         return 1 if isinstance(self.trees, SoftTree) else len(self.trees)
 
     def tree(self, number: int = 0) -> SoftTree:
-        """The tree of this number."""
+        """The tree of this number.
+
+        Parameters
+        ----------
+        number : int, default=0
+            Number of the tree.
+
+        Returns
+        -------
+        SoftTree
+            The tree.
+        """
         return self.trees if isinstance(self.trees, SoftTree) else self.trees[number]
 
     def single_tree(self, caller: str, how: str = "") -> SoftTree:
@@ -136,8 +167,15 @@ class FittedModel:
 
         Parameters
         ----------
-        caller : name of the function in the message
-        how : call that takes one tree of an ensemble, if `caller` has a parameter for it
+        caller : str
+            Name of the function in the message.
+        how : str, default=""
+            Call that takes one tree of an ensemble, if `caller` has a parameter for it.
+
+        Returns
+        -------
+        SoftTree
+            The tree.
         """
         if isinstance(self.trees, SoftTree):
             return self.trees
@@ -180,7 +218,10 @@ class FittedModel:
         return replace(self, missing=np.nan, is_sorted=False, differs="", cell_widths=None, gradient=None, growth=None)
 
     def portable(self) -> FittedModel:
-        """`alone` for exports; an error if it predicts something else, or has labels of other types than plain ones."""
+        """`alone` for exports; an error if it predicts something else, or has labels of other types than plain ones.
+
+        Parts of dates are columns of their own, which other programs compute.
+        """
         if self.differs:
             raise ValueError(self.differs)
         of_columns = [label for known in self.columns.categories for label in known or ()]
@@ -191,7 +232,7 @@ class FittedModel:
                         f"{what} of {self.kind} is {value!r}, of type {type(value).__name__}; exports take text, "
                         "numbers and truth values."
                     )
-        return self.alone()
+        return replace(self.alone(), columns=self.columns.with_parts_of_dates())
 
     @property
     def features(self) -> list[tuple[int, int | None]]:
@@ -217,7 +258,18 @@ class FittedModel:
     # Rows
 
     def encode(self, X: Any) -> np.ndarray:
-        """The rows of a table as the trees take them, (n_rows, n_features); missing values are nan."""
+        """The rows of a table as the trees take them; missing values are nan.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            The encoded rows, nan where missing.
+        """
         reader, X = self._reader(), self._own_columns(X)
         if self.growing_reader is not None:
             matrix, _, _ = self.growing_reader(reader, X, columns=self.columns, learn=False)
@@ -229,20 +281,63 @@ class FittedModel:
         return np.ascontiguousarray(matrix)
 
     def check_columns(self, X: Any) -> None:
-        """Raise an error if a table, which may be empty, has other columns than the model."""
-        validate_data(self._reader(), self._own_columns(X), reset=False, skip_check_array=True)
+        """Raise an error if a table, which may be empty, has other columns than the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The table.
+        """
+        check_columns(self._reader(), self._own_columns(X), reset=False)
 
     def points(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Encoded rows, with nan where values are missing, and half-widths of single cells or None."""
+        """Encoded rows, with nan where values are missing, and half-widths of single cells or None.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        points : ndarray of shape (n_rows, n_features)
+            The encoded rows.
+        widths : ndarray of shape (n_rows, n_features) or None
+            Half-widths of single cells.
+        """
         matrix = self.encode(X)
         return matrix, None if self.cell_widths is None else self.cell_widths(matrix)
 
     def filled(self, points: np.ndarray) -> np.ndarray:
-        """Encoded rows with the numbers that stand for missing values, if there are any."""
+        """Encoded rows with the numbers that stand for missing values, if there are any.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_rows, n_features)
+            The encoded rows, nan where missing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Rows without missing values in weighted sums.
+        """
         return points if self.fill is None else np.where(np.isnan(points), self.fill, points)
 
     def memberships(self, X: Any, tree: SoftTree) -> sparse.csr_array:
-        """Share of each row in each node of a tree of the model, sparse (n_rows, n_nodes)."""
+        """Share of each row in each node of a tree of the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        tree : SoftTree
+            A tree of the model.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            Shares.
+        """
         points, widths = self.points(X)
         n = tree.n_features  # an earlier tree of a stream has the first columns only
         return tree.memberships(self.filled(points)[:, :n], widths=None if widths is None else widths[:, :n])
@@ -266,7 +361,20 @@ class FittedModel:
     # Predictions
 
     def raw(self, points: np.ndarray, widths: np.ndarray | None = None) -> np.ndarray:
-        """Outputs of the trees before all links, for encoded rows, (n_rows, n_scores)."""
+        """Outputs of the trees before all links, for encoded rows.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_rows, n_features)
+            The encoded rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_scores)
+            Scores.
+        """
         if self.growth is not None:
             return self.growth.raw(points) if self._is_softmax_tree else self.growth.predict(points)
         filled = self.filled(points)
@@ -279,7 +387,18 @@ class FittedModel:
         return isinstance(self.trees, SoftTree) and self.trees.link == "softmax"
 
     def predict(self, X: Any) -> np.ndarray:
-        """Class probabilities, or targets, (n_rows, n_outputs)."""
+        """Class probabilities, or targets.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Predictions.
+        """
         points, widths = self.points(X)
         if self.growth is not None:
             return self.growth.predict(points)
@@ -293,7 +412,18 @@ class FittedModel:
         return self.linked(raw)
 
     def labels(self, X: Any) -> np.ndarray:
-        """The most probable class of each row, (n_rows,)."""
+        """The most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         if self.classes is None:
             raise ValueError(f"{self.kind} has no classes; use predict.")
         is_mixed = len({type(label) for label in self.classes}) > 1
@@ -301,20 +431,42 @@ class FittedModel:
         return classes[self.predict(X).argmax(axis=1)]
 
     def linked(self, raw: np.ndarray) -> np.ndarray:
-        """The final link of scores, (n_rows, n_outputs)."""
+        """The final link of scores.
+
+        Parameters
+        ----------
+        raw : ndarray of shape (n_rows, n_scores)
+            Scores.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Predictions.
+        """
         if self.link == "identity":
             return np.sort(raw, axis=1) if self.is_sorted else raw
         return self._loss.predict(raw).reshape(len(raw), -1)
 
     def input_gradient(self, X: Any) -> np.ndarray:
-        """Derivatives of the predictions with respect to the columns, (n_rows, n_outputs, n_inputs)."""
+        """Derivatives of the predictions with respect to the columns.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs, n_inputs)
+            Derivatives.
+        """
         if self.gradient is not None:
             return self.gradient(X)
         points = self.filled(self.encode(X))
         gradient = self.trees.input_gradient(points)
         if self.link != "identity":
             gradient = self._loss.predict_gradient(self.trees.predict(points), gradient)
-        gradient[..., self.columns.is_category] = 0.0
+        gradient[..., self.columns.is_step] = 0.0
         return self.columns.add_up(gradient)
 
     @property

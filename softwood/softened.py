@@ -6,8 +6,9 @@ on rows that the model has not seen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
@@ -16,11 +17,13 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from softwood.base import TreeEstimator, read_weights
 from softwood.core.encoding import read_table
+from softwood.core.estimators import estimator
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.core.parameters import check_choice, is_real, parameter_error
 from softwood.fitted import FittedModel
 from softwood.imported.model import ImportedModel, read_model
-from softwood.kernel.data.bandwidths import standard_deviations, stated_widths
+from softwood.kernel.data.bandwidths import stated_widths
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.outputs import FINAL_LINKS
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import KernelShapes, SoftTree
@@ -44,18 +47,24 @@ def soften(
 
     Parameters
     ----------
-    model : of scikit-learn (decision tree, random forest, extra trees, gradient boosting, histogram gradient boosting),
-        LightGBM or XGBoost, fitted to numbers; or a `SoftTree` or `SoftForest` of targets
-    X, y : rows and targets that the model has not seen in training: the bandwidth with the least loss on them is
-        chosen. On the training rows a model is best as it is, so that 0 would be chosen. `y` is not needed if
-        `bandwidth` is given.
-    bandwidth : "auto", or half-width of the kernel (a box) in standard deviations of the columns of `X`: one number,
-        one per column, or a dict by column
-    sample_weight : (n_rows,) weights
+    model : fitted model, SoftTree or SoftForest
+        A model of scikit-learn (decision tree, random forest, extra trees, gradient boosting, histogram gradient
+        boosting), LightGBM or XGBoost, fitted to numbers; or trees of targets.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        Rows that the model has not seen in training. The bandwidth with the smallest loss on them is chosen. On the
+        training rows a model is best as it is, so that 0 would be chosen.
+    y : array-like of shape (n_rows,) or None, default=None
+        Labels or targets of these rows. Not needed if `bandwidth` is given.
+    bandwidth : float, array-like, dict or "auto", default="auto"
+        Half-width of the kernel, a box, in standard deviations of the columns of `X`: one number, one per column, or a
+        dict by column. "auto" chooses one number.
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        Weights of the rows.
 
     Returns
     -------
-    `SoftenedClassifier` or `SoftenedRegressor`
+    SoftenedClassifier or SoftenedRegressor
+        The model with kernels.
 
     Examples
     --------
@@ -75,34 +84,62 @@ def soften(
             f"soften cannot make predictions from the raw scores of the objective {found.objective!r}. The raw scores "
             "themselves are those of SoftForest.from_lightgbm or SoftForest.from_xgboost."
         )
+    parameters = {"trees": found.scaled_trees, "link": found.link, "bandwidth": bandwidth, "missing": found.missing}
     if found.classes is None:
-        softened: Any = SoftenedRegressor(
-            trees=found.scaled_trees, link=found.link, bandwidth=bandwidth, missing=found.missing
-        )
+        softened: Any = SoftenedRegressor(**parameters)
     else:
-        softened = SoftenedClassifier(
-            trees=found.scaled_trees, classes=found.classes, link=found.link, bandwidth=bandwidth, missing=found.missing
-        )
+        softened = SoftenedClassifier(classes=found.classes, **parameters)
     return softened.fit(X, y, sample_weight)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _Softened(TreeEstimator):
-    """What the classifier and the regressor share."""
+    """What the classifier and the regressor share.
+
+    Parameters
+    ----------
+    trees : SoftTree or SoftForest
+        Crisp trees.
+    missing : float
+        Number that counts as a missing value besides nan, as in XGBoost.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The tree with kernels. Only if `trees` is a `SoftTree`.
+    forest_ : SoftForest
+        The trees with kernels. Only if `trees` is a `SoftForest`.
+    bandwidth_ : float
+        The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto".
+    bandwidths_ : ndarray of shape (n_features_in_,)
+        Half-width of the kernel in each column, in the column's own units.
+    history_ : list of dict
+        Bandwidths that were compared, and their losses.
+    """
 
     trees: SoftTree | SoftForest
-    link: str = "identity"
-    bandwidth: Any = "auto"
-    missing: Any = np.nan
+    link: Literal["identity", "logistic", "softmax", "exp"] = "identity"
+    bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto"] = "auto"
+    missing: float = np.nan
+
+    _leading: ClassVar[tuple[str, ...]] = ("trees", "classes", "bandwidth", "link")
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Set the half-widths of the kernels.
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) rows that the trees have not been grown from, as an array or a frame of numbers
-        y : (n_rows,) labels or targets; needed if ``bandwidth="auto"``
-        sample_weight : (n_rows,) weights
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            Rows of numbers that the trees have not been grown from.
+        y : array-like of shape (n_rows,) or None, default=None
+            Labels or targets. Needed if ``bandwidth="auto"``.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         check_choice(self, "link", self.link, FINAL_LINKS)
         if not isinstance(self.trees, SoftTree | SoftForest):
@@ -204,32 +241,28 @@ class _Softened(TreeEstimator):
         return tags
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftenedClassifier(ClassifierMixin, _Softened):
     """Trees of another package read with kernels, for classes. `soften` makes it from a model.
 
     Parameters
     ----------
-    trees : `SoftTree` or `SoftForest`
-        Crisp trees.
-    classes : (n_classes,) labels
-    link : "identity", "logistic" or "softmax", default="identity"
+    classes : array-like of shape (n_classes,)
+        The class labels, in the order of the outputs of the trees.
+    link : {"identity", "logistic", "softmax"}
         From the predictions of the trees to class probabilities.
-    bandwidth : "auto", or half-width of the kernel in standard deviations, default="auto"
-        One number, one per column, or a dict by column. "auto": the one with the smallest squared error of the
-        probabilities on the rows given to `fit`.
-    missing : float, default=nan
-        Number that counts as a missing value besides nan, as in XGBoost.
+    bandwidth : float, array-like, dict or "auto"
+        Half-width of the kernel, a box, in standard deviations of the columns: one number, one per column, or a dict by
+        column. "auto" chooses the one with the smallest squared error of the probabilities on the rows given to `fit`.
 
     Attributes
     ----------
-    tree_, forest_ : the tree, or the trees, with kernels
-    bandwidth_ : the bandwidth chosen by "auto", in standard deviations
-    bandwidths_ : (n_features,) half-width in each column, in its units
-    history_ : bandwidths that were compared, and their losses
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
     """
 
-    classes: Any
+    classes: Sequence[Any] | np.ndarray
+    link: Literal["identity", "logistic", "softmax"] = "identity"
 
     def _start(self) -> None:
         self.classes_ = np.asarray(self.classes)
@@ -251,35 +284,57 @@ class SoftenedClassifier(ClassifierMixin, _Softened):
         return np.eye(len(number))[[number[label] for label in labels]]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes)."""
+        """Class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         matrix, widths = self._read_points(X)
         return self._predict_matrix(matrix, widths)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         probabilities = self.predict_proba(X)
         return self.classes_[probabilities.argmax(axis=1)]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftenedRegressor(RegressorMixin, _Softened):
     """Trees of another package read with kernels, for real targets. `soften` makes it from a model.
 
     Parameters
     ----------
-    trees : `SoftTree` or `SoftForest`
-        Crisp trees.
-    link : "identity" or "exp", default="identity"
+    link : {"identity", "exp"}
         From the predictions of the trees to targets.
-    bandwidth : "auto", or half-width of the kernel in standard deviations, default="auto"
-        As in `SoftenedClassifier`, by the squared error.
-    missing : float, default=nan
-        As in `SoftenedClassifier`.
+    bandwidth : float, array-like, dict or "auto"
+        Half-width of the kernel, a box, in standard deviations of the columns: one number, one per column, or a dict by
+        column. "auto" chooses the one with the smallest squared error of the predictions on the rows given to `fit`.
 
     Attributes
     ----------
-    tree_, forest_, bandwidth_, bandwidths_, history_ : as in `SoftenedClassifier`
+    n_outputs_ : int
+        Number of targets.
     """
+
+    link: Literal["identity", "exp"] = "identity"
 
     def _start(self) -> None:
         if self.link in ("softmax", "logistic"):
@@ -297,7 +352,18 @@ class SoftenedRegressor(RegressorMixin, _Softened):
         return targets
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,), or (n_rows, n_targets) if there are several."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
+        """
         matrix, widths = self._read_points(X)
         out = self._predict_matrix(matrix, widths)
         return out[:, 0] if self._is_flat_ else out

@@ -1,5 +1,12 @@
 """Callbacks of scikit-learn's that remember the steps of a fit, and can end it."""
 
+import pytest
+
+
+def require_callbacks():
+    """The module of scikit-learn's callbacks; skips the test, or the whole file, under versions that have none."""
+    return pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from version 1.9 on")
+
 
 class Recorder:
     """Remember the steps as (stage, unit, number).

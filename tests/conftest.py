@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 import softwood.compiled
 
+os.environ["MPLBACKEND"] = "agg"  # pictures are drawn without a screen
+
 # The loops that are tested: the installed ones; "uncompiled", their sources; or a folder, those of another build.
 LOOPS = os.environ.get("SOFTWOOD_LOOPS", "")
 

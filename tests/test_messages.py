@@ -51,8 +51,8 @@ def test_columns_may_be_named_anything():
 @pytest.mark.parametrize("columns", [["when"], ["when", "city"]])
 def test_dates_are_named(columns):
     frame = X.assign(when=pd.date_range("2024-01-01", periods=4))
-    with pytest.raises(ValueError, match="Column 'when' holds dates"):
-        KernelTreeClassifier().fit(frame[columns], y)
+    with pytest.raises(ValueError, match=r"Column 'when' holds dates .* With dates='parts', it becomes days"):
+        KernelTreeClassifier(dates="error").fit(frame[columns], y)
 
 
 def test_unknown_categories_are_named():

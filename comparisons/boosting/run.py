@@ -6,14 +6,13 @@
 All tables of the folder SOFTWOOD_DATA with at least 300 rows, five folds, twice; one thread each. Larger tables are
 sampled. Every result is a line of runs.csv, and what has its line is not run again: stop it and start it again as you
 like. Runs with other numbers of rows are other lines; tables have the largest number that all models have. At the end,
-and with --summary alone, the tables and the picture of docs/boosting.md are made from those lines. Needs: pip install
-lightgbm xgboost catboost
+and with --summary alone, the tables and the picture of docs/comparisons/boosting.md are made from those lines.
+Needs: pip install lightgbm xgboost catboost
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import warnings
 from collections.abc import Iterator
@@ -29,13 +28,18 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
 from comparisons.boosting.models import DEFAULTS, TUNED, Fold, run_model, warm_up, with_categories  # noqa: E402
-from comparisons.boosting.summary import write_page  # noqa: E402
+from comparisons.boosting.summary import PICTURE, draw_reliability, read_frame, tables  # noqa: E402
+from comparisons.results import Results, write_sections  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "boosting" / "runs.csv"
-PAGE = ROOT / "docs" / "boosting.md"
-FIELDS = (
-    "data_set", "task", "rows", "columns", "classes", "fold", "model", "loss", "score", "brier", "calibration",
-    "seconds", "parameter", "bins",
+PAGE = ROOT / "docs" / "comparisons" / "boosting.md"
+SCRIPT = "comparisons/boosting/run.py"
+RESULTS = Results(
+    about={"data_set": str, "task": str, "rows": int, "columns": int, "classes": int, "fold": int, "model": str},
+    figures={
+        "loss": float, "score": float, "brier": float, "calibration": float, "seconds": float, "parameter": str,
+        "bins": str,
+    },
 )  # fmt: skip
 LEAST_ROWS, N_FOLDS, SEED = 300, 5, 0
 
@@ -61,7 +65,7 @@ def run_data_set(data: Dataset, options: argparse.Namespace, done: set[tuple[str
     """Run what is missing for one data set."""
     for number, fold in folds_of(data, options.max_rows, options.repetitions):
         for model in options.models:
-            if (data.name, str(len(fold.y)), str(number), model) in done:
+            if (data.name, len(fold.y), number, model) in done:
                 continue
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -70,21 +74,14 @@ def run_data_set(data: Dataset, options: argparse.Namespace, done: set[tuple[str
                 "data_set": data.name, "task": data.task, "rows": len(fold.y), "columns": fold.X.shape[1],
                 "classes": len(np.unique(fold.y)) if fold.is_class else 0, "fold": number, "model": model,
             }  # fmt: skip
-            _append(RUNS, {**about, **result})
+            RESULTS.append(RUNS, [{**about, **result}])
 
 
-def _append(path: Path, line: dict[str, Any]) -> None:
-    """Add a line in a single write, so that it is never half there."""
-    rounded = {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in line.items()}
-    with path.open("a", newline="", encoding="utf-8") as out:
-        csv.DictWriter(out, FIELDS, lineterminator="\n").writerow(rounded)
-
-
-def read_runs(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
-    with path.open(newline="", encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
+def repeat(line: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a line, from the present code."""
+    n_repetitions = line["fold"] // N_FOLDS + 1
+    folds = folds_of(load_dataset(line["data_set"]), line["rows"], n_repetitions)
+    return run_model(line["model"], next(fold for number, fold in folds if number == line["fold"]), draws=0)
 
 
 def main() -> None:
@@ -96,7 +93,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=50, help="random settings of the tuned LightGBM")
     parser.add_argument("--summary", action="store_true", help="only write the page")
     options = parser.parse_args()
-    done = {tuple(line[name] for name in ("data_set", "rows", "fold", "model")) for line in read_runs(RUNS)}
+    done = {tuple(line[name] for name in ("data_set", "rows", "fold", "model")) for line in RESULTS.read(RUNS)}
     if not options.summary:
         warm_up()
     for name in [] if options.summary else options.data_sets:
@@ -104,7 +101,10 @@ def main() -> None:
         if len(data.y) >= LEAST_ROWS:
             run_data_set(data, options, done)
             print(f"{name}: done", file=sys.stderr, flush=True)
-    write_page(read_runs(RUNS), PAGE)
+    runs = RESULTS.read(RUNS)
+    frame = read_frame(runs)
+    write_sections(PAGE, {"tables": tables(frame)}, SCRIPT, runs)
+    draw_reliability(frame, PAGE.parent / PICTURE)
 
 
 if __name__ == "__main__":

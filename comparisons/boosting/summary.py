@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,26 +19,13 @@ CHOSEN_ON = frozenset({
     "nursery_uci", "openml_620_fri_c1_1000_25", "pendigits", "poker_hand_100k", "puma8FH", "puma8NH", "ringnorm",
     "satimage", "spambase", "twonorm", "wine_quality_white",
 })  # fmt: skip
-PICTURE = "images/boosting_reliability.svg"
+PICTURE = "../images/boosting_reliability.svg"
 LEAST_FOLDS = 5  # of a data set in the tables
 
 
-def write_page(runs: list[dict[str, str]], page: Path) -> None:
-    """Put the tables between the markers of the page, and the picture beside it."""
-    begin, end = "<!-- tables begin -->", "<!-- tables end -->"
-    old = page.read_text(encoding="utf-8")
-    frame = read_frame(runs)
-    text = tables(frame)
-    page.write_text(old[: old.index(begin) + len(begin)] + "\n" + text + old[old.index(end) :], encoding="utf-8")
-    draw_reliability(frame, page.parent / PICTURE)
-
-
-def read_frame(runs: list[dict[str, str]]) -> pd.DataFrame:
-    """The lines with numbers as numbers; only data sets with all folds of all models at their defaults."""
-    frame = pd.DataFrame(runs)
-    for column in ("rows", "columns", "classes", "fold", "loss", "score", "brier", "calibration", "seconds"):
-        frame[column] = frame[column].map(float)
-    return complete_sets(frame, DEFAULTS, LEAST_FOLDS)
+def read_frame(runs: list[dict[str, Any]]) -> pd.DataFrame:
+    """The lines of the data sets that have all folds of all models at their defaults."""
+    return complete_sets(pd.DataFrame(runs), DEFAULTS, LEAST_FOLDS)
 
 
 def complete_sets(frame: pd.DataFrame, models: tuple[str, ...], least_folds: int) -> pd.DataFrame:

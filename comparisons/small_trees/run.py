@@ -4,16 +4,16 @@
 
 Data come from the folder SOFTWOOD_DATA, or from OpenML. Every result is a line of runs.csv, and what has its line is
 not run again: stop it and start it again as you like. At the end, and with --summary alone, the tables in
-docs/small_trees.md are written from those lines.
+docs/comparisons/small_trees.md are written from those lines.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,17 @@ from softwood.datasets import Dataset, available, load_dataset
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections  # noqa: E402
 from comparisons.small_trees.models import MODELS, Fold, encode, run_fold  # noqa: E402
-from comparisons.small_trees.summary import write_page  # noqa: E402
+from comparisons.small_trees.summary import tables  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "small_trees" / "runs.csv"
-PAGE = ROOT / "docs" / "small_trees.md"
-FIELDS = ("data_set", "task", "rows", "fold", "model", "score", "log_loss", "leaves", "fit_seconds", "parameter")
+PAGE = ROOT / "docs" / "comparisons" / "small_trees.md"
+SCRIPT = "comparisons/small_trees/run.py"
+RESULTS = Results(
+    about={"data_set": str, "task": str, "rows": int, "fold": int, "model": str},
+    figures={"score": float, "log_loss": float, "leaves": int, "fit_seconds": float, "parameter": str},
+)
 MOST_ROWS = 20_000
 N_FOLDS = 10
 SEED = 0
@@ -56,25 +61,14 @@ def run_data_set(name: str, models: tuple[str, ...], done: set[tuple[str, int, s
         if not missing:
             continue
         about = {"data_set": name, "task": data.task, "rows": len(data.y), "fold": number}
-        _append(runs, [{**about, **result} for result in run_fold(fold, missing)])
+        RESULTS.append(runs, [{**about, **result} for result in run_fold(fold, missing)])
     print(f"{name}: done", file=sys.stderr, flush=True)
 
 
-def _append(path: Path, lines: list[dict[str, Any]]) -> None:
-    """Add lines in a single write, so that processes can share the file."""
-    texts = []
-    for line in lines:
-        rounded = {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in line.items()}
-        texts.append(",".join(str(rounded[field]) for field in FIELDS) + "\n")
-    with path.open("a", encoding="utf-8") as out:
-        out.write("".join(texts))
-
-
-def read_runs(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
-    with path.open(newline="", encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
+def repeat(line: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a line, from the present code."""
+    fold = next(islice(folds_of(load_dataset(line["data_set"])), line["fold"], None))
+    return next(run_fold(fold, {line["model"]}))
 
 
 def main() -> None:
@@ -87,13 +81,14 @@ def main() -> None:
     parser.add_argument("--summary", action="store_true", help="only write the tables")
     chosen = parser.parse_args()
     if not chosen.summary:
-        done = {(line["data_set"], int(line["fold"]), line["model"]) for line in read_runs(chosen.runs)}
+        done = {(line["data_set"], line["fold"], line["model"]) for line in RESULTS.read(chosen.runs)}
         names = chosen.data_sets or available()
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         Parallel(n_jobs=chosen.jobs)(
             delayed(run_data_set)(name, tuple(chosen.models), done, chosen.runs) for name in names
         )
-    write_page(read_runs(chosen.runs), chosen.page)
+    runs = RESULTS.read(chosen.runs)
+    write_sections(chosen.page, {"tables": tables(runs)}, SCRIPT, runs)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,19 +26,9 @@ SHORT = {
 COMPLETE = 10  # folds
 
 
-def write_page(runs: list[dict[str, str]], page: Path) -> None:
-    """Put the tables between the markers of the page."""
-    begin, end = "<!-- tables begin -->", "<!-- tables end -->"
-    old = page.read_text(encoding="utf-8")
-    text = tables(runs)
-    page.write_text(old[: old.index(begin) + len(begin)] + "\n" + text + old[old.index(end) :], encoding="utf-8")
-
-
-def tables(runs: list[dict[str, str]]) -> str:
+def tables(runs: list[dict[str, Any]]) -> str:
     """All tables as Markdown; only data sets with all folds of all models count."""
     frame = pd.DataFrame(runs)
-    for column in ("score", "log_loss", "leaves", "fit_seconds", "rows"):
-        frame[column] = frame[column].map(float)
     counts = frame.groupby(["data_set", "model"])["fold"].nunique().unstack().reindex(columns=MODELS)
     complete = counts.index[(counts == COMPLETE).all(axis=1)]
     if not len(complete):

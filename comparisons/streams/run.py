@@ -5,13 +5,12 @@
 Real data come from the folder SOFTWOOD_DATA, or from OpenML. All models get the same rows, from memory: each row is
 predicted, then learned. Every 1000 rows are a line of runs.csv, and a model that has all its lines for a stream, or has
 used up its processor seconds there, is not run again: stop it and start it again as you like. At the end, and with
---summary alone, the tables in docs/stream_forests.md are written from those lines.
+--summary alone, the tables in docs/comparisons/streams.md are written from those lines.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import sys
 from pathlib import Path
@@ -22,20 +21,25 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections  # noqa: E402
 from comparisons.streams.models import MODELS, models_of, run_stream, warm_up  # noqa: E402
 from comparisons.streams.streams import STREAMS  # noqa: E402
-from comparisons.streams.summary import write_page  # noqa: E402
+from comparisons.streams.summary import tables  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "streams" / "runs.csv"
-PAGE = ROOT / "docs" / "stream_forests.md"
+PAGE = ROOT / "docs" / "comparisons" / "streams.md"
 # `length` is that of the whole stream, by which drifts are placed; `rows` are those that the line tells of; `ended`
 # says whether the model goes no further
-FIELDS = ("stream", "task", "length", "model", "rows", "error", "loss", "seconds", "ended")
+RESULTS = Results(
+    about={"stream": str, "task": str, "length": int, "model": str, "rows": int},
+    figures={"error": float, "loss": float, "seconds": float, "ended": str},
+)
+SCRIPT = "comparisons/streams/run.py"
 
 
 def run_all(streams: list[str], models: list[str], length: int, seconds: float, path: Path) -> None:
     """Run what is missing; the lines of a model on a stream are written at once."""
-    done = {(line["stream"], line["model"], int(line["length"])) for line in read_runs(path) if line["ended"] == "yes"}
+    done = {(line["stream"], line["model"], line["length"]) for line in RESULTS.read(path) if line["ended"] == "yes"}
     is_warm = False
     for name in streams:
         rows = STREAMS[name](length)
@@ -58,7 +62,7 @@ def run_all(streams: list[str], models: list[str], length: int, seconds: float, 
                 for s in run_stream(model, rows, seconds)
             ]
             lines[-1]["ended"] = "yes"
-            _append(path, lines)
+            RESULTS.append(path, lines)
             last = lines[-1]
             print(
                 f"{name}: {model}: {last['rows']} rows, error {last['error']:.4f}, loss {last['loss']:.4f}, "
@@ -67,18 +71,12 @@ def run_all(streams: list[str], models: list[str], length: int, seconds: float, 
             )  # fmt: skip
 
 
-def _append(path: Path, lines: list[dict[str, Any]]) -> None:
-    with path.open("a", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, FIELDS)
-        for line in lines:
-            writer.writerow({key: f"{value:.6g}" if isinstance(value, float) else value for key, value in line.items()})
-
-
-def read_runs(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        path.write_text(",".join(FIELDS) + "\n", encoding="utf-8")
-    with path.open(newline="", encoding="utf-8") as lines:
-        return list(csv.DictReader(lines))
+def repeat(line: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a line, from the present code."""
+    for sums in run_stream(line["model"], STREAMS[line["stream"]](line["length"]), float("inf")):
+        if sums.n == line["rows"]:
+            return {"error": sums.errors / sums.n, "loss": sums.losses / sums.n}
+    raise ValueError(f"The stream {line['stream']} has no row {line['rows']}.")
 
 
 def main() -> None:
@@ -93,7 +91,8 @@ def main() -> None:
     chosen = parser.parse_args()
     if not chosen.summary:
         run_all(chosen.streams, chosen.models, chosen.rows, chosen.seconds, chosen.runs)
-    write_page(read_runs(chosen.runs), chosen.rows, chosen.page)
+    runs = RESULTS.read(chosen.runs)
+    write_sections(chosen.page, {"tables": tables(runs, chosen.rows)}, SCRIPT, runs)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from river.datasets import synth
 from softwood.datasets import load_dataset
 from softwood.stream import LED, SEA, Agrawal, Hyperplane, OversampledClasses, RandomRBF
 
-# Seeds of the table. The defaults of the forest were chosen on other streams, see docs/stream_forests.md.
+# Seeds of the table. The defaults of the forest were chosen on other streams, see docs/comparisons/streams.md.
 SEED = 100
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,9 @@ ARF = "river ARF(10)"
 ENSEMBLES = {FOREST, ONE_BY_ONE, ARF, "river SRP(10)", "river leveraging bagging(10)"}
 
 
-def write_page(runs: list[dict[str, str]], length: int, page: Path) -> None:
-    """Put the tables between the markers of the page."""
-    begin, end = "<!-- tables begin -->", "<!-- tables end -->"
-    old = page.read_text(encoding="utf-8")
-    text = tables(runs, length)
-    page.write_text(old[: old.index(begin) + len(begin)] + "\n" + text + old[old.index(end) :], encoding="utf-8")
-
-
-def tables(runs: list[dict[str, str]], length: int) -> str:
+def tables(runs: list[dict[str, Any]], length: int) -> str:
     """All tables as Markdown, of runs with this length of the streams."""
     frame = pd.DataFrame(runs)
-    for column in ("length", "rows", "error", "loss", "seconds"):
-        frame[column] = frame[column].map(float)
     frame = frame[frame["length"] == length].drop_duplicates(["stream", "model", "rows"], keep="last")
     parts = []
     for task, models in (("classes", CLASS_MODELS), ("reals", REAL_MODELS)):

@@ -14,7 +14,6 @@ each training part a choice of the one tuned parameter of the model; `table2_col
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import os
 import sys
@@ -30,9 +29,10 @@ from softwood.datasets import load_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections
 from papers.kernel_density.table2_columns import COLUMNS, DATA_SETS, N_FOLDS, Fit, Missing, is_tree, served_by
 from papers.kernel_density.table2_ranks import draw_ranks, rank_sections
-from papers.kernel_density.table2_summary import family_sections, read_published, summarise, write_page, write_summary
+from papers.kernel_density.table2_summary import family_sections, read_published, summarise, write_summary
 
 ROOT = Path(__file__).resolve().parents[2]
 # On small sets the draw of the folds moves the result by more than the differences of interest: there the ten folds are
@@ -57,47 +57,18 @@ def files_beside(folds: Path) -> Files:
     return Files(folds, folds.with_name("table2.csv"), folds.with_name("kernel_density.md"), folds.parent)
 
 
-FIELDS = ("data_set", "column", "repeat", "fold", "accuracy", "parameter", "seconds")
-
-
-def read_folds(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as lines:
-        return [
-            {
-                **row,
-                "repeat": int(row["repeat"]),
-                "fold": int(row["fold"]),
-                **{name: float(row[name] or "nan") for name in FIELDS[4:]},
-            }
-            for row in csv.DictReader(lines)
-        ]
-
-
-def write_folds(path: Path, rows: list[dict[str, Any]], *, append: bool) -> None:
-    new = not (append and path.exists())
-    with path.open("w" if new else "a", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerows(
-            {
-                **row,
-                "accuracy": f"{row['accuracy']:.6f}",
-                "parameter": "" if math.isnan(row["parameter"]) else f"{row['parameter']:.6g}",
-                "seconds": f"{row['seconds']:.3f}",
-            }
-            for row in rows
-        )
+RESULTS = Results(
+    about={"data_set": str, "column": str, "repeat": int, "fold": int},
+    figures={"accuracy": float, "parameter": float, "seconds": float},
+)
 
 
 def drop_folds(path: Path, data_sets: Iterable[str], columns: Iterable[str]) -> None:
     """Forget the folds of these columns, and of those that the same fits serve."""
     data_sets = set(data_sets)
     columns = {other for column in columns for other in served_by(COLUMNS[column].fit)}
-    kept = [row for row in read_folds(path) if row["data_set"] not in data_sets or row["column"] not in columns]
-    write_folds(path, kept, append=False)
+    kept = [row for row in RESULTS.read(path) if row["data_set"] not in data_sets or row["column"] not in columns]
+    RESULTS.write(path, kept)
 
 
 # ---------------------------------------------------------------- running
@@ -157,7 +128,7 @@ def run(
 
     A model that is not installed is skipped.
     """
-    done = {(row["data_set"], row["column"], row["repeat"], row["fold"]) for row in read_folds(path)}
+    done = RESULTS.done(path)
     fits = dict.fromkeys(COLUMNS[column].fit for column in columns)  # each once, in the order of the columns
     skipped = set()
     start = time.monotonic()
@@ -177,7 +148,7 @@ def run(
                 skipped.add(task.fit)
                 continue
             rows = [{"data_set": name, **row} for row in rows if row["column"] in missing]
-            write_folds(path, rows, append=True)
+            RESULTS.append(path, rows)
             print(f"[{time.monotonic() - start:7.1f} s] {_where(name, task)}: {_told(rows)}", flush=True)
     return True
 
@@ -201,6 +172,17 @@ def run_fold(task: Task, X: np.ndarray, y: np.ndarray, n_jobs: int) -> list[dict
     ]
 
 
+def repeat(line: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a line, from the present code."""
+    X, y = read_standardised(line["data_set"])
+    fit = COLUMNS[line["column"]].fit
+    for task in tasks([fit], len(y), Repeats(line["repeat"] + 1, line["repeat"] + 1), N_FOLDS):
+        if (task.repeat, task.fold) == (line["repeat"], line["fold"]):
+            rows = run_fold(task, X, y, n_jobs=1)
+            return next(row for row in rows if row["column"] == line["column"])
+    raise ValueError(f"There is no fold {line['fold']}.")
+
+
 def _where(name: str, task: Task) -> str:
     return f"{name} repeat {task.repeat + 1} fold {task.fold + 1}, {served_by(task.fit)[0]}"
 
@@ -220,11 +202,12 @@ def _told(rows: list[dict[str, Any]]) -> str:
 def write_tables(files: Files, n_folds: int = N_FOLDS) -> str:
     """Write the tables, the page and the diagrams; returns what stands on the page."""
     published = read_published()
-    figures = summarise(read_folds(files.folds), published, n_folds)
+    folds = RESULTS.read(files.folds)
+    figures = summarise(folds, published, n_folds)
     write_summary(figures, files.summary)
     images = Path(os.path.relpath(files.images, files.page.parent)).as_posix()
     text = "\n".join([*family_sections(figures, published), *rank_sections(figures, published, images)])
-    write_page(text, files.page)
+    write_sections(files.page, {"table 2": text}, "papers/kernel_density/table2.py", folds)
     draw_ranks(figures, files.images)
     return text
 

@@ -318,14 +318,3 @@ def _is_far(figure: Figure) -> bool:
 
 
 # ---------------------------------------------------------------- the page
-
-
-def write_page(text: str, path: Path) -> None:
-    """Put the text between the markers of the page."""
-    begin, end = "<!-- table 2: begin, written by papers/kernel_density/table2.py -->", "<!-- table 2: end -->"
-    page = path.read_text(encoding="utf-8") if path.exists() else f"{begin}\n{end}\n"
-    if begin not in page or end not in page:
-        raise ValueError(f"{path} must have the lines {begin!r} and {end!r}.")
-    before, rest = page.split(begin, 1)
-    after = rest.split(end, 1)[1]
-    path.write_text(f"{before}{begin}\n\n{text}\n{end}{after}", encoding="utf-8")

@@ -265,19 +265,6 @@ def sections(rows: Rows) -> dict[str, str]:
     return {title: "\n".join(lines) for title, lines in parts.items()}
 
 
-def write_page(path: Path, rows: Rows) -> None:
-    """Put the tables between their markers in the page."""
-    text = path.read_text(encoding="utf-8")
-    for title, section in sections(rows).items():
-        begin = f"<!-- {title}: begin, written by papers/one_stage/tables.py -->"
-        end = f"<!-- {title}: end -->"
-        if begin not in text or end not in text:
-            raise SystemExit(f"{path} has no place for {title}: the lines {begin!r} and {end!r}.")
-        head, rest = text.split(begin, 1)
-        text = f"{head}{begin}\n\n{section}\n\n{end}{rest.split(end, 1)[1]}"
-    path.write_text(text, encoding="utf-8")
-
-
 def write_summary(path: Path, rows: Rows) -> None:
     """Means and standard deviations of all that was run."""
     places = ("data_set", "model", "test_part", "depth", "validation")
@@ -289,7 +276,7 @@ def write_summary(path: Path, rows: Rows) -> None:
         writer.writerow([*places, "n_seeds", "train_score", "test_score", "test_sd", "splits"])
         for place, group in sorted(groups.items(), key=lambda item: tuple(map(str, item[0]))):
             train, test = ([row[f"{part}_score"] for row in group] for part in ("train", "test"))
-            splits = [row["splits"] for row in group if row["splits"] is not None]
+            splits = [row["splits"] for row in group if not np.isnan(row["splits"])]
             deviation = f"{np.std(test, ddof=1):.3f}" if len(test) > 1 else ""
             writer.writerow([
                 *place, len(group), f"{np.mean(train):.3f}", f"{np.mean(test):.3f}", deviation,

@@ -17,7 +17,6 @@ standardised by the training rows.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 import warnings
@@ -33,6 +32,7 @@ from softwood.datasets import load_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections
 from papers.one_stage.models import MODELS
 from papers.one_stage.pictures import write_pictures
 from papers.one_stage.summary import (
@@ -41,18 +41,20 @@ from papers.one_stage.summary import (
     OBLIQUE,
     REALS,
     USUAL,
+    sections,
     write_figures,
-    write_page,
     write_summary,
 )
 
 HERE = Path(__file__).resolve().parent
+SCRIPT = "papers/one_stage/tables.py"
 RUNS, SUMMARY = HERE / "runs.csv", HERE / "tables.csv"
 PAGE = HERE.parents[1] / "docs" / "papers" / "one_stage.md"
 IMAGES = HERE.parents[1] / "docs" / "images"
-FIELDS = (
-    "data_set", "model", "test_part", "depth", "validation", "seed", "train_score", "test_score", "splits", "seconds",
-)  # fmt: skip
+RESULTS = Results(
+    about={"data_set": str, "model": str, "test_part": str, "depth": int, "validation": str, "seed": int},
+    figures={"train_score": float, "test_score": float, "splits": float, "seconds": float},
+)
 
 
 class Task(NamedTuple):
@@ -140,39 +142,15 @@ def run_one(task: Task, X: np.ndarray, y: np.ndarray, is_class: bool) -> dict[st
         seconds = time.monotonic() - began
         scores = [100.0 * float(model.score(*rows)) for rows in ((X, y), (X_test, y_test))]
     tree = getattr(model, "tree_", None)
-    splits = "" if tree is None else int(np.sum(np.asarray(tree.children_left) >= 0))
+    splits = np.nan if tree is None else float(np.sum(np.asarray(tree.children_left) >= 0))
     return {"train_score": scores[0], "test_score": scores[1], "splits": splits, "seconds": seconds}
-
-
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as lines:
-        return [
-            {
-                **row, "depth": int(row["depth"]), "seed": int(row["seed"]),
-                "train_score": float(row["train_score"]), "test_score": float(row["test_score"]),
-                "splits": int(row["splits"]) if row["splits"] else None,
-            }
-            for row in csv.DictReader(lines)
-        ]  # fmt: skip
-
-
-def append_run(path: Path, row: dict[str, Any]) -> None:
-    is_new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        scores = {name: f"{row[name]:.4f}" for name in ("train_score", "test_score")}
-        writer.writerow({**row, **scores, "seconds": f"{row['seconds']:.3f}"})
 
 
 def run(
     wanted: list[Task], path: Path, read: Callable[[str], tuple[np.ndarray, np.ndarray, bool]] = read_numbers
 ) -> None:
     """Append the missing fits to the file, each as soon as it is done."""
-    done = {Task(*(row[name] for name in Task._fields)) for row in read_runs(path)}
+    done = RESULTS.done(path)
     known: dict[str, tuple[np.ndarray, np.ndarray, bool]] = {}
     for task in wanted:
         if task in done:
@@ -184,13 +162,19 @@ def run(
         except ImportError as reason:
             print(f"Skipped {task.model}: {reason}", flush=True)
             continue
-        append_run(path, {**task._asdict(), **result})
+        RESULTS.append(path, [{**task._asdict(), **result}])
         done.add(task)
         print(
             f"{task.data_set} {task.model} depth {task.depth} seed {task.seed}: {result['test_score']:.2f}, "
-            f"{result['splits']} splits, {result['seconds']:.2f} s",
+            f"{result['splits']:g} splits, {result['seconds']:.2f} s",
             flush=True,
         )
+
+
+def repeat(line: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a line, from the present code."""
+    task = Task(*RESULTS.place(line))
+    return run_one(task, *read_numbers(task.data_set))
 
 
 def main() -> None:
@@ -206,9 +190,9 @@ def main() -> None:
         if "pictures" in options.only and options.runs_file == RUNS:
             write_pictures(IMAGES)
     if options.runs_file == RUNS:
-        runs = read_runs(RUNS)
+        runs = RESULTS.read(RUNS)
         write_summary(SUMMARY, runs)
-        write_page(PAGE, runs)
+        write_sections(PAGE, sections(runs), SCRIPT, runs)
         write_figures(IMAGES, runs)
 
 

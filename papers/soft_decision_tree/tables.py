@@ -14,7 +14,6 @@ training half; the test rows of all rows, as in the files the folds come from).
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import sys
 import time
@@ -30,13 +29,18 @@ from softwood.datasets import load_dataset
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections
 from papers.soft_decision_tree.hard_tree import PrePrunedTree
-from papers.soft_decision_tree.tables_summary import CLASSES, REALS, write_page, write_summary
+from papers.soft_decision_tree.tables_summary import CLASSES, REALS, sections, write_summary
 
 HERE = Path(__file__).resolve().parent
+SCRIPT = "papers/soft_decision_tree/tables.py"
 RUNS, SUMMARY = HERE / "runs.csv", HERE / "tables.csv"
 PAGE = HERE.parents[1] / "docs" / "papers" / "soft_decision_tree.md"
-FIELDS = ("data_set", "column", "replication", "half", "score", "nodes", "seconds")
+RESULTS = Results(
+    about={"data_set": str, "column": str, "replication": int, "half": int},
+    figures={"score": float, "nodes": int, "seconds": float},
+)
 
 # As near to the paper as its text allows: the run and the growth by its rules, its start, its step halving.
 AS_PUBLISHED = {
@@ -109,28 +113,6 @@ def run_one(column: str, is_class: bool, rows: Halves) -> dict[str, Any]:
     }
 
 
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as lines:
-        return [
-            {
-                **row, "replication": int(row["replication"]), "half": int(row["half"]), "nodes": int(row["nodes"]),
-                "score": float(row["score"]), "seconds": float(row["seconds"]),
-            }
-            for row in csv.DictReader(lines)
-        ]  # fmt: skip
-
-
-def append_run(path: Path, row: dict[str, Any]) -> None:
-    is_new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow({**row, "score": f"{row['score']:.6f}", "seconds": f"{row['seconds']:.3f}"})
-
-
 def run(
     data_sets: list[str],
     columns: list[str],
@@ -138,7 +120,7 @@ def run(
     read: Callable[[str], Iterator[tuple[int, int, Halves]]] = read_halves,
 ) -> None:
     """Append the missing runs to the file, each as soon as it is done."""
-    done = {(row["data_set"], row["column"], row["replication"], row["half"]) for row in read_runs(path)}
+    done = RESULTS.done(path)
     for name in data_sets:
         is_class = name in CLASSES
         wanted = [column for column in columns if is_class or column != "ldt"]
@@ -147,12 +129,22 @@ def run(
                 place = {"data_set": name, "column": column, "replication": replication, "half": half}
                 if tuple(place.values()) not in done:
                     result = run_one(column, is_class, rows)
-                    append_run(path, {**place, **result})
+                    RESULTS.append(path, [{**place, **result}])
                     print(
                         f"{name} {replication}-{half} {column}: {result['score']:.4f}, {result['nodes']} nodes, "
                         f"{result['seconds']:.2f} s",
                         flush=True,
                     )
+
+
+def repeat(line: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a line, from the present code."""
+    rows = next(
+        rows
+        for replication, half, rows in read_halves(line["data_set"])
+        if (replication, half) == (line["replication"], line["half"])
+    )
+    return run_one(line["column"], line["data_set"] in CLASSES, rows)
 
 
 def main() -> None:
@@ -165,9 +157,9 @@ def main() -> None:
     if not options.summary:
         run(options.data_sets, options.columns, options.runs_file)
     if options.runs_file == RUNS:
-        runs = read_runs(RUNS)
+        runs = RESULTS.read(RUNS)
         write_summary(SUMMARY, runs)
-        write_page(PAGE, runs)
+        write_sections(PAGE, sections(runs), SCRIPT, runs)
 
 
 if __name__ == "__main__":

@@ -173,16 +173,3 @@ def sections(rows: list[dict[str, Any]]) -> dict[str, str]:
         parts[title] = "\n".join(lines)
     parts["sizes"] = "\n".join(smaller_than_hard(runs, column) for column in softs)
     return parts
-
-
-def write_page(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Put the tables between their markers in the page."""
-    text = path.read_text(encoding="utf-8")
-    for title, section in sections(rows).items():
-        begin = f"<!-- {title}: begin, written by papers/soft_decision_tree/tables.py -->"
-        end = f"<!-- {title}: end -->"
-        if begin not in text or end not in text:
-            raise SystemExit(f"{path} has no place for {title}: the lines {begin!r} and {end!r}.")
-        head, rest = text.split(begin, 1)
-        text = f"{head}{begin}\n\n{section}\n\n{end}{rest.split(end, 1)[1]}"
-    path.write_text(text, encoding="utf-8")

@@ -9,7 +9,6 @@ before it is learned. The numbers behind figures 3 and 5 are written to figures.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,12 +22,15 @@ from softwood.stream.transparency import important_features
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
+from comparisons.results import Results
 from papers.soft_hoeffding.streams import STREAMS, TITLES, Rows, length, make_stream
 
 HERE = Path(__file__).resolve().parent
 NUMBERS = HERE / "figures.csv"
 IMAGES = HERE.parents[1] / "docs" / "images"
-FIELDS = ("stream", "model", "n_samples", "important_share", "auroc")
+RESULTS = Results(
+    about={"stream": str, "model": str, "n_samples": int}, figures={"important_share": float, "auroc": float}
+)
 BLOCK = 1000
 ALPHAS = [f"{k / 10:g}" for k in range(11)]
 SHOWN = ("sea_50", "hyperplane_0.001", "agrawal_perturbed", "sleep", "satimage", "covertype")
@@ -62,12 +64,7 @@ def explained(model: Any, rows: Rows) -> tuple[float, float]:
 
 def numbers(wanted: list[tuple[str, str]], n_rows: int, path: Path) -> dict[tuple[str, str], tuple[float, float]]:
     """Important features and AUROC of streams and models, from the file or else computed and added to it."""
-    known: dict[tuple[str, str, int], tuple[float, float]] = {}
-    if path.exists():
-        with path.open(newline="", encoding="utf-8") as lines:
-            for row in csv.DictReader(lines):
-                share = float(row["important_share"]) if row["important_share"] else np.nan
-                known[row["stream"], row["model"], int(row["n_samples"])] = share, float(row["auroc"])
+    known = {RESULTS.place(row): (row["important_share"], row["auroc"]) for row in RESULTS.read(path)}
     present: tuple[str, Rows] | None = None
     for stream, model in sorted(wanted, key=lambda pair: STREAMS.index(pair[0])):
         place = (stream, model, length(stream, 1.0, n_rows))
@@ -76,12 +73,8 @@ def numbers(wanted: list[tuple[str, str]], n_rows: int, path: Path) -> dict[tupl
         if present is None or present[0] != stream:
             present = stream, make_stream(stream, place[2], 0)
         share, area = known[place] = explained(make_model(model), present[1])
-        is_new = not path.exists()
-        with path.open("a", newline="", encoding="utf-8") as lines:
-            writer = csv.writer(lines, lineterminator="\n")
-            if is_new:
-                writer.writerow(FIELDS)
-            writer.writerow([*place, "" if np.isnan(share) else f"{share:.5g}", f"{area:.5g}"])
+        line = {"stream": stream, "model": model, "n_samples": place[2], "important_share": share, "auroc": area}
+        RESULTS.append(path, [line])
         print(f"{stream}, {model}: {share:.3f} important, AUROC {area:.3f}", flush=True)
     return {(s, m): known[s, m, length(s, 1.0, n_rows)] for s, m in wanted}
 

@@ -10,7 +10,6 @@ docs/papers/soft_hoeffding.md is written anew.
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 from pathlib import Path
@@ -23,15 +22,17 @@ from softwood.stream.transparency import important_features
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections
 from papers.soft_hoeffding.streams import STREAMS, Rows, length, make_stream
-from papers.soft_hoeffding.summary import write_section
 
 HERE = Path(__file__).resolve().parent
 RUNS = HERE / "options.csv"
 PAGE = HERE.parents[1] / "docs" / "papers" / "soft_hoeffding.md"
 SCRIPT = "papers/soft_hoeffding/options.py"
-FIELDS = ("stream", "option", "n_samples", "cross_entropy", "auroc", "important_share", "n_inner", "seconds")
-NUMBERS = FIELDS[3:]
+RESULTS = Results(
+    about={"stream": str, "option": str, "n_samples": int},
+    figures=dict.fromkeys(("cross_entropy", "auroc", "important_share", "n_inner", "seconds"), float),
+)
 N_EXPLAINED = 1000
 ST, ST_BIAS = "ST", "ST with a bias"
 
@@ -85,22 +86,9 @@ def run_one(option: str, rows: Rows) -> dict[str, float]:
     return {**found, "important_share": share, "n_inner": n_inner, "seconds": seconds}
 
 
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as lines:
-        return [
-            {
-                **row, "n_samples": int(row["n_samples"]),
-                **{name: float(row[name]) if row[name] else np.nan for name in NUMBERS},
-            }
-            for row in csv.DictReader(lines)
-        ]  # fmt: skip
-
-
 def run(n_rows: int, path: Path) -> None:
     """Append the missing runs to the file, each as soon as it is done."""
-    done = {(row["stream"], row["option"], row["n_samples"]) for row in read_runs(path)}
+    done = RESULTS.done(path)
     for stream in STREAMS:
         n_samples = length(stream, 1.0, n_rows)
         missing = [option for option in OPTIONS if (stream, option, n_samples) not in done]
@@ -108,13 +96,7 @@ def run(n_rows: int, path: Path) -> None:
         for option in missing:
             assert rows is not None
             found = run_one(option, rows)
-            is_new = not path.exists()
-            with path.open("a", newline="", encoding="utf-8") as lines:
-                writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
-                if is_new:
-                    writer.writeheader()
-                texts = {name: "" if np.isnan(found[name]) else f"{found[name]:.5g}" for name in NUMBERS}
-                writer.writerow({"stream": stream, "option": option, "n_samples": n_samples, **texts})
+            RESULTS.append(path, [{"stream": stream, "option": option, "n_samples": n_samples, **found}])
             print(f"{stream}, {option}: cross-entropy {found['cross_entropy']:.4f}", flush=True)
 
 
@@ -143,6 +125,11 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "", f"{len(n_samples)} streams, up to {longest} rows each."])
 
 
+def repeat(line: dict[str, Any]) -> dict[str, float]:
+    """The figures of a line, from the present code."""
+    return run_one(line["option"], make_stream(line["stream"], line["n_samples"], 0))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=50_000, help="most rows of a stream")
@@ -150,7 +137,7 @@ def main() -> None:
     options = parser.parse_args()
     if not options.summary:
         run(options.rows, RUNS)
-    write_section(PAGE, "options", table(read_runs(RUNS)), SCRIPT)
+    write_sections(PAGE, {"options": table(RESULTS.read(RUNS))}, SCRIPT)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ LEVEL = 0.05
 DIGITS = {"cross_entropy": 3, "auroc": 3, "accuracy": 3}
 SHORT = {"cross_entropy": "ce", "auroc": "auroc"}
 NAMES = {"cross_entropy": "Cross-entropy", "auroc": "AUROC"}
-SCRIPT = "papers/soft_hoeffding/tables.py"
 # What was expected before anything was run.
 PUBLISHED_WINS, OUR_WINS, NEAR_ST = 12, 17, 1.05
 
@@ -323,22 +322,6 @@ def sections(rows: Rows) -> dict[str, str]:
     parts["published lengths"] = at_full_length(longest)
     parts["expectations"] = [*expectations(rows), "", sizes(rows)]
     return {title: "\n".join(lines).strip() for title, lines in parts.items()}
-
-
-def write_section(path: Path, title: str, text: str, script: str = SCRIPT) -> None:
-    """Put a text between its markers in the page."""
-    page = path.read_text(encoding="utf-8")
-    begin, end = f"<!-- {title}: begin, written by {script} -->", f"<!-- {title}: end -->"
-    if begin not in page or end not in page:
-        raise SystemExit(f"{path} has no place for {title}: the lines {begin!r} and {end!r}.")
-    head, rest = page.split(begin, 1)
-    path.write_text(f"{head}{begin}\n\n{text}\n\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
-
-
-def write_page(path: Path, rows: Rows) -> None:
-    """Put the tables between their markers in the page."""
-    for title, text in sections(rows).items():
-        write_section(path, title, text)
 
 
 def write_summary(path: Path, rows: Rows) -> None:

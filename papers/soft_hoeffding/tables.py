@@ -15,7 +15,6 @@ published number of rows times the scale, at least 5 000; each repetition is ano
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,11 +28,13 @@ from softwood.stream.transparency import important_features
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # a script finds only what is beside it
 
+from comparisons.results import Results, write_sections
 from papers.soft_hoeffding.models import MODELS, SOFT, make_pool
 from papers.soft_hoeffding.streams import STREAMS, Rows, length, make_stream, published
-from papers.soft_hoeffding.summary import write_page, write_summary
+from papers.soft_hoeffding.summary import sections, write_summary
 
 HERE = Path(__file__).resolve().parent
+SCRIPT = "papers/soft_hoeffding/tables.py"
 RUNS, SUMMARY = HERE / "runs.csv", HERE / "tables.csv"
 PAGE = HERE.parents[1] / "docs" / "papers" / "soft_hoeffding.md"
 MEASURES = ("cross_entropy", "auroc", "accuracy")
@@ -49,8 +50,10 @@ class Task(NamedTuple):
     n_samples: int
 
 
-FIELDS = (*Task._fields, "scale", *MEASURES, "seconds", "n_nodes", "mean_alpha", "important_share")
 NUMBERS = ("scale", *MEASURES, "seconds", "n_nodes", "mean_alpha", "important_share")
+RESULTS = Results(
+    about={"stream": str, "model": str, "repetition": int, "n_samples": int}, figures=dict.fromkeys(NUMBERS, float)
+)
 
 
 def tasks(scale: float, n_repeats: int, only: list[str], max_rows: int | None = None) -> Iterator[Task]:
@@ -77,29 +80,6 @@ def run_one(task: Task, rows: Rows) -> dict[str, float]:
     return {**result.scores, "seconds": seconds, **looks}
 
 
-def read_runs(path: Path) -> list[dict[str, Any]]:
-    """All lines; nan where a number is missing."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as lines:
-        return [
-            {
-                **row, "repetition": int(row["repetition"]), "n_samples": int(row["n_samples"]),
-                **{name: float(row[name]) if row[name] else np.nan for name in NUMBERS},
-            }
-            for row in csv.DictReader(lines)
-        ]  # fmt: skip
-
-
-def append_run(path: Path, row: dict[str, Any]) -> None:
-    is_new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, FIELDS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row | {name: "" if np.isnan(row[name]) else f"{row[name]:.6g}" for name in NUMBERS})
-
-
 def run(
     wanted: list[Task],
     path: Path,
@@ -107,7 +87,7 @@ def run(
     budget_minutes: float | None = None,
 ) -> None:
     """Append the missing runs to the file, each as soon as it is done."""
-    done = {Task(*(row[name] for name in Task._fields)) for row in read_runs(path)}
+    done = RESULTS.done(path)
     ends = None if budget_minutes is None else time.monotonic() + 60 * budget_minutes
     present: tuple[tuple[str, int, int], Rows] | None = None  # all models of a stream come one after the other
     for task in wanted:
@@ -121,13 +101,19 @@ def run(
             present = place, make(*place)
         found = run_one(task, present[1])
         scale = task.n_samples / int(published()[task.stream]["instances"])
-        append_run(path, {**task._asdict(), "scale": scale, **found})
+        RESULTS.append(path, [{**task._asdict(), "scale": scale, **found}])
         done.add(task)
         print(
             f"{task.repetition} {task.stream} {task.model}: {task.n_samples} rows, cross-entropy "
             f"{found['cross_entropy']:.4f}, AUROC {found['auroc']:.4f}, {found['seconds']:.1f} s",
             flush=True,
         )
+
+
+def repeat(line: dict[str, Any]) -> dict[str, float]:
+    """The figures of a line, from the present code."""
+    task = Task(*RESULTS.place(line))
+    return run_one(task, make_stream(task.stream, task.n_samples, task.repetition))
 
 
 def main() -> None:
@@ -144,9 +130,9 @@ def main() -> None:
         wanted = list(tasks(options.scale, options.repeats, options.only, options.max_rows))
         run(wanted, options.runs_file, budget_minutes=options.budget_minutes)
     if options.runs_file == RUNS:
-        runs = read_runs(RUNS)
+        runs = RESULTS.read(RUNS)
         write_summary(SUMMARY, runs)
-        write_page(PAGE, runs)
+        write_sections(PAGE, sections(runs), SCRIPT, runs)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from softwood.cli.errors import UsageError
 
 __all__ = [
     "add_columns", "add_data", "add_general", "add_model", "add_output", "add_seed", "add_settings", "add_target",
-    "check_output", "read_settings",
+    "check_output", "read_settings", "target_of",
 ]  # fmt: skip
 
 
@@ -26,9 +26,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="file of a saved model")
 
 
-def add_target(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """The column to predict."""
-    parser.add_argument("--target", required=required, metavar="COLUMN", help="column to predict")
+def add_target(parser: argparse.ArgumentParser, *, required: bool = True, default: str = "") -> None:
+    """The column to predict; `default` says in words what is taken if it is not given."""
+    words = "column to predict" + (f" (default: {default})" if default else "")
+    parser.add_argument("--target", required=required, metavar="COLUMN", help=words)
+
+
+def target_of(chosen: argparse.Namespace, metadata: dict[str, Any]) -> str:
+    """The column to predict: that of the command, or that of the file of a model with this metadata."""
+    found = chosen.target or metadata.get("target")
+    if not isinstance(found, str):
+        raise UsageError("--target: no file of a model names the column to predict; give it.")
+    return found
 
 
 def add_columns(parser: argparse.ArgumentParser) -> None:

@@ -53,7 +53,7 @@ def run(chosen: argparse.Namespace) -> int:
     found = []
     for n in chosen.rows:
         places = np.arange(n) % len(X)
-        part = X.iloc[places] if hasattr(X, "iloc") else X[places]
+        part = X[places]
         predictions(model, part)
         times: list[float] = []
         with working(f"{n} rows in a call"):

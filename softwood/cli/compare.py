@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from softwood.cli.arguments import add_columns, add_data, add_general, add_seed, add_target
+from softwood.cli.arguments import add_columns, add_data, add_general, add_seed, add_target, target_of
 from softwood.cli.errors import UsageError
 from softwood.cli.names import BATCH, STREAM
 
@@ -27,14 +27,14 @@ def add(commands: Any) -> None:
         "combined F test, with Holm's correction. Text columns become zeros and ones for scikit-learn's models.",
     )
     add_data(parser)
-    add_target(parser)
+    add_target(parser, required=False, default="that of a saved model")
     names = ", ".join([*BATCH, *STREAM, *PEERS])
     parser.add_argument(
         "--models",
         nargs="+",
         default=list(DEFAULT),
         metavar="NAME",
-        help=f"some of {names} (default: {', '.join(DEFAULT)})",
+        help=f"some of {names}, and files of saved models, whose parameters are taken (default: {', '.join(DEFAULT)})",
     )
     add_columns(parser)
     parser.add_argument("--rows", type=int, metavar="N", help="draw so many rows of a larger table")
@@ -47,6 +47,7 @@ def add(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Cross-validate, test, print and draw."""
     import numpy as np
+    from sklearn.base import is_classifier
 
     from softwood.cli.names import class_of
     from softwood.cli.printing import in_python, print_json, print_table
@@ -56,10 +57,14 @@ def run(chosen: argparse.Namespace) -> int:
         chosen.plot.suffix not in (".png", ".pdf", ".svg") or not chosen.plot.parent.is_dir()
     ):
         raise UsageError(f"--plot: {str(chosen.plot)!r} must be a .png, .pdf or .svg file in a folder that is there.")
+    saved = _saved(chosen)
     for name in chosen.models:
-        if name not in PEERS:
+        if name not in PEERS and name not in saved:
             class_of(name, "classification")
     problem = read_problem(chosen)
+    for name, model in saved.items():
+        if is_classifier(model) != (problem.task == "classification"):
+            raise UsageError(f"--models: {name!r} holds a {type(model).__name__}, and this is {problem.task}.")
     if chosen.rows is not None and chosen.rows < len(problem.y):
         problem = problem.rows(np.random.default_rng(chosen.seed).choice(len(problem.y), chosen.rows, replace=False))
     in_python(
@@ -67,7 +72,7 @@ def run(chosen: argparse.Namespace) -> int:
         "from softwood.stats import compare_5x2",
         "compare_5x2(model_a, model_b, X, y, random_state=0)  # for each pair of models",
     )
-    results = {name: _cross_validated(name, problem, chosen.seed) for name in dict.fromkeys(chosen.models)}
+    results = {name: _cross_validated(name, problem, saved, chosen.seed) for name in dict.fromkeys(chosen.models)}
     loss_name, other_name = ("log loss", "accuracy") if problem.task == "classification" else ("RMSE", "R²")
     p_values = _tested(results)
     lines = [
@@ -88,7 +93,27 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _cross_validated(name: str, problem: Any, seed: int) -> dict[str, Any]:
+def _saved(chosen: argparse.Namespace) -> dict[str, Any]:
+    """The saved models by file; the first one gives the target and the columns to leave out, unless they are given."""
+    from sklearn.base import BaseEstimator
+
+    from softwood.cli.names import load_model
+    from softwood.files.saving import read_metadata
+
+    files = [name for name in dict.fromkeys(chosen.models) if Path(name).suffix and Path(name).exists()]
+    saved = {name: load_model(Path(name)) for name in files}
+    for name, model in saved.items():
+        if not isinstance(model, BaseEstimator):
+            raise UsageError(f"--models: {name!r} holds a {type(model).__name__}, which cannot be fitted again.")
+    metadata = next((found for found in map(read_metadata, files) if "target" in found), {})
+    chosen.target = target_of(chosen, metadata)
+    if chosen.target == metadata.get("target"):
+        chosen.drop = chosen.drop or metadata.get("dropped", [])
+        chosen.weight = chosen.weight or metadata.get("weight")
+    return saved
+
+
+def _cross_validated(name: str, problem: Any, saved: dict[str, Any], seed: int) -> dict[str, Any]:
     """Losses, scores and seconds, (5, 2) each."""
     import numpy as np
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
@@ -96,13 +121,13 @@ def _cross_validated(name: str, problem: Any, seed: int) -> dict[str, Any]:
     from softwood.cli.printing import working
     from softwood.cli.scores import score
 
-    is_class = problem.task == "classification" and problem.y.value_counts().min() >= N_FOLDS
+    is_class = problem.task == "classification" and problem.smallest_class() >= N_FOLDS
     folds: Any = RepeatedStratifiedKFold if is_class else RepeatedKFold
     splits = folds(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=seed).split(problem.X, problem.y)
     found: dict[str, list[float]] = {"loss": [], "score": [], "seconds": []}
     with working(f"cross-validating {name}"):
         for train, test in splits:
-            model = _model(name, problem, seed)
+            model = _model(name, problem, saved, seed)
             begin = time.perf_counter()
             part = problem.rows(train)
             model.fit(part.X, part.y, **_weights(model, part))
@@ -121,31 +146,17 @@ def _weights(model: Any, problem: Any) -> dict[str, Any]:
     return {"sample_weight" if steps is None else f"{steps[-1][0]}__sample_weight": problem.weights}
 
 
-def _model(name: str, problem: Any, seed: int) -> Any:
+def _model(name: str, problem: Any, saved: dict[str, Any], seed: int) -> Any:
+    """A new model: of scikit-learn, with the parameters of a saved one, or with softwood's defaults."""
+    from sklearn.base import clone
+
     from softwood.cli.names import make_model
 
-    if name not in PEERS:
-        return make_model(name, problem.task, {}, seed)
-    import sklearn.ensemble
-    import sklearn.tree
-    from sklearn.compose import make_column_selector, make_column_transformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
+    if name in PEERS:
+        from softwood.cli.peers import make_peer
 
-    side = "Classifier" if problem.task == "classification" else "Regressor"
-    classes = {
-        "sklearn-tree": (sklearn.tree, "DecisionTree"),
-        "sklearn-forest": (sklearn.ensemble, "RandomForest"),
-        "sklearn-boosting": (sklearn.ensemble, "HistGradientBoosting"),
-    }
-    module, family = classes[name]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    columns = make_column_transformer(
-        (encoder, make_column_selector(dtype_exclude=["number"])),
-        remainder="passthrough",
-        verbose_feature_names_out=False,
-    )
-    return make_pipeline(columns, getattr(module, family + side)(random_state=seed))
+        return make_peer(name, problem.task, seed)
+    return clone(saved[name]) if name in saved else make_model(name, problem.task, {}, seed)
 
 
 def _tested(results: dict[str, Any]) -> dict[str, float | None]:

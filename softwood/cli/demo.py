@@ -150,7 +150,7 @@ def _draw(output: Path, data: Any, parts: Any, seed: int) -> None:
     for panel, (name, model) in zip(panels, models.items(), strict=True):
         fitted = clone(model).fit(X, y)
         plot_surface(fitted, X_test, y_test, ax=panel)
-        panel.set(title=f"{name}\n{fitted.score(X_test, y_test):.1%} right", xlabel="", ylabel="")
+        panel.set(title=f"{name}\naccuracy {fitted.score(X_test, y_test):.3f}", xlabel="", ylabel="")
     for panel in grid[-1]:
         panel.set(xlabel=_PAIR[0])
     for panel in grid[:, 0]:

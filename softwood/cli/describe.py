@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from softwood.cli.arguments import add_data, add_general
+from softwood.cli.arguments import add_data, add_general, add_target
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["add", "run"]
 
@@ -19,6 +22,7 @@ def add(commands: Any) -> None:
         "different values, ranges or most frequent categories, and which columns could be targets.",
     )
     add_data(parser)
+    add_target(parser, required=False)
     add_general(parser)
     parser.set_defaults(run=run)
 
@@ -26,51 +30,61 @@ def add(commands: Any) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Print the columns."""
     from softwood.cli.printing import in_python, print_json, print_table
-    from softwood.cli.tables import in_pandas, read_table
+    from softwood.cli.tables import check_column, in_pandas, read_table, task_of
 
-    table = read_table(chosen.data)
-    in_python(chosen, "import pandas as pd", f"{in_pandas(chosen.data)}.describe(include='all')")
-    columns = [_describe(table, name) for name in table.columns]
+    table = read_table(chosen.data, chosen.target)
+    in_python(chosen, "import pandas as pd", f"{in_pandas(chosen.data, table)}.describe(include='all')")
+    columns = [_describe(name, table[name]) for name in table.columns]
+    title = f"{len(table):,} rows, {table.shape[1]:,} columns"
+    facts: dict[str, Any] = {"n_rows": len(table), "n_columns": table.shape[1]}
+    if chosen.target is not None:
+        check_column(table, chosen.target, "--target", chosen.data)
+        own = next(column for column in columns if column["name"] == chosen.target)
+        facts |= {"target": chosen.target, "task": task_of(table[chosen.target])}
+        title += f"; target {chosen.target}: {facts['task']}, {own['values']}"
     if chosen.json:
-        print_json({"n_rows": len(table), "n_columns": table.shape[1], "columns": columns})
+        print_json({**facts, "columns": columns})
         return 0
     keys = ("name", "type", "n_missing", "n_different", "values")
     rows = [[*(column[key] for key in keys), column["could_be_target"] or ""] for column in columns]
-    title = f"{len(table):,} rows, {table.shape[1]:,} columns"
     print_table(("column", "type", "missing", "different", "values", "as a target"), rows, title=title)
     return 0
 
 
-def _describe(table: Any, name: Any) -> dict[str, Any]:
-    import pandas as pd
+def _describe(name: str, column: np.ndarray) -> dict[str, Any]:
+    """What a column holds."""
+    from collections import Counter
+
+    import numpy as np
 
     from softwood.cli.printing import number
-    from softwood.cli.tables import MOST_CLASSES, task_of
+    from softwood.cli.tables import MOST_CLASSES, is_missing, task_of
+    from softwood.core.dates import kind_of_cell
 
-    column = table[name]
-    known = column.dropna()
-    n_different = int(known.nunique())
-    found: dict[str, Any] = {"name": str(name), "n_missing": int(column.isna().sum()), "n_different": n_different}
-    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    is_date = pd.api.types.is_datetime64_any_dtype(column)
-    task = None
-    if len(known) == 0:
+    known = column[~is_missing(column)]
+    counts = Counter(known.tolist())
+    n_different = len(counts)
+    found: dict[str, Any] = {"name": name, "n_missing": len(column) - len(known), "n_different": n_different}
+    task: str | None = None
+    if n_different == 0:
         kind, values = "empty", ""
-    elif is_date:
-        kind, values = "date", f"{known.min()} to {known.max()}"
-    elif is_number:
-        kind = "whole number" if pd.api.types.is_integer_dtype(column) else "number"
-        values = f"{number(float(known.min()))} to {number(float(known.max()))}, median {number(float(known.median()))}"
-        task = task_of(column)
-        is_key = n_different == len(table) and kind == "whole number"
+    elif column.dtype.kind in "iuf":
+        kind = "number" if column.dtype.kind == "f" else "whole number"
+        low, high, middle = (number(float(value)) for value in (known.min(), known.max(), np.median(known)))
+        values = f"{low} to {high}, median {middle}"
+        is_key = n_different == len(column) and kind == "whole number"
+        task = None if is_key else task_of(column)
+    elif (kind_of_cell(known[0]) if column.dtype.kind in "mMO" else None) is not None:
+        kind, values = str(kind_of_cell(known[0])), f"{_short(min(counts))} to {_short(max(counts))}"
     else:
-        kind = "truth value" if pd.api.types.is_bool_dtype(column) else "category"
-        if n_different > 255:
-            kind = "text"
-        counts = known.value_counts()
-        values = ", ".join(f"{value} {100 * n / len(known):.0f} %" for value, n in counts.head(3).items())
+        is_flag = all(isinstance(value, bool) for value in counts)
+        kind = "truth value" if is_flag else "category" if n_different <= 255 else "text"
+        values = ", ".join(f"{value} {100 * n / len(known):.0f} %" for value, n in counts.most_common(3))
         values += ", ..." if n_different > 3 else ""
         task = "classification" if n_different <= 10 * MOST_CLASSES else None
-    if n_different < 2 or (is_number and len(known) and is_key):
-        task = None
-    return found | {"type": kind, "values": values, "could_be_target": task}
+    return found | {"type": kind, "values": values, "could_be_target": task if n_different > 1 else None}
+
+
+def _short(date: Any) -> str:
+    """A date, without a time of day that is midnight."""
+    return str(date).removesuffix(" 00:00:00")

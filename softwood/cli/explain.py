@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace) -> int:
         chosen,
         "import pandas as pd, softwood",
         "from softwood.explanations import certified_radius, shapley_values",
-        f"row = {in_pandas(chosen.data)}[{chosen.row}:{chosen.row + 1}]",
+        f"row = {in_pandas(chosen.data, table)}[{chosen.row}:{chosen.row + 1}]",
         f"model = softwood.load({str(chosen.model)!r})",
         "model.predict(row), model.memberships(row)",
         f"shapley_values(model, row, random_state={chosen.seed})",
@@ -193,7 +193,8 @@ def _print_certificate(explained: Explanation) -> None:
     elif found.column_reasons and not (found.reach[0] >= 0).any():
         print_text(f"no certificate: {next(iter(found.column_reasons.values()))}")
     else:
-        print_text("no reading alone can change the class")
+        taken = " (categories and dates are taken as they are)" if found.column_reasons else ""
+        print_text(f"no reading alone can change the class{taken}")
     print_text("")
 
 

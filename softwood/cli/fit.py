@@ -65,7 +65,7 @@ def run(chosen: argparse.Namespace) -> int:
     class_of(chosen.model, "classification")  # a wrong name is an error before the data are read
     problem = read_problem(chosen)
     model = make_model(chosen.model, problem.task, settings, chosen.seed)
-    in_python(chosen, *_python(chosen, model, settings, problem.y))
+    in_python(chosen, *_python(chosen, model, settings, problem))
     scores: dict[str, Any] = {}
     if chosen.held_out > 0:
         from sklearn.base import clone
@@ -80,7 +80,7 @@ def run(chosen: argparse.Namespace) -> int:
     seconds = time.perf_counter() - begin
     from softwood.files.saving import save
 
-    save(model, chosen.output)
+    save(model, chosen.output, metadata=_metadata(chosen))
     facts = {
         "model": type(model).__name__, "rows": len(problem.y), "columns": problem.X.shape[1],
         "leaves": model.get_n_leaves(), "depth": model.get_depth(), "seconds": seconds, "file": str(chosen.output),
@@ -102,7 +102,7 @@ def _divided(problem: Any, part: float, seed: int) -> tuple[Any, Any]:
     import numpy as np
     from sklearn.model_selection import train_test_split
 
-    is_class = problem.task == "classification" and problem.y.value_counts().min() >= 2
+    is_class = problem.task == "classification" and problem.smallest_class() >= 2
     try:
         train, test = train_test_split(
             np.arange(len(problem.y)), test_size=part, random_state=seed, stratify=problem.y if is_class else None
@@ -112,7 +112,13 @@ def _divided(problem: Any, part: float, seed: int) -> tuple[Any, Any]:
     return problem.rows(train), problem.rows(test)
 
 
-def _python(chosen: argparse.Namespace, model: Any, settings: dict[str, Any], y: Any) -> list[str]:
+def _metadata(chosen: argparse.Namespace) -> dict[str, Any]:
+    """What other commands need to know of the table: its target, and the columns that are no features."""
+    dropped = {"dropped": list(chosen.drop)} if chosen.drop else {}
+    return {"target": chosen.target, **dropped, **({} if chosen.weight is None else {"weight": chosen.weight})}
+
+
+def _python(chosen: argparse.Namespace, model: Any, settings: dict[str, Any], problem: Any) -> list[str]:
     from softwood.cli.tables import in_pandas, labels_in_pandas
 
     kind = type(model)
@@ -123,8 +129,8 @@ def _python(chosen: argparse.Namespace, model: Any, settings: dict[str, Any], y:
     return [
         "import pandas as pd, softwood",
         f"from {home} import {kind.__name__}",
-        f"table = {in_pandas(chosen.data)}",
-        *labels_in_pandas(chosen.data, y),
+        f"table = {in_pandas(chosen.data, problem.X)}",
+        *labels_in_pandas(chosen.data, chosen.target, problem.y),
         f"model = {kind.__name__}({words}).fit(table.drop(columns={dropped!r}), table[{chosen.target!r}])",
-        f"softwood.save(model, {str(chosen.output)!r})",
+        f"softwood.save(model, {str(chosen.output)!r}, metadata={_metadata(chosen)!r})",
     ]

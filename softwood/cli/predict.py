@@ -33,22 +33,26 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json
     from softwood.cli.tables import columns_for, in_pandas, read_table
+    from softwood.core.extras import require
     from softwood.fitted import FittedModel
 
     check_output(chosen.output, SUFFIXES)
     model = load_model(chosen.model)
-    X = columns_for(FittedModel.of(model, "predict"), read_table(chosen.data), chosen.data)
+    if chosen.output is not None and chosen.output.name.endswith(".parquet"):
+        require("pyarrow.parquet", "cli", "Writing Parquet files")
+    read = read_table(chosen.data)
+    X = columns_for(FittedModel.of(model, "predict"), read, chosen.data)
     in_python(
         chosen,
         "import pandas as pd, softwood",
         f"model = softwood.load({str(chosen.model)!r})",
-        f"model.predict({in_pandas(chosen.data)})",
+        f"model.predict({in_pandas(chosen.data, read)})",
     )
     table = _predicted(model, X)
     if chosen.json:
-        print_json(table.to_dict(orient="records"))
+        print_json(table.to_dicts())
     elif chosen.output is None:
-        table.to_csv(sys.stdout, index=False)
+        sys.stdout.write(_csv(table))
     else:
         _write(table, chosen.output)
     return 0
@@ -56,28 +60,44 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _predicted(model: Any, X: Any) -> Any:
     import numpy as np
-    import pandas as pd
     from sklearn.base import is_classifier
+
+    from softwood.core.frames import Frame
 
     if is_classifier(model):
         shares = model.predict_proba(X)
         columns = {"prediction": model.classes_[shares.argmax(axis=1)]}
         columns |= {f"probability {label}": shares[:, k] for k, label in enumerate(model.classes_.tolist())}
-        return pd.DataFrame(columns)
+        return Frame(columns)
     found = np.asarray(model.predict(X))
     if found.ndim == 1:
-        return pd.DataFrame({"prediction": found})
-    return pd.DataFrame({f"prediction {k}": found[:, k] for k in range(found.shape[1])})
+        return Frame({"prediction": found})
+    return Frame({f"prediction {k}": found[:, k] for k in range(found.shape[1])})
+
+
+def _csv(table: Any) -> str:
+    """The table as text with commas."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(zip(*(table[name].tolist() for name in table.columns), strict=True))
+    return text.getvalue()
 
 
 def _write(table: Any, path: Any) -> None:
     import gzip
 
+    from softwood.core.extras import require
     from softwood.files.atomic import replacing
 
     with replacing(path) as file:
         if path.name.endswith(".parquet"):
-            table.to_parquet(file, index=False)
+            arrow = require("pyarrow", "cli", "Writing Parquet files")
+            parquet = require("pyarrow.parquet", "cli", "Writing Parquet files")
+            parquet.write_table(arrow.table({name: table[name] for name in table.columns}), file)
         else:
-            text = table.to_csv(index=False).encode("utf-8")
+            text = _csv(table).encode("utf-8")
             file.write(gzip.compress(text, mtime=0) if path.name.endswith(".gz") else text)

@@ -7,39 +7,55 @@ import math
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from softwood.core.extras import require
-
 __all__ = ["in_python", "number", "print_json", "print_table", "print_text", "working", "write_text"]
 
-# Width of tables if the output is no terminal.
-WIDTH = 160
 
-
-def _console(*, is_error: bool = False) -> Any:
-    file = sys.stderr if is_error else sys.stdout
-    width = None if file.isatty() else WIDTH
-    return require("rich.console", "cli", "Printing tables").Console(file=file, width=width, highlight=False)
+def _rich(file: IO[str]) -> Any:
+    """A console of rich for a terminal; None for other files, and if rich is not installed."""
+    if not file.isatty():
+        return None
+    try:
+        return import_module("rich.console").Console(file=file, highlight=False)
+    except ImportError:
+        return None
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table; columns of numbers are aligned to the right."""
-    rich = require("rich.table", "cli", "Printing tables")
-    text = require("rich.text", "cli", "Printing tables").Text
+    """A table; columns of numbers are aligned to the right. In a terminal, rich folds long cells, if it is there."""
     lines = [[cell if isinstance(cell, str) else number(cell) for cell in row] for row in rows]
-    table = rich.Table(
+    are_numbers = [bool(lines) and all(_is_number(line[k]) for line in lines) for k in range(len(columns))]
+    console = _rich(sys.stdout)
+    if console is not None:
+        console.print(_rich_table(columns, lines, are_numbers, title))
+        return
+    table = [list(columns), *lines] if any(columns) else lines
+    widths = [max((len(line[k]) for line in table), default=0) for k in range(len(columns))]
+    if title is not None:
+        print(title)
+    for line in table:
+        cells = [
+            cell.rjust(width) if is_number else cell.ljust(width)
+            for cell, width, is_number in zip(line, widths, are_numbers, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+
+
+def _rich_table(columns: Sequence[str], lines: list[list[str]], are_numbers: list[bool], title: str | None) -> Any:
+    text = import_module("rich.text").Text
+    table = import_module("rich.table").Table(
         title=title, title_justify="left", box=None, pad_edge=False, header_style="bold", show_header=any(columns)
     )
-    for k, column in enumerate(columns):
-        is_number = bool(lines) and all(_is_number(line[k]) for line in lines)
+    for column, is_number in zip(columns, are_numbers, strict=True):
         table.add_column(text(column), justify="right" if is_number else "left", overflow="fold")
     for line in lines:
         table.add_row(*(text(cell) for cell in line))
-    _console().print(table)
+    return table
 
 
 def _is_number(text: str) -> bool:
@@ -94,9 +110,10 @@ def in_python(chosen: Any, *lines: str) -> None:
 
 
 def working(what: str) -> AbstractContextManager:
-    """Say on standard error what is being done; a terminal shows that it goes on."""
-    if sys.stderr.isatty():
-        return _console(is_error=True).status(what)
+    """Say on standard error what is being done; in a terminal, rich shows that it goes on, if it is there."""
+    console = _rich(sys.stderr)
+    if console is not None:
+        return console.status(what)
     print(what, file=sys.stderr)
     return nullcontext()
 

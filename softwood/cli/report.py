@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softwood.cli.arguments import add_general, add_model, add_output, check_output
+from softwood.cli.arguments import add_general, add_model, add_output, add_target, check_output
 from softwood.cli.errors import CommandError, UsageError
 
 __all__ = ["add", "run"]
@@ -23,7 +23,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "data", metavar="DATA", nargs="?", help="table for the ranges of the sliders (default: those of the gates)"
     )
-    parser.add_argument("--target", metavar="COLUMN", help="column with the targets, for scores and calibration")
+    add_target(parser, required=False, default="that of the file of the model, if the table has it")
     parser.add_argument(
         "--rows", type=int, default=0, metavar="N", help="rows of the table to put into the page (default: none)"
     )
@@ -37,6 +37,7 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_text
     from softwood.cli.tables import columns_for, read_table, split_target
+    from softwood.files.saving import read_metadata
     from softwood.fitted import FittedModel
     from softwood.reporting.report import report
 
@@ -49,12 +50,13 @@ def run(chosen: argparse.Namespace) -> int:
     X = y = None
     words = ""
     if chosen.data is not None:
-        table = read_table(chosen.data, chosen.target, classes=known.classes)
+        target: Any = chosen.target or read_metadata(chosen.model).get("target")
+        table = read_table(chosen.data, target, classes=known.classes)
         words = ", X=table"
-        if chosen.target is not None:
-            table, y = split_target(table, chosen.target, chosen.data)
-            table = table.drop(columns=chosen.target)
-            words += f", y=table[{chosen.target!r}]"
+        if chosen.target is not None or target in table.columns:
+            table, y = split_target(table, target, chosen.data)
+            table = table.drop([target])
+            words += f", y=table[{target!r}]"
         X = columns_for(known, table, chosen.data)
     rows = chosen.rows or None
     words += "" if rows is None else f", rows={rows}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from softwood.cli.arguments import (
     add_target,
     check_output,
     read_settings,
+    target_of,
 )  # fmt: skip
 from softwood.cli.errors import CommandError, UsageError
 from softwood.cli.names import STREAM
@@ -32,7 +35,7 @@ def add(commands: Any) -> None:
         "printed as they come. The model is saved at the end, and after an interrupt.",
     )
     add_data(parser, optional=True)
-    add_target(parser)
+    add_target(parser, required=False, default="that of the model of --start")
     parser.add_argument(
         "--model",
         default="soft-hoeffding-tree",
@@ -61,13 +64,14 @@ def run(chosen: argparse.Namespace) -> int:
     """Learn the stream, and print its windows."""
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, print_json, print_table
-    from softwood.files.saving import save
+    from softwood.files.saving import read_metadata, save
     from softwood.stream.evaluation.prequential import prequential
 
     check_output(chosen.output)
     for name in ("window", "rows"):
         if getattr(chosen, name) is not None and getattr(chosen, name) < 1:
             raise UsageError(f"--{name}: must be at least 1, got {getattr(chosen, name)}.")
+    chosen.target = target_of(chosen, {} if chosen.start is None else read_metadata(chosen.start))
     if chosen.start is not None:
         model, classes = load_model(chosen.start), None
         if not hasattr(model, "partial_fit"):
@@ -87,7 +91,7 @@ def run(chosen: argparse.Namespace) -> int:
     finally:
         signal.signal(signal.SIGTERM, before)
     if chosen.output is not None:
-        save(model, chosen.output)
+        save(model, chosen.output, metadata={"target": chosen.target})
     facts = {"rows": result.n_samples, "rows per second": result.samples_per_second, "leaves": model.get_n_leaves()}
     if chosen.json:
         print_json(facts | {"scores": result.scores, "interrupted": result.interrupted, "windows": windows.records})
@@ -141,54 +145,42 @@ def _new_model(chosen: argparse.Namespace) -> tuple[Any, Any]:
     model = make_model(chosen.model, task, settings, chosen.seed)
     if task == "regression":
         return model, None
-    return model, labels if chosen.classes is None else np.unique(_as_read(chosen.classes, chosen.target).tolist())
+    return model, labels if chosen.classes is None else np.unique(_as_read(chosen.classes))
 
 
-def _as_read(labels: list[str], target: str, task: str | None = "classification") -> Any:
-    """Labels with the types that they have in the column `target` of a file with the same text."""
-    import io
+def _as_read(labels: list[str], task: str | None = "classification") -> list[Any]:
+    """Labels with the types that they have in a column of a file with the same text."""
+    import numpy as np
 
-    import pandas as pd
+    from softwood.cli.tables import is_missing
+    from softwood.core.csv_files import parse_labels
 
-    from softwood.cli.tables import labels_of
-
-    texts = pd.Series(labels, name=target, dtype=str)
-    text = texts.to_frame().to_csv(index=False)
-    return labels_of(pd.read_csv(io.StringIO(text), skip_blank_lines=False)[target], texts, task).dropna()
+    found = parse_labels(np.array(labels, dtype=object), task)[0]
+    return found[~is_missing(found)].tolist()
 
 
 def _look_at_target(chosen: argparse.Namespace, *, is_known: bool) -> tuple[Any, str]:
     """Labels of a file, and the kind of problem; of a file whose labels are known, only whether the column is there."""
     import numpy as np
 
-    from softwood.cli.tables import SUFFIXES
-    from softwood.core.extras import require
+    from softwood.cli.tables import check_path, is_empty, is_missing, reading
 
-    pandas = require("pandas", "cli", "Reading tables")
     path = chosen.data
-    if not Path(path).exists():
-        raise CommandError(f"there is no file {path!r}.")
-    if not path.lower().endswith(SUFFIXES):
-        raise UsageError(f"{path!r} must end in one of {', '.join(SUFFIXES)}.")
-    try:
-        parts = _targets(path, chosen.target, 0 if is_known else chosen.rows)
-        n_rows = 0
-        labels: set = set()
-        for part in parts:
+    check_path(path)
+    if is_empty(path):
+        raise CommandError(f"{path} is empty.")
+    n_rows = 0
+    labels: set = set()
+    with reading(path):
+        for part in _targets(path, chosen.target, 1 if is_known else chosen.rows):
             n_rows += len(part)
-            labels |= set(part.dropna().unique().tolist()) if len(labels) <= MOST_LABELS else set()
-    except pandas.errors.EmptyDataError:
-        raise CommandError(f"{path} is empty.") from None
-    except (ValueError, KeyError, OSError, EOFError) as error:
-        if "usecols" in str(error).lower() or "No match for FieldRef" in str(error):
-            raise UsageError(f"--target: {path} has no column {chosen.target!r}{_other_separator(path)}.") from None
-        raise CommandError(f"{path} cannot be read: {error}") from None
+            labels |= set(part[~is_missing(part)].tolist()) if len(labels) <= MOST_LABELS else set()
     if is_known:
         return np.empty(0), ""
     if n_rows == 0:
         raise CommandError(f"{path} has no rows.")
     if not path.lower().endswith(".parquet"):
-        labels = set(_as_read(sorted(labels), chosen.target, chosen.task).tolist())
+        labels = set(_as_read(sorted(labels), chosen.task))
     return _labels_and_task(labels, n_rows)
 
 
@@ -206,14 +198,33 @@ def _other_separator(path: str) -> str:
 MOST_LABELS = 1000
 
 
-def _targets(path: str, target: str, n_rows: int | None) -> Any:
-    """The column of targets, part by part."""
-    import pandas as pd
+def _targets(path: str, target: str, n_rows: int | None) -> Iterator[Any]:
+    """The column of targets, part by part; text for files that are text."""
+    from softwood.cli.tables import open_text, parquet
+    from softwood.core.csv_files import frames_of
+    from softwood.core.frames import Frame
 
-    if path.lower().endswith(".parquet"):
-        return [pd.read_parquet(path, columns=[target])[target][:n_rows]]
-    parts = pd.read_csv(path, usecols=[target], nrows=n_rows, chunksize=100_000, dtype=str, keep_default_na=False)
-    return (part[target] for part in parts)
+    is_parquet = path.lower().endswith(".parquet")
+    opened: Any = parquet().ParquetFile(path) if is_parquet else open_text(path)
+    frames: Iterator[Frame]
+    with opened as file:
+        if is_parquet:
+            _check_target(file.schema_arrow.names, path, target)
+            frames = map(Frame.from_arrow, file.iter_batches(batch_size=100_000, columns=[target]))
+        else:
+            frames = frames_of(file, 100_000, as_text=[target], only=[target])
+        n_left = math.inf if n_rows is None else n_rows
+        for frame in frames:
+            _check_target(frame.columns, path, target)
+            yield frame[target][: min(len(frame), n_left)]
+            n_left -= len(frame)
+            if n_left <= 0:
+                return
+
+
+def _check_target(columns: list[str], path: str, target: str) -> None:
+    if target not in columns:
+        raise UsageError(f"--target: {path} has no column {target!r}{_other_separator(path)}.")
 
 
 def _labels_and_task(labels: set, n_rows: int) -> tuple[Any, str]:

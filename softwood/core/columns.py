@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from softwood.core.arrays import is_within, require_array
+from softwood.core.dates import Dates
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import is_frame
 
@@ -29,13 +30,14 @@ class Columns:
 
     Attributes
     ----------
-    names : names of the matrix columns, such as ``city=Rome`` for a category
+    names : names of the matrix columns, such as ``city=Rome`` for a category and ``start: weekday`` for a date
     source : (n_encoded,) number of the table's column that each matrix column comes from
     categories : for each of the table's columns None, or its categories in order
     inputs : names of the table's columns, as text
     handle_unknown : whether an unknown category is a missing value ("missing") or an error ("error")
     as_codes : whether a column of categories is one column of their numbers, rather than columns of zeros and ones
     keys : names of the table's columns, if they are not text but numbers or tuples; None for text and for arrays
+    dates : for each of the table's columns None, or how its dates are encoded; empty if there are no dates
     """
 
     names: tuple[str, ...]
@@ -45,6 +47,7 @@ class Columns:
     handle_unknown: str = "missing"
     as_codes: bool = False
     keys: tuple | None = None
+    dates: tuple[Dates | None, ...] = ()
 
     def __post_init__(self) -> None:
         n_inputs = len(self.inputs)
@@ -55,7 +58,14 @@ class Columns:
             raise ValueError(f"keys must be different names of the {n_inputs} columns of the table.")
         if self.handle_unknown not in ("missing", "error"):
             raise ValueError(f"handle_unknown must be 'missing' or 'error', got {self.handle_unknown!r}.")
-        for known, n in zip(self.categories, np.bincount(source, minlength=n_inputs).tolist(), strict=True):
+        if self.dates and len(self.dates) != n_inputs:
+            raise ValueError(f"dates must describe the {n_inputs} columns of the table.")
+        for j, n in enumerate(np.bincount(source, minlength=n_inputs).tolist()):
+            known, date = self.categories[j], self.date(j)
+            if date is not None:
+                if n != len(date.parts) or known is not None:
+                    raise ValueError("The parts of dates do not match the encoded columns.")
+                continue
             n_known = 1 if known is None else len(known)
             # Of two categories, one column is enough; a stream has a column for each, as more may come.
             if n != (1 if self.as_codes else n_known) and (n_known, n) != (2, 1):
@@ -63,10 +73,29 @@ class Columns:
             if known is not None and (n_known > MAX_CATEGORIES or len(set(known)) < n_known):
                 raise ValueError(f"A column must have at most {MAX_CATEGORIES} categories, each once.")
 
+    def date(self, j: int) -> Dates | None:
+        """How the dates of the table's column `j` are encoded; None if it does not hold dates."""
+        return self.dates[j] if self.dates else None
+
     @property
     def is_category(self) -> np.ndarray:
         """Mask of the matrix columns that represent a category, (n_encoded,) bool."""
         return np.array([self.categories[j] is not None for j in self.source], dtype=bool)
+
+    @property
+    def is_number(self) -> np.ndarray:
+        """Mask of the table's columns that are one number: no categories, no dates of several parts, (n_inputs,)."""
+        dates = [self.date(j) for j in range(len(self.inputs))]
+        are_several = np.array([date is not None and len(date.parts) > 1 for date in dates], dtype=bool)
+        return np.array([known is None for known in self.categories], dtype=bool) & ~are_several
+
+    @property
+    def is_step(self) -> np.ndarray:
+        """Mask of the matrix columns that jump where the table's column moves: categories, parts of a date but days."""
+        is_first = np.zeros(len(self.source), dtype=bool)
+        is_first[np.unique(self.source, return_index=True)[1]] = True
+        has_date = np.array([self.date(j) is not None for j in self.source], dtype=bool)
+        return self.is_category | (has_date & ~is_first)
 
     @property
     def n_categories(self) -> np.ndarray:
@@ -86,10 +115,32 @@ class Columns:
         names: list[str] = []
         source: list[int] = []
         for j, known in enumerate(self.categories):
-            labels = [self.inputs[j]] if known is None else one_hot_names(self.inputs[j], known)
+            date, name = self.date(j), self.inputs[j]
+            labels = [name] if known is None else one_hot_names(name, known)
+            labels = labels if date is None else date.titles(name)
             names += labels
             source += [j] * len(labels)
         return replace(self, names=tuple(names), source=np.array(source, np.int64), as_codes=False)
+
+    def with_parts_of_dates(self) -> Columns:
+        """The encoding of a table in which each part of a date is a column of numbers of its own."""
+        if not any(self.dates):
+            return self
+        titles = [
+            [name] if date is None else date.titles(name) for name, date in zip(self.inputs, self.dates, strict=True)
+        ]
+        begin = np.cumsum([0, *map(len, titles)])
+        n_before = [int(np.sum(self.source[:at] == j)) for at, j in enumerate(self.source.tolist())]
+        is_date = np.array([date is not None for date in self.dates], dtype=bool)
+        source = begin[self.source] + np.where(is_date[self.source], n_before, 0)
+        categories = [known for known, own in zip(self.categories, titles, strict=True) for _ in own]
+        inputs = tuple(title for own in titles for title in own)
+        return replace(self, source=source, categories=tuple(categories), inputs=inputs, keys=None, dates=())
+
+    def first_of(self, coded: Columns) -> np.ndarray:
+        """The first column of this encoding for each matrix column of `coded`, of which it is `one_hot`, (n_coded,)."""
+        part = [int(np.sum(coded.source[:at] == j)) for at, j in enumerate(coded.source.tolist())]
+        return np.searchsorted(self.source, coded.source) + np.array(part, dtype=np.int64)
 
     def find(self, owner: object, parameter: str, column: Any) -> int:
         """Number of a column of the table, given as in `find_column`."""

@@ -9,14 +9,14 @@ from math import prod
 __all__ = ["check_fits"]
 
 _GIB = 2**30
-# Smaller results are not worth a look at the memory, in bytes.
+# Results smaller than this, in bytes, are not checked.
 _SMALL = 2**24
 
 
 def check_fits(caller: str, *shapes: tuple[int, ...], ways: Sequence[str] = ()) -> None:
     """Raise a MemoryError if arrays of float64 with these shapes do not fit into the memory of the machine.
 
-    Without the check, an array may be promised by the system and the process be killed when it is filled.
+    Without the check, the system may grant the memory, and kill the process when the array is filled.
 
     Parameters
     ----------

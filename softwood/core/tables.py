@@ -1,16 +1,16 @@
-"""Cells of tables: arrays, and frames of pandas and polars."""
+"""Cells of tables: arrays, and frames of pandas, polars and `Frame`."""
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from softwood.core.frames import Frame
+
 __all__ = [
     "column_cells",
-    "is_date",
     "is_frame",
     "is_missing_value",
     "is_text",
@@ -21,9 +21,6 @@ __all__ = [
     "without_mask",
     "without_sparse_columns",
 ]
-
-# Types of cells that are dates or times. The types of pandas derive from these, except Period.
-_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 
 
 def is_frame(X: Any) -> bool:
@@ -47,7 +44,7 @@ def column_cells(X: Any, j: int) -> tuple[np.ndarray, np.ndarray]:
         is_missing = series.is_null().to_numpy()
         values = np.array(series.to_list(), dtype=object)
     else:
-        values = np.asarray(X)[:, j]
+        values = X[X.columns[j]] if isinstance(X, Frame) else np.asarray(X)[:, j]
         if values.dtype.kind == "f":
             return values, np.isnan(values)
         is_missing = np.array([is_missing_value(v) for v in values], dtype=bool)
@@ -73,18 +70,17 @@ def is_missing_value(value: Any) -> bool:
 
 def is_text(X: Any, j: int, kind: str) -> bool:
     """Whether a frame's column holds text, categories or truth values, by its type or, for objects, by its cells."""
+    if kind.startswith(("list", "array", "struct")):  # of text, perhaps
+        return False
     if any(word in kind for word in ("category", "categorical", "enum", "string", "str", "bool")):
         return True
     if kind != "object":
         return False
     values, is_missing = column_cells(X, j)
-    return any(isinstance(v, str) for v in values[~is_missing])
-
-
-def is_date(value: Any) -> bool:
-    """Whether a cell holds a date or time."""
-    is_period = type(value).__name__ == "Period"
-    return is_period or (isinstance(value, _DATES) and not is_missing_value(value))
+    known = values[~is_missing].tolist()
+    return any(isinstance(v, str) for v in known) or (
+        len(known) > 0 and all(isinstance(v, bool | np.bool_) for v in known)
+    )
 
 
 def without_sparse_columns(X: Any) -> Any:

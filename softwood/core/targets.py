@@ -182,7 +182,7 @@ def read_reals(y: Any, weights: np.ndarray) -> RealTargets:
     targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
     is_flat = targets.ndim == 1
     targets = targets.reshape(len(targets), -1)
-    # Halve the numbers before summing, so that the mean of huge numbers does not overflow.
+    # Divide by the largest number before summing, so that the mean of huge numbers does not overflow.
     largest = float(np.abs(targets).max(initial=0.0)) or 1.0
     mean = np.average(targets / largest, axis=0, weights=weights) * largest
     spread = targets / largest - mean / largest

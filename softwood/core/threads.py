@@ -83,6 +83,9 @@ class Threads:
         others = [self._pool.submit(take, worker) for worker in range(1, min(self.n_threads, n_items))]
         try:
             take(0)
+        except BaseException:
+            todo.clear()  # an interrupt may come between two items, too
+            raise
         finally:
             failures = [None if other.cancel() else other.exception() for other in others]
         for failure in failures:

@@ -1,4 +1,4 @@
-"""What users pass to `fit`, as a list of parts that are read later; anything else is refused before any work."""
+"""The arguments of `fit` as a list of parts that are read later; other types are refused before any work."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from dask.delayed import Delayed
 from distributed import Future
 
 from softwood.core.columns import Columns
+from softwood.core.dates import kind_of_cell
 from softwood.core.encoding import read_table
 
 __all__ = ["Chunks", "columns_of", "is_lazy", "parts_of_frame", "read_chunks"]
@@ -36,12 +37,17 @@ def is_lazy(X: Any) -> bool:
     return dask.is_dask_collection(X) and not isinstance(X, Delayed)
 
 
-def read_chunks(X: Any, y: Any, sample_weight: Any, owner: str) -> Chunks:
-    """The parts of the table, the targets and the weights, which must be divided alike."""
+def read_chunks(X: Any, y: Any, sample_weight: Any, owner: str, dates: str) -> Chunks:
+    """The parts of the table, the targets and the weights, which must be divided alike.
+
+    Parameters
+    ----------
+    dates : parameter of the estimator
+    """
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     parts, sizes = _parts("X", X, owner, 2)
-    _check_types(X, owner)
+    _check_types(X, owner, dates)
     others = []
     for name, given in (("y", y), ("sample_weight", sample_weight)):
         if given is None:
@@ -87,22 +93,23 @@ def _parts(name: str, given: Any, owner: str, n_axes: int) -> tuple[list[Any], t
 def parts_of_frame(frame: Any) -> list[Delayed]:
     """The parts of a frame as it is divided.
 
-    Not optimised: files would be joined by the sizes of the columns that are read, and not alike in X and y. As it is,
-    X and y of one table are read together.
+    The graph is not optimised: Dask would join files by the sizes of the columns that it reads, and divide X and y
+    differently.
     """
     return list(frame.to_delayed(optimize_graph=False))
 
 
-def _check_types(X: Any, owner: str) -> None:
-    """Refuse columns that can never be numbers or categories."""
+def _check_types(X: Any, owner: str, dates: str) -> None:
+    """Refuse columns that can never be numbers, categories or dates."""
     if isinstance(X, list | tuple):
         return
     if not hasattr(X, "columns"):
-        if X.dtype.kind not in "biufO":
+        if X.dtype.kind not in ("biufO" if dates == "error" else "biufOmM"):
             raise ValueError(f"X holds {X.dtype}; give {owner} numbers.")
         return
     for name, dtype in X.dtypes.items():
-        if str(dtype).startswith(("date", "time", "period", "duration", "complex")):
+        refused = ("complex",) if dates != "error" else ("complex", "date", "time", "period", "duration")
+        if str(dtype).startswith(refused):
             raise ValueError(f"Column {str(name)!r} holds {dtype}; give {owner} numbers.")
 
 
@@ -115,8 +122,8 @@ def columns_of(
 ) -> Columns:
     """The encoding of the whole table, from the categories of all parts; sets the estimator's column names.
 
-    A small table with all the categories is read as `fit` would read the whole one. With the encoding of an `earlier`
-    fit (warm start), its categories keep their numbers.
+    A small table with all the categories, and with dates that stand for all, is read as `fit` would read the whole one.
+    With the encoding of an `earlier` fit (warm start), its categories keep their numbers.
     """
     n = max([1, *(len(found) for found in categories if found is not None)])
     cells = np.zeros((n, len(categories)), dtype=object)
@@ -128,9 +135,10 @@ def columns_of(
         import pandas as pd
 
         table = pd.DataFrame(cells, columns=list(names))
-    mask = [found is not None for found in categories]
+    mask = [found is not None and not any(map(kind_of_cell, found)) for found in categories]
     _, columns = read_table(
         estimator, table, reset=earlier is None, categorical_features=mask if any(mask) else None,
-        handle_unknown=estimator.handle_unknown, as_codes=True, columns=earlier, grow=earlier is not None,
+        handle_unknown=estimator.handle_unknown, as_codes=True, dates=estimator.dates,
+        columns=earlier, grow=earlier is not None,
     )  # fmt: skip
     return columns

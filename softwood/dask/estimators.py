@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar, dataclass_transform
+from dataclasses import field
+from typing import Any, Literal
 
+from distributed import Client
 from sklearn.base import clone
-from sklearn.callback import with_callbacks
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.core.parameters import parameter_error
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
+from softwood.core.parameters import check_choice, parameter_error
 from softwood.dask.chunks import columns_of, is_lazy, read_chunks
+from softwood.dask.encoding import Reader, as_given, describe
 from softwood.dask.predicting import predict_lazily
-from softwood.dask.reading import Reader, as_given, describe
 from softwood.dask.session import Session
 from softwood.dask.source import ClusterSource
 from softwood.kernel import boosting, forest, tree
@@ -31,13 +33,18 @@ __all__ = [
     "KernelTreeRegressor",
 ]
 
-_DOCUMENTATION = """
 
-    The parameters are the same, and `client`.
+@estimator
+class _OnCluster:
+    """What the estimators share: reading parts of rows on a cluster, lazy predictions, and `to_local`.
 
     Parameters
     ----------
-    client : distributed.Client, default=None
+    growth : {"node", "level"}
+        On a cluster only "level" is possible: trees grow level by level from histograms of exact sums. The model
+        depends neither on the order of the rows nor on how they are divided among the workers. ``max_depth=None``
+        means 12.
+    client : distributed.Client or None
         The cluster. None means the current client of this process.
 
     Attributes
@@ -46,23 +53,10 @@ _DOCUMENTATION = """
         How often the fit waited for results (``exchanges``), and how many ``bytes`` of results it received.
     """
 
-Class = TypeVar("Class", bound=type)
+    growth: Literal["node", "level"] = "level"
+    client: Client | None = None
 
-
-@dataclass_transform(kw_only_default=True)
-def _estimator(own: Class) -> Class:
-    """A class with the constructor of its parameters, and the documentation that all of them share."""
-    own.__doc__ = f"{own.__doc__}{_DOCUMENTATION}"
-    decorate: Any = dataclass(kw_only=True, eq=False, repr=False)
-    return decorate(own)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class _OnCluster:
-    """What the estimators share: reading parts of rows on a cluster, lazy predictions, and `to_local`."""
-
-    growth: str = "level"
-    client: Any = None
+    traffic_: dict[str, int] = field(init=False)
 
     @with_callbacks
     def fit(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -70,12 +64,18 @@ class _OnCluster:
 
         Parameters
         ----------
-        X : Dask array, Dask frame, or list of futures or delayed parts, (n_rows, n_features_in)
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : the same, (n_rows,) labels or targets, divided as `X` is
-            A classifier also takes a matrix of class probabilities; trees and forests take a matrix of targets.
-        sample_weight : the same, (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
+        X : Dask array, Dask frame, or list of futures or delayed parts
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : Dask array, Dask series, or list of futures or delayed parts
+            Labels or targets, divided as `X` is. A classifier also takes a matrix of class probabilities; trees and
+            forests take a matrix of targets.
+        sample_weight : Dask array, Dask series, list of futures or delayed parts, or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight)
@@ -91,7 +91,8 @@ class _OnCluster:
         self: Any, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
     ) -> Iterator[ClusterSource]:
         """The rows on the cluster, once their columns and classes are known."""
-        chunks = read_chunks(X, y, sample_weight, type(self).__name__)
+        check_choice(self, "dates", self.dates, ("parts", "days", "error"))
+        chunks = read_chunks(X, y, sample_weight, type(self).__name__, self.dates)
         with Session(self.client) as session:
             reader = self._local()
             found = ClusterSource(session, chunks, as_given).summary("read", describe, reader)
@@ -139,7 +140,22 @@ class _OnCluster:
         return predict_lazily(local, method, X, **further) if is_lazy(X) else getattr(local, method)(X, **further)
 
     def predict(self: Any, X: Any, measurement_error: Any = None) -> Any:
-        """Predictions as of the local estimator: lazy for a Dask array or frame, at once for other tables."""
+        """Predictions as of the local estimator: lazy for a Dask array or frame, at once for other tables.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        Dask array, Dask series or ndarray
+            Predicted labels or targets.
+        """
         return self._lazy("predict", X, measurement_error)
 
     def __sklearn_clone__(self: Any) -> Any:
@@ -156,53 +172,96 @@ class _Probabilities:
     """Methods of classifiers."""
 
     def predict_proba(self: Any, X: Any, measurement_error: Any = None) -> Any:
-        """Class probabilities, lazy for a Dask array or frame."""
+        """Class probabilities, lazy for a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        Dask array, Dask frame or ndarray of shape (n_rows, n_classes)
+            Class probabilities.
+        """
         return self._lazy("predict_proba", X, measurement_error)
 
     def predict_log_proba(self: Any, X: Any, **conditions: Any) -> Any:
-        """Logarithms of the class probabilities, lazy for a Dask array or frame."""
+        """Logarithms of the class probabilities, lazy for a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        **conditions : dict
+            Further arguments of `predict`, such as `measurement_error` of kernel models.
+
+        Returns
+        -------
+        Dask array, Dask frame or ndarray of shape (n_rows, n_classes)
+            Logarithms, -inf for a probability of 0.
+        """
         return self._lazy("predict_log_proba", X, **conditions)
 
 
-@_estimator
+@estimator
 class KernelTreeClassifier(_Probabilities, _OnCluster, tree.KernelTreeClassifier):
     """`softwood.KernelTreeClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelTreeRegressor(_OnCluster, tree.KernelTreeRegressor):
     """`softwood.KernelTreeRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelForestClassifier(_Probabilities, _OnCluster, forest.KernelForestClassifier):
     """`softwood.KernelForestClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelForestRegressor(_OnCluster, forest.KernelForestRegressor):
     """`softwood.KernelForestRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelExtraTreesClassifier(_Probabilities, _OnCluster, forest.KernelExtraTreesClassifier):
     """`softwood.KernelExtraTreesClassifier` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelExtraTreesRegressor(_OnCluster, forest.KernelExtraTreesRegressor):
     """`softwood.KernelExtraTreesRegressor` on a Dask cluster, with ``growth="level"``."""
 
 
-@_estimator
+@estimator
 class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoostingClassifier):
     """`softwood.KernelBoostingClassifier` on a Dask cluster, with ``growth="level"``."""
 
     def decision_function(self, X: Any, measurement_error: Any = None) -> Any:
-        """Raw scores, lazy for a Dask array or frame."""
+        """Raw scores, lazy for a Dask array or frame.
+
+        Parameters
+        ----------
+        X : Dask array, Dask frame, array-like or data frame
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        Dask array, Dask frame or ndarray
+            Raw scores.
+        """
         return self._lazy("decision_function", X, measurement_error)
 
 
-@_estimator
+@estimator
 class KernelBoostingRegressor(_OnCluster, boosting.KernelBoostingRegressor):
     """`softwood.KernelBoostingRegressor` on a Dask cluster, with ``growth="level"``."""

@@ -1,10 +1,10 @@
 """Coded rows on the workers of a cluster, while trees grow.
 
-Every worker has a holder, with its blocks of coded rows and their states. What is to be computed goes to all holders at
-once, and what they have found comes back merged. Holders are actors of the engine: a call takes a few milliseconds,
-where a task takes more than ten, and a fit has hundreds of them.
+Every worker has a holder, with its blocks of coded rows and their states. A call goes to all holders at once, and their
+results are merged. Holders are actors of Dask: a call takes a few milliseconds, a task would take more than ten, and a
+fit makes hundreds of calls.
 
-The blocks themselves are futures. If a worker is lost, the engine computes its blocks again; new holders repeat the
+The blocks themselves are futures. If a worker is lost, Dask computes its blocks again, and new holders repeat the
 updates so far, which give the same states.
 """
 
@@ -27,7 +27,7 @@ from softwood.kernel.parts.sources import LocalParts
 
 __all__ = ["ClusterParts"]
 
-# How often in a row workers may be lost in the same exchange.
+# How many times in a row workers may be lost in the same exchange.
 _ATTEMPTS = 3
 
 
@@ -49,7 +49,7 @@ class Holder:
     async def run(self, updates: list[_Call], summary: _Call, below: list[Any]) -> Any:
         """Update the states, and return the summary, merged with those of the holders below.
 
-        A coroutine, so that a holder that waits for one that is lost keeps nobody from working.
+        It is a coroutine, so that waiting for a lost holder does not block the worker.
         """
         asked = [holder.run(updates, summary, beyond) for holder, beyond in below]
         found = await asyncio.to_thread(self._run, updates, summary)
@@ -76,16 +76,16 @@ class ClusterParts:
         self._holders: list[Future] = []
         self._tree: list[Any] = []
         self._updates: list[_Call] = []  # since the states were restarted
-        self._n_done = 0  # the holders have done the first of these
+        self._n_done = 0  # number of these that the holders have done
 
     def __enter__(self) -> ClusterParts:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._let_go()
+        self._release_holders()
         self._session.drop(self._blocks)
 
-    def _let_go(self) -> None:
+    def _release_holders(self) -> None:
         """Release the holders."""
         self._session.cancel(self._holders)
         self._holders, self._tree, self._n_done = [], [], 0
@@ -106,12 +106,12 @@ class ClusterParts:
                     self._hold()
                 found = self._ask(self._updates[self._n_done :], call)
             except _LostError as error:
-                self._let_go()
+                self._release_holders()
                 if attempt == _ATTEMPTS:
                     raise RuntimeError(
                         f"Workers died {attempt} times in a row while they worked on '{name}'."
                     ) from error
-                time.sleep(PAUSE)  # until the scheduler has noticed
+                time.sleep(PAUSE)  # the scheduler may take this long to notice
             else:
                 self._n_done = len(self._updates)
                 return found

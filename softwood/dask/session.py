@@ -1,4 +1,4 @@
-"""The tasks of a fit on a cluster: all futures are kept in one place, and cancelled at the end, however it ends."""
+"""The tasks of a fit on a cluster: futures are kept in one place, and cancelled when the fit ends or fails."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from softwood.kernel.parts.numbers import merged
 
 __all__ = ["FAN_IN", "PAUSE", "Session"]
 
-# Results of more parts or workers than this are merged on the workers before they come here.
+# Results of more parts or workers than this are merged on the workers first.
 FAN_IN = 8
-# Seconds without any worker after which a fit gives up, and between two looks.
+# Seconds without any worker after which a fit fails, and between two checks.
 _PATIENCE, PAUSE = 15.0, 1.0
 
 
@@ -33,7 +33,7 @@ class Session:
 
     Attributes
     ----------
-    n_exchanges, n_bytes : how often results were waited for, and how many bytes of them came here
+    n_exchanges, n_bytes : how often the fit waited for results, and how many bytes of results it received
     """
 
     def __init__(self, client: Client | None) -> None:
@@ -86,18 +86,18 @@ class Session:
         return futures
 
     def drop(self, futures: list[Future]) -> None:
-        """Futures that are not needed any more."""
+        """Release futures that are no longer needed."""
         for future in futures:
             self._live.discard(future)
             future.release()
 
     def begin_exchange(self) -> None:
-        """Count a result that is waited for."""
+        """Count a result that the fit waits for."""
         self.n_exchanges += 1
 
     def cancel(self, futures: list[Future]) -> None:
-        """Drop futures, even if something else refers to them, as proxies of actors do."""
-        with suppress(Exception):  # a client that is closed, for instance; what was raised in the fit matters more
+        """Cancel futures, even if something else refers to them, as proxies of actors do."""
+        with suppress(Exception):  # the client may be closed; an error of the fit must not be hidden
             self.client.cancel(futures, force=True)
         self.drop(futures)
 
@@ -110,7 +110,7 @@ class Session:
         return groups
 
     def gather(self, futures: list[Future]) -> list[Any]:
-        """Results of futures, which are dropped."""
+        """Results of futures, which are then released."""
         self.begin_exchange()
         try:
             found = self.client.gather(futures)
@@ -121,7 +121,7 @@ class Session:
         except CancelledError as error:
             if self._has_no_workers:
                 raise RuntimeError(
-                    f"The cluster has had no worker for {_PATIENCE:.0f} seconds; the fit was given up."
+                    f"The cluster has had no worker for {_PATIENCE:.0f} seconds; the fit was stopped."
                 ) from error
             raise RuntimeError(
                 "Tasks of the fit were cancelled: parts of the table that were only in the memory of a lost worker "
@@ -131,7 +131,7 @@ class Session:
             self.drop(futures)
 
     def merged(self, name: str, futures: list[Future]) -> Any:
-        """The results as one; many are merged on the workers."""
+        """The merged results; if there are many, the workers merge them first."""
         while len(futures) > FAN_IN:
             groups = [futures[k : k + FAN_IN] for k in range(0, len(futures), FAN_IN)]
             fewer = self.map(f"merge {name}", _merge, groups)
@@ -140,7 +140,7 @@ class Session:
         return reduce(merged, self.gather(futures))
 
     def wait(self, futures: list[Future]) -> None:
-        """Wait until futures are there; raises the error of the first that failed."""
+        """Wait until futures have finished; raises the error of the first that failed."""
         with suppress(CancelledError):
             wait(futures)
         for future in futures:

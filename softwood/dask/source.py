@@ -16,8 +16,8 @@ from softwood.kernel.parts.rows import CodedRows, joined
 
 __all__ = ["ClusterSource"]
 
-# A worker holds its coded rows in blocks of about this size. Larger ones are faster while trees grow; smaller ones need
-# less memory when parts are joined, and beside the rows.
+# A worker holds its coded rows in blocks of about this size. Larger blocks are faster while trees grow; smaller blocks
+# need less memory when parts are joined.
 _BLOCK_BYTES = 1 << 26
 
 
@@ -30,7 +30,7 @@ class ClusterSource:
     def futures(self, name: str, function: Callable[..., Any], arguments: tuple) -> list[Future]:
         """A task for each part."""
         session = self.session
-        # One task of its own, which all others read: the arguments may be large.
+        # The arguments may be large, so they are one task, which all others read.
         shared = dask.delayed(
             (function, self.reader, arguments), traverse=False, name=session.keys(f"{name}-plan", 1)[0]
         )
@@ -48,7 +48,7 @@ class ClusterSource:
     def coded(self, name: str, function: Callable[..., CodedRows], *arguments: Any) -> ClusterParts:
         """Coded parts, joined to few blocks: at least one for each thread, each of at most `_BLOCK_BYTES`.
 
-        The parts are given up as soon as they are asked to be joined: a worker has only those of one block twice.
+        Parts are released as soon as their join is submitted, so a worker holds only the parts of one block twice.
         """
         session = self.session
         futures = self.futures(name, function, arguments)

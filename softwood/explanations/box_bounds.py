@@ -71,6 +71,12 @@ class BoxModel:
         return cls(known, forest, trees, ensemble, forest.weights, bandwidths)
 
     @property
+    def _is_fixed(self) -> np.ndarray:
+        """Mask of the features that do not move: categories, and dates of several parts, (n_features,)."""
+        columns = self.known.columns
+        return ~columns.is_number[columns.source]
+
+    @property
     def has_classes(self) -> bool:
         """Whether the largest output is a class."""
         return self.known.classes is not None or (self.known.is_bare and self.known.n_outputs > 1)
@@ -91,7 +97,7 @@ class BoxModel:
 
     def radius(self, matrix: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Largest sum of moves in bandwidths, (n_rows,)."""
-        moving = np.where(self.known.columns.is_category | np.isnan(self.bandwidths), 0.0, self.bandwidths)
+        moving = np.where(self._is_fixed | np.isnan(self.bandwidths), 0.0, self.bandwidths)
         out = np.empty((len(matrix), 1))
         self._search(matrix, np.tile(moving, (len(matrix), 1)), True, labels, out)
         return out[:, 0]
@@ -102,7 +108,7 @@ class BoxModel:
         out = np.where(is_used, np.nan, np.inf) + 0.0 * matrix
         self._search(matrix, starts, False, labels, out)
         out[:, is_used] *= starts[:, is_used]
-        out[:, self.known.columns.is_category] = np.nan
+        out[:, self._is_fixed] = np.nan
         return out
 
     def certain(self, matrix: np.ndarray, deltas: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -188,7 +194,7 @@ class BoxModel:
             starts = 1.001 * np.maximum(np.abs(matrix - far_low), np.abs(matrix - far_high))
         starts[:, is_weighed] = _FIRST_STEP * (np.abs(matrix[:, is_weighed]) + 1.0)
         is_used = is_tested | is_weighed
-        starts[:, ~is_used | self.known.columns.is_category] = 0.0
+        starts[:, ~is_used | self._is_fixed] = 0.0
         starts[np.isnan(matrix)] = 0.0
         return starts, is_used
 
@@ -196,7 +202,7 @@ class BoxModel:
         """Measurement errors of the features, (n, n_features); 0 for categories."""
         columns = self.known.columns
         n_inputs = len(columns.inputs)
-        is_number = np.array([categories is None for categories in columns.categories], dtype=bool)
+        is_number = columns.is_number
         if hasattr(errors, "items") and not isinstance(errors, Mapping):  # a Series
             errors = dict(errors.items())
         if isinstance(errors, Mapping):
@@ -212,7 +218,7 @@ class BoxModel:
             raise parameter_error(caller, "errors", expected, float(per_input[~(per_input[:, j] >= 0), j][0]))
         for j in np.flatnonzero((per_input > 0).any(axis=0) & ~is_number):
             raise parameter_error(caller, "errors", "given for columns of numbers", columns.inputs[j])
-        return np.ascontiguousarray(np.where(columns.is_category, 0.0, columns.spread(per_input)))
+        return np.ascontiguousarray(np.where(is_number[columns.source], columns.spread(per_input), 0.0))
 
 
 def _blocks(n: int) -> Iterator[slice]:

@@ -24,16 +24,18 @@ def certified_radius(model: Any, X: Any) -> Certificates:
     ----------
     model : fitted estimator, `SoftTree` or `SoftForest`
         The class of a `SoftTree` or `SoftForest` with several outputs is the output with the largest prediction.
-    X : (n_rows, n_features_in) array or data frame
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows.
 
     Returns
     -------
     Certificates
+        How far each row and each value can move.
 
     Notes
     -----
-    Missing values and categories must not change. A reading of a column that is tested crisply, with bandwidth 0, can
-    move until it passes a threshold that may change the class.
+    Missing values, categories and dates of several parts must not change. A reading of a column that is tested crisply,
+    with bandwidth 0, can move until it passes a threshold that may change the class.
 
     The bounds are the better of two, for each tree. The first follows the box of possible readings through the tree:
     each gate sends a part of the row to the left that lies in an interval, so the prediction of each node lies in one
@@ -65,10 +67,10 @@ def certified_radius(model: Any, X: Any) -> Certificates:
     n, n_inputs = len(matrix), len(columns.inputs)
     radius, reach = np.full(n, np.nan), np.full((n, n_inputs), np.nan)
     column_reasons = {
-        name: "a category must not change"
-        for name, categories in zip(columns.inputs, columns.categories, strict=True)
-        if categories is not None
+        columns.inputs[j]: f"a {'date' if columns.categories[j] is None else 'category'} must not change"
+        for j in np.flatnonzero(~columns.is_number).tolist()
     }
+    moving = np.flatnonzero(columns.is_number[columns.source])
     reason = ""
     if not box.has_classes:
         reason = "a regressor has no classes; see largest_change"
@@ -78,10 +80,10 @@ def certified_radius(model: Any, X: Any) -> Certificates:
         if not reason:
             radius = box.radius(matrix, labels)
         by_feature = box.reach(matrix, labels)
-        for k in np.flatnonzero(~columns.is_category):
+        for k in moving:
             reach[:, columns.source[k]] = by_feature[:, k]
     per_input = np.full(n_inputs, np.nan)
-    for k in np.flatnonzero(~columns.is_category):
+    for k in moving:
         per_input[columns.source[k]] = bandwidths[k]
     return Certificates(columns.inputs, predictions, radius, reach, per_input, reason, column_reasons, box, matrix)
 
@@ -91,9 +93,11 @@ def certify(model: Any, X: Any, errors: Any) -> np.ndarray:
 
     Parameters
     ----------
-    model : fitted classifier, or `SoftTree` or `SoftForest` with several outputs
-    X : (n_rows, n_features_in) array or data frame
-    errors : number, array (n_features_in,) or (n_rows, n_features_in), dict or Series by column
+    model : fitted classifier, SoftTree or SoftForest
+        The model that predicts. Trees must have several outputs.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows.
+    errors : float, array-like of shape (n_features_in,) or (n_rows, n_features_in), dict or Series
         Largest difference of each reading from the true value, in the units of the column; infinity for a reading
         that may have any value. A single number holds for all columns of numbers. Columns that a dict does not name
         have no error. Categories and missing values do not change.
@@ -135,21 +139,25 @@ class Certificates:
 
     Attributes
     ----------
-    columns : names of the columns
-    predictions : (n_rows, n_outputs) class probabilities or targets
-    radius : (n_rows,)
+    columns : tuple of str
+        Names of the columns.
+    predictions : ndarray of shape (n_rows, n_outputs)
+        Class probabilities or targets.
+    radius : ndarray of shape (n_rows,)
         The class stays while the sum of ``abs(move) / bandwidth`` over the columns is below the radius. Columns with
         bandwidth 0 must not move. nan if there is no such certificate, with the `reason`.
-    reach : (n_rows, n_features_in)
+    reach : ndarray of shape (n_rows, n_features_in)
         How far a reading can be off if all others are right, in the units of the column: the class stays while the
         reading moves by less. Infinite if this column cannot change the class of this row; nan for missing values and
         for columns without a certificate, with the reason in `column_reasons`.
-    bandwidths : (n_features_in,)
+    bandwidths : ndarray of shape (n_features_in,)
         Half-width of the kernel of each column; infinite for columns that the model does not use, nan for categories.
         For kernels that are no boxes, the half-width of the box with the same highest density. If gates differ, the
         smallest.
-    reason : why there is no `radius`; empty if there is one
-    column_reasons : why columns have no `reach`, by name
+    reason : str
+        Why there is no `radius`. Empty if there is one.
+    column_reasons : dict of str to str
+        Why columns have no `reach`, by name.
     """
 
     columns: tuple[str, ...]
@@ -163,11 +171,19 @@ class Certificates:
     _matrix: np.ndarray
 
     def bounds(self, errors: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest prediction that measurement errors can lead to, (n_rows, n_outputs) each.
+        """Smallest and largest prediction that measurement errors can lead to.
 
         Parameters
         ----------
-        errors : as in `certify`
+        errors : float, array-like, dict or Series
+            Largest difference of each value from the true one, as in `certify`.
+
+        Returns
+        -------
+        low : ndarray of shape (n_rows, n_outputs)
+            Smallest predictions.
+        high : ndarray of shape (n_rows, n_outputs)
+            Largest predictions.
         """
         if self._box is None:
             raise ValueError(self.reason)
@@ -175,13 +191,19 @@ class Certificates:
         return self._box.bounds(self._matrix, deltas)
 
     def largest_change(self, errors: Any) -> np.ndarray:
-        """Largest difference that measurement errors can make to the predictions, (n_rows, n_outputs).
+        """Largest difference that measurement errors can make to the predictions.
 
         Predictions are class probabilities or targets. No row within the errors has a prediction that differs by more.
 
         Parameters
         ----------
-        errors : as in `certify`
+        errors : float, array-like, dict or Series
+            Largest difference of each value from the true one, as in `certify`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Largest differences.
 
         Examples
         --------

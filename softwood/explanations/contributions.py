@@ -25,9 +25,11 @@ def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame:
 
     Parameters
     ----------
-    model : fitted estimator with a tree of oblique gates, or `SoftTree`
-    X : (n_rows, n_features_in) array or data frame
-    node : int, default=None
+    model : fitted estimator with a tree of oblique gates, or SoftTree
+        The model that decides.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows.
+    node : int or None, default=None
         The gate to use. None uses all gates that each row reaches.
     as_frame : bool, default=False
         If True, return a pandas DataFrame with a row for each row of X, node and column.

@@ -38,11 +38,13 @@ def explain(
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree` or `SoftForest`
-    row : dict, Series, array (n_features_in,) or table with one row
-    output : int, default=None
+    model : fitted estimator, SoftTree or SoftForest
+        The model that predicts.
+    row : dict, Series, array-like of shape (n_features_in,) or table with one row
+        The row to explain.
+    output : int or None, default=None
         Number of the class or target to explain. None explains the predicted class, or the first target.
-    tree : int, default=None
+    tree : int or None, default=None
         Number of the tree whose leaves are shown. None chooses: in a forest, the tree whose prediction is closest to
         that of the forest; in boosting, the tree with the largest part in the score.
     n_leaves : int, default=3
@@ -55,6 +57,7 @@ def explain(
     Returns
     -------
     Explanation
+        The prediction and its reasons. It prints as text, and as a table in notebooks.
 
     Examples
     --------
@@ -112,8 +115,8 @@ def _cells(X: Any) -> list[Any]:
     """The values of the only row of a table."""
     if hasattr(X, "iloc"):
         return [X.iloc[0, j] for j in range(X.shape[1])]
-    if hasattr(X, "row"):  # polars
-        return list(X.row(0))
+    if hasattr(X, "to_dicts"):  # polars
+        return list(X.to_dicts()[0].values())
     return list(np.asarray(X)[0])
 
 

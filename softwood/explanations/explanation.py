@@ -27,9 +27,16 @@ class LeafShare:
 
     Attributes
     ----------
-    leaf : number of the node;  share : of the row, from 0 to 1
-    value : (n_outputs,) prediction of the leaf;  rules : what holds for its rows, in words
-    text : its prediction in words
+    leaf : int
+        Number of the node.
+    share : float
+        Share of the row, from 0 to 1.
+    value : ndarray of shape (n_outputs,)
+        Prediction of the leaf.
+    rules : tuple of str
+        What holds for the rows of the leaf, in words.
+    text : str
+        Prediction of the leaf in words.
     """
 
     leaf: int
@@ -45,17 +52,34 @@ class Explanation:
 
     Attributes
     ----------
-    kind : name of the class of the model
-    columns, cells : names of the columns, and the row's values
-    outputs, prediction : names of the classes or targets, and (n_outputs,) probabilities or predicted targets
-    is_class : whether the outputs are classes
-    output : number of the explained output
-    tree, n_trees : number of the tree whose leaves are listed, and number of trees
-    leaves : leaves with the largest shares of the row, as `LeafShare`
-    shapley : `ShapleyValues` of the row
-    gradient : (n_outputs, n_columns) derivative of the prediction
-    certificates : `Certificates` of the row
-    n_columns : number of columns to show
+    kind : str
+        Name of the class of the model.
+    columns : tuple of str
+        Names of the columns.
+    cells : tuple
+        Values of the row.
+    outputs : tuple of str
+        Names of the classes or targets.
+    prediction : ndarray of shape (n_outputs,)
+        Class probabilities or predicted targets.
+    is_class : bool
+        Whether the outputs are classes.
+    output : int
+        Number of the explained output.
+    tree : int
+        Number of the tree whose leaves are listed.
+    n_trees : int
+        Number of trees.
+    leaves : tuple of LeafShare
+        The leaves with the largest shares of the row.
+    shapley : ShapleyValues
+        Shapley values of the row.
+    gradient : ndarray of shape (n_outputs, n_columns)
+        Derivative of the prediction.
+    certificates : Certificates
+        Certificates of the row.
+    n_columns : int
+        Number of columns to show.
     """
 
     kind: str
@@ -88,7 +112,20 @@ class Explanation:
         return self.of_output(self.gradient.T)
 
     def of_output(self, scores: np.ndarray, output: int | None = None) -> np.ndarray:
-        """Shapley values or other numbers (..., n_scores) of an output, the explained one if None, with its sign."""
+        """Shapley values or other numbers of an output, the explained one if None, with its sign.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (..., n_scores)
+            Shapley values or other numbers.
+        output : int or None, default=None
+            Number of the output. None takes the explained one.
+
+        Returns
+        -------
+        ndarray of shape (...)
+            The numbers of the output.
+        """
         return self._named.of_output(scores, self.output if output is None else output)
 
     def __str__(self) -> str:

@@ -21,11 +21,15 @@ def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = No
 
     Parameters
     ----------
-    model : fitted estimator with a ``tree_``, or `SoftTree`
-    X : (n_rows, n_features_in) rows to share among the nodes, default=None
-    y : labels or targets of these rows, default=None
-        For a `SoftTree`, which does not store class names, a matrix with a column for each output.
-    sample_weight : (n_rows,) weights of these rows, default=None
+    model : fitted estimator with a ``tree_``, or SoftTree
+        The model to describe.
+    X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
+        Rows to share among the nodes.
+    y : array-like or None, default=None
+        Labels or targets of these rows. For a `SoftTree`, which does not store class names, a matrix with a column for
+        each output.
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        Weights of these rows.
     as_frame : bool, default=False
         If True, return a pandas DataFrame with one column for each class or target.
 

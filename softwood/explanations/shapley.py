@@ -31,19 +31,22 @@ class ShapleyValues:
 
     Attributes
     ----------
-    values : (n_rows, n_columns, n_outputs)
+    values : ndarray of shape (n_rows, n_columns, n_outputs)
         Part of each column in the difference of the row's prediction from the base value.
-    base_values : (n_outputs,)
+    base_values : ndarray of shape (n_outputs,)
         Output if all columns are absent.
-    prediction : (n_rows, n_outputs)
+    prediction : ndarray of shape (n_rows, n_outputs)
         The explained outputs of the model.
-    names : names of the columns
-    outputs : names of the outputs: classes or targets
-        If two classes have a single raw score, it is that of the second class.
-    data : the rows as given
-    standard_errors : (n_rows, n_columns, n_outputs), or None
+    names : tuple of str
+        Names of the columns.
+    outputs : tuple of str
+        Names of the outputs: classes or targets. If two classes have a single raw score, it is that of the second
+        class.
+    data : array-like or data frame
+        The rows as given.
+    standard_errors : ndarray of shape (n_rows, n_columns, n_outputs) or None
         Standard errors of sampled values; None if the values are exact.
-    interactions : (n_rows, n_columns, n_columns, n_outputs), or None
+    interactions : ndarray of shape (n_rows, n_columns, n_columns, n_outputs) or None
         Interactions of pairs of columns, half of each in both orders, with the main effects on the diagonal. The sum
         over the third axis is `values`.
     quantity : str
@@ -75,7 +78,18 @@ class ShapleyValues:
         return len(self.values)
 
     def label(self, output: int) -> str:
-        """What the values of an output, by its number, are parts of, such as "raw score of bee (log odds)"."""
+        """What the values of an output, by its number, are parts of, such as "raw score of bee (log odds)".
+
+        Parameters
+        ----------
+        output : int
+            Number of the output.
+
+        Returns
+        -------
+        str
+            A label for axes.
+        """
         text = self.quantity + self._of(output)
         return f"{text} ({self.scale})" if self.scale else text
 
@@ -149,9 +163,11 @@ def shapley_values(
 
     Parameters
     ----------
-    model : fitted estimator of softwood, `SoftTree` or `SoftForest`
-    X : (n_rows, n_features_in) array or data frame
-    background : table like `X`, default=None
+    model : fitted estimator, SoftTree or SoftForest
+        The model to explain.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows to explain.
+    background : array-like or data frame of shape (n_background, n_features_in), or None, default=None
         Rows that absent columns are taken from.
     interactions : bool, default=False
         Whether to compute the interactions of pairs of columns too; only for exact values.
@@ -160,12 +176,13 @@ def shapley_values(
         multiple of twice the number of background rows.
     random_state : int, RandomState instance or None, default=None
         Determines the sampled orders.
-    n_jobs : int, default=None
+    n_jobs : int or None, default=None
         Number of threads, for parts of the rows. The values do not depend on it.
 
     Returns
     -------
     ShapleyValues
+        Values, base values and predictions.
 
     Examples
     --------

@@ -25,11 +25,23 @@ def export_text(
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree` or `SoftForest`
-    feature_names, class_names : names to use; None uses those of the estimator
-    tree : number of the tree; required for an ensemble
-    max_depth : largest depth to show; deeper nodes are only counted; None shows all nodes
-    decimals : number of decimal places
+    model : fitted estimator, SoftTree or SoftForest
+        The model to print.
+    feature_names : sequence of str or None, default=None
+        Names of the columns. None uses those of the estimator.
+    class_names : sequence of str or None, default=None
+        Names of the classes. None uses those of the estimator.
+    tree : int or None, default=None
+        Number of the tree. Required for an ensemble.
+    max_depth : int or None, default=None
+        Largest depth to show. Deeper nodes are only counted. None shows all nodes.
+    decimals : int, default=3
+        Number of decimal places.
+
+    Returns
+    -------
+    str
+        A line for each node.
 
     Examples
     --------

@@ -20,14 +20,30 @@ MAX_NODES = 500_000
 
 
 class CSource(NamedTuple):
-    """Texts of the two files, and the name that all functions begin with."""
+    """Texts of the two files, and the name that all functions begin with.
+
+    Attributes
+    ----------
+    header : str
+        Text of the header file.
+    source : str
+        Text of the source file.
+    name : str
+        Name that all functions begin with.
+    """
 
     header: str
     source: str
     name: str
 
     def save(self, folder: Any) -> None:
-        """Write ``name.h`` and ``name.c`` to a folder."""
+        """Write ``name.h`` and ``name.c`` to a folder.
+
+        Parameters
+        ----------
+        folder : str or path-like
+            The folder.
+        """
         Path(folder, f"{self.name}.h").write_text(self.header, encoding="utf-8")
         Path(folder, f"{self.name}.c").write_text(self.source, encoding="utf-8")
 
@@ -42,12 +58,15 @@ def to_c(model: Any, *, name: str = "model") -> CSource:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`, of up to 500 000 nodes
-    name : of the files, and the first part of all names in them
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export, of up to 500 000 nodes.
+    name : str, default="model"
+        Name of the files, and the first part of all names in them.
 
     Returns
     -------
-    texts : `CSource`, with ``header``, ``source`` and ``save(folder)``
+    CSource
+        Texts of the two files: ``header`` and ``source``. ``save(folder)`` writes them.
 
     Examples
     --------

@@ -17,10 +17,19 @@ def to_dot(model: Any, *, tree: int = 0, max_depth: int | None = None, decimals:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
-    tree : number of the tree in an ensemble
-    max_depth : largest depth to show; None shows all nodes
-    decimals : number of decimal places
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export.
+    tree : int, default=0
+        Number of the tree in an ensemble.
+    max_depth : int or None, default=None
+        Largest depth to show. None shows all nodes.
+    decimals : int, default=3
+        Number of decimal places.
+
+    Returns
+    -------
+    str
+        A graph in the DOT language.
 
     Examples
     --------

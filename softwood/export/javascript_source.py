@@ -37,8 +37,15 @@ def to_javascript(model: Any, *, name: str = "model") -> str:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
-    name : name of the constant
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export.
+    name : str, default="model"
+        Name of the constant.
+
+    Returns
+    -------
+    str
+        The script.
 
     Examples
     --------

@@ -31,8 +31,15 @@ def to_json(model: Any, *, indent: int | None = None) -> str:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
-    indent : spaces of each level, for people to read; None for one line
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export.
+    indent : int or None, default=None
+        Number of spaces of each level, for people to read. None writes one line.
+
+    Returns
+    -------
+    str
+        JSON text.
 
     Examples
     --------
@@ -152,10 +159,15 @@ def _test(tree: SoftTree, node: int, kind: Gate, names: list[str]) -> dict[str, 
 def from_json(text: str | bytes | Mapping) -> FittedModel:
     """Read a model from the text of `to_json`, or from the object that a parser has made of it.
 
+    Parameters
+    ----------
+    text : str, bytes or mapping
+        Text of `to_json`, or the object that a parser has made of it.
+
     Returns
     -------
-    `FittedModel`; its ``predict`` gives the predictions of the model, and ``trees`` is the `SoftTree` or
-    `SoftForest`
+    FittedModel
+        Its ``predict`` gives the predictions of the model, and ``trees`` is the `SoftTree` or `SoftForest`.
     """
     document = text
     if isinstance(text, str | bytes):

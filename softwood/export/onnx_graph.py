@@ -40,17 +40,22 @@ def to_onnx(model: Any, *, dtype: str = "float64", has_missing: bool = True, ml_
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
-    dtype : "float64" or "float32", of inputs, constants and predictions. In float32, thresholds are rounded as the
-        inputs are, so a value on a threshold stays there.
-    has_missing : whether rows may have missing values. If False, crisp trees become one ``TreeEnsemble`` operator,
-        which otherwise happens only if missing values go to one side as a whole.
-    ml_opset : 5, or 3 for runtimes without the ``TreeEnsemble`` operator (onnxruntime before 1.21): crisp trees then
-        become a ``TreeEnsembleRegressor``, whose predictions are in single precision
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export.
+    dtype : {"float64", "float32"}, default="float64"
+        Type of inputs, constants and predictions. In float32, thresholds are rounded as the inputs are, so a value on a
+        threshold stays there.
+    has_missing : bool, default=True
+        Whether rows may have missing values. If False, crisp trees become one ``TreeEnsemble`` operator, which
+        otherwise happens only if missing values go to one side as a whole.
+    ml_opset : {5, 3}, default=5
+        3 is for runtimes without the ``TreeEnsemble`` operator (onnxruntime before 1.21): crisp trees then become a
+        ``TreeEnsembleRegressor``, whose predictions are in single precision.
 
     Returns
     -------
     onnx.ModelProto
+        The model.
 
     Examples
     --------

@@ -165,7 +165,13 @@ def to_python(model: Any) -> str:
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export.
+
+    Returns
+    -------
+    str
+        The text of the module.
 
     Examples
     --------

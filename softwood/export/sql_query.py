@@ -36,12 +36,20 @@ def to_sql(model: Any, *, table: str = "data", keep: Sequence[str] = (), has_mis
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or `FittedModel`, of up to 3 000 nodes, or 50 000 if all tests
-        are crisp
-    table : name of the table
-    keep : columns of the table to return beside the predictions, such as a key: rows have no order in SQL
-    has_missing : whether the table may have NULLs. If False, crisp trees become one CASE expression per output, which
-        otherwise happens only if missing values go to one side as a whole.
+    model : fitted estimator, SoftTree, SoftForest or FittedModel
+        The model to export, of up to 3 000 nodes, or 50 000 if all tests are crisp.
+    table : str, default="data"
+        Name of the table.
+    keep : sequence of str, default=()
+        Columns of the table to return beside the predictions, such as a key: rows have no order in SQL.
+    has_missing : bool, default=True
+        Whether the table may have NULLs. If False, crisp trees become one CASE expression per output, which otherwise
+        happens only if missing values go to one side as a whole.
+
+    Returns
+    -------
+    str
+        The query.
 
     Examples
     --------

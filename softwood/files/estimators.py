@@ -21,7 +21,7 @@ from softwood.files.records import check_entries, check_type
 from softwood.files.values import check_name
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
-from softwood.kernel.prediction import Reading
+from softwood.kernel.prediction import PredictionKernels
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
@@ -36,7 +36,7 @@ _NEEDED: dict[str, Any] = {
     "_grown_": SoftForest | None,
     "_is_flat_": bool,
     "_loss_": Loss,
-    "_reading_": Reading,
+    "_reading_": PredictionKernels,
     "_scaling_": Scaling,
     "_seed_": int,
     "_staged_": StagedTree,
@@ -69,12 +69,15 @@ _REPORTED: dict[str, Any] = {
     "validation_score_": np.ndarray,
 }
 ATTRIBUTES = _NEEDED | _REPORTED
+# Attributes that have another name in files, which never changes.
+_NAMES_IN_FILES = {"_prediction_kernels_": "_reading_"}
+_NAMES = {in_files: name for name, in_files in _NAMES_IN_FILES.items()}
 
 
 def estimator_state(model: Any) -> dict[str, Any]:
     """State of an estimator: parameters, and fitted attributes if there are any."""
     parameters = model.get_params(deep=False)
-    fitted = {name: value for name, value in vars(model).items() if name not in parameters}
+    fitted = {_NAMES_IN_FILES.get(k, k): value for k, value in vars(model).items() if k not in parameters}
     for name in fitted:
         if name not in ATTRIBUTES:
             what = (
@@ -95,7 +98,7 @@ def build_estimator(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     for name, value in fitted.items():
         check_type(name, value, ATTRIBUTES[name])
     _check_together(is_classifier(model), fitted)
-    model.__dict__.update(fitted)
+    model.__dict__.update({_NAMES.get(name, name): value for name, value in fitted.items()})
     return model
 
 
@@ -106,7 +109,7 @@ def checked_parameters(kind: Callable[..., Any], parameters: Any) -> dict[str, A
 
 def _required(model: Any, fitted: dict[str, Any]) -> set[str]:
     """What fitted estimators of this class have: the attributes that it declares, a tree or forest, columns."""
-    declared = {field.name for field in fields(model) if not field.init} & set(_NEEDED)
+    declared = {_NAMES_IN_FILES.get(field.name, field.name) for field in fields(model) if not field.init} & set(_NEEDED)
     found = declared | {"columns_", "n_features_in_"} | ({"classes_"} if is_classifier(model) else set())
     return found if set(fitted) & {"forest_", "growth_"} else found | {"tree_"}
 

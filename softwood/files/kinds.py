@@ -80,7 +80,13 @@ def _pairs(
 _RECORDS = [
     Kind("columns", "softwood.core.columns", "Columns", records.columns_state, records.build_columns),
     Kind("kernel", "softwood.kernel.data.kernels", "Kernel", build=records.build_kernel),
-    Kind("reading", "softwood.kernel.prediction", "Reading", records.reading_state, records.build_reading),
+    Kind(
+        "reading",
+        "softwood.kernel.prediction",
+        "PredictionKernels",
+        records.prediction_kernels_state,
+        records.build_prediction_kernels,
+    ),
     Kind("scaling", "softwood.gradient.data", "Scaling"),
     Kind("staged tree", "softwood.gradient.one_stage_training", "StagedTree"),
     Kind("random state", "numpy.random.mtrand", "RandomState", records.random_state, records.build_random),

@@ -16,13 +16,14 @@ import numpy as np
 
 from softwood.core.arrays import require_array
 from softwood.core.columns import Columns
+from softwood.core.dates import Dates
 from softwood.core.losses import Loss, loss_by_name
 from softwood.files.errors import InvalidFileError
 from softwood.files.values import check_name
 from softwood.kernel.data.kernels import Kernel
-from softwood.kernel.prediction import Reading
+from softwood.kernel.prediction import PredictionKernels
 
-__all__ = ["build_record", "check_entries", "check_integer", "check_type", "record_state"]
+__all__ = ["build_date", "build_record", "check_entries", "check_integer", "check_type", "date_state", "record_state"]
 
 
 def record_state(record: Any) -> dict[str, Any]:
@@ -113,12 +114,13 @@ def columns_state(columns: Columns) -> dict[str, Any]:
         "handle_unknown": columns.handle_unknown,
         **({"as_codes": True} if columns.as_codes else {}),
         **({"keys": list(columns.keys)} if columns.keys is not None else {}),
+        **({"dates": [None if date is None else date_state(date) for date in columns.dates]} if columns.dates else {}),
     }
 
 
 def build_columns(kind: Callable[..., Columns], state: dict[str, Any]) -> Columns:
     """A checked encoding."""
-    check_entries(state, ["names", "inputs", "source", "categories", "handle_unknown"], ["as_codes", "keys"])
+    check_entries(state, ["names", "inputs", "source", "categories", "handle_unknown"], ["as_codes", "keys", "dates"])
     check_type("categories", state["categories"], list[list | None])
     for name in ("names", "inputs", "keys"):
         check_type(name, state.get(name), list | None)
@@ -126,10 +128,25 @@ def build_columns(kind: Callable[..., Columns], state: dict[str, Any]) -> Column
     state["categories"] = tuple(
         None if known is None else tuple(map(check_name, known)) for known in state["categories"]
     )
+    state["dates"] = tuple(
+        None if date is None else build_date(date)
+        for date in check_type("dates", state.get("dates", []), list[dict | None])
+    )
     state["names"] = state["inputs"] if state["names"] is None else state["names"]
     for name, value in state.items():
         check_type(name, value, _types(kind)[name])
     return kind(**state)
+
+
+def date_state(date: Dates) -> dict[str, Any]:
+    """State of the encoding of a column of dates."""
+    return record_state(date) | {"parts": list(date.parts)}
+
+
+def build_date(state: dict[str, Any]) -> Dates:
+    """A checked encoding of a column of dates."""
+    parts = check_type("parts", state.get("parts"), list[str])
+    return build_record(Dates, state | {"parts": tuple(parts)})
 
 
 # Kernels
@@ -148,15 +165,15 @@ def build_kernel(kind: type[Kernel], state: dict[str, Any]) -> Kernel:
     return kernel
 
 
-def reading_state(reading: Reading) -> dict[str, Any]:
+def prediction_kernels_state(found: PredictionKernels) -> dict[str, Any]:
     """State of the prediction kernels. Columns mostly have the same kernel, which is written once."""
-    different = list({id(kernel): kernel for kernel in reading.kernels}.values())
+    different = list({id(kernel): kernel for kernel in found.kernels}.values())
     number = {id(kernel): k for k, kernel in enumerate(different)}
-    places = np.array([number[id(kernel)] for kernel in reading.kernels], dtype=np.int64)
-    return record_state(reading) | {"kernels": different, "places": places}
+    places = np.array([number[id(kernel)] for kernel in found.kernels], dtype=np.int64)
+    return record_state(found) | {"kernels": different, "places": places}
 
 
-def build_reading(kind: type[Reading], state: dict[str, Any]) -> Reading:
+def build_prediction_kernels(kind: type[PredictionKernels], state: dict[str, Any]) -> PredictionKernels:
     """Checked prediction kernels."""
     kernels = check_type("kernels", state.get("kernels"), list[Kernel])
     places = require_array("places", state.pop("places", None), np.int64, (None,))

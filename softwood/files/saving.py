@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from softwood.files.atomic import replacing
@@ -11,7 +13,7 @@ from softwood.files.errors import InvalidFileError, NotSavableError
 from softwood.files.kinds import KINDS
 from softwood.files.values import Reader, Writer
 
-__all__ = ["load", "save"]
+__all__ = ["load", "read_metadata", "save"]
 
 # What may stand alone in a file: models, but not the records that they are made of.
 _ALONE = ("stream.", "river.", "detector.", "river detector.")
@@ -20,7 +22,7 @@ _MODELS = {name for name in KINDS.by_name if name[0].isupper() or name.startswit
 _UNFORESEEN = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
-def save(model: Any, path: str | os.PathLike) -> None:
+def save(model: Any, path: str | os.PathLike, *, metadata: Mapping[str, Any] | None = None) -> None:
     """Save a model: any estimator or drift detector of softwood, or a `SoftTree` or `SoftForest` of its own.
 
     The file holds plain arrays and JSON, no pickle and no code. It replaces an older file at once when it is complete,
@@ -28,19 +30,26 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
     Parameters
     ----------
-    model : the model
-    path : the file to write; by convention, its name ends in ``.softwood``
+    model : estimator, drift detector, SoftTree or SoftForest
+        The model to save.
+    path : str or path-like
+        The file to write. By convention, its name ends in ``.softwood``.
+    metadata : dict, default=None
+        What else to remember, by name: text, numbers, truth values, None, and lists and dicts of these. `read_metadata`
+        returns it. ``softwood fit`` writes the names of the target and of the columns that are no features.
 
     Raises
     ------
     NotSavableError
-        If the model has parameters that are functions or other objects without plain data; the message names them.
+        If the model has parameters that are functions or other objects without plain data, or the metadata has; the
+        message names them.
     OSError
         If the file cannot be written; an older file is then as it was.
 
     See Also
     --------
-    load : read the file
+    load : Read the file.
+    read_metadata : Read the metadata alone.
 
     Examples
     --------
@@ -50,10 +59,11 @@ def save(model: Any, path: str | os.PathLike) -> None:
     >>> X, y = load_iris(return_X_y=True)
     >>> model = softwood.KernelTreeClassifier(random_state=0).fit(X, y)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     softwood.save(model, pathlib.Path(folder) / "iris.softwood")
-    ...     again = softwood.load(pathlib.Path(folder) / "iris.softwood")
-    >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
-    True
+    ...     path = pathlib.Path(folder) / "iris.softwood"
+    ...     softwood.save(model, path, metadata={"target": "species"})
+    ...     again, metadata = softwood.load(path), softwood.read_metadata(path)
+    >>> bool((again.predict_proba(X) == model.predict_proba(X)).all()), metadata
+    (True, {'target': 'species'})
     """
     kind = KINDS.of(model)
     owner = type(model).__name__
@@ -68,8 +78,21 @@ def save(model: Any, path: str | os.PathLike) -> None:
         Reader(KINDS, writer.arrays).read_all(content)
     except InvalidFileError as error:
         raise NotSavableError(f"{owner} cannot be saved: {error}.") from None
+    if metadata:
+        content["metadata"] = _checked_metadata(metadata)
     with replacing(path) as file:
         write_container(file, content, writer.arrays)
+
+
+def _checked_metadata(metadata: Any) -> dict[str, Any]:
+    """The metadata, if it is the same when it is read again."""
+    try:
+        found = json.loads(json.dumps(metadata, allow_nan=False)) if isinstance(metadata, Mapping) else None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotSavableError(f"metadata cannot be saved: {error}.") from None
+    if found is None or found != metadata:
+        raise NotSavableError("metadata must be a dict with text as keys, of text, numbers, lists and dicts.")
+    return found
 
 
 def load(path: str | os.PathLike) -> Any:
@@ -81,7 +104,13 @@ def load(path: str | os.PathLike) -> Any:
 
     Parameters
     ----------
-    path : the file
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    object
+        The model, of the class that was saved.
 
     Raises
     ------
@@ -92,15 +121,50 @@ def load(path: str | os.PathLike) -> Any:
 
     See Also
     --------
-    save : with an example
+    save : Write the file, with an example.
     """
+    return _read(path)[0]
+
+
+def read_metadata(path: str | os.PathLike) -> dict[str, Any]:
+    """The metadata that was given to `save`; empty if there was none.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict
+        The metadata by name.
+
+    Raises
+    ------
+    InvalidFileError
+        If it is no file of a model, or damaged.
+    OSError
+        If it cannot be read.
+
+    See Also
+    --------
+    save : Write the file, with an example.
+    """
+    return _read(path)[1]
+
+
+def _read(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
+    """The model, and the metadata."""
     try:
         found = read_container(path)
         content = found.content
         name = content.get("is") if isinstance(content, dict) else None
         if not isinstance(name, str) or name not in _MODELS:
             raise InvalidFileError("it holds no model")
-        return Reader(KINDS, found.arrays).read_all(content)
+        metadata = content.pop("metadata", {})
+        if not isinstance(metadata, dict):
+            raise InvalidFileError("its metadata is no dict")
+        return Reader(KINDS, found.arrays).read_all(content), metadata
     except InvalidFileError as error:
         raise InvalidFileError(f"{os.fspath(path)!r} is no softwood model, or it is damaged: {error}.") from None
     except _UNFORESEEN as error:

@@ -10,9 +10,18 @@ import numpy as np
 
 from softwood.core.arrays import is_within, require_array
 from softwood.core.columns import MAX_CATEGORIES
+from softwood.core.dates import Dates
 from softwood.files.errors import InvalidFileError
 from softwood.files.estimators import check_labels, checked_parameters
-from softwood.files.records import build_record, check_entries, check_integer, check_type, record_state
+from softwood.files.records import (
+    build_date,
+    build_record,
+    check_entries,
+    check_integer,
+    check_type,
+    date_state,
+    record_state,
+)
 from softwood.files.values import check_name
 from softwood.stream.base import StreamModel
 from softwood.stream.drift import DriftDetector
@@ -254,6 +263,9 @@ def river_state(model: Any) -> dict[str, Any]:
         "numbers": dict(places.numbers),
         "categories": {key: dict(known) for key, known in places.categories.items()},
         "names": list(places.names),
+        **(
+            {"dates": {key: [date_state(date), at] for key, (date, at) in places.dates.items()}} if places.dates else {}
+        ),
         "labels": list(model._codes) if hasattr(model, "_codes") else None,
         "growth": model._growth,
     }
@@ -261,10 +273,10 @@ def river_state(model: Any) -> dict[str, Any]:
 
 def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     """A checked model for river."""
-    check_entries(state, ["parameters", "numbers", "categories", "names", "labels", "growth"])
+    check_entries(state, ["parameters", "numbers", "categories", "names", "labels", "growth"], ["dates"])
     model = kind(**checked_parameters(kind, state["parameters"]))
     places = model._places
-    places.numbers, places.categories, places.names = _check_places(state)
+    places.numbers, places.categories, places.dates, places.names = _check_places(state)
     if (state["labels"] is None) == hasattr(model, "_codes"):
         raise InvalidFileError("labels do not belong to this kind of model")
     if state["labels"] is not None:
@@ -315,16 +327,23 @@ def build_river_pool(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     return pool
 
 
-def _check_places(state: dict[str, Any]) -> tuple[dict, dict, list[str]]:
-    """Columns of numbers, columns of categories, and their names: each place must be there once."""
+def _check_places(state: dict[str, Any]) -> tuple[dict, dict, dict, list[str]]:
+    """Columns of numbers, of categories and of dates, and their names: each place must be there once."""
     numbers = check_type("numbers", state["numbers"], dict[Any, int])
     categories = check_type("categories", state["categories"], dict[Any, dict[Any, int]])
     names = check_type("names", state["names"], list[str])
+    dates: dict[Any, tuple[Dates, int]] = {}
+    for key, entry in check_type("dates", state.get("dates", {}), dict).items():
+        if type(entry) is not list or len(entry) != 2:
+            raise InvalidFileError("a date is not a pair")
+        dates[key] = build_date(check_type("date", entry[0], dict)), check_integer("date", entry[1])
     found = list(numbers.values())
+    for date, at in dates.values():
+        found += range(at, at + len(date.parts))
     for known in categories.values():
         found += list(known.values())
         if len(known) > MAX_CATEGORIES:
             raise InvalidFileError("a feature has too many categories")
     if not all(type(at) is int for at in found) or sorted(found) != list(range(len(names))):
         raise InvalidFileError("features do not match their columns")
-    return numbers, categories, names
+    return numbers, categories, dates, names

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 
 from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number, checked, parameter
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.gradient.data import (
@@ -90,7 +91,7 @@ class Training:
         return self.mass if self.is_given else self.mass + self.validation_mass
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class GradientModel(BatchEstimator):
     """An estimator whose tree is trained on standardised inputs, with rows set aside to validate.
 
@@ -201,9 +202,22 @@ class GradientModel(BatchEstimator):
         return np.where(np.isnan(super()._matrix(X))[:, None, :], 0.0, gradient)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class ValidatedTree(GradientModel):
-    """An estimator of one tree that is trained on some rows and validated on others."""
+    """An estimator of one tree that is trained on some rows and validated on others.
+
+    Parameters
+    ----------
+    validation_fraction : float
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted tree.
+    n_iter_ : int
+        Number of training steps, over all stages.
+    """
 
     validation_fraction: float = parameter(0.25, check_number, low=0.0, open_low=True, high=0.9)
 
@@ -226,12 +240,23 @@ class ValidatedTree(GradientModel):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; a missing value counts as the column's mean.
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
-        X_val, y_val, sample_weight_val : validation rows, in place of a part of `X`
-            Gates and values are not trained on them.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. A missing value counts as the column's mean.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        X_val : array-like, data frame or None, default=None
+            Validation rows, in place of a part of `X`. Gates and values are not trained on them.
+        y_val : array-like or None, default=None
+            Labels or targets of the validation rows.
+        sample_weight_val : array-like or None, default=None
+            Weights of the validation rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             rules = checked(self)

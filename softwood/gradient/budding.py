@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled import gradient as loop
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_count, check_number, parameter
 from softwood.core.steps import Best
 from softwood.gradient.base import Training, ValidatedTree
@@ -119,9 +119,41 @@ class _Validated(NamedTuple):
     loss: float
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _BuddingTree(ValidatedTree):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    max_depth : int
+        Largest depth of the tree, at most 16.
+    max_iter : int
+        Maximum number of passes over the rows.
+    learning_rate : float
+        Learning rate of Adam for gates and values.
+    bud_learning_rate : float
+        Learning rate of the buds.
+    split_cost : float
+        Cost of a bud, added to the loss.
+    batch_size : int
+        Number of rows of a step.
+    n_iter_no_change : int
+        Early stopping comes after this many passes without a smaller validation loss.
+    validation_fraction : float
+        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`. These find the best
+        number of passes; then all rows train the tree for so many passes, and it is kept if their loss is smaller.
+    random_state : int, RandomState instance or None
+        Controls the validation rows, the initial gates and the order of the rows.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted tree. A node that is partly a leaf appears as two gates, the upper one without weights.
+    history_ : list of dict
+        A dict for each pass: ``stage``, ``iteration``, ``train_loss`` and ``n_leaves``, where a node that is partly a
+        leaf counts as split. Iteration 0 is the initial tree. Stage "early_stopping" has a ``validation_loss``; stage
+        "fit" are the passes over all rows. If validation rows are passed to `fit`, "fit" is the only stage.
+    """
 
     max_depth: int = parameter(6, check_count, high=16)
     learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
@@ -130,6 +162,8 @@ class _BuddingTree(ValidatedTree):
     batch_size: int = parameter(32, check_count)
     max_iter: int = parameter(200, check_count)
     n_iter_no_change: int = parameter(15, check_count)
+
+    _leading: ClassVar[tuple[str, ...]] = ("max_depth", "max_iter", "learning_rate")
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         """Train until validation rows say stop; if these are a part of the rows, all rows train for as many passes."""
@@ -171,7 +205,7 @@ class _BuddingTree(ValidatedTree):
             self.__dict__.update(results())
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     """Budding tree for classification: a soft tree whose nodes can be partly leaves.
 
@@ -180,55 +214,32 @@ class BuddingTreeClassifier(ClassifierBase, _BuddingTree):
     gets children when its bud becomes positive. Prediction visits all paths. Inputs are standardised internally. A
     missing value counts as the mean of its column.
 
-    Parameters
-    ----------
-    max_depth : int, default=6
-    learning_rate : float, default=0.01
-        Learning rate of Adam for gates and values.
-    bud_learning_rate : float, default=0.5
-        Learning rate of the buds.
-    split_cost : float, default=0.001
-        Cost of a bud, added to the loss.
-    batch_size : int, default=32
-    max_iter : int, default=200
-        Maximum number of passes over the rows.
-    n_iter_no_change : int, default=15
-        Early stopping comes after this many passes without a smaller validation loss.
-    validation_fraction : float, default=0.25
-        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`. These find the best
-        number of passes; then all rows train the tree for so many passes, and it is kept if their loss is smaller.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
-    handle_unknown : "missing" or "error", default="missing"
-        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    random_state : int or RandomState, default=None
-        Determines the validation rows, the initial gates and the order of the rows.
-    verbose : int, default=0
-        1 prints progress about once a second, 2 after every pass.
-
-    Attributes
-    ----------
-    tree_ : SoftTree
-        The fitted tree. A node that is partly a leaf appears as two gates, the upper one without weights.
-    history_ : list of dicts
-        A dict for each pass: ``stage``, ``iteration``, ``train_loss`` and ``n_leaves``, where a node that is partly a
-        leaf counts as split. Iteration 0 is the initial tree. Stage "early_stopping" has a ``validation_loss``; stage
-        "fit" are the passes over all rows. If validation rows are passed to `fit`, "fit" is the only stage.
-    n_iter_ : int
-        Number of passes.
-    columns_ : Columns
-        How the table was encoded as a matrix.
-    feature_importances_ : (n_features_in,) array
-    classes_ : (n_classes,) array
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softwood import BuddingTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BuddingTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class BuddingTreeRegressor(RegressorBase, _BuddingTree):
-    """Budding tree for regression, with the squared error; `y` may have several columns.
+    """Budding tree for regression: a soft tree whose nodes can be partly leaves.
 
-    Parameters are those of `BuddingTreeClassifier` without `class_weight`. Attributes are the same, with ``n_outputs_``
-    in place of ``classes_``.
+    The response of a node is ``(1 - b) v + b (g left + (1 - g) right)``, with a value ``v``, a sigmoid gate ``g`` and a
+    bud ``b`` in [0, 1]. Buds are trained on the training rows together with gates and values, and have a cost. A node
+    gets children when its bud becomes positive. Prediction visits all paths. The loss is the squared error; `y` may
+    have several columns. Inputs are standardised internally. A missing value counts as the mean of its column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import BuddingTreeRegressor
+    >>> X = np.linspace(0, 6, 300)[:, None]
+    >>> model = BuddingTreeRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.9)
+    True
     """

@@ -14,7 +14,7 @@ from softwood.core.steps import Steps
 from softwood.core.threads import Threads
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
-from softwood.gradient.one_stage_training import StageRules
+from softwood.gradient.one_stage_training import CheckedRules
 
 __all__ = ["Candidate", "CrispWork"]
 
@@ -164,7 +164,7 @@ class CrispWork:
     """
 
     def __init__(
-        self, rows: LearningSet, is_class: bool, n_rows: float, rules: StageRules, fraction: float, seed: int
+        self, rows: LearningSet, is_class: bool, n_rows: float, rules: CheckedRules, fraction: float, seed: int
     ) -> None:
         self._rows, self._is_class, self._rules, self._seed = rows, is_class, rules, seed
         self._unit, self._fraction = n_rows / len(rows), fraction
@@ -249,7 +249,7 @@ class CrispWork:
         return Verdict(np.array([loss for _, loss in found]) / mass, np.array([n for n, _ in found]), mass)
 
 
-def _pace(rules: StageRules, n: int, is_class: bool) -> Pace:
+def _pace(rules: CheckedRules, n: int, is_class: bool) -> Pace:
     """The given pace, or one by the number of rows: large batches are better if there are many rows."""
     is_small = n < FEW_ROWS
     passes = (30 if is_small else 60) if is_class else (200 if is_small else 100)
@@ -262,7 +262,7 @@ def _pace(rules: StageRules, n: int, is_class: bool) -> Pace:
     )
 
 
-def _recipes(rules: StageRules, is_class: bool, n: int, n_rows: float) -> list[Recipe]:
+def _recipes(rules: CheckedRules, is_class: bool, n: int, n_rows: float) -> list[Recipe]:
     """Recipes to try, where the parameters leave a choice."""
     found = []
     for recipe in recipes_for(is_class, n):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from softwood.base import ClassifierBase, Fit
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_flag, check_integer, check_number, parameter
 from softwood.core.steps import Steps
 from softwood.gradient.base import Training, ValidatedTree
@@ -53,49 +54,38 @@ class _Node:
             pending += node.children[::-1]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     """Linear discriminant tree: crisp oblique splits, pruned after growth.
 
     The classes at a node are divided into two groups, and Fisher's linear discriminant separates the groups: rows with
     ``w @ x + b > 0`` go left. With more than two classes, the groups are built around the two classes whose means are
     farthest apart; then single classes are moved to the other group as long as this makes the split purer. After
-    growth, a subtree is replaced by a leaf if that makes no more errors on the validation rows. Missing values and
-    categories are treated as in `SoftTreeClassifier`.
+    growth, a subtree is replaced by a leaf if that makes no more errors on the validation rows. A missing value counts
+    as the mean of its column. A category is encoded as a column of zeros and ones.
 
     Parameters
     ----------
-    validation_fraction : float, default=0.25
-        Fraction of the rows set aside for pruning, unless validation rows are passed to `fit`.
-    prune : bool, default=True
-        Whether to prune.
-    max_depth : int, default=None
-    min_mass : float, default=1.0
+    max_depth : int or None
+        Largest depth of the tree. None means no limit.
+    min_mass : float
         Smallest mass of a leaf, in rows of average weight.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
-    handle_unknown : "missing" or "error", default="missing"
-        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    random_state : int or RandomState, default=None
-        Determines the validation rows.
-    verbose : int, default=0
-        1 prints progress about once a second, 2 after every node.
+    prune : bool
+        Whether to prune.
+    validation_fraction : float
+        Fraction of the rows set aside for pruning, unless validation rows are passed to `fit`.
+    random_state : int, RandomState instance or None
+        Controls the validation rows.
 
     Attributes
     ----------
     tree_ : SoftTree
-        The fitted tree; its values are class probabilities.
-    history_ : list of dicts
+        The fitted tree. Its values are class probabilities.
+    history_ : list of dict
         A dict for each node that was tried: ``stage`` ("fit"), ``iteration``, ``depth``, whether its split was
         ``kept``, and ``n_leaves`` of the tree before pruning.
     n_iter_ : int
         Number of nodes that were tried.
-    columns_ : Columns
-        How the table was encoded as a matrix.
-    feature_importances_ : (n_features_in,) array
-    classes_ : (n_classes,) array
 
     Examples
     --------
@@ -110,6 +100,8 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
     prune: bool = parameter(True, check_flag)
     max_depth: int | None = parameter(None, check_integer, low=1, or_none=True)
     min_mass: float = parameter(1.0, check_number, low=0.0)
+
+    _leading: ClassVar[tuple[str, ...]] = ("max_depth", "min_mass")
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         train, validation = data.parts()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled import gradient as loop
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_count, check_number, parameter
 from softwood.core.steps import Best
 from softwood.gradient.base import Training, ValidatedTree
@@ -79,9 +79,38 @@ class _Expectation:
             yield
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _EndToEndTree(ValidatedTree):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    max_depth : int
+        Depth of the tree, at most 12.
+    max_iter : int
+        Maximum number of passes over all gates together.
+    level_max_iter : int
+        Number of passes for each new level.
+    learning_rate : float
+        Learning rate of Adam for the gates.
+    steepness : float
+        Factor that multiplies the gates in the last of the passes over all gates. It grows from 1 in the first.
+    prior : float
+        The value of a node is the mean of its rows and of this many rows with the value of its parent.
+    n_iter_no_change : int
+        Training ends after this many passes without a smaller validation loss.
+    random_state : int, RandomState instance or None
+        Controls the validation rows, the initial gates and the order of the rows.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted crisp tree.
+    history_ : list of dict
+        A dict for each step. ``stage`` is "levels" for new levels and "anneal" for passes over all gates.
+        ``iteration`` counts within the stage, 0 being the state before "anneal". Then ``train_loss``,
+        ``validation_loss`` and ``n_leaves`` of the crisp tree.
+    """
 
     max_depth: int = parameter(6, check_count, high=12)
     learning_rate: float = parameter(0.01, check_number, low=0.0, open_low=True)
@@ -90,6 +119,8 @@ class _EndToEndTree(ValidatedTree):
     steepness: float = parameter(20.0, check_number, low=1.0)
     n_iter_no_change: int = parameter(15, check_count)
     prior: float = parameter(1.0, check_number, low=0.0, open_low=True)
+
+    _leading: ClassVar[tuple[str, ...]] = ("max_depth", "max_iter", "level_max_iter", "learning_rate")
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         train, validation = data.parts()
@@ -149,7 +180,7 @@ def _dividing(bottom: np.ndarray, n_gates: int) -> np.ndarray:
     return n_ends[:n_gates] > 1
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
     """End-to-end tree for classification: trained as a probabilistic tree, used as a crisp one.
 
@@ -159,54 +190,33 @@ class EndToEndTreeClassifier(ClassifierBase, _EndToEndTree):
     become steeper, and the pass whose crisp tree has the smallest validation loss is kept. Inputs are standardised
     internally. A missing value counts as the mean of its column.
 
-    Parameters
-    ----------
-    max_depth : int, default=6
-    learning_rate : float, default=0.01
-        Learning rate of Adam for the gates.
-    level_max_iter : int, default=10
-        Number of passes for each new level.
-    max_iter : int, default=60
-        Maximum number of passes over all gates together.
-    steepness : float, default=20.0
-        Factor that multiplies the gates in the last of these passes. It grows from 1 in the first.
-    n_iter_no_change : int, default=15
-        Training ends after this many passes without a smaller validation loss.
-    prior : float, default=1.0
-        The value of a node is the mean of its rows and of this many rows with the value of its parent.
-    validation_fraction : float, default=0.25
-        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
-    handle_unknown : "missing" or "error", default="missing"
-        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    random_state : int or RandomState, default=None
-        Determines the validation rows, the initial gates and the order of the rows.
-    verbose : int, default=0
-        1 prints progress about once a second, 2 after every level and pass.
-
-    Attributes
-    ----------
-    tree_ : SoftTree
-    history_ : list of dicts
-        A dict for each step. ``stage`` is "levels" for new levels and "anneal" for passes over all gates;
-        ``iteration`` counts within the stage, 0 being the state before "anneal". Then ``train_loss``,
-        ``validation_loss`` and ``n_leaves`` of the crisp tree.
-    n_iter_ : int
-        Number of training steps, over all stages.
-    columns_ : Columns
-        How the table was encoded as a matrix.
-    feature_importances_ : (n_features_in,) array
-    classes_ : (n_classes,) array
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softwood import EndToEndTreeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = EndToEndTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class EndToEndTreeRegressor(RegressorBase, _EndToEndTree):
-    """End-to-end tree for regression, with a normal distribution at each leaf; `y` may have several columns.
+    """End-to-end tree for regression: trained as a probabilistic tree, used as a crisp one.
 
-    Parameters are those of `EndToEndTreeClassifier` without `class_weight`. Attributes are the same, with
-    ``n_outputs_`` in place of ``classes_``.
+    Training alternates two steps. Expectation: the probability of each leaf, given a row and its target. Maximisation:
+    the normal distributions of the leaves in closed form, and the gates by gradient steps. The tree grows level by
+    level, and at first only the gates of the new level are trained. Then all gates are trained together while they
+    become steeper, and the pass whose crisp tree has the smallest validation loss is kept. `y` may have several
+    columns. Inputs are standardised internally. A missing value counts as the mean of its column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import EndToEndTreeRegressor
+    >>> X = np.linspace(0, 6, 300)[:, None]
+    >>> model = EndToEndTreeRegressor(random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.9)
+    True
     """

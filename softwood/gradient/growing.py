@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from softwood.compiled import gradient as loop
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter
 from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet, visits
@@ -33,19 +34,64 @@ PASS_ROWS, SELECT_ROWS = 20_000, 10_000
 PRIOR_ROWS = 0.5
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftRules:
-    """How a soft tree is grown and refined: parameters of `SoftTreeClassifier`, which derives from this."""
+    """How a soft tree is grown and refined: parameters of `SoftTreeClassifier`, which derives from this.
 
-    init: str = parameter("hard", check_choice, choices=("hard", "paper", "random"))
+    Parameters
+    ----------
+    max_depth : int or None
+        Largest depth of the tree. None means no limit.
+    max_leaf_nodes : int or None
+        Growth ends when the tree has this many leaves. None means no limit.
+    min_gain : float
+        A split is kept if it lowers the validation loss by more than this fraction. The paper uses 0, which gives
+        larger trees.
+    learning_rate : float
+        Initial step length of the first descent. Every further descent begins with half the one before.
+    n_learning_rates : int
+        Maximum number of descents for a split, of which the best is kept. Two in a row without a better result end
+        the search.
+    learning_rate_decay : float
+        Factor by which the step length shrinks in one pass over the rows.
+    max_iter : int
+        Maximum number of passes in a descent.
+    n_iter_no_change : int
+        A descent ends after this many passes without a smaller loss.
+    l1_regularization : float
+        Absolute penalty on the weights of the gates, not on the biases, for standardised inputs. It sets many weights
+        to 0.
+    l2_regularization : float
+        Squared penalty on the weights of the gates, not on the biases, for standardised inputs.
+    init : {"hard", "paper", "random"}
+        Initial gate of a split. "hard": centred on the best axis-aligned test. "paper": the same test, with a bias of 1
+        whatever its threshold. "random": small random numbers.
+    init_slope : float
+        Steepness of the initial gate, per standard deviation.
+    select : {"validation", "training"}
+        Rows whose loss selects the best pass and the best descent. The paper uses the training rows.
+    growth : {"breadth", "depth"}
+        Order in which leaves are split: level by level, or the left subtree first, as in the paper.
+    refine : bool
+        After growth, train all gates and values together with Adam while the validation loss falls. For real targets,
+        the values are then fitted to all rows, unless validation rows are passed to `fit`. Not in the paper.
+    refine_max_iter : int
+        Maximum number of passes of `refine`.
+    refine_learning_rate : float
+        Initial learning rate of `refine`. It is reduced when the validation loss stops falling.
+    """
+
+    init: Literal["hard", "paper", "random"] = parameter("hard", check_choice, choices=("hard", "paper", "random"))
     init_slope: float = parameter(1.0, check_number, low=0.0, open_low=True)
     learning_rate: float = parameter(1.0, check_number, low=0.0, open_low=True)
     n_learning_rates: int = parameter(6, check_count)
     learning_rate_decay: float = parameter(0.9, check_number, low=0.0, open_low=True, high=1.0)
     max_iter: int = parameter(25, check_count)
     n_iter_no_change: int = parameter(5, check_count)
-    select: str = parameter("validation", check_choice, choices=("validation", "training"))
-    growth: str = parameter("breadth", check_choice, choices=("breadth", "depth"))
+    select: Literal["validation", "training"] = parameter(
+        "validation", check_choice, choices=("validation", "training")
+    )
+    growth: Literal["breadth", "depth"] = parameter("breadth", check_choice, choices=("breadth", "depth"))
     max_depth: int | None = parameter(None, check_integer, low=1, or_none=True)
     max_leaf_nodes: int | None = parameter(None, check_integer, low=2, or_none=True)
     min_gain: float = parameter(0.01, check_number, low=0.0, high=1.0)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.compiled.gradient import step_value
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_flag, check_n_jobs, parameter
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.gradient.base import Training, ValidatedTree
@@ -16,22 +17,69 @@ from softwood.gradient.crisp_choice import Candidate, CrispWork
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.finishing import to_soft_tree
 from softwood.gradient.loops.soft_joint import SoftNodes
-from softwood.gradient.one_stage_training import StagedTree, StageRules, first_tree, prune, settle, train_one_stage
+from softwood.gradient.one_stage_training import (
+    CheckedRules,
+    StagedTree,
+    StageRules,
+    first_tree,
+    prune,
+    settle,
+    train_one_stage,
+)
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
 __all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _OneStageTree(StageRules, ValidatedTree):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    validation_fraction : float
+        Fraction of the rows set aside, unless validation rows are passed to `fit`: to choose, with more than 5 000
+        rows; to train the shape, with sampled paths.
+    warm_start : bool
+        Continue from the tree of the previous fit, with what was chosen there. Columns, categories and targets must be
+        of the same kind as in that fit. With another `max_depth`, or after another way of training, `fit` starts from
+        the beginning.
+    n_jobs : int or None
+        Number of folds that are trained in parallel, in threads. -1 uses all processors, None means 1. The tree does
+        not depend on it.
+    random_state : int, RandomState instance or None
+        Controls the folds or validation rows, the order of the rows and the sampled paths.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted tree, without nodes that were pruned.
+    search_ : list of dict
+        The candidates: a dict for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
+        (log loss and three times the share of errors, or squared error) and the mean ``n_splits``. Penalties and costs
+        are relative to a loss that is added up over the rows. Only if `architecture` is "pruned".
+    chosen_ : dict
+        The best entry of ``search_``. Only if `architecture` is "pruned".
+    history_ : list of dict
+        Dicts with ``stage``, ``iteration`` and losses. Stage "choice": a dict for each training on a fold, with its
+        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a dict for each pass over all rows,
+        with ``train_loss`` and ``n_leaves`` of the crisp tree; with sampled paths also ``validation_loss``. Iteration 0
+        is the initial tree. A warm start continues the list, and first repeats the last iteration as it is on the new
+        rows.
+    n_iter_ : int
+        Number of passes that trained the tree.
+    """
 
     warm_start: bool = parameter(False, check_flag)
     n_jobs: int | None = None
 
     search_: list[dict[str, Any]] = field(init=False)
     chosen_: dict[str, Any] = field(init=False)
+    _leading: ClassVar[tuple[str, ...]] = (
+        "max_depth", "architecture", "max_iter", "learning_rate", "batch_size", "split_cost", "prior",
+        "l1_regularization", "l2_regularization",
+    )  # fmt: skip
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
@@ -40,6 +88,16 @@ class _OneStageTree(StageRules, ValidatedTree):
         Its gates start at random, paths are sampled, and the shape is trained by proximal steps on validation rows,
         without a cost of splits. The ablations of the paper are ``as_published(architecture="joint")`` and
         ``as_published(architecture="gumbel")``.
+
+        Parameters
+        ----------
+        **changes : dict
+            Parameters that differ from the paper.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
         """
         settings: dict[str, Any] = {
             "architecture": "proximal",
@@ -102,7 +160,7 @@ class _OneStageTree(StageRules, ValidatedTree):
         finally:
             self.__dict__.update(results())
 
-    def _train_sampled(self, fit: Fit, data: Training, rules: StageRules, earlier: dict[str, Any]) -> None:
+    def _train_sampled(self, fit: Fit, data: Training, rules: CheckedRules, earlier: dict[str, Any]) -> None:
         is_class, everything = data.is_class, data.everything()
         train, validation = data.parts()
         if rules.architecture == "joint":  # no validation rows: all are trained on
@@ -202,7 +260,7 @@ def finish_staged(
     return to_soft_tree(nodes, mass, mass_unit, impurity, Gate.OBLIQUE, scaling, targets)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     """One-stage tree for classification: a crisp oblique tree, built and pruned in one optimisation.
 
@@ -214,88 +272,13 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
 
     The strength of the penalty, the initial gates and the size of the tree matter most. By default they are chosen by
     five folds (repeated if there are fewer than 1 000 rows; with more than 5 000, some of them are held out instead).
-    The tree is then trained on all rows. Real targets are trained as mixtures of leaves with gates that get steeper;
-    the crisp tree of these gates is pruned.
+    The tree is then trained on all rows.
 
     The algorithm of the paper, which samples paths and trains the shape on validation rows, is
     ``OneStageTreeClassifier.as_published()``; its ablations are the architectures "joint" and "gumbel".
 
     Inputs are standardised internally. A missing value counts as the mean of its column. A category is encoded as a
     column of zeros and ones.
-
-    Parameters
-    ----------
-    architecture : "pruned", "proximal", "joint" or "gumbel", default="pruned"
-        How the shape is found. "pruned": by pruning before each pass, as above. The others sample paths and train a
-        number in [0, 1] for each node, as in the paper: "proximal" by proximal steps on validation rows, "joint"
-        together with the gates on the training rows, "gumbel" sampled, on validation rows.
-    max_depth : int, default=6
-    init : "auto", "linear", "columns", "fitted" or "random", default="auto"
-        Initial gates: penalised linear fits at each node, tests of one column as in a conventional tree, at each node
-        the better of both, or random numbers. "auto" tries "linear" and "columns"; with sampled paths it is "fitted".
-    learning_rate : float or "auto", default="auto"
-        Learning rate of Adam for the gates. "auto" is 0.02 for fewer than 2 000 rows and 0.05 for more, and 0.01 for
-        real targets and for sampled paths.
-    batch_size : int or "auto", default="auto"
-        Number of rows of a step. "auto" is 32, and 256 from 2 000 rows on; with sampled paths, 32.
-    max_iter : int or "auto", default="auto"
-        Number of passes over the rows. "auto" is 30, and 60 from 2 000 rows on (200 and 100 for real targets), fewer
-        for more than 100 000 rows; with sampled paths, at most 200.
-    n_iter_no_change : int, default=15
-        Sampled paths: training ends after this many passes without a smaller validation loss.
-    warm_up : int, default=3
-        Sampled paths: number of passes before the shape is trained.
-    architecture_learning_rate : float, default=0.5
-        Sampled paths: learning rate of the shape.
-    split_cost : float or "auto", default="auto"
-        Mean loss that a split must save: cross-entropy, or squared error in variances of the target. "auto" chooses it
-        by folds. With sampled paths it is a cost in the loss that trains the shape, and "auto" is 0.001.
-    prior : float, default=5.0
-        The value of a node is the mean of its rows and of this many rows with the value of its parent.
-    l1_regularization, l2_regularization : float or "auto", default="auto"
-        Penalties on the weights of the gates, relative to the mean loss. "auto" chooses them by folds; with sampled
-        paths it is 0. Classes are trained without `l1_regularization`, unless paths are sampled.
-    validation_fraction : float, default=0.25
-        Fraction of the rows set aside, unless validation rows are passed to `fit`: to choose, with more than 5 000
-        rows; to train the shape, with sampled paths.
-    warm_start : bool, default=False
-        Continue from the tree of the previous fit, with what was chosen there. Columns, categories and classes must be
-        those of that fit. With another `max_depth`, or after another way of training, `fit` starts from the beginning.
-    n_jobs : int, default=None
-        Number of folds that are trained in parallel, in threads. It does not change the tree.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
-    handle_unknown : "missing" or "error", default="missing"
-        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    random_state : int or RandomState, default=None
-        Determines the folds or validation rows, the order of the rows and the sampled paths.
-    verbose : int, default=0
-        1 prints progress about once a second, 2 after every pass.
-
-    Attributes
-    ----------
-    tree_ : SoftTree
-        The fitted tree, without nodes that were pruned.
-    search_ : list of dicts
-        The candidates: a dict for each way to train, with its best ``split_cost``, the ``loss`` of the rows held out
-        (log loss and three times the share of errors, or squared error) and the mean ``n_splits``. Penalties and costs
-        are relative to a loss that is added up over the rows. Not for sampled paths.
-    chosen_ : dict
-        The best entry of ``search_``.
-    history_ : list of dicts
-        Dicts with ``stage``, ``iteration`` and losses. Stage "choice": a dict for each training on a fold, with its
-        ``recipe``, the place in ``search_``, and ``validation_loss``. Stage "fit": a dict for each pass over all rows,
-        with ``train_loss`` and ``n_leaves`` of the crisp tree; with sampled paths also ``validation_loss``. Iteration 0
-        is the initial tree. A warm start continues the list, and first repeats the last iteration as it is on the new
-        rows.
-    n_iter_ : int
-        Number of passes.
-    columns_ : Columns
-        How the table was encoded as a matrix.
-    feature_importances_ : (n_features_in,) array
-    classes_ : (n_classes,) array
 
     Examples
     --------
@@ -308,12 +291,23 @@ class OneStageTreeClassifier(ClassifierBase, _OneStageTree):
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class OneStageTreeRegressor(RegressorBase, _OneStageTree):
-    """One-stage tree for regression, with the squared error; `y` may have several columns.
+    """One-stage tree for regression: a crisp oblique tree, built and pruned in one optimisation.
 
-    Parameters are those of `OneStageTreeClassifier` without `class_weight`. Attributes are the same, with
-    ``n_outputs_`` in place of ``classes_``.
+    Every node of a complete tree can be split. The tree is trained on the squared error as a mixture of leaves, with
+    gates that get steeper; the crisp tree of these gates is pruned. `y` may have several columns. Gates begin as
+    penalised linear regressions, or as tests of single columns.
+
+    The strength of the penalty, the initial gates and the size of the tree matter most. By default they are chosen by
+    five folds (repeated if there are fewer than 1 000 rows; with more than 5 000, some of them are held out instead).
+    The tree is then trained on all rows.
+
+    The algorithm of the paper, which samples paths and trains the shape on validation rows, is
+    ``OneStageTreeRegressor.as_published()``; its ablations are the architectures "joint" and "gumbel".
+
+    Inputs are standardised internally. A missing value counts as the mean of its column. A category is encoded as a
+    column of zeros and ones.
 
     Examples
     --------

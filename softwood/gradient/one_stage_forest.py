@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from threading import Event
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.callback import with_callbacks
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import ClassifierBase, Fit, RegressorBase, as_counts
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_count, check_n_jobs, checked, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.gradient.base import GradientModel
@@ -22,7 +23,7 @@ from softwood.gradient.crisp_choice import CrispWork
 from softwood.gradient.crisp_training import Recipe
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.one_stage import OneStageTreeClassifier, OneStageTreeRegressor, finish_staged
-from softwood.gradient.one_stage_training import StageRules, first_tree, prune, train_one_stage
+from softwood.gradient.one_stage_training import CheckedRules, StageRules, first_tree, prune, train_one_stage
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -32,9 +33,32 @@ __all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
 HELD_OUT = 0.25
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _OneStageForest(GradientModel):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    max_depth : int
+        Depth of the complete trees that are pruned, at most 16.
+    n_jobs : int or None
+        Number of trees trained in parallel, by joblib. -1 uses all processors, None means 1. The forest does not depend
+        on it.
+    random_state : int, RandomState instance or None
+        Controls the samples, the initial gates and the order of the rows.
+
+    Attributes
+    ----------
+    forest_ : SoftForest
+        The fitted trees.
+    estimators_ : list of estimators
+        The same trees as separate fitted estimators, without ``history_``.
+    history_ : list of dict
+        A dict for each tree, with ``stage`` "fit", ``iteration``, ``train_loss`` of its sample, ``validation_loss`` of
+        the other rows, and ``n_leaves``; before them, with ``stage`` "choice", a dict for each training on a fold.
+    """
 
     n_estimators: int = field(default=20, kw_only=False)
     max_depth: int = StageRules.max_depth
@@ -42,6 +66,8 @@ class _OneStageForest(GradientModel):
     n_jobs: int | None = None
 
     forest_: SoftForest = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    _leading: ClassVar[tuple[str, ...]] = ("n_estimators", "max_depth", "tree_parameters")
     _tree_class: ClassVar[type]
 
     @with_callbacks
@@ -52,9 +78,17 @@ class _OneStageForest(GradientModel):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-        y : (n_rows,) labels or targets, or (n_rows, n_targets); a classifier also takes class probabilities
-        sample_weight : (n_rows,) weights; a weight of 2 is the row twice
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._train(fit, X, y, sample_weight)
@@ -155,7 +189,7 @@ def _train_one(
     rows: LearningSet,
     targets: ClassTargets | RealTargets,
     scaling: Scaling,
-    rules: StageRules,
+    rules: CheckedRules,
     recipe: Recipe | None,
     seed: int,
     number: int,
@@ -196,7 +230,7 @@ def _train_one(
     return finished, {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": finished.n_leaves}
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     """Bagged one-stage trees for classification; their class probabilities are averaged.
 
@@ -206,36 +240,8 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
 
     Parameters
     ----------
-    n_estimators : int, default=20
-        Number of trees.
-    max_depth : int, default=6
-    tree_parameters : dict, default=None
-        Further parameters of the trees, by name; see `OneStageTreeClassifier`.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
-    handle_unknown : "missing" or "error", default="missing"
-        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    n_jobs : int, default=None
-        Number of trees trained in parallel, by joblib. It does not change the forest.
-    random_state : int or RandomState, default=None
-        Determines the samples, the initial gates and the order of the rows.
-    verbose : int, default=0
-        1 prints progress about once a second, 2 after every tree.
-
-    Attributes
-    ----------
-    forest_ : SoftForest
-    estimators_ : list of OneStageTreeClassifier
-        The trees as fitted estimators, without ``history_``.
-    history_ : list of dicts
-        A dict for each tree, with ``stage`` "fit", ``iteration``, ``train_loss`` of its sample, ``validation_loss`` of
-        the other rows, and ``n_leaves``; before them, with ``stage`` "choice", a dict for each training on a fold.
-    columns_ : Columns
-        How the table was encoded as a matrix.
-    feature_importances_ : (n_features_in,) array
-    classes_ : (n_classes,) array
+    tree_parameters : dict or None
+        Further parameters of the trees, by name; see `OneStageTreeClassifier`. None for their defaults.
 
     Examples
     --------
@@ -250,12 +256,28 @@ class OneStageForestClassifier(ClassifierBase, _OneStageForest):
     _tree_class = OneStageTreeClassifier
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class OneStageForestRegressor(RegressorBase, _OneStageForest):
     """Bagged one-stage trees for regression; their predictions are averaged.
 
-    Parameters are those of `OneStageForestClassifier` without `class_weight`. Attributes are the same, with
-    ``n_outputs_`` in place of ``classes_``.
+    How trees are trained is chosen once, by folds, as for a single tree. Each tree is then trained on a bootstrap
+    sample of the rows, and keeps all splits that lower the loss of its sample. Trees with sampled paths (see
+    `architecture` of `OneStageTreeRegressor`) use the rows that are not in the sample as validation rows. `y` may have
+    several columns.
+
+    Parameters
+    ----------
+    tree_parameters : dict or None
+        Further parameters of the trees, by name; see `OneStageTreeRegressor`. None for their defaults.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import OneStageForestRegressor
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = OneStageForestRegressor(n_estimators=5, max_depth=3, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.9)
+    True
     """
 
     _tree_class = OneStageTreeRegressor

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from softwood.compiled import gradient as loop
 from softwood.core.arrays import require_array
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_count, check_number, or_auto, parameter
 from softwood.core.steps import Best, Steps
 from softwood.gradient.data import LearningSet
@@ -25,7 +26,7 @@ from softwood.gradient.loops.one_stage import (
 )
 from softwood.gradient.starting import fitted_start, random_start
 
-__all__ = ["MODES", "StageRules", "StagedTree", "train_one_stage"]
+__all__ = ["MODES", "CheckedRules", "StageRules", "StagedTree", "train_one_stage"]
 
 MODES = {"proximal": PROXIMAL, "joint": JOINT, "gumbel": GUMBEL}
 # Smaller probabilities count as this in the validation loss, the cross-entropy.
@@ -41,25 +42,67 @@ SAMPLED = {
 }  # fmt: skip
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StageRules:
-    """How a one-stage tree is trained: parameters of `OneStageTreeClassifier`, which derives from this."""
+    """How a one-stage tree is trained: parameters of `OneStageTreeClassifier`, which derives from this.
 
-    architecture: str = parameter("pruned", check_choice, choices=("pruned", *MODES))
+    Parameters
+    ----------
+    max_depth : int
+        Depth of the complete tree that is pruned, at most 16.
+    architecture : {"pruned", "proximal", "joint", "gumbel"}
+        How the shape is found. "pruned": by pruning before each pass. The others sample paths and train a
+        number in [0, 1] for each node, as in the paper: "proximal" by proximal steps on validation rows, "joint"
+        together with the gates on the training rows, "gumbel" sampled, on validation rows.
+    max_iter : int or "auto"
+        Number of passes over the rows. "auto" is 30, and 60 from 2 000 rows on (200 and 100 for real targets), fewer
+        for more than 100 000 rows; with sampled paths, at most 200.
+    learning_rate : float or "auto"
+        Learning rate of Adam for the gates. "auto" is 0.02 for fewer than 2 000 rows and 0.05 for more, and 0.01 for
+        real targets and for sampled paths.
+    batch_size : int or "auto"
+        Number of rows of a step. "auto" is 32, and 256 from 2 000 rows on; with sampled paths, 32.
+    split_cost : float or "auto"
+        Mean loss that a split must save: cross-entropy, or squared error in variances of the target. "auto" chooses it
+        by folds. With sampled paths it is a cost in the loss that trains the shape, and "auto" is 0.001.
+    prior : float
+        The value of a node is the mean of its rows and of this many rows with the value of its parent.
+    l1_regularization : float or "auto"
+        Absolute penalty on the weights of the gates, relative to the mean loss. "auto" chooses it by folds; with
+        sampled paths it is 0. Classes are trained without it, unless paths are sampled.
+    l2_regularization : float or "auto"
+        Squared penalty on the weights of the gates, relative to the mean loss. "auto" chooses it by folds; with sampled
+        paths it is 0.
+    init : {"auto", "linear", "columns", "fitted", "random"}
+        Initial gates: penalised linear fits at each node, tests of one column as in a conventional tree, at each node
+        the better of both, or random numbers. "auto" tries "linear" and "columns"; with sampled paths it is "fitted".
+    n_iter_no_change : int
+        Sampled paths: training ends after this many passes without a smaller validation loss.
+    warm_up : int
+        Sampled paths: number of passes before the shape is trained.
+    architecture_learning_rate : float
+        Sampled paths: learning rate of the shape.
+    """
+
+    architecture: Literal["pruned", "proximal", "joint", "gumbel"] = parameter(
+        "pruned", check_choice, choices=("pruned", *MODES)
+    )
     max_depth: int = parameter(6, check_count, high=16)
-    init: str = parameter("auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random"))
-    learning_rate: Any = parameter("auto", or_auto(check_number), low=0.0, open_low=True)
-    batch_size: Any = parameter("auto", or_auto(check_count))
-    max_iter: Any = parameter("auto", or_auto(check_count))
+    init: Literal["auto", "linear", "columns", "fitted", "random"] = parameter(
+        "auto", check_choice, choices=("auto", "linear", "columns", "fitted", "random")
+    )
+    learning_rate: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0, open_low=True)
+    batch_size: int | Literal["auto"] = parameter("auto", or_auto(check_count))
+    max_iter: int | Literal["auto"] = parameter("auto", or_auto(check_count))
     n_iter_no_change: int = parameter(15, check_count)
     warm_up: int = parameter(3, check_count, low=0)
     architecture_learning_rate: float = parameter(0.5, check_number, low=0.0)
-    split_cost: Any = parameter("auto", or_auto(check_number), low=0.0)
+    split_cost: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
     prior: float = parameter(5.0, check_number, low=0.0, open_low=True)
-    l1_regularization: Any = parameter("auto", or_auto(check_number), low=0.0)
-    l2_regularization: Any = parameter("auto", or_auto(check_number), low=0.0)
+    l1_regularization: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
+    l2_regularization: float | Literal["auto"] = parameter("auto", or_auto(check_number), low=0.0)
 
-    def sampled(self) -> StageRules:
+    def sampled(self) -> CheckedRules:
         """Checked parameters of a tree that is trained along sampled paths: its own values in place of "auto"."""
         rules = copy.copy(self)
         rules.init = "fitted" if rules.init == "auto" else rules.init
@@ -67,6 +110,10 @@ class StageRules:
             if getattr(rules, name) is None:
                 setattr(rules, name, value)
         return rules
+
+
+# `StageRules` with checked parameters: numbers, and None in place of "auto".
+CheckedRules: TypeAlias = Any
 
 
 @dataclass
@@ -133,7 +180,9 @@ class StagedTree:
         return float(np.average(row_losses(self.read(rows, prior)[1], rows.targets, is_class), weights=rows.weights))
 
 
-def first_tree(train: LearningSet, validation: LearningSet, is_class: bool, rules: StageRules, seed: int) -> StagedTree:
+def first_tree(
+    train: LearningSet, validation: LearningSet, is_class: bool, rules: CheckedRules, seed: int
+) -> StagedTree:
     """The tree before training: all nodes split."""
     d, q = train.points.shape[1], train.targets.shape[1]
     if rules.init == "random":
@@ -157,7 +206,7 @@ def train_one_stage(
     train: LearningSet,
     validation: LearningSet,
     is_class: bool,
-    rules: StageRules,
+    rules: CheckedRules,
     seed: int,
     steps: Steps | None = None,
     snapshot: Callable[[StagedTree], dict[str, Any]] | None = None,
@@ -207,7 +256,7 @@ def train_one_stage(
         vars(tree).update(vars(best.state))
 
 
-def settle(tree: StagedTree, rows: LearningSet, rules: StageRules, seed: int) -> None:
+def settle(tree: StagedTree, rows: LearningSet, rules: CheckedRules, seed: int) -> None:
     """Train the gates of the pruned tree for a few more passes on all rows; its shape does not change."""
     if not tree.alive[0]:
         return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.utils import Bunch
 
 from softwood.base import ClassifierBase, Fit, RegressorBase
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number, parameter
 from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.finishing import finish
@@ -19,11 +19,32 @@ from softwood.gradient.refining import refine, refit_values
 __all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _SoftTree(SoftRules, ValidatedTree):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    random_state : int, RandomState instance or None
+        Controls the validation rows, the order of the rows and random gates.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The fitted tree, with gates in the units of the columns.
+    history_ : list of dict
+        A dict for each step. ``stage`` is "grow" for splits that were tried and "refine" for joint passes.
+        ``iteration`` counts within the stage, 0 being the state before it. Then ``train_loss`` (of splits),
+        ``validation_loss`` and ``n_leaves``; for splits also ``node``, ``depth``, ``learning_rate`` of the best
+        descent, ``validation_loss_before`` and ``kept``.
+    """
 
     validation_fraction: float = parameter(0.2, check_number, low=0.0, open_low=True, high=0.9)
+
+    _leading: ClassVar[tuple[str, ...]] = (
+        "max_depth", "max_leaf_nodes", "min_gain", "learning_rate", "max_iter", "l1_regularization",
+        "l2_regularization",
+    )  # fmt: skip
 
     def _train(self, fit: Fit, data: Training, rules: Self) -> None:
         tree = lone_root(data.train, data.link)
@@ -56,12 +77,18 @@ class _SoftTree(SoftRules, ValidatedTree):
 
         Parameters
         ----------
-        X, y, sample_weight : rows on which the loss of accuracy is measured
+        X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
+            Rows on which the loss of accuracy is measured. None measures nothing.
+        y : array-like or None, default=None
+            Labels or targets of these rows.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------
-        The copy. If rows are given, its ``hardening_`` has the scores of both trees, ``soft`` and ``crisp``, and the
-        ``loss``, which is soft minus crisp.
+        estimator
+            The copy. If rows are given, its ``hardening_`` has the scores of both trees, ``soft`` and ``crisp``, and
+            the ``loss``, which is soft minus crisp.
         """
         _ = self._finished
         if (X is None) != (y is None):
@@ -74,7 +101,7 @@ class _SoftTree(SoftRules, ValidatedTree):
         return crisp
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftTreeClassifier(ClassifierBase, _SoftTree):
     """Soft decision tree for classification.
 
@@ -86,72 +113,11 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     Inputs are standardised internally; the gates of ``tree_`` are in the units of the columns. A missing value counts
     as the mean of its column. A category is encoded as a column of zeros and ones.
 
-    Parameters
-    ----------
-    init : "hard", "paper" or "random", default="hard"
-        Initial gate of a split. "hard": centred on the best axis-aligned test; "paper": the same test, with a bias of 1
-        whatever its threshold; "random": small random numbers.
-    init_slope : float, default=1.0
-        Steepness of the initial gate, per standard deviation.
-    learning_rate : float, default=1.0
-        Initial step length of the first descent; every further descent begins with half the one before.
-    n_learning_rates : int, default=6
-        Maximum number of descents for a split, of which the best is kept. Two in a row without a better result end
-        the search.
-    learning_rate_decay : float, default=0.9
-        Factor by which the step length shrinks in one pass over the rows.
-    max_iter : int, default=25
-        Maximum number of passes in a descent.
-    n_iter_no_change : int, default=5
-        A descent ends after this many passes without a smaller loss.
-    select : "validation" or "training", default="validation"
-        Rows whose loss selects the best pass and the best descent. The paper uses the training rows.
-    validation_fraction : float, default=0.2
-        Fraction of the rows set aside for validation, unless validation rows are passed to `fit`.
-    growth : "breadth" or "depth", default="breadth"
-        Order in which leaves are split: level by level, or the left subtree first, as in the paper.
-    max_depth : int, default=None
-    max_leaf_nodes : int, default=None
-        Growth ends when the tree has this many leaves.
-    min_gain : float, default=0.01
-        A split is kept if it lowers the validation loss by more than this fraction. The paper uses 0, which gives
-        larger trees.
-    l1_regularization, l2_regularization : float, default=0.0
-        Penalties on the weights of the gates, not on the biases, for standardised inputs. `l1_regularization` sets many
-        weights to 0.
-    refine : bool, default=True
-        After growth, train all gates and values together with Adam while the validation loss falls. For real targets,
-        the values are then fitted to all rows, unless validation rows are passed to `fit`. Not in the paper.
-    refine_max_iter : int, default=200
-        Maximum number of passes of `refine`.
-    refine_learning_rate : float, default=0.01
-        Initial learning rate of `refine`. It is reduced when the validation loss stops falling.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories; "from_dtype" selects the text and category columns of data frames.
-    handle_unknown : "missing" or "error", default="missing"
-        How `predict` treats categories that were not seen in `fit`: as missing values, or with an error.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes.
-    random_state : int or RandomState, default=None
-        Determines the validation rows, the order of the rows and random gates.
-    verbose : int, default=0
-        1 prints progress about once a second, 2 after every step.
-
     Attributes
     ----------
     tree_ : SoftTree
-        The fitted tree. Its values are log probabilities up to a constant (``tree_.link`` is "softmax").
-    history_ : list of dicts
-        A dict for each step. ``stage`` is "grow" for splits that were tried and "refine" for joint passes;
-        ``iteration`` counts within the stage, 0 being the state before it. Then ``train_loss`` (of splits),
-        ``validation_loss`` and ``n_leaves``; for splits also ``node``, ``depth``, ``learning_rate`` of the best
-        descent, ``validation_loss_before`` and ``kept``.
-    n_iter_ : int
-        Number of training steps, over all stages.
-    columns_ : Columns
-        How the table was encoded as a matrix.
-    feature_importances_ : (n_features_in,) array
-    classes_ : (n_classes,) array
+        The fitted tree, with gates in the units of the columns. Its values are log probabilities up to a constant
+        (``tree_.link`` is "softmax").
 
     Examples
     --------
@@ -164,12 +130,18 @@ class SoftTreeClassifier(ClassifierBase, _SoftTree):
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftTreeRegressor(RegressorBase, _SoftTree):
-    """Soft decision tree for regression, with the squared error; `y` may have several columns.
+    """Soft decision tree for regression.
 
-    Parameters are those of `SoftTreeClassifier` without `class_weight`. Attributes are the same, with ``n_outputs_``
-    in place of ``classes_``; the values of the tree are in the units of the target.
+    Each gate ``sigmoid(w @ x + b)`` sends a row to both children, with probabilities; the values of all leaves are
+    averaged with these. The tree grows leaf by leaf: the gate of a leaf and the values of its two new leaves are
+    trained by online gradient descent on the squared error while the rest of the tree is frozen. The split is kept if
+    it lowers the loss on validation rows. `y` may have several columns.
+
+    Inputs are standardised internally; the gates of ``tree_`` are in the units of the columns, and its values in those
+    of the target. A missing value counts as the mean of its column. A category is encoded as a column of zeros and
+    ones.
 
     Examples
     --------

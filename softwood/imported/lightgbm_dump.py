@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from softwood.imported.model import ImportedModel, check_trees, crisp_tree
+from softwood.imported.model import ImportedModel, check_trees, crisp_tree, read_json
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -63,10 +62,7 @@ def _dump(model: Any, caller: str) -> Mapping:
     if hasattr(booster, "dump_model"):
         dump = booster.dump_model()
     elif isinstance(model, str | bytes):
-        try:
-            dump = json.loads(model)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{caller} got text that is not JSON: {error}.") from error
+        dump = read_json(model, caller)
     needed = {"tree_info", "num_tree_per_iteration", "max_feature_idx"}
     if not isinstance(dump, Mapping) or not needed <= set(dump):
         raise TypeError(

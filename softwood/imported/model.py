@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,7 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["ImportedModel", "crisp_tree", "highest_double", "read_model"]
+__all__ = ["ImportedModel", "crisp_tree", "highest_double", "read_json", "read_model"]
 
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -47,6 +48,14 @@ class ImportedModel:
         if isinstance(self.trees, SoftForest):
             return replace(self.trees, value=value, base=self.trees.base * self.scale)
         return replace(self.trees, value=value)
+
+
+def read_json(text: str | bytes | bytearray, caller: str) -> Any:
+    """What JSON text holds; an error that names the caller if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{caller} got text that is not JSON: {error}.") from error
 
 
 def read_model(model: Any, caller: str) -> ImportedModel:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from softwood.imported.model import ImportedModel, check_trees, crisp_tree, highest_double
+from softwood.imported.model import ImportedModel, check_trees, crisp_tree, highest_double, read_json
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
@@ -90,10 +89,7 @@ def _learner(model: Any, caller: str) -> Mapping:
     if isinstance(document, list):
         raise TypeError(f"{caller} got the text of get_dump(), which lacks the start value; use save_raw('json').")
     if isinstance(document, str | bytes | bytearray):
-        try:
-            document = json.loads(document)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{caller} got text that is not JSON: {error}.") from error
+        document = read_json(document, caller)
     learner = document.get("learner") if isinstance(document, Mapping) else None
     needed = {"gradient_booster", "learner_model_param", "objective"}
     if not isinstance(learner, Mapping) or not needed <= set(learner):

@@ -1,27 +1,28 @@
-"""What all kernel models share: the parameters of the kernels, and reading the finished model with them."""
+"""What all kernel models share: the parameters of the kernels, the rows of a fit, and the prediction kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
-from softwood.base import BatchEstimator, Fit, as_counts
+from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
 from softwood.kernel.data.bandwidths import stated_widths
-from softwood.kernel.data.kernels import box, resolve_kernels
+from softwood.kernel.data.kernels import Kernel, box, resolve_kernels
 from softwood.kernel.data.measurement_errors import Errors, are_by_column, error_functions, read_errors
 from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
 from softwood.kernel.growing.problem import Limits
@@ -29,35 +30,74 @@ from softwood.kernel.parts.coding import bin_points, bins_of, sample_data, sampl
 from softwood.kernel.parts.fits import TreeRowsInParts
 from softwood.kernel.parts.sources import LocalSource, RawRows, Source
 from softwood.kernel.parts.survey import Survey, survey
-from softwood.kernel.prediction import Reading
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 
-__all__ = ["KernelModel", "SearchedKernelModel"]
+__all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "SearchedKernelRegressor"]
 
 # A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelModel(BatchEstimator):
-    """An estimator with a bandwidth, kernels and measurement errors."""
+    """An estimator with a bandwidth, kernels and measurement errors.
 
-    bandwidth: Any = "auto"
-    prediction_kernel: Any = "same"
-    prediction_bandwidth: Any = "same"
-    bandwidth_unit: str = "sd"
-    measurement_error: Any = None
-    max_bins: int = 255
+    Parameters
+    ----------
+    max_depth : int or None
+        Largest depth of a tree. None means no limit.
+    min_mass : float
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees.
+    prediction_kernel : "same", {"box", "triangle", "gaussian"}, Kernel, dict or None
+        Kernel around each row to predict: one for all columns, or a dict by column. "same" is the kernel that the
+        trees are grown with. If None, each row follows one path, as in a conventional tree.
+    prediction_bandwidth : float, array-like, dict or "same"
+        Half-width of the prediction kernel: one number, one per column, or a dict by column, in units of
+        `bandwidth_unit`. "same" is the bandwidth that the trees are grown with.
+    bandwidth_unit : {"sd", "absolute"}
+        Unit of bandwidths that are given as numbers: standard deviations of the columns ("sd"), or the columns' own
+        units ("absolute").
+    measurement_error : dict, array-like of shape (n_features_in_,) or None
+        Known measurement errors of columns, as half-widths in the columns' own units: a dict from columns to numbers
+        or to functions of the measured value, or an array. Error and bandwidth are combined as the root of the sum of
+        their squares, in `fit` and in predictions with a kernel. Errors of single cells can be passed to `fit` and
+        `predict`.
+    max_bins : int
+        Largest number of bins per column in the histogram search, at most 255.
+    growth : {"node", "level"}
+        Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
+        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`. The page
+        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12.
+    n_jobs : int or None
+        Number of threads. -1 uses all processors, None means 1. The model does not depend on it.
+
+    Attributes
+    ----------
+    bandwidths_ : ndarray of shape (n_encoded,)
+        Half-width of the kernel in each column of the encoded table, in the column's own units.
+    """
+
+    bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | str = "auto"
+    max_leaf_nodes: int | str | None = None
     max_depth: int | None = None
-    min_mass: float = 1.0
+    min_mass: float | str = 1.0
     min_gain: float = 0.0
-    max_leaf_nodes: Any = None
-    max_features: Any = None
+    max_features: int | float | str | None = None
+    prediction_kernel: Literal["same", "box", "triangle", "gaussian"] | Kernel | Mapping[Any, str | Kernel] | None = (
+        "same"
+    )
+    prediction_bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["same"] = "same"
+    bandwidth_unit: Literal["sd", "absolute"] = "sd"
+    measurement_error: Mapping[Any, float | Callable[..., Any]] | Sequence[float] | np.ndarray | None = None
+    max_bins: int = 255
     cutoff: float = 1e-4
-    growth: str = "node"
+    growth: Literal["node", "level"] = "node"
     n_jobs: int | None = None
 
-    _reading_: Reading = field(init=False)
+    _prediction_kernels_: PredictionKernels = field(init=False)
+    bandwidths_: np.ndarray = field(init=False)
+    bandwidth_: float = field(init=False)
 
     # Ways to choose the bandwidth from the data, by name.
     _rules: ClassVar[tuple[str, ...]] = ("auto", "cv", "silverman", "loo")
@@ -110,7 +150,7 @@ class KernelModel(BatchEstimator):
         bins = bins_of(found, self.max_bins, self.n_jobs, self.columns_.n_categories)
         errors = self._errors(measurement_error, found.sample.matrix)
         data = sample_data(found, bins, targets, self.columns_, kernels, errors, criterion)
-        self._make_reading(np.zeros(len(data.deviations)), data)  # check its parameters before any work
+        self._make_prediction_kernels(np.zeros(len(data.deviations)), data)  # check its parameters before any work
         return found, data
 
     def _factors_of_classes(self, masses: np.ndarray) -> np.ndarray | None:
@@ -125,7 +165,7 @@ class KernelModel(BatchEstimator):
             raise ValueError("class_weight is zero for all classes of y.")
         return factors
 
-    # Reading the parameters
+    # Parameters
 
     def _check_kernel_parameters(self) -> None:
         check_choice(self, "splitter", self.splitter, ("auto", "exact", "hist"))
@@ -142,7 +182,7 @@ class KernelModel(BatchEstimator):
             self._check_level()
 
     def _check_level(self) -> None:
-        """Refuse parameters that growth by levels does not take; docs/dask.md gives the reasons."""
+        """Refuse parameters that growth by levels does not take; docs/guide/dask.md gives the reasons."""
         if self.splitter == "exact":
             raise self._no_level("splitter", "'auto' or 'hist'")
         if not isinstance(self.cv, Integral):
@@ -204,7 +244,7 @@ class KernelModel(BatchEstimator):
             self._errors(measurement_error, matrix, rows, n_rows), criterion=criterion, splitter=self.splitter,
             max_bins=self.max_bins, n_jobs=self.n_jobs,
         )  # fmt: skip
-        self._make_reading(np.zeros(matrix.shape[1]), data)  # check its parameters before any work
+        self._make_prediction_kernels(np.zeros(matrix.shape[1]), data)  # check its parameters before any work
         return data
 
     def _errors(
@@ -240,9 +280,9 @@ class KernelModel(BatchEstimator):
         kept = [tuple(number[part[part < len(number)]] for part in map(np.asarray, split)) for split in splits]
         return [(train[train >= 0], test[test >= 0]) for train, test in kept]
 
-    # Kernels for reading the finished model
+    # Prediction kernels
 
-    def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
+    def _make_prediction_kernels(self, widths: np.ndarray, data: TrainingData) -> PredictionKernels:
         """Prediction kernels of a model with these bandwidths (p,)."""
         kernels, kinds, shapes = data.kernels, data.kinds, data.shapes
         is_crisp = self.prediction_kernel is None
@@ -257,7 +297,7 @@ class KernelModel(BatchEstimator):
             if self.bandwidth_unit == "sd":
                 widths = widths * data.deviations
         by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
-        return Reading(
+        return PredictionKernels(
             widths, kernels, kinds, shapes,
             measurement_error=None if is_crisp else deepcopy(self.measurement_error),
             is_crisp=is_crisp,
@@ -277,20 +317,20 @@ class KernelModel(BatchEstimator):
         return matrix, self._cell_widths(matrix, measurement_error)
 
     def _cell_widths(self, matrix: np.ndarray, measurement_error: Any = None) -> np.ndarray | None:
-        reading = self._reading_
+        kernels = self._prediction_kernels_
         errors = {
-            **read_errors(self, reading.measurement_error, self.columns_, matrix),
+            **read_errors(self, kernels.measurement_error, self.columns_, matrix),
             **read_errors(self, measurement_error, self.columns_, matrix),
         }
         if measurement_error is not None:  # these may differ from the errors stored in the tree: set every column
             errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
-        if reading.has_node_widths and errors:
+        if kernels.has_node_widths and errors:
             raise self._no_errors_with_node_widths()
-        return reading.cells(errors, matrix)
+        return kernels.cells(errors, matrix)
 
     def _as_fitted(self) -> FittedModel:
         known = super()._as_fitted()
-        if self._reading_.is_crisp or self._cell_widths(np.empty((0, len(known.columns.names)))) is None:
+        if self._prediction_kernels_.is_crisp or self._cell_widths(np.empty((0, len(known.columns.names)))) is None:
             return known
         differs = (
             f"The kernels of this {known.kind} depend on the row, by a function given as measurement_error or as scale "
@@ -302,27 +342,55 @@ class KernelModel(BatchEstimator):
         self, matrix: np.ndarray, widths: np.ndarray | None, *, measurement_error: Any = None, **_: Any
     ) -> np.ndarray | None:
         functions = {
-            **error_functions(self, self._reading_.measurement_error, self.columns_),
+            **error_functions(self, self._prediction_kernels_.measurement_error, self.columns_),
             **error_functions(self, measurement_error, self.columns_),
         }
-        return self._reading_.cell_slopes(functions, matrix, widths)
+        return self._prediction_kernels_.cell_slopes(functions, matrix, widths)
 
     def _no_errors_with_node_widths(self) -> ValueError:
         raise NotImplementedError
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SearchedKernelModel(KernelModel):
-    """A kernel model whose trees are grown by the general search: kernels of any shape, exact splits, pruning."""
+    """A kernel model whose trees are grown by the general search: kernels of any shape, exact splits, pruning.
 
-    kernel: Any = "box"
-    criterion: str = "squared_error"
-    splitter: str = "auto"
+    Parameters
+    ----------
+    kernel : {"box", "triangle", "gaussian"}, Kernel or dict
+        Shape of the kernels: one for all columns, or a dict by column. The named kernels have the same standard
+        deviation as a box of the same half-width.
+    criterion : {"squared_error"}
+        Impurity that the splits reduce.
+    min_gain : float
+        A node is split only if this lowers the impurity by at least `min_gain`, where the impurity is weighted by the
+        node's fraction of the total mass.
+    max_features : int, float, {"sqrt", "log2"} or None
+        Number of features drawn for the search at each node. A float is a fraction of all features. None uses all.
+    ccp_alpha : float
+        Penalty per leaf in cost-complexity pruning. Larger values give smaller trees. 0 means no pruning.
+    splitter : {"auto", "exact", "hist"}
+        "exact" searches all candidate thresholds. "hist" first puts each column into at most `max_bins` bins. "auto" is
+        "exact" up to 10 000 rows and "hist" above.
+    cv : int, cross-validation splitter or iterable of (train, test)
+        Folds for ``bandwidth="cv"``. With an int, equal rows are always in the same fold.
+    """
+
+    kernel: Literal["box", "triangle", "gaussian"] | Kernel | Mapping[Any, str | Kernel] = "box"
+    criterion: Literal["squared_error", "gini", "entropy"] = "squared_error"
+    splitter: Literal["auto", "exact", "hist"] = "auto"
+    max_features: int | float | Literal["sqrt", "log2"] | None = None
     ccp_alpha: float = 0.0
-    cv: Any = 10
+    cv: int | BaseCrossValidator | Iterable[tuple[np.ndarray, np.ndarray]] = 10
 
     # Whether rows are drawn for each tree. Class weights then apply to the rows that are drawn, and not to the bins.
     _draws_rows: ClassVar[bool] = False
+    _criteria: ClassVar[tuple[str, ...]] = ("squared_error",)
+
+    def _check_kernel_parameters(self) -> None:
+        super()._check_kernel_parameters()
+        check_choice(self, "criterion", self.criterion, self._criteria)
+        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None, measurement_error: Any = None) -> Self:
@@ -332,15 +400,21 @@ class SearchedKernelModel(KernelModel):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities, a regressor a matrix of targets.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)
@@ -370,3 +444,70 @@ class SearchedKernelModel(KernelModel):
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any = None) -> None:
         raise NotImplementedError
+
+
+class SearchedKernelClassifier(ClassifierBase):
+    """Criteria and predictions of kernel trees and forests for classes."""
+
+    _criteria: ClassVar[tuple[str, ...]] = ("gini", "entropy")
+
+    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Class probabilities; those of a forest are the means over its trees.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
+        return self._probabilities(X, measurement_error=measurement_error)
+
+    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
+        return self._classes(X, measurement_error=measurement_error)
+
+
+class SearchedKernelRegressor(RegressorBase):
+    """Predictions of kernel trees and forests for real targets."""
+
+    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
+        """Predicted targets; those of a forest are the means over its trees.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+            Predicted targets.
+        """
+        return self._targets(X, measurement_error=measurement_error)

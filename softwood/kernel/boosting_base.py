@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from inspect import signature
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.callback import with_callbacks
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
+from softwood.core.compatibility import with_callbacks
+from softwood.core.estimators import estimator
 from softwood.core.losses import Loss, unit_of
 from softwood.core.parameters import parameter_error
 from softwood.core.steps import Steps
@@ -29,9 +30,10 @@ from softwood.kernel.data.preparation import TrainingData, common_errors
 from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
-from softwood.kernel.prediction import Reading
-from softwood.kernel.rounds.newton import boosted_forest
-from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, too_fast
+from softwood.kernel.prediction import PredictionKernels
+from softwood.kernel.rounds.finishing import boosted_forest
+from softwood.kernel.rounds.leaves import too_fast
+from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules
 from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
@@ -42,12 +44,15 @@ __all__ = ["KernelBoosting"]
 STOP_FROM = 10_000
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelBoosting(BoostingParameters):
     """What the classifier and the regressor share."""
 
     forest_: SoftForest = field(init=False)
     search_: list[dict[str, Any]] = field(init=False)
+
+    # While the model is fitted: the raw scores of the validation rows, for scorers that predict with it.
+    _known_raw = None  # type: np.ndarray | None
 
     @with_callbacks
     def fit(
@@ -66,15 +71,24 @@ class KernelBoosting(BoostingParameters):
 
         Parameters
         ----------
-        X : (n_rows, n_features_in) array or data frame
-            Text and category columns of frames are categories; missing values are allowed everywhere.
-        y : (n_rows,) labels or targets
-            A classifier also takes a matrix of class probabilities.
-        sample_weight : (n_rows,) weights
-            A weight of 2 has the same effect as repeating the row.
-        X_val, y_val, sample_weight_val : validation rows
-            If given, no rows of `X` are set aside. The loss of the validation rows is stored in ``validation_score_``,
-            and stops the training early unless ``early_stopping=False``.
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,)
+            Labels or targets. A classifier also takes a matrix of class probabilities.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        X_val : array-like, data frame or None, default=None
+            Validation rows. If given, no rows of `X` are set aside. Their loss is stored in ``validation_score_``, and
+            stops the training early unless ``early_stopping=False``.
+        y_val : array-like or None, default=None
+            Labels or targets of the validation rows.
+        sample_weight_val : array-like or None, default=None
+            Weights of the validation rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)
@@ -97,8 +111,8 @@ class KernelBoosting(BoostingParameters):
             rules = self._rules_for(rules, rows, is_given=X_val is not None)
             stages = fit.stages()
             rules, widths = self._searched(rows, rules, self._given_widths(data), stages)
-            reading = self._make_reading(widths, data)
-            self.bandwidths_, self._reading_ = widths, reading
+            kernels = self._make_prediction_kernels(widths, data)
+            self.bandwidths_, self._prediction_kernels_ = widths, kernels
             result = Boosted(rows.start)
 
             def results() -> dict[str, Any]:
@@ -106,7 +120,7 @@ class KernelBoosting(BoostingParameters):
 
             try:
                 with stages.stage("boost", "round", rules.n_rounds) as steps:
-                    rows.boost(widths, _with_reading(rules, reading, data), result, steps, results)
+                    rows.boost(widths, _with_prediction_kernels(rules, kernels, data), result, steps, results)
             except KeyboardInterrupt:
                 if result.n_rounds:
                     self.__dict__.update(results())
@@ -220,15 +234,15 @@ class KernelBoosting(BoostingParameters):
             score=self._score_function(rows),
         )
 
-    def _make_reading(self, widths: np.ndarray, data: TrainingData) -> Reading:
-        reading, directions = super()._make_reading(widths, data), self._directions()
+    def _make_prediction_kernels(self, widths: np.ndarray, data: TrainingData) -> PredictionKernels:
+        found, directions = super()._make_prediction_kernels(widths, data), self._directions()
         if directions is not None:
             # The mass of a kernel that gets wider as it moves may move the other way.
-            is_scaled = np.array([kernel.scale is not None for kernel in reading.kernels])
+            is_scaled = np.array([kernel.scale is not None for kernel in found.kernels])
             for k in np.flatnonzero(is_scaled & (directions != 0)):
                 expected = "0 for columns whose prediction_kernel has a scale"
                 raise parameter_error(self, "monotonic_cst", expected, self.columns_.names[k])
-        return reading
+        return found
 
     def _read_points(
         self, X: Any, *, measurement_error: Any = None, **unknown: Any
@@ -284,7 +298,8 @@ class KernelBoosting(BoostingParameters):
         def spread(scale: float | None, rules: BoostingRules) -> tuple[np.ndarray, BoostingRules]:
             chosen = widths if scale is None else scale * data.deviations
             assert chosen is not None
-            return data.problem(chosen).widths, _with_reading(rules, self._make_reading(chosen, data), data)
+            kernels = self._make_prediction_kernels(chosen, data)
+            return data.problem(chosen).widths, _with_prediction_kernels(rules, kernels, data)
 
         choices = self._choices(rows, rules, widths is None)
         setting = choices.first
@@ -339,15 +354,15 @@ class KernelBoosting(BoostingParameters):
         classes = getattr(self, "classes_", None)
 
         def score(held_out: BoostingData, raw: np.ndarray) -> float:
-            probe = copy(self)
-            probe._raw = lambda X, **conditions: raw  # type: ignore[method-assign]
+            model = copy(self)
+            model._known_raw = raw
             y = held_out.y
             if classes is not None:
                 if y.ndim == 2 or (not np.isin(y, (0, 1)).all() and len(classes) == 2):
                     raise parameter_error(self, "scoring", "'loss' with class probabilities as y", self.scoring)
                 y = classes[y.astype(np.int64)]
             weighted = {} if _are_ones(held_out.weights) else {"sample_weight": held_out.weights}
-            return float(scorer(probe, held_out.matrix, y, **weighted))
+            return float(scorer(model, held_out.matrix, y, **weighted))
 
         return score
 
@@ -369,7 +384,7 @@ class KernelBoosting(BoostingParameters):
             "n_iter_": n_rounds,
             "train_score_": -np.array(result.train_losses),
             "validation_score_": -np.array(result.validation_losses),
-            "forest_": self._reading_.of(forest, data.errors),
+            "forest_": self._prediction_kernels_.of(forest, data.errors),
         }
 
     @property
@@ -378,6 +393,9 @@ class KernelBoosting(BoostingParameters):
         return self.forest_
 
     def _raw(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Raw scores of the rows, (n_rows, n_scores)."""
+        if self._known_raw is not None:
+            return self._known_raw
         matrix, widths = self._read_points(X, **conditions)
         return self._finished.predict(matrix, widths=widths, n_jobs=self.n_jobs)
 
@@ -395,13 +413,13 @@ def _takes_weights(scorer: Callable[..., Any]) -> bool:
     return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _with_reading(rules: BoostingRules, reading: Reading, data: TrainingData) -> BoostingRules:
+def _with_prediction_kernels(rules: BoostingRules, kernels: PredictionKernels, data: TrainingData) -> BoostingRules:
     """The rules with the prediction kernel, if it differs from the kernel that trees are grown with."""
-    if reading.is_as_grown:
+    if kernels.is_as_grown:
         return rules
 
-    def read(tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
-        cells = reading.cells(common_errors(data.errors), matrix)
-        return reading.of(tree, data.errors).predict(matrix, widths=cells)[:, 0]
+    def predict(tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
+        cells = kernels.cells(common_errors(data.errors), matrix)
+        return kernels.of(tree, data.errors).predict(matrix, widths=cells)[:, 0]
 
-    return replace(rules, read=read)
+    return replace(rules, predict=predict)

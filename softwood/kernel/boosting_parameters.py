@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.kernel.base import KernelModel
 from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, most_rounds
@@ -25,27 +26,143 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class BoostingParameters(KernelModel):
-    """Parameters that the classifier and the regressor share."""
+    """Parameters that the classifier and the regressor share.
 
-    loss: str
+    Parameters
+    ----------
+    max_iter : int or "auto"
+        Largest number of rounds. "auto" chooses it by held-out loss, in folds if the table is small; the model is then
+        fitted to all rows. If there are validation rows that stop the training early, these decide, and "auto" allows
+        500 rounds for a learning rate of 0.1, more for smaller rates.
+    learning_rate : float
+        Factor on the leaf values of each tree. Smaller values need more rounds.
+    bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
+        Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
+        0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
+        (columns that it leaves out get 0), or a rule:
+
+        - "auto" chooses one number of standard deviations for all columns, possibly 0, by held-out loss at a bounded
+          cost.
+        - "silverman" applies Silverman's rule of thumb to each column.
+        - "loo" chooses for each column the half-width whose leave-one-out prediction of the target from that column
+          alone is best.
+    bandwidth_decay : float
+        Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
+        rounds learn sharper details.
+    max_leaf_nodes : int, "auto" or None
+        Largest number of leaves of a tree. Trees grow best first. "auto" chooses 31 or 8 by held-out loss if
+        `max_iter` is "auto"; otherwise it is 31. None means no limit.
+    min_mass : float or "auto"
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" chooses 20 or 5 if
+        `max_iter` is "auto"; otherwise it is 20.
+    min_gain : float
+        A node is split only if the gain is larger than this. The gain is twice the decrease of the second-order
+        approximation of the loss.
+    l2_regularization : float or "auto"
+        Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
+        regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
+    subsample : float
+        Fraction of the rows drawn without replacement for each round, in (0, 1].
+    max_features : int, float, {"auto", "sqrt", "log2"} or None
+        Number of columns drawn for each tree. A float is a fraction of all columns. "auto" chooses all or one half if
+        `max_iter` is "auto"; otherwise it is all. None uses all.
+    max_bins : int
+        Largest number of bins per column, at most 255. If a column has more than 64, neighbours are merged within an
+        eighth of the half-width of the kernel, which hides where in them a value lies.
+    cutoff : float
+        If a split would send less than this share of a training row to one side, that part goes to the other side.
+        Larger values are faster and less exact. Predictions have no cutoff.
+    measurement_error : dict, array-like of shape (n_features_in_,) or None
+        Known measurement errors of columns, as half-widths in the columns' own units: one number per column, in a dict
+        by column or in an array. Error and bandwidth are combined as the root of the sum of their squares, in `fit` and
+        in predictions with a kernel. Errors of single cells can be passed to `predict`.
+    early_stopping : bool or "auto"
+        If True, set some of the rows aside as validation rows, stop when their loss no longer falls, and keep the
+        rounds up to the best one. "auto" does so above 10 000 rows if `max_iter` is a number. Validation rows can also
+        be passed to `fit`.
+    scoring : str, callable or "loss"
+        What decides on the number of rounds, by early stopping or with ``max_iter="auto"``: the loss, or a scorer as in
+        `sklearn.metrics.make_scorer`, which must take `sample_weight` if rows or classes have weights. Bandwidth and
+        number of leaves are always chosen by the loss.
+    validation_fraction : float
+        Fraction of the rows that early stopping sets aside as validation rows.
+    n_iter_no_change : int
+        Stop after this many rounds in a row in which the validation loss does not fall by more than `tol`.
+    tol : float
+        Smallest decrease of the validation loss that counts as an improvement.
+    growth : {"node", "level"}
+        Whether a tree grows leaf by leaf, or level by level from histograms of exact sums. With "level", the model
+        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`. The page
+        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12, and the number of
+        leaves is limited level by level.
+    random_state : int, RandomState instance or None
+        Controls the validation rows, the choice of the bandwidth, and the rows and columns drawn for each tree.
+
+    Attributes
+    ----------
+    forest_ : SoftForest
+        The trees. Their sum is the raw score.
+    n_iter_ : int
+        Number of rounds kept.
+    bandwidth_ : float
+        The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto".
+    bandwidths_ : ndarray of shape (n_encoded,)
+        Half-width of the kernel in each column of the encoded table in the first round, in the column's own units.
+    max_leaf_nodes_ : int or None
+        The chosen or given largest number of leaves.
+    min_mass_ : float
+        The chosen or given smallest mass of a leaf.
+    max_features_ : int
+        The chosen or given number of columns of the encoded table that is drawn for each tree.
+    search_ : list of dict
+        The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``max_leaf_nodes``,
+        ``min_mass``, ``max_features``, ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and
+        ``losses`` before the first round and after each round. `softwood.plots.plot_search` draws them. Only if there
+        were trials.
+    train_score_ : ndarray of shape (n_rounds + 1,)
+        Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
+        each round.
+    validation_score_ : ndarray of shape (n_rounds + 1,) or (0,)
+        Negative loss on the validation rows, or what `scoring` names, before the first round and after each round.
+        Empty if there are no validation rows.
+    history_ : list of dict
+        One line per step, with keys such as ``stage``, ``iteration``, ``train_loss`` and ``validation_loss``.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Gain of the splits on each column, normalised to a sum of 1.
+    """
+
+    max_iter: int | Literal["auto"] = "auto"
     learning_rate: float = 0.1
-    max_iter: Any = "auto"
+    loss: Literal["log_loss", "squared_error", "absolute_error", "quantile", "poisson"]
+    bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "silverman", "loo"] = "auto"
     bandwidth_decay: float = 1.0
-    max_leaf_nodes: Any = "auto"
-    min_mass: Any = "auto"
-    l2_regularization: Any = "auto"
+    max_leaf_nodes: int | Literal["auto"] | None = "auto"
+    min_mass: float | Literal["auto"] = "auto"
+    l2_regularization: float | Literal["auto"] = "auto"
     subsample: float = 1.0
-    max_features: Any = "auto"
-    monotonic_cst: Any = None
+    max_features: int | float | Literal["auto", "sqrt", "log2"] | None = "auto"
+    monotonic_cst: Mapping[Any, int] | Sequence[int] | np.ndarray | None = None
+    measurement_error: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
     cutoff: float = 0.0001
-    early_stopping: Any = "auto"
-    scoring: Any = "loss"
+    early_stopping: bool | Literal["auto"] = "auto"
+    scoring: str | Callable[..., float] = "loss"
     validation_fraction: float = 0.1
     n_iter_no_change: int = 10
     tol: float = 1e-07
 
+    n_iter_: int = field(init=False)
+    max_leaf_nodes_: int | None = field(init=False)
+    min_mass_: float = field(init=False)
+    max_features_: int = field(init=False)
+    train_score_: np.ndarray = field(init=False)
+    validation_score_: np.ndarray = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    _leading: ClassVar[tuple[str, ...]] = (
+        "max_iter", "learning_rate", "bandwidth", "max_leaf_nodes", "max_depth", "min_mass", "min_gain",
+        "l2_regularization", "subsample", "max_features", "loss", "quantile", "monotonic_cst", "bandwidth_decay",
+    )  # fmt: skip
     _rules: ClassVar[tuple[str, ...]] = ("auto", "silverman", "loo")
     # Histogram trees of boxes; the other kernel models have these as parameters.
     kernel: ClassVar[str] = "box"
@@ -142,4 +259,6 @@ class BoostingParameters(KernelModel):
             if value != 0 and columns.categories[j] is not None:
                 raise parameter_error(self, "monotonic_cst", "given for columns of numbers", columns.inputs[j])
             per_input[j] = int(value)
-        return columns.spread(per_input).astype(np.int64) if per_input.any() else None
+        # Of a date, the days are constrained, not the other parts.
+        spread = np.where(columns.is_step, 0, columns.spread(per_input))
+        return spread.astype(np.int64) if per_input.any() else None

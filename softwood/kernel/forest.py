@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
-from softwood.base import ClassifierBase, RegressorBase
-from softwood.core.parameters import check_choice
+from softwood.core.estimators import estimator
+from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelRegressor
 from softwood.kernel.forest_base import KernelForest
-from softwood.kernel.growing.problem import Limits
 from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
 ]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class KernelForestClassifier(ClassifierBase, KernelForest):
+@estimator
+class KernelForestClassifier(SearchedKernelClassifier, KernelForest):
     """Random forest of kernel density decision trees, for classes.
 
     Each tree is grown on a bootstrap sample, and each split considers a few randomly drawn features. The forest
@@ -32,72 +32,17 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
 
     Parameters
     ----------
-    n_estimators : int, default=100
-        Number of trees.
-    bandwidth : float, sequence, dict, "auto", "oob", "cv", "silverman" or "loo", default="auto"
-        Half-width of the kernels, in units of `bandwidth_unit`. Larger values give smoother predictions and slower
-        fits; 0 gives a conventional forest. Either one number for all columns, one number per column, a dict by
-        column (columns that it leaves out get 0), or a rule:
-
-        - "auto" and "oob" choose one number of standard deviations for all columns by the loss of the trees on their
-          out-of-bag rows. "auto" uses some of the trees and has a bounded cost, "oob" uses all of them.
-        - "cv" chooses this number by cross-validation with `cv` folds.
-        - "silverman" and "loo" are rules for each column, as in `KernelTreeClassifier`.
-    kernel, prediction_kernel, prediction_bandwidth, bandwidth_unit, measurement_error
-        As in `KernelTreeClassifier`.
-    criterion : "gini" or "entropy", default="gini"
+    criterion : {"gini", "entropy"}
         Impurity that the splits reduce.
-    splitter, max_bins, max_depth, min_mass, min_gain, max_leaf_nodes
-        Search and limits of each tree, as in `KernelTreeClassifier`.
-    max_features : int, float, "sqrt", "log2" or None, default="sqrt"
-        Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
-    bootstrap : bool, default=True
-        If True, grow each tree on rows drawn with replacement; if False, on all rows.
-    max_samples : int or float, default=None
-        Number of rows to draw for each tree; a float is a fraction of all rows. None draws as many rows as there are.
-    oob_score : bool or callable, default=False
-        If True, predict each row with the trees that were not grown on it, and compute the score of these predictions.
-        A callable is called with (truth, prediction) to compute the score.
-    class_weight : dict, "balanced" or "balanced_subsample", default=None
-        Weights of the classes. "balanced" gives all classes the same total weight; "balanced_subsample" does this
-        separately in the rows of each tree.
-    cutoff : float, default=1e-4
-        As in `KernelTreeClassifier`. Forests gain little time from larger values.
-    ccp_alpha, categorical_features, handle_unknown
-        As in `KernelTreeClassifier`.
-    cv : int, splitter or iterable of (train, test), default=5
-        Folds for ``bandwidth="cv"``.
-    warm_start : bool, default=False
-        If True, `fit` keeps the trees of the previous fit and adds trees until there are `n_estimators`. Columns and
-        classes must be those of that fit. New categories may occur; trees of the previous fit send them to the child
-        with the larger mass.
-    growth : "node" or "level", default="node"
-        As in `KernelTreeClassifier`. With "level", bootstrap samples contain each row a Poisson number of times.
-    n_jobs : int, default=None
-        Number of joblib workers for growing and predicting: threads, unless `joblib.parallel_config` sets another
-        backend. The forest does not depend on it.
-    random_state : int or RandomState, default=None
-        Controls the rows and features drawn, and the choice of the bandwidth.
-    verbose : int, default=0
-        If 1, print progress about once per second; if 2 or more, print every step.
+    class_weight : dict, {"balanced", "balanced_subsample"} or None
+        Weights of the classes, by label. "balanced" gives all classes the same total weight, "balanced_subsample" does
+        so separately in the rows of each tree. None gives every class the weight 1.
 
     Attributes
     ----------
-    forest_ : SoftForest
-        The finished trees, with the prediction kernel.
-    estimators_ : list of KernelTreeClassifier
-        The same trees as separate estimators.
-    bandwidth_ : float
-        The chosen bandwidth in standard deviations, if `bandwidth` is "auto", "oob" or "cv".
-    bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table, in the column's own units.
-    feature_importances_ : (n_features_in,) array
-        Decrease of impurity by each column, normalised to a sum of 1.
-    oob_score_, oob_decision_function_
-        Out-of-bag score and class probabilities (n_rows, n_classes), if `oob_score` is set. Probabilities are nan for
-        rows of weight 0 and for rows on which every tree was grown.
-    classes_ : (n_classes,) array
-        The class labels.
+    oob_decision_function_ : ndarray of shape (n_rows, n_classes)
+        Class probabilities by the trees that were not grown on a row. Only if `oob_score` is set. They are nan for rows
+        of weight 0 and for rows on which every tree was grown.
 
     Examples
     --------
@@ -111,15 +56,14 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
     (2, 3)
     """
 
-    criterion: str = "gini"
-    max_features: Any = "sqrt"
+    criterion: Literal["gini", "entropy"] = "gini"
+    max_features: int | float | Literal["sqrt", "log2"] | None = "sqrt"
+    class_weight: dict[Any, float] | Literal["balanced", "balanced_subsample"] | None = None  # type: ignore[assignment]
+
+    oob_decision_function_: np.ndarray = field(init=False)
 
     _tree_class: ClassVar[type] = KernelTreeClassifier
     _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced", "balanced_subsample")
-
-    def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
-        return super()._check_parameters()
 
     @property
     def _balances_draws(self) -> bool:
@@ -129,49 +73,31 @@ class KernelForestClassifier(ClassifierBase, KernelForest):
         factors = super()._class_weights(targets, weights)
         return 1.0 if self._balances_draws else factors
 
-    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+    def _oob_results(
+        self, every: np.ndarray, truth: np.ndarray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
         self.oob_decision_function_ = every
-        labels = self.classes_[found.argmax(axis=1)]
         if truth.ndim > 1 and truth.shape[1] > 1:  # fuzzy labels
             truth = self.classes_[truth.argmax(axis=1)]
-        truth = truth.reshape(-1)
-        if len(found) == 0:  # nothing is out of the bag
-            self.oob_score_ = np.nan
-        elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(truth, labels)
-        else:
-            self.oob_score_ = accuracy_score(truth, labels, sample_weight=weights)
-
-    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities, the mean over trees.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`, as in `fit`.
-
-        Returns
-        -------
-        (n_rows, n_classes)
-        """
-        return self._probabilities(X, measurement_error=measurement_error)
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row, (n_rows,); parameters as in `predict_proba`."""
-        return self._classes(X, measurement_error=measurement_error)
+        return truth.reshape(-1), self.classes_[found.argmax(axis=1)], accuracy_score
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         return self._predict_matrix(matrix, widths).argmax(axis=1)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class KernelForestRegressor(RegressorBase, KernelForest):
+@estimator
+class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
     """Random forest of kernel density decision trees, for real targets.
 
-    Like `KernelForestClassifier`, but the splits reduce the squared error, and each node considers all features by
-    default. The target may be a matrix. The out-of-bag predictions are in ``oob_prediction_``, and ``oob_score_`` is
-    R². There is no `class_weight`.
+    Each tree is grown on a bootstrap sample, and the forest predicts the mean of the trees' predictions. Every training
+    point is spread out by a kernel, and predictions are averaged over a kernel around the point. The target may be a
+    matrix.
+
+    Attributes
+    ----------
+    oob_prediction_ : ndarray of shape (n_rows,) or (n_rows, n_outputs_)
+        Predictions by the trees that were not grown on a row. Only if `oob_score` is set. They are nan for rows of
+        weight 0 and for rows on which every tree was grown.
 
     Examples
     --------
@@ -183,45 +109,33 @@ class KernelForestRegressor(RegressorBase, KernelForest):
     True
     """
 
+    criterion: Literal["squared_error"] = "squared_error"
+
+    oob_prediction_: np.ndarray = field(init=False)
     _tree_class: ClassVar[type] = KernelTreeRegressor
 
-    def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("squared_error",))
-        return super()._check_parameters()
-
-    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+    def _oob_results(
+        self, every: np.ndarray, truth: np.ndarray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
         self.oob_prediction_ = every[:, 0] if self._is_flat_ else every
-        found = found[:, 0] if self._is_flat_ else found
-        if len(found) == 0:  # nothing is out of the bag
-            self.oob_score_ = np.nan
-        elif callable(self.oob_score):
-            self.oob_score_ = self.oob_score(truth, found)
-        else:
-            self.oob_score_ = r2_score(truth, found, sample_weight=weights)
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Predicted targets, the mean over trees.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`, as in `fit`.
-
-        Returns
-        -------
-        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
-        """
-        return self._targets(X, measurement_error=measurement_error)
+        return truth, found[:, 0] if self._is_flat_ else found, r2_score
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelExtraTreesClassifier(KernelForestClassifier):
     """Extremely randomised kernel density decision trees, for classes.
 
     Like `KernelForestClassifier`, but each drawn feature is tried with a single random threshold, drawn uniformly from
-    the range that holds mass of the node, and every tree is grown on all rows unless `bootstrap` is True. Parameters
-    and attributes are the same.
+    the range that holds mass of the node, and every tree is grown on all rows unless `bootstrap` is True.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from softwood import KernelExtraTreesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelExtraTreesClassifier(20, bandwidth=0.2, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
     """
 
     bootstrap: bool = False
@@ -229,13 +143,21 @@ class KernelExtraTreesClassifier(KernelForestClassifier):
     _random_thresholds: ClassVar[bool] = True
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelExtraTreesRegressor(KernelForestRegressor):
     """Extremely randomised kernel density decision trees, for real targets.
 
     Like `KernelForestRegressor`, but each drawn feature is tried with a single random threshold, drawn uniformly from
-    the range that holds mass of the node, and every tree is grown on all rows unless `bootstrap` is True. Parameters
-    and attributes are the same.
+    the range that holds mass of the node, and every tree is grown on all rows unless `bootstrap` is True.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softwood import KernelExtraTreesRegressor
+    >>> X = np.linspace(0, 6, 200)[:, None]
+    >>> model = KernelExtraTreesRegressor(20, bandwidth=0.1, random_state=0).fit(X, np.sin(X[:, 0]))
+    >>> bool(model.score(X, np.sin(X[:, 0])) > 0.95)
+    True
     """
 
     bootstrap: bool = False

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
-from softwood.core.parameters import check_flag, check_integer, check_number, is_real, parameter_error
+from softwood.core.estimators import estimator
+from softwood.core.parameters import check_flag, check_integer, is_real, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
@@ -25,19 +28,84 @@ from softwood.trees.forest import SoftForest
 __all__ = ["KernelForest"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class KernelForest(SearchedKernelModel):
-    """What the four estimators share."""
+    """What the four estimators share.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    bandwidth : float, array-like, dict or {"auto", "oob", "cv", "silverman", "loo"}
+        Half-width of the kernels, in units of `bandwidth_unit`. Larger values give smoother predictions and slower
+        fits. 0 gives a conventional forest. Either one number for all columns, one number per column, a dict by
+        column (columns that it leaves out get 0), or a rule:
+
+        - "auto" and "oob" choose one number of standard deviations for all columns by the loss of the trees on their
+          out-of-bag rows. "auto" uses some of the trees and has a bounded cost, "oob" uses all of them.
+        - "cv" chooses this number by cross-validation with `cv` folds.
+        - "silverman" applies Silverman's rule of thumb to each column.
+        - "loo" chooses for each column the half-width whose leave-one-out prediction of the target from that column
+          alone is best.
+    max_leaf_nodes : int or None
+        Largest number of leaves of a tree, which then grows best first. None means no limit.
+    bootstrap : bool
+        If True, grow each tree on rows drawn with replacement; if False, on all rows.
+    max_samples : int, float or None
+        Number of rows to draw for each tree. A float is a fraction of all rows. None draws as many rows as there are.
+        Requires ``bootstrap=True``.
+    oob_score : bool or callable
+        If True, predict each row with the trees that were not grown on it, and compute the score of these predictions.
+        A callable is called with (truth, prediction) to compute the score. Requires ``bootstrap=True``.
+    cutoff : float
+        If a split would send less than this share of a training row to one side, that part goes to the other side.
+        Predictions have no cutoff. Forests gain little time from larger values.
+    growth : {"node", "level"}
+        Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
+        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`. The page
+        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12, and bootstrap samples
+        contain each row a Poisson number of times.
+    warm_start : bool
+        If True, `fit` keeps the trees of the previous fit and adds trees until there are `n_estimators`. Columns and
+        targets must be of the same kind as in that fit. New categories may occur; trees of the previous fit send them
+        to the child with the larger mass.
+    n_jobs : int or None
+        Number of joblib workers for growing and predicting: threads, unless `joblib.parallel_config` sets another
+        backend. -1 uses all processors, None means 1. The forest does not depend on it.
+    random_state : int, RandomState instance or None
+        Controls the rows and features drawn, and the choice of the bandwidth.
+
+    Attributes
+    ----------
+    forest_ : SoftForest
+        The finished trees, with the prediction kernel.
+    estimators_ : list of estimators
+        The same trees as separate fitted estimators.
+    bandwidth_ : float
+        The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto", "oob" or "cv".
+    oob_score_ : float
+        Score of the out-of-bag predictions. Only if `oob_score` is set.
+    """
 
     n_estimators: int = field(default=100, kw_only=False)
-    max_features: Any = 1.0
+    bandwidth: (
+        float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "oob", "cv", "silverman", "loo"]
+    ) = "auto"
+    max_leaf_nodes: int | None = None
+    min_mass: float = 1.0
+    max_features: int | float | Literal["sqrt", "log2"] | None = 1.0
     bootstrap: bool = True
-    max_samples: Any = None
-    oob_score: Any = False
-    cv: Any = 5
+    max_samples: int | float | None = None
+    oob_score: bool | Callable[[np.ndarray, np.ndarray], float] = False
+    cv: int | BaseCrossValidator | Iterable[tuple[np.ndarray, np.ndarray]] = 5
     warm_start: bool = False
 
     forest_: SoftForest = field(init=False)
+    oob_score_: float = field(init=False)
+    _leading: ClassVar[tuple[str, ...]] = (
+        "n_estimators", "bandwidth", "max_features", "max_leaf_nodes", "max_depth", "min_mass", "min_gain", "kernel",
+        "criterion", "ccp_alpha", "bootstrap", "max_samples", "oob_score",
+    )  # fmt: skip
     _rules: ClassVar[tuple[str, ...]] = ("auto", "oob", "cv", "silverman", "loo")
     _draws_rows: ClassVar[bool] = True
     _random_thresholds: ClassVar[bool] = False
@@ -68,7 +136,7 @@ class KernelForest(SearchedKernelModel):
         draws = self._draws(rows)
         stages = fit.stages()
         grown = self._choose_widths(rows, limits, draws, stages) if earlier is None else []
-        self._reading_ = self._make_reading(self.bandwidths_, data)
+        self._prediction_kernels_ = self._make_prediction_kernels(self.bandwidths_, data)
         problem = rows.problem(self.bandwidths_)
         n_before = 0 if earlier is None else len(earlier)
         numbers = range(n_before + len(grown), self.n_estimators)
@@ -77,13 +145,13 @@ class KernelForest(SearchedKernelModel):
             """Attributes of a forest fitted with the earlier trees and the trees in `tables`."""
             forest = None
             if tables:
-                forest = assemble(problem, limits, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
+                forest = assemble(problem, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
             if earlier is not None:
                 forest = earlier if forest is None else earlier.with_trees_of(forest)
             if forest is None:
                 return {}
             kept = {"_grown_": forest if self.warm_start else None}
-            return {**kept, "forest_": self._reading_.of(forest, data.errors)}
+            return {**kept, "forest_": self._prediction_kernels_.of(forest, data.errors)}
 
         try:
             with stages.stage("grow", "tree", len(numbers)) as steps:
@@ -94,12 +162,11 @@ class KernelForest(SearchedKernelModel):
         self.__dict__.update(forest_of(grown, consume=True))
         return draws
 
-    # Reading the parameters
+    # Parameters
 
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()
         check_integer(self, "n_estimators", self.n_estimators, low=1)
-        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
         check_flag(self, "bootstrap", self.bootstrap)
         check_flag(self, "warm_start", self.warm_start)
         if not callable(self.oob_score):
@@ -145,7 +212,7 @@ class KernelForest(SearchedKernelModel):
         """Number of rows to draw for each tree; whole-number weights count as repeated rows."""
         is_whole = np.all(weights == np.floor(weights)) and weights.sum() < 2**53
         n = int(weights.sum()) if is_whole else len(weights)
-        wanted = self.max_samples
+        wanted: Any = self.max_samples
         if wanted is None:
             return n
         if isinstance(wanted, Integral) and wanted is not True:
@@ -192,7 +259,8 @@ class KernelForest(SearchedKernelModel):
 
     def _set_oob(self, rows: TreeRows, draws: Draws, y: Any) -> None:
         data, numbers = rows.data, rows.numbers
-        cells = None if self._reading_.is_crisp else self._reading_.cells(data.errors, data.matrix)
+        kernels = self._prediction_kernels_
+        cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
         if np.any(counts == 0):
             warnings.warn(
@@ -204,9 +272,18 @@ class KernelForest(SearchedKernelModel):
         every = np.full((len(np.asarray(y)), found.shape[1]), np.nan)
         every[numbers] = found
         seen = counts > 0
-        self._keep_oob(every, np.asarray(y)[numbers[seen]], found[seen], draws.weights[seen])
+        truth, predicted, score = self._oob_results(every, np.asarray(y)[numbers[seen]], found[seen])
+        if not seen.any():  # nothing is out of the bag
+            self.oob_score_ = np.nan
+        elif callable(self.oob_score):
+            self.oob_score_ = self.oob_score(truth, predicted)
+        else:
+            self.oob_score_ = score(truth, predicted, sample_weight=draws.weights[seen])
 
-    def _keep_oob(self, every: np.ndarray, truth: np.ndarray, found: np.ndarray, weights: np.ndarray) -> None:
+    def _oob_results(
+        self, every: np.ndarray, truth: np.ndarray, found: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
+        """Set the attribute with the out-of-bag predictions; returns truth, predictions and the default score."""
         raise NotImplementedError
 
     # The finished forest
@@ -225,7 +302,7 @@ class KernelForest(SearchedKernelModel):
         shared = self._tree_class().get_params()
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name in shared}
         parameters |= {"cv": 10, "verbose": 0, "class_weight": None} if "class_weight" in shared else {}
-        fitted = ("columns_", "bandwidths_", "_reading_", "n_features_in_", "feature_names_in_", "classes_")
+        fitted = ("columns_", "bandwidths_", "_prediction_kernels_", "n_features_in_", "feature_names_in_", "classes_")
         estimators = []
         for tree in self._finished:
             estimator = self._tree_class(**parameters)

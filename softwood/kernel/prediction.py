@@ -15,13 +15,13 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import KernelShapes, SoftTree
 
-__all__ = ["Reading"]
+__all__ = ["PredictionKernels"]
 
 Finished = TypeVar("Finished", SoftTree, SoftForest)
 
 
 @dataclass(frozen=True)
-class Reading:
+class PredictionKernels:
     """Kernels around the points to predict.
 
     Attributes

@@ -6,23 +6,25 @@ instead of on the points themselves. Its prediction can be averaged over a kerne
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from softwood.base import ClassifierBase, Fit, RegressorBase
-from softwood.core.parameters import check_choice, check_flag, check_number, parameter_error
+from softwood.base import Fit
+from softwood.core.estimators import estimator
+from softwood.core.parameters import check_flag, parameter_error
 from softwood.core.steps import Steps
-from softwood.kernel.base import SearchedKernelModel
+from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelModel, SearchedKernelRegressor
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, auto_parts, choose_by_auto, choose_by_cv
 from softwood.kernel.choosing.refinement import RefinementChoice
 from softwood.kernel.choosing.size import SizeChoice
-from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, standard_deviations, stated_widths
+from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
@@ -34,14 +36,80 @@ from softwood.trees.tree import SoftTree
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _KernelTree(SearchedKernelModel):
-    """What the classifier and the regressor share."""
+    """What the classifier and the regressor share.
 
-    max_leaf_nodes: Any = "auto"
-    refine: Any = "auto"
+    Parameters
+    ----------
+    bandwidth : float, array-like, dict or {"auto", "cv", "silverman", "loo"}
+        Half-width of the kernels, in units of `bandwidth_unit`. Larger values give smoother predictions and slower
+        fits. 0 gives a conventional tree. Either one number for all columns, one number per column, a dict by column
+        (columns that it leaves out get 0), or a rule:
+
+        - "auto" and "cv" choose one number of standard deviations for all columns by held-out loss and store it in
+          ``bandwidth_``. "auto" has a bounded cost, "cv" uses all `cv` folds.
+        - "silverman" applies Silverman's rule of thumb to each column.
+        - "loo" chooses for each column the half-width whose leave-one-out prediction of the target from that column
+          alone is best.
+    max_leaf_nodes : int, {"auto", "small"} or None
+        Number of leaves:
+
+        - "auto" chooses it by held-out loss, together with the bandwidth if that is "auto". The loss is the squared
+          error of the probabilities or of the target; above 2 000 rows, the share of wrong classes counts as much. Of
+          trees that are practically as good (within a fraction of a standard error), the smallest is taken. If
+          `ccp_alpha` is not 0, or with `bandwidth_per_node` or ``growth="level"``, "auto" means no limit.
+        - "small" takes the smallest tree within one standard error of the best one.
+        - An int grows the tree best first until it has that many leaves.
+        - None means no limit.
+    refine : bool, int or "auto"
+        Whether thresholds, half-widths and leaf values are trained together after growing. The columns and the places
+        of the tests stay. An int is the number of passes over the rows; True chooses it by held-out loss. "auto" is
+        True for trees with a limited or chosen number of leaves, and the number of leaves is then chosen for refined
+        trees. Half-widths are trained in columns without measurement errors, unless they are given as numbers. Leaf
+        values of a refined classifier are logarithms of probabilities, and its prediction is the softmax of their
+        weighted sum. Crisp trees are not refined.
+    bandwidth_per_node : bool
+        If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
+        numbers, "silverman" or "loo".
+    cutoff : float
+        If a split would send less than this share of a training row to one side, that part goes to the other side.
+        Smaller values are slower, and not more accurate on held-out rows. With 0, the tree is exactly that of the
+        density estimate. Predictions have no cutoff. Unequal weights of classes lower it, and it is not applied to a
+        split of which a side would be lighter than `min_mass` without the small shares.
+    random_state : int, RandomState instance or None
+        Controls the folds of the bandwidth choice and the features drawn for `max_features`.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The finished tree, with the prediction kernel.
+    bandwidth_ : float
+        The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto" or "cv".
+    n_passes_ : int
+        Number of passes over the rows in refining. 0 if the tree was not refined.
+    size_path_ : dict of arrays
+        Held-out losses before refining, in columns: ``bandwidth``, ``max_leaf_nodes``, ``loss`` and
+        ``standard_error``. Only if `max_leaf_nodes` is "auto" or "small". The bandwidth is 1 where it was not chosen
+        with the size. For more than 2 000 rows, these are the losses of the last choice, of the size with the chosen
+        bandwidth.
+    """
+
+    bandwidth: (
+        float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "cv", "silverman", "loo"]
+    ) = "auto"
+    max_leaf_nodes: int | Literal["auto", "small"] | None = "auto"
+    refine: bool | int | Literal["auto"] = "auto"
+    min_mass: float = 1.0
     cutoff: float = 1e-2
     bandwidth_per_node: bool = False
+
+    n_passes_: int = field(init=False)
+    size_path_: dict[str, np.ndarray] = field(init=False)
+    _leading: ClassVar[tuple[str, ...]] = (
+        "bandwidth", "max_leaf_nodes", "refine", "kernel", "criterion", "max_depth", "min_mass", "min_gain",
+        "max_features", "ccp_alpha", "merge_equal",
+    )  # fmt: skip
 
     def _grow(self, fit: Fit, X: Any, y: Any, sample_weight: Any, measurement_error: Any = None) -> None:
         limits = self._check_parameters()
@@ -68,26 +136,36 @@ class _KernelTree(SearchedKernelModel):
                     tree = rows.grow_tree(problem, limits, steps)
             if self.ccp_alpha > 0:
                 tree = prune_cost_complexity(tree, self.ccp_alpha)
-            reading = self._make_reading(widths, data)
-            tree = reading.of(self._simplify(tree), data.errors)
+            kernels = self._make_prediction_kernels(widths, data)
+            tree = kernels.of(self._simplify(tree), data.errors)
             if n_passes is not None:
                 tree, widths = self._refine(tree, rows, widths, n_passes, stages)
-                reading = self._make_reading(widths, data)
-        self.bandwidths_, self._reading_, self.tree_, self.n_passes_ = widths, reading, tree, n_passes or 0
+                kernels = self._make_prediction_kernels(widths, data)
+        self.bandwidths_, self._prediction_kernels_, self.tree_, self.n_passes_ = widths, kernels, tree, n_passes or 0
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
 
         As in scikit-learn's `DecisionTreeClassifier.cost_complexity_pruning_path`.
 
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
         Returns
         -------
-        bunch with ``ccp_alphas`` and ``impurities``
+        Bunch
+            ``ccp_alphas`` and ``impurities``.
         """
         full = clone(self).set_params(
             ccp_alpha=0.0, refine=False, **({"merge_equal": False} if hasattr(self, "merge_equal") else {})
         )
-        if self.max_leaf_nodes == "auto":  # a penalty stands for the choice
+        if self.max_leaf_nodes == "auto":  # the penalty replaces the choice
             full.set_params(max_leaf_nodes=None)
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
@@ -96,11 +174,10 @@ class _KernelTree(SearchedKernelModel):
         """Simplify the pruned tree; does nothing unless a subclass overrides it."""
         return tree
 
-    # Reading the parameters
+    # Parameters
 
     def _check_parameters(self) -> Limits:
         self._check_kernel_parameters()
-        check_number(self, "ccp_alpha", self.ccp_alpha, low=0.0)
         check_flag(self, "bandwidth_per_node", self.bandwidth_per_node)
         if self.bandwidth_per_node and isinstance(self.bandwidth, str) and self.bandwidth not in ("silverman", "loo"):
             expected = "a number, one per column, a dict by column, 'silverman' or 'loo' with bandwidth_per_node"
@@ -162,7 +239,7 @@ class _KernelTree(SearchedKernelModel):
         chooses_passes = refines and n_passes is None
         if widths is not None and not self._chooses_size and not chooses_passes:
             return widths, limits, n_passes
-        is_crisp = self.prediction_kernel is None  # chosen for the predictions to come
+        is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
@@ -193,9 +270,9 @@ class _KernelTree(SearchedKernelModel):
 
     def _refinement_choice(self, rows: TreeRows, limits: Limits, widths: np.ndarray, steps: Steps) -> RefinementChoice:
         data, seed = rows.trial, rows.seed
-        reading = self._make_reading(widths, data)
+        kernels = self._make_prediction_kernels(widths, data)
         return RefinementChoice(
-            data, limits, auto_parts(data, seed), widths, reading, self._is_free(data), seed=seed, steps=steps
+            data, limits, auto_parts(data, seed), widths, kernels, self._is_free(data), seed=seed, steps=steps
         )
 
     def _is_free(self, data: TrainingData) -> np.ndarray:
@@ -210,7 +287,7 @@ class _KernelTree(SearchedKernelModel):
     ) -> tuple[SoftTree, np.ndarray]:
         """The refined tree, and the half-widths of the columns."""
         data = rows.data
-        cells = self._make_reading(widths, data).cells(data.errors, data.matrix)
+        cells = self._make_prediction_kernels(widths, data).cells(data.errors, data.matrix)
         if tree.n_leaves < 2 or (tree.is_crisp and cells is None):
             return tree, widths
         distinct = DistinctRows.of(data.matrix, cells, data.targets, data.weights, rows.seed)
@@ -247,16 +324,16 @@ class _KernelTree(SearchedKernelModel):
 
 
 def _lightest(factors: np.ndarray | float) -> float:
-    """Weight of the lightest class as a part of the heaviest one's.
+    """Weight of the lightest class, as a fraction of that of the heaviest one.
 
-    The cutoff is as much smaller: a small share of a row of a heavy class may outweigh a whole row of a light one.
+    The cutoff is multiplied by it: a small share of a row of a heavy class may outweigh a whole row of a light one.
     """
     heavy, light = np.max(factors), np.min(factors, where=np.asarray(factors) > 0, initial=np.inf)
     return min(1.0, float(light / heavy))
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class KernelTreeClassifier(ClassifierBase, _KernelTree):
+@estimator
+class KernelTreeClassifier(SearchedKernelClassifier, _KernelTree):
     """Kernel density decision tree for classes.
 
     Every training point is spread out by a kernel. The splits are those that a conventional tree would choose on
@@ -265,113 +342,11 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
 
     Parameters
     ----------
-    bandwidth : float, sequence, dict, "auto", "cv", "silverman" or "loo", default="auto"
-        Half-width of the kernels. Larger values give smoother predictions and slower fits; 0 gives a conventional
-        tree. Either one number for all columns, one number per column, a dict by column (columns that it leaves out
-        get 0), or a rule:
-
-        - "auto" and "cv" choose one number of standard deviations for all columns by held-out loss and store it in
-          ``bandwidth_``. "auto" has a bounded cost, "cv" uses all `cv` folds.
-        - "silverman" applies Silverman's rule of thumb to each column.
-        - "loo" chooses for each column the half-width whose leave-one-out prediction of the target from that column
-          alone is best.
-    kernel : "box", "triangle", "gaussian", `Kernel`, or a dict of these by column, default="box"
-        Shape of the kernels. The named kernels have the same standard deviation as a box of the same half-width.
-    prediction_kernel : "same", None, or as `kernel`, default="same"
-        Kernel around each point to predict. If None, each point follows one path, as in a conventional tree.
-    prediction_bandwidth : "same", or a number, sequence or dict as `bandwidth`, default="same"
-        Half-width of the prediction kernel.
-    bandwidth_unit : "sd" or "absolute", default="sd"
-        Unit of bandwidths that are given as numbers: standard deviations of the columns ("sd"), or the columns' own
-        units ("absolute").
-    bandwidth_per_node : bool, default=False
-        If True, compute the bandwidths again at every node from the points in that node. Requires `bandwidth` to be
-        numbers, "silverman" or "loo".
-    measurement_error : dict or array, default=None
-        Known measurement errors of columns, as half-widths in the columns' own units: a dict from columns to numbers
-        or to functions of the reading, or an array (n_features_in,). Error and bandwidth are combined as the root of
-        the sum of their squares, in fitting and in predicting with a kernel. Pass errors of single cells to `fit` and
-        `predict`.
-    criterion : "gini" or "entropy", default="gini"
+    criterion : {"gini", "entropy"}
         Impurity that the splits reduce.
-    splitter : "auto", "exact" or "hist", default="auto"
-        "exact" searches all candidate thresholds; "hist" first puts each column into at most `max_bins` bins. "auto" is
-        "exact" up to 10 000 rows and "hist" above.
-    max_bins : int, default=255
-        Largest number of bins per column in the histogram search.
-    max_depth : int, default=None
-        Largest depth of the tree. None means no limit.
-    min_mass : float, default=1.0
-        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees.
-    min_gain : float, default=0.0
-        A node is split only if this lowers the impurity by at least `min_gain`, where the impurity is weighted by the
-        node's fraction of the total mass.
-    max_leaf_nodes : int, "auto", "small" or None, default="auto"
-        Number of leaves. ``"auto"`` chooses it, together with the bandwidth if that is ``"auto"``, by held-out loss:
-        the squared error of the probabilities or of the target; above 2 000 rows, the share of wrong classes counts as
-        much. Of trees that are practically as good (within a fraction of a standard error) it takes the smallest.
-        ``"small"`` takes the smallest tree within one standard error of the best one. An int grows the tree best first
-        until it has so many leaves. None means no limit; so does ``"auto"`` if `ccp_alpha` is not 0, or with
-        `bandwidth_per_node`. See ``size_path_``.
-    refine : "auto", bool or int, default="auto"
-        Whether thresholds, half-widths and leaf values are trained together after growing; the tests stay. A number is
-        the number of passes; True chooses it by held-out loss. ``"auto"`` is True for trees with a limited or chosen
-        number of leaves, and the number of leaves is then chosen for refined trees. Half-widths are trained in columns
-        without measurement errors, unless they are given as numbers. The values of a refined classifier are logarithms
-        of probabilities, and its prediction is the softmax of their weighted sum. Crisp trees are not refined.
-    max_features : int, float, "sqrt", "log2", default=None
-        Number of features drawn for the search at each node; a float is a fraction of all features. None uses all.
-    ccp_alpha : float, default=0.0
-        Penalty per leaf in cost-complexity pruning. Larger values give smaller trees; 0 means no pruning.
-    merge_equal : bool, default=False
+    merge_equal : bool
         If True, merge sibling leaves that predict the same class. This changes probabilities, but not the crisp
         decision (that of ``prediction_kernel=None``).
-    cutoff : float, default=1e-2
-        If a split would send less than this share of a training row to one side, that part goes to the other side.
-        Smaller values are slower, and not more accurate on held-out rows; with 0, the tree is exactly that of the
-        density estimate. Predictions have no cutoff. Unequal weights of classes lower it, and it is not applied to a
-        split of which a side would be lighter than `min_mass` without the small shares.
-    categorical_features : "from_dtype", None, or columns by name, number or mask, default="from_dtype"
-        Columns to treat as categories. "from_dtype" selects the text and category columns of data frames; None selects
-        no columns.
-    handle_unknown : "missing" or "error", default="missing"
-        Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
-    cv : int, splitter or iterable of (train, test), default=10
-        Folds for ``bandwidth="cv"``. With an int, equal rows are always in the same fold.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes. "balanced" gives all classes the same total weight.
-    growth : "node" or "level", default="node"
-        Whether a tree grows node by node, or level by level from histograms of exact sums. With "level", the model
-        depends neither on the order of the rows nor on how they are divided, and is that of `softwood.dask`; the page
-        about Dask in the documentation lists all differences. ``max_depth=None`` then means 12, and
-        ``max_leaf_nodes="auto"`` no limit.
-    n_jobs : int, default=None
-        Number of threads for binning and growing. The tree does not depend on it.
-    random_state : int or RandomState, default=None
-        Controls the folds of the bandwidth choice and the features drawn for `max_features`.
-    verbose : int, default=0
-        If 1, print progress about once per second; if 2 or more, print every step.
-
-    Attributes
-    ----------
-    tree_ : SoftTree
-        The finished tree, with the prediction kernel.
-    bandwidth_ : float
-        The chosen bandwidth in standard deviations, if `bandwidth` is "auto" or "cv".
-    bandwidths_ : (n_encoded,) array
-        Half-width of each column of the encoded table, in the column's own units; after refining.
-    n_passes_ : int
-        Number of passes over the rows in refining; 0 if the tree was not refined.
-    size_path_ : dict of arrays
-        Held-out losses, before refining, if `max_leaf_nodes` is "auto" or "small", in columns: ``bandwidth``,
-        ``max_leaf_nodes``, ``loss`` and ``standard_error``. The bandwidth is 1 where it was not chosen with the size.
-        For more than 2000 rows, these are the losses of the last choice, of the size with the chosen bandwidth.
-    columns_ : Columns
-        Encoding of the table as a matrix: names of the encoded columns, and categories.
-    feature_importances_ : (n_features_in,) array
-        Decrease of impurity by each column, normalised to a sum of 1.
-    classes_ : (n_classes,) array
-        The class labels.
 
     Examples
     --------
@@ -385,46 +360,25 @@ class KernelTreeClassifier(ClassifierBase, _KernelTree):
     (2, 3)
     """
 
-    criterion: str = "gini"
+    criterion: Literal["gini", "entropy"] = "gini"
     merge_equal: bool = False
 
     def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("gini", "entropy"))
         check_flag(self, "merge_equal", self.merge_equal)
         return super()._check_parameters()
 
     def _simplify(self, tree: SoftTree) -> SoftTree:
         return merge_equal_leaves(tree) if self.merge_equal else tree
 
-    def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities.
 
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
-
-        Returns
-        -------
-        (n_rows, n_classes)
-        """
-        return self._probabilities(X, measurement_error=measurement_error)
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row, (n_rows,); parameters as in `predict_proba`."""
-        return self._classes(X, measurement_error=measurement_error)
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class KernelTreeRegressor(RegressorBase, _KernelTree):
+@estimator
+class KernelTreeRegressor(SearchedKernelRegressor, _KernelTree):
     """Kernel density decision tree for real targets.
 
-    Like `KernelTreeClassifier`, but the splits reduce the squared error. The target may be a matrix.
-
-    The parameters are those of `KernelTreeClassifier` without `class_weight` and `merge_equal`; `criterion` is
-    "squared_error". The attributes are the same, with ``n_outputs_`` (number of targets) in place of ``classes_``.
+    Every training point is spread out by a kernel. The splits are those that a conventional tree would choose on
+    infinitely many points drawn from this density estimate; they are found exactly, without sampling, and reduce the
+    squared error. Predictions are averaged over a kernel around the point, so they are smooth. The target may be a
+    matrix.
 
     Examples
     --------
@@ -436,22 +390,4 @@ class KernelTreeRegressor(RegressorBase, _KernelTree):
     True
     """
 
-    def _check_parameters(self) -> Limits:
-        check_choice(self, "criterion", self.criterion, ("squared_error",))
-        return super()._check_parameters()
-
-    def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Predicted targets.
-
-        Parameters
-        ----------
-        X : (n_rows, n_features_in) array or data frame
-        measurement_error : dict or array, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays (n_rows,), or an array
-            (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these columns.
-
-        Returns
-        -------
-        (n_rows,), or (n_rows, n_targets) if the model was fitted to a matrix of targets
-        """
-        return self._targets(X, measurement_error=measurement_error)
+    criterion: Literal["squared_error"] = "squared_error"

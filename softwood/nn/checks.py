@@ -1,4 +1,4 @@
-"""Checks of what layers are given, with messages that say what was expected."""
+"""Checks of the inputs of layers."""
 
 from __future__ import annotations
 

@@ -46,27 +46,46 @@ class GrowingTreeLayer(nn.Module):
 
     Parameters
     ----------
-    in_features : size of inputs
-    out_features : number of classes, or 1 for a real target; the outputs for classes are logits, as
-        `torch.nn.functional.cross_entropy` expects them
-    task : "classification" or "regression": what the tests are chosen for
-    max_depth : maximum depth of the tree
-    alpha : weight of the smooth step in a gate
-    gamma : width of the smooth step
-    grace_period, delta, tau : see `softwood.stream.HoeffdingTreeClassifier`
-    min_share : a row enters the statistics of a leaf only if its share is larger than this (the paper's epsilon_s)
-    weigh_by_share : whether a row enters the statistics weighted by its share, or with its full weight
-    leaf_init : how far the values of two new leaves are moved towards the class frequencies on their sides of the test;
-        0 if both are to start with the value of their parent
-    device, dtype : of the parameters; float32 or float64 on CPU. Statistics are kept on CPU, in float64
+    in_features : int
+        Size of inputs.
+    out_features : int
+        Number of classes, or 1 for a real target. The outputs for classes are logits, as
+        `torch.nn.functional.cross_entropy` expects them.
+    task : {"classification", "regression"}, default="classification"
+        What the tests are chosen for.
+    max_depth : int, default=7
+        Largest depth of the tree.
+    alpha : float, default=0.3
+        Weight of the smooth step in a gate.
+    gamma : float, default=1.0
+        Width of the smooth step.
+    grace_period : float, default=200
+        Weight that a leaf must receive between two attempts to split it.
+    delta : float, default=1e-07
+        Allowed probability that the chosen split is not the best one.
+    tau : float, default=0.05
+        A leaf is split even without a clear winner once the Hoeffding bound is below this value.
+    min_share : float, default=0.25
+        A row enters the statistics of a leaf only if its share is larger than this (epsilon_s in the paper).
+    weigh_by_share : bool, default=False
+        Whether a row enters the statistics weighted by its share, or with its full weight.
+    leaf_init : float, default=0.1
+        How far the values of two new leaves are moved towards the class frequencies on their sides of the test. With 0,
+        both start with the value of their parent.
+    device : torch.device or None, default=None
+        Device of the parameters. Statistics are kept on CPU, in float64.
+    dtype : torch.dtype or None, default=None
+        Type of the parameters: float32 or float64 on CPU.
 
     Attributes
     ----------
-    weights : for each gate a parameter (in_features,), its weights of standardised inputs. New gates are added at the
-        end
-    values : for each leaf a parameter (out_features,). Of two new leaves the left one keeps the parameter of their
-        parent, and the right one is added at the end
-    log : splits so far, `softwood.stream.SplitEvent`
+    weights : torch.nn.ParameterList
+        Weights of standardised inputs (in_features,), for each gate. New gates are added at the end.
+    values : torch.nn.ParameterList
+        Outputs (out_features,), for each leaf. Of two new leaves the left one keeps the parameter of their parent, and
+        the right one is added at the end.
+    log : list of SplitEvent
+        Splits so far.
 
     Examples
     --------
@@ -154,12 +173,20 @@ class GrowingTreeLayer(nn.Module):
     # Computing
 
     def forward(self, x: Tensor, target: Tensor | None = None) -> Tensor:
-        """Outputs for rows (..., in_features).
+        """Outputs for rows.
 
         Parameters
         ----------
-        target : (...) classes from 0 on, or real targets. In training mode the rows enter the statistics with them;
-            without targets they enter only the running means and deviations. In evaluation mode nothing changes
+        x : tensor of shape (..., in_features)
+            The rows.
+        target : tensor of shape (...) or None, default=None
+            Classes from 0 on, or real targets. In training mode the rows enter the statistics with them; without
+            targets they enter only the running means and deviations. In evaluation mode nothing changes.
+
+        Returns
+        -------
+        tensor of shape (..., out_features)
+            Outputs.
         """
         points = read_points(self, x, self.in_features, self._like)
         seen = None if target is None else self._read_target(target, x)
@@ -229,17 +256,19 @@ class GrowingTreeLayer(nn.Module):
     # Growing
 
     def grow(self, optimizer: torch.optim.Optimizer | None) -> list[SplitEvent]:
-        """Split the leaves whose time has come; call it after a step of the optimiser.
+        """Split the leaves whose best test is good enough; call it after a step of the optimiser.
 
         Parameters
         ----------
-        optimizer : the one that trains the layer, which gets the new parameters; None if there is none. What it keeps
-            of the old ones, such as moments, does not change. New gates start without any, and of two new leaves both
-            go on with that of the leaf that was split
+        optimizer : torch.optim.Optimizer or None
+            The optimiser that trains the layer, which gets the new parameters. Its state of old parameters, such as
+            moments, does not change. New gates start without a state, and both new leaves with a copy of the state of
+            the leaf that was split. None if there is none.
 
         Returns
         -------
-        what was split
+        list of SplitEvent
+            What was split.
         """
         group = None
         if optimizer is not None:
@@ -272,7 +301,7 @@ class GrowingTreeLayer(nn.Module):
         return events
 
     def _write_parameters(self) -> None:
-        """Give the growing tree the parameters as they are now."""
+        """Copy the current parameters to the growing tree."""
         arrays = self._growth.arrays
         with torch.no_grad():
             weights, value = self._stacked()
@@ -332,7 +361,13 @@ class GrowingTreeLayer(nn.Module):
         return {"seed": int(self._growth.seed), "arrays": tensors}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
-        """Take over what `get_extra_state` gave; `load_state_dict` has done so before it loads the parameters."""
+        """Do nothing: a hook of `load_state_dict` has restored this state before.
+
+        Parameters
+        ----------
+        state : dict
+            What `get_extra_state` returned.
+        """
 
     def _take_over(self, state: dict[str, Any], shapes: dict[str, list[torch.Size]]) -> None:
         """Get the structure and the statistics of a `state_dict`, and parameters in the right number."""

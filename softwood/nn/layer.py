@@ -36,24 +36,43 @@ class TreeLayer(nn.Module):
 
     Parameters
     ----------
-    in_features, out_features : sizes of inputs and outputs
-    n_trees : number of trees
-    depth : of the trees, each of which has ``2 ** depth`` leaves
-    gate : "smooth_step" and "sigmoid" gates compare a weighted sum of the inputs with 0, "kernel" gates compare one
-        input, which is drawn at random and stays, with a threshold
-    gamma : width of the smooth steps; the smaller, the fewer gates a row reaches
-    reduce : "mean" or "sum" of the outputs of the trees; None for all of them
-    device, dtype : of the parameters; float32 or float64 on CPU
+    in_features : int
+        Size of inputs.
+    out_features : int
+        Size of outputs.
+    n_trees : int, default=1
+        Number of trees.
+    depth : int, default=5
+        Depth of the trees, each of which has ``2 ** depth`` leaves.
+    gate : {"smooth_step", "sigmoid", "kernel"}, default="smooth_step"
+        "smooth_step" and "sigmoid" gates compare a weighted sum of the inputs with 0. "kernel" gates compare one input,
+        which is drawn at random and stays, with a threshold.
+    gamma : float, default=1.0
+        Width of the smooth steps. The smaller it is, the fewer gates a row reaches.
+    reduce : {"mean", "sum"} or None, default="mean"
+        How the outputs of the trees are combined. None returns all of them.
+    device : torch.device or None, default=None
+        Device of the parameters.
+    dtype : torch.dtype or None, default=None
+        Type of the parameters: float32 or float64 on CPU.
 
     Attributes
     ----------
-    weight, bias : (n_trees, n_gates, in_features), (n_trees, n_gates), of weighted sums; None for kernel gates
-    threshold, width : (n_trees, n_gates) of kernel gates, else None. A width below 0 counts as 0, a crisp test
-    feature : (n_trees, n_gates) input of each kernel gate, else None
-    value : (n_trees, n_leaves, out_features)
+    weight : parameter of shape (n_trees, n_gates, in_features) or None
+        Weights of the sums. None for kernel gates.
+    bias : parameter of shape (n_trees, n_gates) or None
+        Biases of the sums. None for kernel gates.
+    threshold : parameter of shape (n_trees, n_gates) or None
+        Thresholds of kernel gates. None for other gates.
+    width : parameter of shape (n_trees, n_gates) or None
+        Half-widths of kernel gates. None for other gates. A width below 0 counts as 0, a crisp test.
+    feature : tensor of shape (n_trees, n_gates) or None
+        Input of each kernel gate. None for other gates.
+    value : parameter of shape (n_trees, n_leaves, out_features)
+        Values of the leaves.
 
-    Inputs and outputs
-    ------------------
+    Notes
+    -----
     Inputs have the shape (..., in_features), outputs (..., out_features), or (..., n_trees, out_features) if ``reduce``
     is None. If an input of a gate is nan, half of the row goes to each side.
 
@@ -136,7 +155,8 @@ class TreeLayer(nn.Module):
 
         Parameters
         ----------
-        x : (n_rows, in_features), nan where missing
+        x : tensor of shape (n_rows, in_features)
+            The rows, nan where missing.
         """
         points = read_points(self, x, self.in_features, self.value).detach()
         if not len(points):
@@ -162,7 +182,18 @@ class TreeLayer(nn.Module):
             self.bias.copy_(-_quantiles(sums * factor[:, None], rank))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Outputs of the trees for rows (..., in_features)."""
+        """Outputs of the trees for rows.
+
+        Parameters
+        ----------
+        x : tensor of shape (..., in_features)
+            The rows.
+
+        Returns
+        -------
+        tensor of shape (..., out_features), or (..., n_trees, out_features)
+            Outputs; those of all trees if `reduce` is None.
+        """
         points = read_points(self, x, self.in_features, self.value)
         with torch.autocast(points.device.type, enabled=False):
             outputs = self.trees(points, *self._arguments())

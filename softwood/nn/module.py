@@ -25,16 +25,35 @@ __all__ = ["TreeModule"]
 class TreeModule(nn.Module):
     """A fitted tree or forest of any family as a module, made by `from_tree`; `to_tree` makes it a tree again.
 
+    Parameters
+    ----------
+    trees : SoftTree or SoftForest
+        The trees; `from_tree` also takes fitted models.
+    train_gates : bool, default=True
+        Whether the gates are trained. If False, only the values of the leaves are.
+    output : {"prediction", "raw"}, default="prediction"
+        Whether outputs are predictions, or the weighted sums of leaf values before the link. For trees with a softmax
+        link, these are logits, as `torch.nn.functional.cross_entropy` expects them.
+    device : torch.device or None, default=None
+        Device of the parameters.
+    dtype : torch.dtype or None, default=None
+        Type of the parameters: float32 or float64 on CPU.
+
     Attributes
     ----------
-    weight, bias : (n_oblique, n_features), (n_oblique,) parameters of sigmoid, oblique and blended gates; None if the
-        trees have none
-    threshold, width : (n_kernel,) parameters of kernel gates; None if the trees have none. A width below 0 counts as 0.
-        The tests and the widths of blended gates stay as they are
-    value : (n_leaves, n_outputs) values of the leaves
+    weight : parameter of shape (n_oblique, n_features) or None
+        Weights of sigmoid, oblique and blended gates. None if the trees have none.
+    bias : parameter of shape (n_oblique,) or None
+        Biases of the same gates.
+    threshold : parameter of shape (n_kernel,) or None
+        Thresholds of kernel gates. None if the trees have none. The tests of blended gates stay as they are.
+    width : parameter of shape (n_kernel,) or None
+        Half-widths of kernel gates. A width below 0 counts as 0. The widths of blended gates stay as they are.
+    value : parameter of shape (n_leaves, n_outputs)
+        Values of the leaves.
 
-    Inputs and outputs
-    ------------------
+    Notes
+    -----
     Inputs have the shape (..., n_features): the columns of the tree, which are those of the model after categories have
     been encoded. Missing values are nan. Outputs are those of `SoftTree.predict` or `SoftForest.predict`,
     (..., n_outputs), or sums before the link.
@@ -111,13 +130,23 @@ class TreeModule(nn.Module):
 
         Parameters
         ----------
-        tree : `SoftTree`, `SoftForest`, or fitted model. If the trees of a model test
-            sets of categories, the module takes columns of zeros and ones in their place, as
-            ``FittedModel.of(model).one_hot().encode(X)`` makes them
-        train_gates : whether the gates are trained; else only the values of the leaves are
-        output : "prediction", or "raw" for the weighted sums of leaf values before the link. For trees with a softmax
-            link these are logits, as `torch.nn.functional.cross_entropy` expects them
-        device, dtype : of the parameters; float32 or float64 on CPU
+        tree : SoftTree, SoftForest or fitted estimator
+            The trees. If they test sets of categories, the module takes columns of zeros and ones in their place, as
+            ``FittedModel.of(model).one_hot().encode(X)`` makes them.
+        train_gates : bool, default=True
+            Whether the gates are trained. If False, only the values of the leaves are.
+        output : {"prediction", "raw"}, default="prediction"
+            Whether outputs are predictions, or the weighted sums of leaf values before the link. For trees with a
+            softmax link, these are logits, as `torch.nn.functional.cross_entropy` expects them.
+        device : torch.device or None, default=None
+            Device of the parameters.
+        dtype : torch.dtype or None, default=None
+            Type of the parameters: float32 or float64 on CPU.
+
+        Returns
+        -------
+        TreeModule
+            The module.
         """
         known = FittedModel.of(tree, "TreeModule.from_tree")
         found = known.trees if known.trees.subsets is None else known.one_hot().trees
@@ -140,7 +169,18 @@ class TreeModule(nn.Module):
         return {name: None if array is None else torch.tensor(array, dtype=kind) for name, array in found.items()}
 
     def forward(self, x: Tensor) -> Tensor:
-        """Predictions for rows (..., n_features)."""
+        """Predictions for rows (..., n_features).
+
+        Parameters
+        ----------
+        x : tensor of shape (..., n_features)
+            The rows.
+
+        Returns
+        -------
+        tensor of shape (..., n_outputs)
+            Predictions, or sums before the link.
+        """
         points = read_points(self, x, self.in_features, self.value)
         with torch.autocast(points.device.type, enabled=False):
             outputs = self._linked(self.trees(points, *self._arguments()))

@@ -106,18 +106,18 @@ def _(  # type: ignore[no-untyped-def]
     )
 
 
-def _keep_walk(ctx: Any, inputs: tuple, output: Tensor) -> None:
+def _save_walk(ctx: Any, inputs: tuple, output: Tensor) -> None:
     ctx.save_for_backward(*inputs)
 
 
-def _back_walk(ctx: Any, slope: Tensor) -> tuple:
+def _walk_gradients(ctx: Any, slope: Tensor) -> tuple:
     with_points, with_gates = ctx.needs_input_grad[0], any(ctx.needs_input_grad[1:3])
     slopes = walk_backward(slope, *ctx.saved_tensors, with_points, with_gates)
     wanted = (with_points, with_gates, with_gates, True)
     return (*(slope if want else None for slope, want in zip(slopes, wanted, strict=True)), *[None] * 5)
 
 
-walk.register_autograd(_back_walk, setup_context=_keep_walk)
+walk.register_autograd(_walk_gradients, setup_context=_save_walk)
 
 
 # Visiting all gates
@@ -168,14 +168,14 @@ def _(slope, z, value, table, gates, leaves, gamma):  # type: ignore[no-untyped-
     return torch.empty_like(z), torch.empty_like(value)
 
 
-def _keep_route(ctx: Any, inputs: tuple, output: Tensor) -> None:
+def _save_route(ctx: Any, inputs: tuple, output: Tensor) -> None:
     *tensors, gamma = inputs
     ctx.save_for_backward(*tensors)
     ctx.gamma = gamma
 
 
-def _back_route(ctx: Any, slope: Tensor) -> tuple:
+def _route_gradients(ctx: Any, slope: Tensor) -> tuple:
     return *route_backward(slope, *ctx.saved_tensors, ctx.gamma), None, None, None, None
 
 
-route.register_autograd(_back_route, setup_context=_keep_route)
+route.register_autograd(_route_gradients, setup_context=_save_route)

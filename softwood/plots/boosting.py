@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.plots.bars import new_axes
 from softwood.plots.colours import drawing
 
 if TYPE_CHECKING:
@@ -23,12 +24,15 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted model with ``history_``
-    ax : matplotlib Axes to draw into; None creates a new figure
+    model : fitted estimator with ``history_``
+        The model whose training is drawn.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -49,7 +53,7 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
         raise ValueError(f"plot_loss needs a model with losses in history_; this {type(model).__name__} has none.")
     lines = [line for line in lines if line["stage"] == lines[-1]["stage"]]
     if ax is None:
-        ax = drawing("figure").Figure(figsize=(6.4, 4.2), layout="constrained").subplots()
+        ax = new_axes(6.4, 4.2)
     for name, label, shade in (
         ("train_loss", "training rows", "#999999"),
         ("validation_loss", "validation rows", "#1f77b4"),
@@ -80,12 +84,15 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted `KernelBoostingClassifier` or `KernelBoostingRegressor` with ``search_``
-    ax : matplotlib Axes to draw into; None creates a new figure
+    model : fitted KernelBoostingClassifier or KernelBoostingRegressor
+        A model with ``search_``.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -107,7 +114,7 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
             f"this {type(model).__name__} has no search_."
         )
     if ax is None:
-        ax = drawing("figure").Figure(figsize=(6.4, 4.2), layout="constrained").subplots()
+        ax = new_axes(6.4, 4.2)
     shades = drawing("cm").viridis(np.linspace(0.0, 0.9, len(trials)))
     for trial, shade in zip(trials, shades, strict=True):
         losses = np.asarray(trial["losses"])[1:]

@@ -39,22 +39,26 @@ def plot_gate_contributions(
 
     Parameters
     ----------
-    model : fitted estimator with a tree of oblique gates, or `SoftTree`
-    X : (n_rows, n_features_in) array or data frame
+    model : fitted estimator with a tree of oblique gates, or SoftTree
+        The model to draw.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        Rows to choose from.
     node : int, default=0
         The gate; 0 is the root.
-    rows : numbers of rows of `X`, default=None
+    rows : sequence of int or None, default=None
         The rows to show. None shows the first three that reach the node.
-    kind : "bar" or "pie", default="bar"
+    kind : {"bar", "pie"}, default="bar"
         Whether to draw bars, or a pie for each row.
-    n : int, default=None
+    n : int or None, default=None
         Number of columns to show, those with the largest contributions; the others are added up. None shows 10 columns
         as bars, or 6 in a pie.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

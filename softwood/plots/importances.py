@@ -24,16 +24,18 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
 
     Parameters
     ----------
-    models : a fitted model, or a dict from names to models
+    models : fitted model, or dict of str to fitted model
         Estimators with ``feature_importances_``, such as those of softwood and scikit-learn, or `SoftTree`, all with
         the same columns.
-    n : int, default=None
+    n : int or None, default=None
         Number of columns to show, those with the largest importances; the others are added up. None shows 20.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

@@ -43,19 +43,25 @@ def plot_leaf_distribution(
     Parameters
     ----------
     model : fitted estimator with a ``tree_``
-    X : (n_rows, n_features_in) array or data frame
-    y : (n_rows,) labels or targets
-    leaves : numbers of leaves, default=None
+        The model to draw.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows.
+    y : array-like of shape (n_rows,)
+        Labels or targets of the rows.
+    leaves : sequence of int or None, default=None
         The leaves to show. None shows all, or if there are more than 12, the 12 with the largest weight and the sum of
         the others.
-    sample_weight : (n_rows,) weights, default=None
-    output : int, default=None
+    sample_weight : array-like of shape (n_rows,) or None, default=None
+        Weights of the rows.
+    output : int or None, default=None
         The target to draw, if there are several.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

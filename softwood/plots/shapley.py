@@ -10,6 +10,7 @@ from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_integer, parameter_error
 from softwood.core.tables import is_missing_value
 from softwood.explanations.shapley import ShapleyValues
+from softwood.plots.bars import new_axes
 from softwood.plots.colours import REST, drawing
 
 if TYPE_CHECKING:
@@ -37,17 +38,20 @@ def plot_shapley(
     Parameters
     ----------
     values : ShapleyValues
+        What `shapley_values` returned.
     row : int, default=0
         Number of the row.
-    output : int or str, default=None
+    output : int, str or None, default=None
         Number or name of the output. None: the output with the largest prediction for this row.
-    n : int, default=None
+    n : int or None, default=None
         Number of columns to show, those with the largest values; the others are added up. None shows 10.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -76,7 +80,7 @@ def plot_shapley(
         bars = np.append(bars, own[rest].sum())
     ends = values.base_values[column] + np.cumsum(bars)
     starts = ends - bars
-    ax = _new_axes(6.4, 1.8 + 0.34 * len(bars)) if ax is None else ax
+    ax = new_axes(6.4, 1.8 + 0.34 * len(bars)) if ax is None else ax
     places = np.arange(len(bars))
     ax.barh(places, bars, left=starts, color=[_UP if bar > 0 else _DOWN for bar in bars], height=0.7)
     for place, end in enumerate(ends[:-1]):
@@ -112,15 +116,18 @@ def plot_shapley_summary(
     Parameters
     ----------
     values : ShapleyValues
-    output : int or str, default=None
+        What `shapley_values` returned.
+    output : int, str or None, default=None
         Number or name of the output. None: the last one, which is the second of two classes.
-    n : int, default=None
+    n : int or None, default=None
         Number of columns to show, those with the largest mean absolute value. None shows 10.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -140,7 +147,7 @@ def plot_shapley_summary(
     column = _output(values, output, "plot_shapley_summary")
     table = values.values[:, :, column]
     shown, rest = _largest(np.abs(table).mean(axis=0), n, "plot_shapley_summary")
-    ax = _new_axes(6.4, 1.6 + 0.42 * len(shown)) if ax is None else ax
+    ax = new_axes(6.4, 1.6 + 0.42 * len(shown)) if ax is None else ax
     ax.axvline(0.0, color="0.3", linewidth=0.8)
     span = float(np.ptp(table[:, shown])) or 1.0
     points = None
@@ -181,17 +188,20 @@ def plot_shapley_dependence(
     Parameters
     ----------
     values : ShapleyValues
+        What `shapley_values` returned.
     feature : int or str
         Number or name of the column.
-    by : int or str, default=None
+    by : int, str or None, default=None
         Number or name of another column, whose cells give the points their colours, as in `plot_shapley_summary`.
-    output : int or str, default=None
+    output : int, str or None, default=None
         Number or name of the output. None: the last one, which is the second of two classes.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -219,7 +229,7 @@ def plot_shapley_dependence(
         x = x + 0.7 * _LANE * _spread(y, float(np.ptp(y)) or 1.0, groups=x)
     elif known.any():
         x = np.where(known, x, x[known].min() - 0.06 * (np.ptp(x[known]) or 1.0))
-    ax = _new_axes(6.4, 4.0) if ax is None else ax
+    ax = new_axes(6.4, 4.0) if ax is None else ax
     ax.axhline(0.0, color="0.3", linewidth=0.8)
     if values.standard_errors is not None:
         ax.errorbar(x, y, values.standard_errors[:, j, column], fmt="none", ecolor="0.8", elinewidth=0.8, zorder=0)
@@ -317,10 +327,6 @@ def _ranks(cells: np.ndarray) -> np.ndarray:
 
 
 # Drawing
-
-
-def _new_axes(width: float, height: float) -> Any:
-    return drawing("pyplot").subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def _colour_map() -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from softwood.plots.bars import new_axes
 from softwood.plots.colours import drawing
 
 if TYPE_CHECKING:
@@ -23,12 +24,15 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : fitted `KernelTreeClassifier` or `KernelTreeRegressor` whose size was chosen from the data
-    ax : matplotlib Axes to draw into; None creates a new figure
+    model : fitted KernelTreeClassifier or KernelTreeRegressor
+        A tree whose size was chosen from the data.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -52,7 +56,7 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
     if not len(path["loss"]):
         raise ValueError("plot_size_path: there were too few different rows to compare sizes.")
     if ax is None:
-        ax = drawing("figure").Figure(figsize=(6.4, 4.2), layout="constrained").subplots()
+        ax = new_axes(6.4, 4.2)
     # A bandwidth that was given and not chosen is the only one, and the path counts it in units of itself.
     scales = np.unique(path["bandwidth"])
     is_chosen = len(scales) > 1 or scales[0] == getattr(model, "bandwidth_", np.nan)

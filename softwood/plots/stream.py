@@ -38,19 +38,23 @@ def plot_stream_tree(
 
     Parameters
     ----------
-    model : fitted estimator with a ``tree_``, or `SoftTree`
-    ax : matplotlib Axes to draw into; None creates a new figure
-    max_depth : largest depth to draw, default=3
-    X : (n_rows, n_features_in) array or data frame, default=None
+    model : fitted estimator with a ``tree_``, or SoftTree
+        The model to draw.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
+    max_depth : int, default=3
+        Largest depth to draw.
+    X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
         Rows over which the probabilities are averaged. If None, they are computed from the training mass of the nodes.
         A node resets its mass when it splits, so these masses belong to different periods of the stream; recent rows
         are more informative.
-    tree : `SoftTree`, default=None
+    tree : SoftTree or None, default=None
         A snapshot of the same model to draw, such as those of `adaptation`. None draws the current tree.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -81,14 +85,17 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
 
     Parameters
     ----------
-    result : `Adaptation`, as returned by `adaptation`
-    drifts : numbers of the rows at which the stream changes, default=None
-        They are drawn as red lines.
-    axes : two matplotlib Axes to draw into; None creates a new figure
+    result : Adaptation
+        What `adaptation` returned.
+    drifts : sequence of int or None, default=None
+        Numbers of the rows at which the stream changes. They are drawn as red lines.
+    axes : two matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
-    (2,) array of matplotlib Axes
+    ndarray of shape (2,)
+        The matplotlib Axes that were drawn into.
 
     Examples
     --------

@@ -43,25 +43,28 @@ def plot_surface(
 
     Parameters
     ----------
-    model : any fitted classifier or regressor with the methods of scikit-learn
-    X : (n_rows, n_features_in) array or data frame
+    model : fitted classifier or regressor
+        Any model with the methods of scikit-learn.
+    X : array-like or data frame of shape (n_rows, n_features_in)
         Rows that determine the limits of the axes and the values of the other columns.
-    y : (n_rows,) labels or targets, default=None
-        If given, the rows are drawn as points in the colours of the surface.
-    features : two columns of numbers, by name or number, default=None
-        The columns of the axes. None: the first two.
-    output : int, default=None
+    y : array-like of shape (n_rows,) or None, default=None
+        Labels or targets. If given, the rows are drawn as points in the colours of the surface.
+    features : sequence of two int or str, or None, default=None
+        Numbers or names of the columns of the axes. None uses the first two.
+    output : int or None, default=None
         If given, draw only the probability of this class (its index in ``classes_``), or this one of several targets,
         with a colour bar.
     partition : bool, default=True
         Whether to draw the regions of the leaves.
     resolution : int, default=200
         Number of grid points along each axis.
-    ax : matplotlib Axes to draw into; None creates a new figure
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------
@@ -134,8 +137,9 @@ def _model_lines(model: Any, row: Any, pair: tuple[int, int], ends: Any) -> list
     """Borders of the leaves of an estimator's tree."""
     columns = model.columns_
     for j in pair:
-        if columns.categories[j] is not None:
-            raise ValueError(f"Column {columns.inputs[j]!r} holds categories; an axis of a surface needs numbers.")
+        if not columns.is_number[j]:
+            what = "dates" if columns.categories[j] is None else "categories"
+            raise ValueError(f"Column {columns.inputs[j]!r} holds {what}; an axis of a surface needs numbers.")
     encoded, _ = read_table(model, row, reset=False, columns=columns)
     first, second = (int(np.flatnonzero(columns.source == j)[0]) for j in pair)
     return partition_lines(model.tree_, encoded[0], (first, second), ends)

@@ -54,20 +54,23 @@ def plot_tree(
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree` or `SoftForest`
-    row : dict, Series, array (n_features_in,) or table with one row, default=None
+    model : fitted estimator, SoftTree or SoftForest
+        The model to draw.
+    row : dict, Series, array-like of shape (n_features_in,), table with one row, or None, default=None
         Draw the shares of this row. None draws the training mass of the nodes.
     tree : int, default=0
         Number of the tree, in an ensemble.
-    max_depth : int, default=None
+    max_depth : int or None, default=None
         Largest depth to draw. None draws all levels.
     min_share : float, default=0.02
         The nodes below a node with a smaller share are not drawn but counted. 0 draws all of them.
-    ax : matplotlib Axes to draw into; None creates a new figure, as large as the tree needs
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. None creates a new figure, as large as the tree needs.
 
     Returns
     -------
     matplotlib Axes
+        The axes that were drawn into.
 
     Examples
     --------

@@ -68,20 +68,24 @@ def report(
 
     Parameters
     ----------
-    model : fitted estimator, `SoftTree`, `SoftForest` or model for river
-    path : file to write, default=None
-    X : (n_rows, n_features_in) array or data frame, default=None
+    model : fitted estimator, SoftTree, SoftForest or model for river
+        The model to describe.
+    path : str, path-like or None, default=None
+        File to write. None writes no file.
+    X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
         Rows for the ranges of the sliders. Without them, the ranges follow from the gates.
-    y : (n_rows,) labels, or (n_rows, n_outputs) targets of `X`, default=None
-        For scores, confusion matrix and calibration.
-    rows : int, list of ints, array or data frame, default=None
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs), or None, default=None
+        Labels or targets of `X`, for scores, confusion matrix and calibration.
+    rows : int, list of int, array-like, data frame or None, default=None
         Rows to choose from in the page, at most 2000: the first of `X`, those with these numbers, or a table of rows.
-    history : what `adaptation` or `prequential` returned for a stream model, default=None
-        For the time line of the page. The snapshots of `adaptation` can be looked at one by one.
+    history : Adaptation, PrequentialResult or None, default=None
+        What `adaptation` or `prequential` returned for a stream model, for the time line of the page. The snapshots of
+        `adaptation` can be looked at one by one.
 
     Returns
     -------
-    `Report`, which notebooks show
+    Report
+        The page, which notebooks show.
 
     Notes
     -----
@@ -102,11 +106,12 @@ def report(
     if y is not None and X is None:
         raise ValueError("The 'y' parameter of report needs the rows that the targets belong to: give X too.")
     whole = FittedModel.of(model, "report")
-    known = whole.alone().portable().one_hot()
-    matrix = None if X is None else known.encode(X)
+    reader = whole.one_hot()
+    known = reader.portable()  # with a slider for each part of a date
+    matrix = None if X is None else reader.encode(X)
     evaluation = None if y is None else _evaluation(whole, X, y)
-    chosen = _rows(known, X, y, rows, matrix)
-    importances = _importances(whole)
+    chosen = _rows(reader, X, y, rows, matrix)
+    importances = _importances(replace(whole, columns=whole.columns.with_parts_of_dates()))
     log = None if whole.growth is None else list(whole.growth.log)
     packed, known, notes = _packed(known)
     if whole.differs:
@@ -179,7 +184,7 @@ def _rows(known: FittedModel, X: Any, y: Any, rows: Any, matrix: np.ndarray | No
         targets = None if y is None else [str(label) for label in np.asarray(y)[given].tolist()]
     if len(chosen) > MOST_ROWS:
         raise parameter_error("report", "rows", f"at most {MOST_ROWS} rows", f"{len(chosen)} rows")
-    return {"numbers": numbers.tolist(), "cells": row_cells(known, chosen), "targets": targets}
+    return {"numbers": numbers.tolist(), "cells": row_cells(known.portable(), chosen), "targets": targets}
 
 
 def _importances(known: FittedModel) -> np.ndarray | None:

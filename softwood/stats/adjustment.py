@@ -20,11 +20,13 @@ def holm(p_values: Any) -> np.ndarray:
 
     Parameters
     ----------
-    p_values : (n_tests,) p-values in any order
+    p_values : array-like of shape (n_tests,)
+        P-values in any order.
 
     Returns
     -------
-    (n_tests,) adjusted p-values in the same order
+    ndarray of shape (n_tests,)
+        Adjusted p-values in the same order.
 
     References
     ----------

@@ -40,18 +40,20 @@ def plot_critical_difference(
 
     Parameters
     ----------
-    scores : (n_data_sets, n_models) array or data frame, or the result of `friedman_test` or `nemenyi_test`
-        The columns of a frame name the models.
-    alpha : float, default=None
+    scores : array-like or data frame of shape (n_data_sets, n_models), FriedmanTest or NemenyiTest
+        One number for each model on each data set, or the result of a test. The columns of a frame name the models.
+    alpha : float or None, default=None
         Level of significance. None uses the level of a `NemenyiTest`, and otherwise 0.05.
     higher_is_better : bool, default=True
         False for errors and losses. No effect if `scores` is the result of a test.
-    ax : matplotlib Axes to draw into; None creates a new figure of a suitable size
-        If the names do not fit into the given axes, the font becomes smaller.
+    ax : matplotlib Axes or None, default=None
+        Axes to draw into. If the names do not fit into them, the font becomes smaller. None creates a new figure of a
+        suitable size.
 
     Returns
     -------
-    matplotlib Axes, with ranks as x and font sizes as y
+    matplotlib Axes
+        The axes that were drawn into, with ranks as x and font sizes as y.
 
     References
     ----------

@@ -22,9 +22,11 @@ class FiveByTwoTest:
 
     Attributes
     ----------
-    statistic, p_value : float
+    statistic : float
         Alpaydın's f, with 10 and 5 degrees of freedom.
-    differences : (5, 2) float64
+    p_value : float
+        Probability of a larger statistic for two models with the same error.
+    differences : ndarray of shape (5, 2)
         Error of a minus error of b, for each replication and fold.
     """
 
@@ -52,13 +54,16 @@ def combined_5x2_f_test(errors_a: Any, errors_b: Any) -> FiveByTwoTest:
 
     Parameters
     ----------
-    errors_a, errors_b : (5, 2) errors of the two models
-        A row for each replication and a column for each fold, with the same folds for both models. Accuracies can be
-        used as well.
+    errors_a : array-like of shape (5, 2)
+        Errors of the first model: a row for each replication and a column for each fold. Accuracies can be used as
+        well.
+    errors_b : array-like of shape (5, 2)
+        Errors of the second model, from the same folds.
 
     Returns
     -------
     FiveByTwoTest
+        Statistic and p-value.
 
     References
     ----------
@@ -104,21 +109,26 @@ def compare_5x2(
 
     Parameters
     ----------
-    model_a, model_b : two classifiers or two regressors with the methods of scikit-learn
-        They are cloned and not changed. Set their own ``random_state`` to make them reproducible.
-    X : (n_rows, n_features) array or data frame
-    y : (n_rows,) labels or targets
-    random_state : int, RandomState or None
+    model_a : classifier or regressor
+        The first model. It is cloned and not changed. Set its own ``random_state`` to make it reproducible.
+    model_b : classifier or regressor
+        The second model, treated in the same way.
+    X : array-like or data frame of shape (n_rows, n_features)
+        The rows.
+    y : array-like of shape (n_rows,)
+        Labels or targets.
+    random_state : int, RandomState instance or None
         Seed of the folds.
-    scoring : str or callable, default=None
+    scoring : str, callable or None, default=None
         A scorer of scikit-learn, for which higher is better. None uses the model's `score`: accuracy or R². The errors
         are the negative scores.
-    n_jobs : int, default=None
+    n_jobs : int or None, default=None
         Number of folds to run in parallel, as in scikit-learn.
 
     Returns
     -------
     FiveByTwoTest
+        Statistic and p-value.
 
     Examples
     --------

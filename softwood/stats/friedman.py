@@ -19,13 +19,20 @@ class FriedmanTest:
 
     Attributes
     ----------
-    names : names of the models
-    ranks : (n_models,) float64, average ranks, where 1 is the best
+    names : tuple of str
+        Names of the models.
+    ranks : ndarray of shape (n_models,)
+        Average ranks, where 1 is the best.
     n_data_sets : int
-    statistic, p_value : float
+        Number of data sets.
+    statistic : float
         Friedman's chi-square with the correction for ties, with n_models - 1 degrees of freedom.
-    f_statistic, f_p_value : float
+    p_value : float
+        P-value of `statistic`.
+    f_statistic : float
         Iman and Davenport's F, with n_models - 1 and (n_models - 1)(n_data_sets - 1) degrees of freedom.
+    f_p_value : float
+        P-value of `f_statistic`.
     """
 
     names: tuple[str, ...]
@@ -48,7 +55,7 @@ def friedman_test(scores: Any, *, higher_is_better: bool = True) -> FriedmanTest
 
     Parameters
     ----------
-    scores : (n_data_sets, n_models) array or data frame
+    scores : array-like or data frame of shape (n_data_sets, n_models)
         One number for each model on each data set. The columns of a frame name the models. Only the order within a row
         matters, so ``-inf`` can be used for a model that failed.
     higher_is_better : bool, default=True
@@ -57,6 +64,7 @@ def friedman_test(scores: Any, *, higher_is_better: bool = True) -> FriedmanTest
     Returns
     -------
     FriedmanTest
+        Average ranks, statistics and p-values.
 
     References
     ----------

@@ -20,13 +20,17 @@ class NemenyiTest:
 
     Attributes
     ----------
-    names : names of the models
-    ranks : (n_models,) float64, average ranks, where 1 is the best
+    names : tuple of str
+        Names of the models.
+    ranks : ndarray of shape (n_models,)
+        Average ranks, where 1 is the best.
     n_data_sets : int
-    alpha : float, the level of the critical difference
+        Number of data sets.
+    alpha : float
+        Level of the critical difference.
     critical_difference : float
         Models whose average ranks are at least this far apart differ at the level alpha.
-    p_values : (n_models, n_models) float64
+    p_values : ndarray of shape (n_models, n_models)
         One for each pair, already adjusted for the number of pairs; 1 on the diagonal.
     """
 
@@ -47,8 +51,8 @@ def nemenyi_test(scores: Any, *, alpha: float = 0.05, higher_is_better: bool = T
 
     Parameters
     ----------
-    scores : (n_data_sets, n_models) array or data frame
-        As for `friedman_test`.
+    scores : array-like or data frame of shape (n_data_sets, n_models)
+        One number for each model on each data set, as for `friedman_test`.
     alpha : float, default=0.05
         Level of significance for the family of all pairs.
     higher_is_better : bool, default=True
@@ -57,6 +61,7 @@ def nemenyi_test(scores: Any, *, alpha: float = 0.05, higher_is_better: bool = T
     Returns
     -------
     NemenyiTest
+        Average ranks, critical difference and p-values of pairs.
 
     References
     ----------

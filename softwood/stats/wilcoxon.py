@@ -22,9 +22,13 @@ class RankTest:
     Attributes
     ----------
     statistic : float
-    p_value : float, two-sided
-    median_difference : float, median of the differences a - b
-    effect_size : float, rank-biserial correlation, from -1 to 1; positive if a has the larger numbers
+        Statistic of the test.
+    p_value : float
+        Two-sided p-value.
+    median_difference : float
+        Median of the differences a - b.
+    effect_size : float
+        Rank-biserial correlation, from -1 to 1. It is positive if a has the larger numbers.
     """
 
     statistic: float
@@ -49,11 +53,15 @@ def wilcoxon_signed_rank(a: Any, b: Any) -> RankTest:
 
     Parameters
     ----------
-    a, b : (n,) scores of the two models on the same data sets, in the same order
+    a : array-like of shape (n,)
+        Scores of the first model on the data sets.
+    b : array-like of shape (n,)
+        Scores of the second model on the same data sets, in the same order.
 
     Returns
     -------
     RankTest
+        Statistic, p-value and size of the effect.
 
     References
     ----------
@@ -97,11 +105,15 @@ def rank_sum(a: Any, b: Any) -> RankTest:
 
     Parameters
     ----------
-    a, b : (n_a,) and (n_b,) numbers
+    a : array-like of shape (n_a,)
+        Numbers of the first sample.
+    b : array-like of shape (n_b,)
+        Numbers of the second sample.
 
     Returns
     -------
     RankTest
+        Statistic, p-value and size of the effect.
 
     Examples
     --------

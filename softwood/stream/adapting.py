@@ -33,15 +33,21 @@ class Adaptation:
 
     Attributes
     ----------
-    n_samples : (n_windows,) int64, rows of the run up to the end of each window
-    gradient_norm : (n_windows,) mean over the window of ||dL/dT||, the Euclidean norm of the cross-entropy's gradient
-        along the output of the tree: of p - onehot(y), p predicted before the row was learned
-    loss : (n_windows,) mean cross-entropy over the window, of the same predictions
-    n_nodes : (n_windows,) int64, nodes of the tree at the end of each window
-    n_added : (n_windows,) int64, how many of them the window has added
-    drifts : (n_drifts,) int64, rows of the run at which there was an alarm: those of the tree's own log, or of the
-        detector
-    snapshots : dict of number of rows and `SoftTree`, or `SoftForest`: the model after so many rows of the run
+    n_samples : ndarray of shape (n_windows,)
+        Number of rows of the run up to the end of each window.
+    gradient_norm : ndarray of shape (n_windows,)
+        Mean over the window of ||dL/dT||, the Euclidean norm of the cross-entropy's gradient along the output of the
+        tree: of p - onehot(y), where p is predicted before the row is learned.
+    loss : ndarray of shape (n_windows,)
+        Mean cross-entropy over the window, of the same predictions.
+    n_nodes : ndarray of shape (n_windows,)
+        Number of nodes of the tree at the end of each window.
+    n_added : ndarray of shape (n_windows,)
+        Number of nodes that the window has added.
+    drifts : ndarray of shape (n_drifts,)
+        Rows of the run at which there was an alarm of the tree itself, or of the detector.
+    snapshots : dict of int to SoftTree or SoftForest
+        The model after so many rows of the run.
     """
 
     n_samples: np.ndarray
@@ -76,19 +82,28 @@ def adaptation(
 
     Parameters
     ----------
-    model : classifier of `softwood.stream`
-    stream : generator, tuple (X, y), data frame, path of a file or iterable of pairs (x, y), as for `prequential`
-    n_samples : most rows to take from the stream, default=None: all; needed for a generator without end
-    window : rows that are averaged, default=1000; the last window may be shorter
-    snapshots : numbers of rows after which the tree is kept, default=(); 0 for the tree before the first
-    target : name of the column to predict, of files and frames, default=None
-    classes : (n_classes,) all labels that may occur, default=None: those of the stream
-    detector : `DriftDetector` that watches the errors of the model, 0 or 1, default=None: the detector of the model, if
-        it is a tree that has one, else ``ADWIN(mode="up")``. It is cloned.
+    model : classifier of softwood.stream
+        The model to train.
+    stream : stream, tuple (X, y), data frame, path or iterable of pairs (x, y)
+        The rows, as for `prequential`.
+    n_samples : int or None, default=None
+        Largest number of rows to take from the stream. None takes all. Required for a generator without end.
+    window : int, default=1000
+        Number of rows that are averaged. The last window may be shorter.
+    snapshots : iterable of int, default=()
+        Numbers of rows after which the tree is kept. 0 is the tree before the first row.
+    target : str or None, default=None
+        Name of the column to predict, for files and frames.
+    classes : array-like of shape (n_classes,) or None, default=None
+        All labels that may occur. None uses those of the stream.
+    detector : DriftDetector or None, default=None
+        Detector that watches the errors of the model, 0 or 1. It is cloned. None uses the detector of the model, if it
+        is a tree that has one, and ``ADWIN(mode="up")`` otherwise.
 
     Returns
     -------
-    `Adaptation`
+    Adaptation
+        How the model adapted, window by window.
 
     Examples
     --------

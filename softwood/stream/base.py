@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import field
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, check
 
 from softwood.base import ClassifierBase, RegressorBase, TreeEstimator, read_weights, rows_with_weight
 from softwood.core.columns import Columns
+from softwood.core.estimators import estimator
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.tables import refuse_masked
 from softwood.core.targets import find_classes, read_labels
@@ -24,7 +25,7 @@ from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
-__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase"]
+__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase", "StreamTree"]
 
 
 def _in_order(array: np.ndarray) -> np.ndarray:
@@ -32,16 +33,31 @@ def _in_order(array: np.ndarray) -> np.ndarray:
     return array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StreamModel(TreeEstimator):
-    """A tree that learns from a stream, block by block.
+    """A tree or forest that learns from a stream, block by block.
+
+    Parameters
+    ----------
+    categorical_features : "from_dtype", array-like of bool, int or str, or None
+        Columns to treat as categories: a mask, numbers or names of columns. "from_dtype" selects the text and category
+        columns of data frames. None selects no columns. New categories may appear at any time.
 
     Attributes
     ----------
-    growth_ : the growing tree
+    growth_ : object
+        The model in the form in which it learns.
+    n_samples_seen_ : int
+        Number of rows that have been learned.
+    log_ : list of SplitEvent
+        Every split of the present model, and every test that was replaced, in order.
+    nbytes_ : int
+        Memory of the growing model in bytes.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each column in the decisions; they add up to 1.
     """
 
-    categorical_features: Any = "from_dtype"
+    categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
 
     growth_: GrowingTree = field(init=False)
 
@@ -67,9 +83,17 @@ class StreamModel(TreeEstimator):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
-        y : (n_rows,) targets
-        sample_weight : (n_rows,) weights, or None
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
@@ -167,7 +191,7 @@ class StreamModel(TreeEstimator):
         if hasattr(self, "growth_"):
             is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
-                has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any()
+                has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any() or self.columns_.dates
                 with np.errstate(over="ignore", invalid="ignore"):
                     is_finite = np.isfinite(X.sum())
                 if not has_names and is_finite:
@@ -191,39 +215,36 @@ class StreamModel(TreeEstimator):
     # Properties
 
     @property
-    def _finished(self) -> SoftTree:
+    def _grown(self) -> GrowingTree:
+        """The growing tree or forest, or an error before the first row."""
         check_is_fitted(self, "growth_")
-        with self.growth_.lock:
-            return self.growth_.snapshot()
+        return self.growth_
 
     @property
-    def tree_(self) -> SoftTree:  # type: ignore[override]
-        """The tree as it is now, a `SoftTree` of its own."""
-        return self._finished
+    def _finished(self) -> SoftTree:
+        growth = self._grown
+        with growth.lock:
+            return growth.snapshot()
 
     @property
     def n_samples_seen_(self) -> int:
         """Rows that have been learned."""
-        check_is_fitted(self, "growth_")
-        return self.growth_.n_rows
+        return self._grown.n_rows
 
     @property
     def nbytes_(self) -> int:
         """Bytes of the growing tree."""
-        check_is_fitted(self, "growth_")
-        return self.growth_.nbytes
+        return self._grown.nbytes
 
     @property
     def log_(self) -> list[SplitEvent]:
         """Audit log of the present tree: every split, and every test that was replaced, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.log)
+        return list(self._grown.log)
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of each column of X in the decisions, (n_features_in,); adds up to 1."""
-        check_is_fitted(self, "growth_")
-        return self.columns_.add_up(self.growth_.importances())
+        return self.columns_.add_up(self._grown.importances())
 
     # Predictions
 
@@ -242,14 +263,12 @@ class StreamModel(TreeEstimator):
         return matrix, widths
 
     def _gradient(self, X: Any, **conditions: Any) -> np.ndarray:
-        check_is_fitted(self, "growth_")
-        growth = self.growth_
+        growth = self._grown
         with growth.lock:
             return growth.input_gradient(super()._read_points(X, **conditions)[0])
 
     def _outputs(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "growth_")
-        growth = self.growth_
+        growth = self._grown
         with growth.lock:
             return growth.predict(self._matrix(X))
 
@@ -257,19 +276,35 @@ class StreamModel(TreeEstimator):
         return hasattr(self, "growth_")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StreamClassifierBase(StreamModel, ClassifierBase):
-    """A classifier on a stream."""
+    """A classifier on a stream.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weights of the classes, by label. "balanced" gives all classes the same total weight, from the rows of the
+        stream so far. None gives every class the weight 1.
+    """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn rows one after the other.
 
         Parameters
         ----------
-        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
-        y : (n_rows,) class labels
-        classes : all labels that may occur; needed in the first call, and the same, or not given, in later ones
-        sample_weight : (n_rows,) weights, or None
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All labels that may occur. Needed in the first call; the same, or None, in later ones.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             self._read_class_list(classes)
@@ -279,9 +314,21 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn as `partial_fit` does; returns the class probabilities of each row before it was learned.
 
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Class labels.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All labels that may occur. Needed in the first call; the same, or None, in later ones.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
         Returns
         -------
-        (n_rows, n_classes) probabilities, columns in the order of ``classes_``
+        ndarray of shape (n_rows, n_classes)
+            Probabilities before each row was learned, columns in the order of ``classes_``.
         """
         with self._unchanged_by_errors():
             self._read_class_list(classes)
@@ -357,15 +404,54 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         return np.where(own > 0, weights * mass.sum(axis=1) / (present * np.where(own > 0, own, 1.0)), 0.0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, (n_rows, n_classes), columns in the order of ``classes_``."""
+        """Class probabilities, columns in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         return self._outputs(X)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, (n_rows,)."""
+        """Most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
         outputs = self._outputs(X)
         return self.classes_[outputs.argmax(axis=1)]
 
 
+@estimator
+class StreamTree(StreamModel):
+    """A single tree that learns from a stream.
+
+    Attributes
+    ----------
+    tree_ : SoftTree
+        The tree as it is now.
+    """
+
+    @property
+    def tree_(self) -> SoftTree:  # type: ignore[override]
+        """The tree as it is now, a `SoftTree` of its own."""
+        return self._finished
+
+
+@estimator
 class StreamRegressorBase(StreamModel, RegressorBase):
     """A regressor on a stream."""
 
@@ -374,16 +460,39 @@ class StreamRegressorBase(StreamModel, RegressorBase):
 
         Parameters
         ----------
-        X : (n_rows, n_features) array or data frame; nan, None and the like are missing values
-        y : (n_rows,) targets
-        sample_weight : (n_rows,) weights, or None
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             self._learn(X, y, sample_weight, None)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, sample_weight: Any = None) -> np.ndarray:
-        """Learn as `partial_fit` does; returns the prediction for each row before it was learned, (n_rows,)."""
+        """Learn as `partial_fit` does; returns the prediction for each row before it was learned.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predictions before each row was learned.
+        """
         with self._unchanged_by_errors():
             predictions = self._learn(X, y, sample_weight, "predictions")
         assert predictions is not None
@@ -402,8 +511,25 @@ class StreamRegressorBase(StreamModel, RegressorBase):
     def _n_outputs(self) -> int:
         return 1
 
+    @property
+    def n_outputs_(self) -> int:  # type: ignore[override]
+        """Number of targets, which is 1."""
+        check_is_fitted(self, "growth_")
+        return 1
+
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row, (n_rows,)."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted targets.
+        """
         return self._outputs(X)[:, 0]
 
     def __sklearn_tags__(self) -> Tags:

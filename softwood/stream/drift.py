@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from softwood.compiled import stream as compiled
 from softwood.core.arrays import is_within, require_array
+from softwood.core.estimators import documented
 from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.stream.loops import drift as loops
 from softwood.stream.loops.drift import DRIFT, LAST, N_ALARMS, N_DDM, N_PAGE_HINKLEY, WARNING
@@ -25,11 +26,19 @@ LARGEST_COUNT = 2.0**50
 MODES = {"up": loops.UP, "down": loops.DOWN, "both": loops.BOTH}
 
 
+@documented
 class DriftDetector:
     """What all detectors share; use `ADWIN`, `PageHinkley` or `DDM`.
 
     A detector restarts with the first value after an alarm, as river's do: on the same values and with the same
     parameters, alarms come at the same values as those of river's detectors of the same names.
+
+    Attributes
+    ----------
+    drift_detected : bool
+        Whether the last value gave an alarm.
+    n_detections : int
+        Number of alarms so far.
     """
 
     _update: ClassVar[Callable[[np.ndarray, float], int]]
@@ -46,7 +55,13 @@ class DriftDetector:
         self._state = self._first_state()
 
     def restore(self, state: np.ndarray) -> None:
-        """Continue from the state of a detector with the same parameters; raise a ValueError if it is not one."""
+        """Continue from the state of a detector with the same parameters; raise a ValueError if it is not one.
+
+        Parameters
+        ----------
+        state : ndarray
+            State of a detector with the same parameters.
+        """
         first = self._first_state()
         require_array("state", state, np.float64, first.shape)
         if not np.array_equal(state[2 : self._n_settings], first[2 : self._n_settings]):
@@ -73,15 +88,27 @@ class DriftDetector:
     # Learning
 
     def update(self, x: float) -> None:
-        """Add the next value, a finite number."""
+        """Add the next value, a finite number.
+
+        Parameters
+        ----------
+        x : float
+            The value, a finite number.
+        """
         type(self)._update(self._state, self._read(x))
 
     def update_many(self, values: Any) -> np.ndarray:
         """Add values (n,) one after the other.
 
+        Parameters
+        ----------
+        values : array-like of shape (n,)
+            The values, finite numbers.
+
         Returns
         -------
-        (n,) bool, True where there was an alarm
+        ndarray of shape (n,)
+            True where there was an alarm.
         """
         read = np.array(values, dtype=np.float64)
         if read.ndim != 1:
@@ -114,6 +141,7 @@ class DriftDetector:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
 
 
+@documented
 class ADWIN(DriftDetector):
     """Adaptive windowing (Bifet and Gavaldà 2007).
 
@@ -122,12 +150,29 @@ class ADWIN(DriftDetector):
 
     Parameters
     ----------
-    delta : allowed probability of a false alarm; the smaller, the later the alarms
-    clock : values between two looks at the window
-    max_buckets : buckets of each size; the more, the more places at which the window may be cut
-    min_window_length : least length of both parts
-    grace_period : length of the window up to which there is no alarm
-    mode : "up", "down" or "both": which changes of the mean give an alarm; river's detector has "both"
+    delta : float
+        Allowed probability of a false alarm. Smaller values give later alarms.
+    clock : int
+        Number of values between two checks of the window.
+    max_buckets : int
+        Number of buckets of each size. More buckets give more places at which the window may be cut.
+    min_window_length : int
+        Smallest length of both parts of a cut window.
+    grace_period : int
+        Length of the window up to which there is no alarm.
+    mode : {"up", "down", "both"}
+        Which changes of the mean give an alarm. River's detector has "both".
+
+    Attributes
+    ----------
+    width : int
+        Length of the window.
+    total : float
+        Sum of the values in the window.
+    estimation : float
+        Mean of the values in the window; 0 if it is empty.
+    variance : float
+        Variance of the values in the window; 0 if it is empty.
 
     Examples
     --------
@@ -152,7 +197,7 @@ class ADWIN(DriftDetector):
         max_buckets: int = 5,
         min_window_length: int = 5,
         grace_period: int = 10,
-        mode: str = "both",
+        mode: Literal["up", "down", "both"] = "both",
     ) -> None:
         self.delta = delta
         self.clock = clock
@@ -208,16 +253,22 @@ class ADWIN(DriftDetector):
         return float(self._state[loops.A_SQUARES]) / self.width if self.width else 0.0
 
 
+@documented
 class PageHinkley(DriftDetector):
     """Test of Page and Hinkley (1954): the values have moved away from their mean so far for long enough.
 
     Parameters
     ----------
-    min_instances : number of values before which there is no alarm
-    delta : difference from the mean that is tolerated
-    threshold : sum of larger differences that gives an alarm
-    alpha : factor by which the sums fade with each value
-    mode : "up", "down" or "both": which changes of the mean give an alarm
+    min_instances : int
+        Number of values before which there is no alarm.
+    delta : float
+        Difference from the mean that is tolerated.
+    threshold : float
+        Sum of larger differences that gives an alarm.
+    alpha : float
+        Factor by which the sums fade with each value.
+    mode : {"up", "down", "both"}
+        Which changes of the mean give an alarm.
 
     Examples
     --------
@@ -238,7 +289,7 @@ class PageHinkley(DriftDetector):
         delta: float = 0.005,
         threshold: float = 50.0,
         alpha: float = 1 - 0.0001,
-        mode: str = "both",
+        mode: Literal["up", "down", "both"] = "both",
     ) -> None:
         self.min_instances = min_instances
         self.delta = delta
@@ -258,13 +309,23 @@ class PageHinkley(DriftDetector):
         return state
 
 
+@documented
 class DDM(DriftDetector):
     """Drift detection method of Gama et al. (2004): the rate of errors has risen well above its lowest.
 
     Parameters
     ----------
-    warm_start : number of values up to which there is no alarm
-    warning_threshold, drift_threshold : standard deviations above the lowest rate that give a warning, and an alarm
+    warm_start : int
+        Number of values up to which there is no alarm.
+    warning_threshold : float
+        Number of standard deviations above the lowest rate that gives a warning.
+    drift_threshold : float
+        Number of standard deviations above the lowest rate that gives an alarm.
+
+    Attributes
+    ----------
+    warning_detected : bool
+        Whether the last value gave a warning.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Growing encoding of the rows of a stream, from arrays, frames and dicts.
 
 A feature that is a number has one column, from its first value on. A category has a column of zeros and ones, from the
-first row with it on. A category after the first 255 of its feature is treated as unknown: too many categories are no
-reason to stop a stream. Columns are in the order in which they appear, row by row, so they do not depend on how the
-rows are divided into blocks.
+first row with it on. A date has columns for the days since the first date, hour, weekday and month, from that date on.
+A category after the first 255 of its feature is treated as unknown: too many categories are no reason to stop a stream.
+Columns are in the order in which they appear, row by row, so they do not depend on how rows are divided into blocks.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from softwood.core.columns import MAX_CATEGORIES, Columns, column_titles
-from softwood.core.encoding import as_numbers, prepare_table, read_table, refuse_infinity
+from softwood.core.dates import Dates, date_kind, kind_of_cell, read_time, read_times
+from softwood.core.encoding import as_numbers, check_columns, prepare_table, read_table, refuse_infinity
 from softwood.core.tables import column_cells, is_missing_value, is_text, type_names
 
 if TYPE_CHECKING:
@@ -37,12 +37,14 @@ class GrowingEncoder:
     ----------
     numbers : column of each feature that is a number
     categories : columns of the categories of each feature, in the order in which they appeared
+    dates : how each feature that is a date is encoded, and the first of its columns
     names : of the columns; ``name=category`` for categories
     """
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
         self.categories: dict[Any, dict[Hashable, int]] = {}
+        self.dates: dict[Any, tuple[Dates, int]] = {}
         self.names: list[str] = []
         self._category_columns: dict[Hashable, np.ndarray] = {}  # of all categories of a feature
         self._take_all: Callable[[dict], tuple] | None = None  # the values of all numbers
@@ -56,6 +58,7 @@ class GrowingEncoder:
         new = GrowingEncoder()
         new.numbers, new.names = dict(self.numbers), list(self.names)
         new.categories = {key: dict(known) for key, known in self.categories.items()}
+        new.dates = dict(self.dates)
         return new
 
     def add(self, key: Hashable, value: Any, is_category: bool, title: Any) -> bool:
@@ -77,6 +80,11 @@ class GrowingEncoder:
         known[value] = len(self.names)
         self.names.append(f"{title}={value}")
         return True
+
+    def add_date(self, key: Hashable, date: Dates, title: Any) -> None:
+        """Add the columns of a feature that is a date; arguments as in `add`."""
+        self.dates[key] = date, len(self.names)
+        self.names += date.titles(str(title))
 
     # Dicts
 
@@ -108,6 +116,11 @@ class GrowingEncoder:
         for key in sorted(x, key=lambda k: (type(k).__name__, str(k))):
             value = x[key]
             if is_missing_value(value):
+                continue
+            kind = kind_of_cell(value)
+            if kind is not None:
+                if key not in self.dates:
+                    self.add_date(key, Dates.learn(*_first_time(key, kind, value), "all"), key)
                 continue
             is_category = not isinstance(value, NUMBERS)
             if self.add(key, value, is_category, key) and is_category:
@@ -146,6 +159,14 @@ class GrowingEncoder:
                     is_known = False
                 else:
                     row[at] = value
+                continue
+            kind = kind_of_cell(value)
+            if kind is not None:
+                is_known &= key in self.dates
+                if key in self.dates:
+                    date, at = self.dates[key]
+                    times = read_time(value, str(key), date.kind, date.zone)[0]
+                    row[at : at + len(date.parts)] = date.encode(times)[0]
                 continue
             known = self.categories.get(key, {})
             columns = self._category_columns.get(key)
@@ -201,8 +222,10 @@ class GrowingEncoder:
         if columns is not None:
             encoder.names = list(columns.names)
             for at, j in enumerate(columns.source.tolist()):
-                known = columns.categories[j]
-                if known is None:
+                known, date = columns.categories[j], columns.date(j)
+                if date is not None:
+                    encoder.dates.setdefault(j, (date, at))
+                elif known is None:
                     encoder.numbers[j] = at
                 else:
                     own = encoder.categories.setdefault(j, {})
@@ -216,9 +239,13 @@ class GrowingEncoder:
             source[at] = j
         for j, known in self.categories.items():
             source[list(known.values())] = j
+        for j, (date, at) in self.dates.items():
+            source[at : at + len(date.parts)] = j
         # a column without any value so far has no categories yet
-        categories = [None if j in self.numbers else tuple(self.categories.get(j, ())) for j in range(len(inputs))]
-        return Columns(tuple(self.names), source, tuple(categories), inputs, keys=keys)
+        has_one = set(self.numbers) | set(self.dates)
+        categories = [None if j in has_one else tuple(self.categories.get(j, ())) for j in range(len(inputs))]
+        dates = tuple(self.dates[j][0] if j in self.dates else None for j in range(len(inputs))) if self.dates else ()
+        return Columns(tuple(self.names), source, tuple(categories), inputs, keys=keys, dates=dates)
 
     def fill_categories(self, key: Hashable, values: np.ndarray, is_missing: np.ndarray, matrix: np.ndarray) -> None:
         """Fill the columns of all categories of a feature: 0 or 1, nan where the value is missing."""
@@ -249,28 +276,34 @@ def read_growing_table(
     matrix, `columns` with the new ones, and for each of these the row with which it comes; 0 up to the first row that
     is learned
     """
-    X, is_frame, wanted = prepare_table(estimator, X, categorical_features, columns)
+    X, is_frame, wanted, kinds = prepare_table(estimator, X, categorical_features, columns, "parts")
     counts = learn if isinstance(learn, np.ndarray) else np.ones(X.shape[0] if hasattr(X, "shape") else 0, dtype=bool)
     # A frame's column may hold numbers or text; that is known from its first value on.
     first: list[int | None] = []
     if is_frame and isinstance(categorical_features, str) and _may_be_late(X, columns):
         first = [_first_known(X, j, counts) for j in range(X.shape[1])]
-    if not wanted.any() and all(row == 0 for row in first):
+    if not wanted.any() and not any(kinds) and all(row == 0 for row in first):
         matrix, found = read_table(estimator, X, reset=columns is None, categorical_features=None, columns=columns)
         return matrix, found, [0] * len(found.names) if columns is None else []
-    validate_data(estimator, X, reset=columns is None, skip_check_array=True)
+    check_columns(estimator, X, reset=columns is None)
     inputs, keys = column_titles(X) if columns is None else (columns.inputs, columns.keys)
     if X.shape[0] == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
     encoder = GrowingEncoder.from_columns(columns)
     n_known = len(encoder)
+    kinds = kinds or [None] * len(inputs)
     for j, row in enumerate(first):
-        if j not in encoder.numbers and j not in encoder.categories:
-            wanted[j] = row is None or is_text(X, j, type_names(X)[j])
-    cells = [column_cells(X, j) for j in range(len(inputs))]
-    arrivals: list[tuple[int, int, Any]] = []  # row, column of the table, category
+        if not any(j in known for known in (encoder.numbers, encoder.categories, encoder.dates)):
+            kinds[j] = None if row is None else date_kind(X, j, type_names(X)[j])
+            wanted[j] = kinds[j] is None and (row is None or is_text(X, j, type_names(X)[j]))
+    cells = [_cells(X, j, inputs[j], kinds[j], encoder) for j in range(len(inputs))]
+    arrivals: list[tuple[int, int, Any]] = []  # row, column of the table, category or date
     for j, (values, is_missing) in enumerate(cells):
-        if not wanted[j]:
+        if kinds[j] is not None:
+            rows = np.flatnonzero(~is_missing & counts)[:1]
+            if learn is not False and j not in encoder.dates:
+                arrivals += [(int(row), j, values[row]) for row in rows]
+        elif not wanted[j]:
             if learn is not False or columns is None:
                 arrivals.append(((first[j] or 0) if first else 0, j, None))
         elif learn is not False:
@@ -279,11 +312,24 @@ def read_growing_table(
             new = [value for value in dict.fromkeys(present) if value not in known][: MAX_CATEGORIES - len(known)]
             arrivals += [(int(rows[present.index(value)]), j, value) for value in new]
     arrivals.sort(key=lambda arrival: arrival[:2])
-    new_rows = [row for row, j, value in arrivals if encoder.add(j, value, bool(wanted[j]), inputs[j])]
+    new_rows: list[int] = []
+    for row, j, value in arrivals:
+        n_before, kind = len(encoder), kinds[j]
+        if kind is None:
+            encoder.add(j, value, bool(wanted[j]), inputs[j])
+        else:
+            _, zone = read_times(X, j, inputs[j], kind, None)
+            encoder.add_date(j, Dates.learn(np.array([value]), kind, zone, "all"), inputs[j])
+        new_rows += [row] * (len(encoder) - n_before)
     matrix = np.empty((X.shape[0], len(encoder)))
     for j, (values, is_missing) in enumerate(cells):
         if wanted[j]:
             encoder.fill_categories(j, values, is_missing, matrix)
+            continue
+        if kinds[j] is not None:
+            if j in encoder.dates:
+                date, at = encoder.dates[j]
+                matrix[:, at : at + len(date.parts)] = date.encode(values)
             continue
         numbers = as_numbers(values, is_missing, inputs[j], estimator)
         if j in encoder.numbers:  # not if it is predicted from before it is learned
@@ -292,6 +338,20 @@ def read_growing_table(
     first_learned = int(np.argmax(counts))
     assert len(new_rows) == len(encoder) - n_known
     return matrix, encoder.as_columns(inputs, keys), [0 if row <= first_learned else row for row in new_rows]
+
+
+def _cells(X: Any, j: int, name: str, kind: str | None, encoder: GrowingEncoder) -> tuple[np.ndarray, np.ndarray]:
+    """The cells of a column, dates as `read_times` reads them, and where they are missing."""
+    if kind is None:
+        return column_cells(X, j)
+    times, _ = read_times(X, j, name, kind, encoder.dates[j][0].zone if j in encoder.dates else None)
+    return times, np.isnat(times)
+
+
+def _first_time(key: Hashable, kind: str, value: Any) -> tuple[np.ndarray, str, str]:
+    """The first value of a feature of dicts that is a date, as `Dates.learn` takes it."""
+    times, zone = read_time(value, str(key), kind, None)
+    return times, kind, zone
 
 
 def _may_be_late(X: Any, columns: Columns | None) -> bool:

@@ -37,19 +37,29 @@ def fitted_stream(model: Any) -> FittedModel:
 def fitted_river(model: Any) -> FittedModel:
     """A model of `softwood.stream.river` that has learned something."""
     trees, places, name = model.snapshot(), model._places, type(model).__name__
-    both = sorted(map(str, set(places.numbers) & set(places.categories)))
+    kinds = (set(places.numbers), set(places.categories), set(places.dates))
+    both = sorted(map(str, (kinds[0] & kinds[1]) | (kinds[0] & kinds[2]) | (kinds[1] & kinds[2])))
     if both:
-        raise ValueError(f"Feature {both[0]!r} of {name} was a number in some rows and a category in others.")
+        raise ValueError(
+            f"Feature {both[0]!r} of {name} was of several kinds: a number, a category or a date in some rows, and "
+            "another of these in others."
+        )
     first: dict[Any, int] = dict(places.numbers)
     first |= {key: min(known.values()) for key, known in places.categories.items() if known}
+    first |= {key: at for key, (_, at) in places.dates.items()}
     inputs = sorted(first, key=lambda key: first[key])
     source = np.empty(len(places.names), dtype=np.int64)
     categories: list[tuple | None] = []
     for j, key in enumerate(inputs):
         known = places.categories.get(key)
-        source[[places.numbers[key]] if known is None else list(known.values())] = j
+        if key in places.dates:
+            date, at = places.dates[key]
+            source[at : at + len(date.parts)] = j
+        else:
+            source[[places.numbers[key]] if known is None else list(known.values())] = j
         categories.append(None if known is None else tuple(map(_plain, known)))
-    columns = Columns(tuple(places.names), source, tuple(categories), tuple(map(str, inputs)))
+    dates = tuple(places.dates[key][0] if key in places.dates else None for key in inputs) if places.dates else ()
+    columns = Columns(tuple(places.names), source, tuple(categories), tuple(map(str, inputs)), dates=dates)
     codes = getattr(model, "_codes", None)
     answer = FittedModel(
         name,
@@ -70,7 +80,7 @@ def fitted_river(model: Any) -> FittedModel:
 def _gradient(growth: Any, known: FittedModel, X: Any) -> np.ndarray:
     """Derivatives of the predictions, (n_rows, n_outputs, n_inputs); 0 for categories."""
     gradient = growth.input_gradient(known.encode(X))
-    gradient[..., known.columns.is_category] = 0.0
+    gradient[..., known.columns.is_step] = 0.0
     return known.columns.add_up(gradient)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
+from softwood.core.estimators import estimator
 from softwood.core.parameters import (
     check_choice,
     check_count,
@@ -25,7 +25,6 @@ from softwood.stream.growing.planting import ForestRules, Recipe
 from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegressor
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.trees.forest import SoftForest
-from softwood.trees.tree import SoftTree
 
 __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
@@ -43,9 +42,46 @@ CLASS_SHARPNESS = 5.0
 REAL_SHARPNESS = 4.0
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _StreamForest(StreamModel):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    n_estimators : int
+        Number of trees.
+    soft_share : float
+        Share of the trees that are soft Hoeffding trees. The others are Hoeffding trees.
+    mean_draws : float
+        Mean number of times that a tree learns a row.
+    max_features : float
+        Share of the columns that a Hoeffding tree sees.
+    max_depth : int or None
+        Largest depth of the trees. None means 7 for soft trees and no limit for the others.
+    warning_delta : float or None
+        `delta` of the detectors whose alarm starts a spare tree. None means that there are no spare trees.
+    drift_delta : float or None
+        `delta` of the detectors whose alarm replaces a tree. None means that no tree is replaced.
+    voting : {"loss", "mean"}
+        Whether the votes of the trees are weighted by their recent loss or equal.
+    vote_window : float
+        Number of rows after which a loss has faded to about a third.
+    max_size : float or None
+        Largest memory of all trees in MiB, without spare ones. None means no limit.
+    n_jobs : int or None
+        Number of threads for blocks of rows. -1 uses all processors, None means 1. The model does not depend on it.
+    random_state : int, RandomState instance or None
+        Seed of all draws.
+
+    Attributes
+    ----------
+    forest_ : SoftForest
+        The trees as they are now, which are averaged: without votes, and without models in leaves.
+    drifts_ : list of DriftEvent
+        Warnings and drifts reported by the detectors of the trees, in order.
+    losses_ : ndarray of shape (n_estimators,)
+        Recent loss of each tree: cross-entropy, or absolute error.
+    """
 
     n_estimators: int = field(default=10, kw_only=False)
     soft_share: float = 0.3
@@ -54,13 +90,15 @@ class _StreamForest(StreamModel):
     max_depth: int | None = None
     warning_delta: float | None = 0.01
     drift_delta: float | None = 0.001
-    voting: str = "loss"
+    voting: Literal["loss", "mean"] = "loss"
     vote_window: float = 200.0
     soft_parameters: dict[str, Any] | None = None
     crisp_parameters: dict[str, Any] | None = None
     max_size: float | None = 500.0
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: int | np.random.RandomState | None = None
+
+    _leading: ClassVar[tuple[str, ...]] = ("n_estimators", "soft_share", "max_features", "max_depth")
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingForest:  # type: ignore[override]
         is_class = is_classifier(self)
@@ -138,24 +176,17 @@ class _StreamForest(StreamModel):
         return self._finished
 
     @property
-    def tree_(self) -> SoftTree:  # type: ignore[override]
-        """A forest has no single tree; see ``forest_``."""
-        raise AttributeError(f"{type(self).__name__} has no tree_; its trees are in forest_.")
-
-    @property
     def drifts_(self) -> list[DriftEvent]:
         """Warnings and drifts reported by the detectors of the trees, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)
+        return list(self._grown.drifts)
 
     @property
     def losses_(self) -> np.ndarray:
         """Recent loss of each tree, (n_estimators,): cross-entropy, or absolute error."""
-        check_is_fitted(self, "growth_")
-        return self.growth_.losses  # type: ignore[attr-defined]
+        return self._grown.losses  # type: ignore[attr-defined]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StreamForestClassifier(_StreamForest, StreamClassifierBase):
     """Forest of soft and crisp Hoeffding trees for classes, which adapts to drift.
 
@@ -167,26 +198,10 @@ class StreamForestClassifier(_StreamForest, StreamClassifierBase):
 
     Parameters
     ----------
-    n_estimators : number of trees
-    soft_share : share of them that are soft Hoeffding trees; the others are Hoeffding trees
-    mean_draws : mean number of times that a tree learns a row
-    max_features : share of the columns that a Hoeffding tree sees
-    max_depth : maximum depth of the trees; None: 7 of soft trees, no limit of the others
-    warning_delta, drift_delta : `delta` of the detectors; None: no spare trees, no replaced trees
-    voting : "loss" (votes weighted by recent loss) or "mean" (plain mean, as in ``forest_``)
-    vote_window : number of rows after which a loss has faded to about a third
-    soft_parameters, crisp_parameters : dicts of parameters of the trees, see `SoftHoeffdingTreeClassifier` and
-        `HoeffdingTreeClassifier`; None: defaults that suit a forest
-    max_size : maximum memory of all trees in MiB, without spare ones; None for no limit
-    class_weight, categorical_features : see `HoeffdingTreeClassifier`
-    n_jobs : number of threads for blocks of rows
-    random_state : seed of all draws
-
-    Attributes
-    ----------
-    forest_ : the trees as they are now, a `SoftForest`
-    drifts_ : warnings and drifts so far, a list of `DriftEvent`
-    losses_ : (n_estimators,) recent loss of each tree
+    soft_parameters : dict or None
+        Parameters of the soft trees by name; see `SoftHoeffdingTreeClassifier`. None for defaults that suit a forest.
+    crisp_parameters : dict or None
+        Parameters of the other trees by name; see `HoeffdingTreeClassifier`. None for defaults that suit a forest.
 
     Examples
     --------
@@ -200,15 +215,22 @@ class StreamForestClassifier(_StreamForest, StreamClassifierBase):
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class StreamForestRegressor(_StreamForest, StreamRegressorBase):
     """Forest of soft and crisp Hoeffding trees for real targets, which adapts to drift.
 
-    Works as `StreamForestClassifier`, with absolute errors in place of losses, and the weighted mean of the trees'
-    predictions.
+    Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
+    Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
+    the drift is confirmed, the spare replaces it. Predictions are the weighted mean of those of the trees, whose
+    weights fall with their recent absolute error. Draws depend on `random_state`, the number of the tree and the number
+    of the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 
-    Parameters are those of `StreamForestClassifier`, without `class_weight`; trees are those of
-    `SoftHoeffdingTreeRegressor` and `HoeffdingTreeRegressor`.
+    Parameters
+    ----------
+    soft_parameters : dict or None
+        Parameters of the soft trees by name; see `SoftHoeffdingTreeRegressor`. None for defaults that suit a forest.
+    crisp_parameters : dict or None
+        Parameters of the other trees by name; see `HoeffdingTreeRegressor`. None for defaults that suit a forest.
 
     Examples
     --------

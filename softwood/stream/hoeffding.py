@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number
-from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.stream.base import StreamClassifierBase, StreamRegressorBase, StreamTree
 from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
 from softwood.stream.growing.tree import GrowingTree
@@ -17,9 +17,35 @@ from softwood.stream.settings import read_limits, read_settings
 __all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SplittingTree(StreamModel):
-    """A tree that splits leaves by Hoeffding's bound, within limits of size."""
+@estimator
+class SplittingTree(StreamTree):
+    """A tree that splits leaves by Hoeffding's bound, within limits of size.
+
+    Parameters
+    ----------
+    grace_period : float
+        Weight that a leaf must receive between two attempts to split it.
+    max_depth : int or None
+        Largest depth of the tree. None means no limit.
+    delta : float
+        Allowed probability that the chosen split is not the best one.
+    tau : float
+        A leaf is split even without a clear winner once the Hoeffding bound is below this value.
+    min_branch_fraction : float
+        Smallest fraction of the weight of a leaf that each side of a split must receive.
+    max_inner_nodes : int or None
+        Largest number of inner nodes. None means no limit.
+    max_size : float or None
+        Largest memory in MiB. None means no limit. When it is reached, new leaves have no statistics and do not split.
+    drift_delta : float or None
+        Allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made before a
+        row is learned. Alarms are in ``drifts_``. None means no detector.
+
+    Attributes
+    ----------
+    drifts_ : list of DriftEvent
+        Alarms of the detector that watches the errors, in order.
+    """
 
     grace_period: float = 200
     max_depth: int | None = None
@@ -30,14 +56,17 @@ class SplittingTree(StreamModel):
     max_size: float | None = 100.0
     drift_delta: float | None = 0.002
 
+    _leading: ClassVar[tuple[str, ...]] = (
+        "grace_period", "max_depth", "delta", "tau", "split_criterion", "leaf_prediction",
+    )  # fmt: skip
+
     @property
     def drifts_(self) -> list[DriftEvent]:
         """Alarms of the detector that watches the errors, in order."""
-        check_is_fitted(self, "growth_")
-        return list(self.growth_.drifts)
+        return list(self._grown.drifts)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     """Hoeffding tree for classes.
 
@@ -49,23 +78,19 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
 
     Parameters
     ----------
-    grace_period : weight that a leaf must receive between two attempts to split it
-    max_depth : maximum depth of the tree; None for no limit
-    split_criterion : "info_gain" or "gini"
-    delta : allowed probability that the chosen split is not the best one
-    tau : a leaf is split even without a clear winner once the Hoeffding bound is below this value
-    leaf_prediction : "mc" (class frequencies of the leaf), "nb" (naive Bayes) or "nba" (the one of the two that
-        has been right more often in this leaf)
-    min_branch_fraction : minimum fraction of the weight of a leaf that each side of a split must receive
-    max_share_to_split : a leaf is not split if one class has more than this share of its weight
-    max_inner_nodes : maximum number of inner nodes; None for no limit
-    max_size : maximum memory in MiB; None for no limit. When it is reached, the leaves with the least to gain from a
-        split lose their statistics. In regressors and soft trees, new leaves then have no statistics and do not split.
-    drift_delta : allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made
-        before a row is learned; None for no detector. Alarms are in ``drifts_``; they do not change the tree
-    class_weight : dict of class weights, "balanced" (from the class weights seen so far on the stream), or None
-    categorical_features : "from_dtype" (text and category columns of frames), None, or names, numbers or a mask of
-        columns. New categories may appear at any time.
+    split_criterion : {"info_gain", "gini"}
+        Merit of a split: the information gain or the reduction of the Gini impurity.
+    leaf_prediction : {"mc", "nb", "nba"}
+        Predictions of leaves: class frequencies of the leaf ("mc"), naive Bayes ("nb"), or the one of the two that has
+        been right more often in this leaf ("nba").
+    max_share_to_split : float
+        A leaf is not split if one class has more than this share of its weight.
+    max_size : float or None
+        Largest memory in MiB. None means no limit. When it is reached, the leaves with the least to gain from a split
+        lose their statistics.
+    drift_delta : float or None
+        Allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made before a
+        row is learned. Alarms are in ``drifts_``; they do not change the tree. None means no detector.
 
     Examples
     --------
@@ -76,8 +101,8 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     True
     """
 
-    split_criterion: str = "info_gain"
-    leaf_prediction: str = "nba"
+    split_criterion: Literal["info_gain", "gini"] = "info_gain"
+    leaf_prediction: Literal["mc", "nb", "nba"] = "nba"
     max_share_to_split: float = 0.99
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
@@ -85,22 +110,27 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
     """Hoeffding tree for real targets.
 
-    It grows as `HoeffdingTreeClassifier` does, with the reduction of the target's variance as the merit of a split. A
-    leaf finds it in histograms of the features, which widen as needed. It splits if the merit of the second best split,
+    Each row follows one path to a leaf. Each time a leaf has received another `grace_period` of weight, it compares the
+    best splits of its features by the reduction of the target's variance, which it finds in histograms of the features
+    that widen as needed. It splits if the merit of the second best split,
     divided by that of the best one, is below 1 minus the Hoeffding bound.
 
     Parameters
     ----------
-    grace_period, max_depth, delta, tau, min_branch_fraction, max_inner_nodes, max_size, categorical_features : see
-        `HoeffdingTreeClassifier`
-    leaf_prediction : "mean", "model" (a linear model in each leaf) or "adaptive" (the one of the two with the smaller
-        recent error in this leaf)
-    learning_rate : learning rate of the linear models
-    model_selector_decay : factor by which past errors decay with each row, for "adaptive"
+    leaf_prediction : {"mean", "model", "adaptive"}
+        Predictions of leaves: the mean target ("mean"), a linear model in each leaf ("model"), or the one of the two
+        with the smaller recent error in this leaf ("adaptive").
+    learning_rate : float
+        Learning rate of the linear models.
+    model_selector_decay : float
+        Factor by which past errors decay with each row, for "adaptive".
+    drift_delta : float or None
+        Allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made before a
+        row is learned. Alarms are in ``drifts_``; they do not change the tree. None means no detector.
 
     Examples
     --------
@@ -112,7 +142,7 @@ class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
     True
     """
 
-    leaf_prediction: str = "adaptive"
+    leaf_prediction: Literal["mean", "model", "adaptive"] = "adaptive"
     learning_rate: float = 0.1
     model_selector_decay: float = 0.95
     max_size: float | None = 500.0

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from softwood.base import read_weights, rows_with_weight
+from softwood.core.estimators import documented
 from softwood.core.parameters import check_count, check_number, parameter_error
 from softwood.fitted import FittedModel
 from softwood.stream.base import StreamModel
@@ -36,16 +37,27 @@ def _first_model(pool: ModelPool) -> StreamModel | None:
     return pool.models[0] if isinstance(pool.models[0], StreamModel) else None
 
 
+@documented
 class Turns:
     """Which models of a pool learn, by their losses so far.
 
-    Parameters of a pool (`models`, `train_share`, `window`, `period`) are attributes of the derived classes.
+    Parameters
+    ----------
+    train_share : float
+        Part of the pool that learns a row: at least two models, the best one and another.
+    window : float
+        Number of rows after which a loss has faded to about a third.
+    period : int
+        Number of rows between two decisions.
 
     Attributes
     ----------
-    models_ : the models of the pool
-    losses_ : (n_models,) estimated losses, inf for models that have not learned yet
-    n_trained_ : (n_models,) rows that each has learned
+    models_ : list of estimators
+        The models of the pool.
+    losses_ : ndarray of shape (n_models,)
+        Estimated losses. They are inf for models that have not learned yet.
+    n_trained_ : ndarray of shape (n_models,)
+        Number of rows that each model has learned.
     """
 
     models: Sequence[Any]
@@ -100,6 +112,7 @@ class Turns:
         return self.models_[self._learners[0]]
 
 
+@documented
 class ModelPool(Turns, BaseEstimator):
     """A pool of stream models with different settings, tuned on the stream (Gunasekara et al. 2022).
 
@@ -110,18 +123,23 @@ class ModelPool(Turns, BaseEstimator):
 
     Parameters
     ----------
-    models : stream models of this package, all classifiers or all regressors; they are cloned
-    train_share : part of the pool that learns a row; two models at least, the best one and another
-    window : rows after which a loss has faded to about a third
-    period : rows between two decisions
-    random_state : seed of the draws
+    models : sequence of estimators
+        Stream models of this package, all classifiers or all regressors. They are cloned.
+    random_state : int, RandomState instance or None
+        Seed of the draws.
 
     Attributes
     ----------
-    models_ : the models of the pool
-    losses_ : (n_models,) estimated losses, inf for models that have not learned yet
-    n_trained_ : (n_models,) rows that each has learned
-    best_model_ : the model that predicts
+    best_model_ : estimator
+        The model that predicts: the one with the lowest estimated loss at the last decision.
+    nbytes_ : int
+        Memory of all growing models in bytes.
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted. Only of classifiers.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
 
     Examples
     --------
@@ -142,7 +160,7 @@ class ModelPool(Turns, BaseEstimator):
         train_share: float = 0.5,
         window: float = 1000.0,
         period: int = 100,
-        random_state: Any = 0,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.models = models
         self.train_share = train_share
@@ -159,10 +177,21 @@ class ModelPool(Turns, BaseEstimator):
 
         Parameters
         ----------
-        model : the model whose parameters are set
-        grid : as scikit-learn's `ParameterGrid` takes it
-        n_models : draw so many without repetition; None: all
-        options : parameters of the pool
+        model : estimator
+            The model whose parameters are set.
+        grid : dict or sequence of dict
+            Values of parameters, as scikit-learn's `ParameterGrid` takes them.
+        n_models : int or None, default=None
+            Number of settings to draw without repetition. None uses all.
+        random_state : int, RandomState instance or None, default=0
+            Seed of the draws, here and in the pool.
+        **options : dict
+            Other parameters of the pool.
+
+        Returns
+        -------
+        ModelPool
+            The pool, which has learned nothing yet.
         """
         settings = list(ParameterGrid(grid))
         if n_models is not None and n_models < len(settings):
@@ -174,16 +203,65 @@ class ModelPool(Turns, BaseEstimator):
     # Learning
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn rows one after the other; see the models for the parameters."""
+        """Learn rows one after the other; see the models for the parameters.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All labels that may occur. Needed in the first call; the same, or None, in later ones.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
         self._learn_all(X, y, classes, sample_weight)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Learn rows; returns the pool's prediction for each before it was learned, as the models do."""
+        """Learn rows; returns the pool's prediction for each before it was learned, as the models do.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All labels that may occur. Needed in the first call; the same, or None, in later ones.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes)
+            Predicted targets or class probabilities before each row was learned.
+        """
         return self._learn_all(X, y, classes, sample_weight)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, and learn all rows once, in their order."""
+        """Forget everything, and learn all rows once, in their order.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows, in their order. nan, None and the like are missing values.
+        y : array-like of shape (n_rows,)
+            Labels or targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
         before = dict(self.__dict__)
         self.__dict__.pop("models_", None)
         try:
@@ -305,21 +383,69 @@ class ModelPool(Turns, BaseEstimator):
         return sum(model.nbytes_ for model in self.models_ if hasattr(model, "growth_"))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Predictions of the best model."""
+        """Predictions of the best model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels or targets.
+        """
         return self.best_model_.predict(X)
 
     @available_if(_is_pool_of_classifiers)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities of the best model."""
+        """Class probabilities of the best model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
         return self.best_model_.predict_proba(X)
 
     @available_if(_is_pool_of_classifiers)
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of the class probabilities of the best model; -inf for 0."""
+        """Logarithms of the class probabilities of the best model; -inf for 0.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms, -inf for a probability of 0.
+        """
         return self.best_model_.predict_log_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy, or R², of the best model."""
+        """Accuracy, or R², of the best model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        y : array-like of shape (n_rows,)
+            True labels or targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            The score; 1 is the best.
+        """
         return self.best_model_.score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from softwood.core.estimators import estimator
 from softwood.core.parameters import check_count
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase
 from softwood.stream.growing.arrays import Limits
@@ -21,12 +22,20 @@ __all__ = ["SmoothStepTreeClassifier", "SmoothStepTreeRegressor"]
 DEEPEST = 12
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _SmoothStepTree(SoftStreamTree):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
+
+    Parameters
+    ----------
+    max_depth : int
+        Depth of the tree, at most 12.
+    """
 
     max_depth: int = 7
     bias: bool = False
+
+    _leading: ClassVar[tuple[str, ...]] = ("max_depth", "learning_rate", "gamma")
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         is_class = is_classifier(self)
@@ -37,18 +46,12 @@ class _SmoothStepTree(SoftStreamTree):
         return tree
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     """Complete soft tree for classes (ST; one tree of the tree ensemble layer, Hazimeh et al. 2020), on a stream.
 
     The tree has all its gates from the first row on and does not grow. Each gate is a smooth step of a weighted sum
     of the features.
-
-    Parameters
-    ----------
-    max_depth : depth of the tree, at most 12
-    gamma, learning_rate, bias, batch_size, scaler_memory, outlier_limit, class_weight, categorical_features,
-    random_state : see `SoftHoeffdingTreeClassifier`
 
     Examples
     --------
@@ -60,11 +63,12 @@ class SmoothStepTreeClassifier(_SmoothStepTree, StreamClassifierBase):
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SmoothStepTreeRegressor(_SmoothStepTree, StreamRegressorBase):
     """Complete soft tree for real targets, on a stream.
 
-    Parameters are those of `SmoothStepTreeClassifier` without `class_weight`.
+    The tree has all its gates from the first row on and does not grow. Each gate is a smooth step of a weighted sum
+    of the features. It is trained on the squared error of the target, standardised by its running mean and deviation.
 
     Examples
     --------

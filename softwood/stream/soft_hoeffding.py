@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags
 
-from softwood.stream.base import StreamClassifierBase, StreamModel, StreamRegressorBase
+from softwood.core.estimators import estimator
+from softwood.stream.base import StreamClassifierBase, StreamRegressorBase, StreamTree
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree
@@ -23,37 +23,96 @@ __all__ = ["SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
 USUAL_DEPTH = 7
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SoftStreamTree(StreamModel):
-    """A tree with smooth gates, trained by gradient steps."""
+@estimator
+class SoftStreamTree(StreamTree):
+    """A tree with smooth gates, trained by gradient steps.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Learning rate of Adam.
+    gamma : float
+        Width of the smooth step.
+    batch_size : int
+        Number of rows whose mean gradient makes a step.
+    bias : bool
+        Whether gates have a bias.
+    scaler_memory : float or None
+        Total weight above which old rows fade from the running means and deviations. None means no fading.
+    outlier_limit : float or None
+        Values that are more than this many running standard deviations from the running mean enter means, deviations
+        and the statistics of leaves as if they were that far away, and so do targets in gradients. If most values are
+        further away than a third of this, means and deviations forget the past. None means no limit, as in the paper.
+    random_state : int, RandomState instance or None
+        Seed of the random weights.
+    """
 
     gamma: float = 1.0
     learning_rate: float = 0.01
     batch_size: int = 1
     scaler_memory: float | None = None
     outlier_limit: float | None = 30.0
-    random_state: Any = None
+    bias: bool = True
+    random_state: int | np.random.RandomState | None = None
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
-    """What classifier and regressor share."""
+    """What classifier and regressor share.
 
-    max_depth: int | str | None = "auto"  # type: ignore[assignment]
+    Parameters
+    ----------
+    max_depth : int, "auto" or None
+        Largest depth of the tree. "auto" is 7, or ``ceil(log2(n_classes)) + 2`` if that is more. None means no limit.
+    alpha : float
+        Initial weight of the smooth step in a gate. 0 gives a crisp tree, 1 an oblique soft tree.
+    alpha_learning_rate : float
+        Learning rate of the alphas, which do not fall below 0.02. 0 keeps them fixed.
+    alpha_pull : float
+        Penalty on each alpha. Larger values give more transparent trees.
+    min_share : float
+        A row enters the statistics of a leaf only if its share is larger than this (epsilon_s in the paper).
+    weigh_by_share : bool
+        Whether a row enters the statistics weighted by its share, or with its full weight.
+    gate_init : float
+        Slope of a new gate along the feature of its test, so that both agree. 0 gives small random weights.
+    leaf_init : float
+        How far the values of two new leaves are moved towards the targets on their sides of the test. With 0, both
+        start with the value of their parent.
+    recheck_period : float or None
+        Weight after which the test of an inner node is compared with the best one, and replaced if that is better by
+        more than the Hoeffding bound. None keeps all tests.
+    count_period : float
+        Weight per class for which the values of a new leaf follow the class frequencies of its rows, from those that
+        it begins with; then they are trained by gradients. With 0, they are trained from the first row on. No effect
+        in regressors.
+    merit_range : {"test", "classes"}
+        Range of the information gain in the Hoeffding bound: 1 bit, which a test with two sides cannot exceed ("test"),
+        or the logarithm of the number of classes, as in the paper ("classes"). No effect in regressors.
+    restart_rise : float or None
+        After an alarm, the tree starts again from one leaf if its recent error rate is higher by more than this than
+        before, or above 0.3. A tree with smaller errors adapts faster than a new one would learn. None keeps the tree
+        in any case, as in the paper.
+    """
+
+    max_depth: int | Literal["auto"] | None = "auto"  # type: ignore[assignment]
     alpha: float = 0.5
     grace_period: float = 20
     tau: float = 1.0
     min_share: float = 0.02
     weigh_by_share: bool = True
-    bias: bool = True
     gate_init: float = 0.5
     leaf_init: float = 1.0
     alpha_learning_rate: float = 0.003
     alpha_pull: float = 0.01
     recheck_period: float | None = None
     count_period: float = 5.0
-    merit_range: str = "test"
+    merit_range: Literal["test", "classes"] = "test"
     restart_rise: float | None = 0.15
+
+    _leading: ClassVar[tuple[str, ...]] = (
+        "max_depth", "learning_rate", "alpha", "gamma", "grace_period", "delta", "tau",
+    )  # fmt: skip
 
     @classmethod
     def as_published(cls, **changes: Any) -> Self:
@@ -62,6 +121,16 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         Its alpha is fixed, its gates are random and have no bias, a row counts in a leaf only if its share is above
         1/4, and leaves split by the Hoeffding bound. New leaves start from the values of their parent and, scaled
         down, from the class shares of their side.
+
+        Parameters
+        ----------
+        **changes : dict
+            Parameters that differ from the paper.
+
+        Returns
+        -------
+        estimator
+            The estimator, not fitted.
         """
         settings: dict[str, Any] = {
             "max_depth": 7,
@@ -108,7 +177,7 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
         return tags
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     """Soft Hoeffding tree for classes (SoHoT; Köbschall, Hartung and Kramer 2024).
 
@@ -123,43 +192,6 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     outliers have little effect, and a tree whose error rate jumps begins again. For the tree of the paper, use
     ``SoftHoeffdingTreeClassifier.as_published()``.
 
-    Parameters
-    ----------
-    max_depth : maximum depth of the tree; None for no limit. "auto" is 7, or ``ceil(log2(n_classes)) + 2`` if that is
-        more
-    alpha : initial weight of the smooth step in a gate; 0 gives a crisp tree, 1 an oblique soft tree
-    gamma : width of the smooth step
-    learning_rate : learning rate of Adam
-    grace_period, delta, tau : see `HoeffdingTreeClassifier`
-    min_share : a row enters the statistics of a leaf only if its share is larger than this (the paper's epsilon_s)
-    weigh_by_share : whether a row enters the statistics weighted by its share, or with its full weight
-    bias : whether gates have a bias
-    gate_init : slope of a new gate along the feature of its test, so that both agree; 0 for small random weights
-    leaf_init : how far the values of two new leaves are moved towards the class frequencies on their sides of the test;
-        0 if both are to start with the value of their parent
-    alpha_learning_rate : learning rate of the alphas, which do not fall below 0.02; 0 to keep them fixed
-    alpha_pull : penalty on each alpha; larger values give more transparent trees
-    recheck_period : weight after which the test of an inner node is compared with the best one, and replaced if that is
-        better by more than the Hoeffding bound; None to keep all tests
-    count_period : weight per class for which the values of a new leaf follow the class frequencies of its rows, from
-        those that it begins with; then they are trained by gradients. 0 to train them from the first row on. No effect
-        in regressors
-    merit_range : range of the information gain in the Hoeffding bound: "test" (1 bit, which a test with two sides
-        cannot exceed) or "classes" (the logarithm of their number, as in the paper). No effect in regressors
-    batch_size : number of rows whose mean gradient makes a step
-    scaler_memory : total weight above which old rows fade from the running means and deviations; None for no fading
-    outlier_limit : values that are more than this many running standard deviations from the running mean enter means,
-        deviations and the statistics of leaves as if they were that far away, and so do targets in gradients. If most
-        values are further away than a third of this, means and deviations forget the past. None for no limit, as in
-        the paper
-    drift_delta : allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made
-        before a row is learned; None for no detector. Alarms are in ``drifts_``
-    restart_rise : with an alarm the tree starts again from one leaf if its recent error rate is higher by more than
-        this than before, or above 0.3; a tree with smaller errors adapts faster than a new one would learn. None to
-        learn on in any case, as in the paper
-    min_branch_fraction, max_inner_nodes, max_size, class_weight, categorical_features : see `HoeffdingTreeClassifier`
-    random_state : seed of the random weights
-
     Examples
     --------
     >>> from softwood.stream import SEA, SoftHoeffdingTreeClassifier
@@ -170,16 +202,25 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
+@estimator
 class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     """Soft Hoeffding tree for real targets.
 
-    It minimises the squared error of the target, standardised by its running mean and deviation. Tests are chosen by
-    the reduction of the target's variance.
+    A gate sends the share ``alpha * S(w @ z + b) + (1 - alpha) * [x[feature] <= threshold]`` of a row to the left,
+    where `S` is the smooth step of width `gamma` and `z` the row standardised by running means and deviations. Each
+    leaf holds a value, and the prediction is their mean, weighted by the shares of the row. Every gate and leaf that a
+    row reaches takes a step of Adam on the squared error of the target, standardised by its running mean and deviation.
+    Leaves keep statistics as in a Hoeffding tree, and split by the Hoeffding bound on the reduction of the target's
+    variance.
 
-    Parameters are those of `SoftHoeffdingTreeClassifier`, without `class_weight`. `restart_rise` is None by default;
-    in place of the error rate it refers to the mean of ``e / (e + 3 * m)``, where `e` is the absolute error of a row
-    and `m` the mean of all so far.
+    Parameters
+    ----------
+    max_depth : int, "auto" or None
+        Largest depth of the tree. "auto" is 7. None means no limit.
+    restart_rise : float or None
+        After an alarm, the tree starts again from one leaf if its recent error rate is higher by more than this than
+        before, or above 0.3. In place of the error rate it refers to the mean of ``e / (e + 3 * m)``, where `e` is the
+        absolute error of a row and `m` the mean of all so far. None keeps the tree in any case.
 
     Examples
     --------

@@ -30,13 +30,18 @@ class ImportantFeatures:
 
     Attributes
     ----------
-    counts : (n_rows, n_nodes) float64, important features of each rule that a row reaches; nan where it does not, and
-        at leaves
-    per_row : (n_rows,) mean over the rules that the row reaches
-    per_node : (n_nodes,) mean over the rows that reach the node; nan at leaves, and where no row comes
-    mean : important features of a decision rule, mean over all pairs of a row and an inner node that it reaches
-    n_rules : number of these pairs, by which means of several blocks of rows are averaged
-    n_features : p, columns of the encoded table
+    counts : ndarray of shape (n_rows, n_nodes)
+        Number of important features of each rule that a row reaches. nan where it does not, and at leaves.
+    per_row : ndarray of shape (n_rows,)
+        Mean over the rules that the row reaches.
+    per_node : ndarray of shape (n_nodes,)
+        Mean over the rows that reach the node. nan at leaves, and where no row comes.
+    mean : float
+        Mean number of important features over all pairs of a row and an inner node that it reaches.
+    n_rules : int
+        Number of these pairs, by which means of several blocks of rows are averaged.
+    n_features : int
+        Number of columns of the encoded table, p.
     """
 
     counts: np.ndarray
@@ -83,15 +88,26 @@ class DecisionRule:
 
     Attributes
     ----------
-    node, depth : number and depth of the node
-    share : of the row that reaches the node
-    test : text of the test, such as "salary <= 5.2e+04"; None for a gate without one
-    passed : whether the row passes the test; None without a test, and where the value is missing
-    alpha : part of the smooth step in the gate
-    step : S(w @ x + b), the part that the smooth step alone would send to the left
-    left : part that goes to the left, of the share (equation 2)
-    important : summands of the smooth step that are important, largest first
-    test_is_important : whether the feature of the test counts as important, which is so if 1 - alpha >= 1 / p
+    node : int
+        Number of the node.
+    depth : int
+        Depth of the node.
+    share : float
+        Share of the row that reaches the node.
+    test : str or None
+        Text of the test, such as "salary <= 5.2e+04". None for a gate without one.
+    passed : bool or None
+        Whether the row passes the test. None without a test, and where the value is missing.
+    alpha : float
+        Weight of the smooth step in the gate.
+    step : float
+        S(w @ x + b), the part that the smooth step alone would send to the left.
+    left : float
+        Part of the share that goes to the left (equation 2).
+    important : tuple of Contribution
+        Summands of the smooth step that are important, largest first.
+    test_is_important : bool
+        Whether the feature of the test counts as important, which is so if 1 - alpha >= 1 / p.
     """
 
     node: int
@@ -133,11 +149,14 @@ def important_features(model: Any, X: Any) -> ImportantFeatures:
     Parameters
     ----------
     model : fitted soft Hoeffding tree or smooth-step tree
-    X : (n_rows, n_features_in) array or data frame
+        The model that decides.
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows.
 
     Returns
     -------
-    `ImportantFeatures`
+    ImportantFeatures
+        Counts by row and node, and their means.
 
     Examples
     --------
@@ -177,11 +196,14 @@ def decision_rules(model: Any, x_row: Any) -> list[DecisionRule]:
     Parameters
     ----------
     model : fitted soft Hoeffding tree or smooth-step tree
-    x_row : (n_features_in,) numbers, or a data frame with one row
+        The model that decides.
+    x_row : array-like of shape (n_features_in,) or data frame with one row
+        The row.
 
     Returns
     -------
-    list of `DecisionRule`, one for each inner node that the row reaches, parents first; print them to read them
+    list of DecisionRule
+        One for each inner node that the row reaches, parents first. They print as text.
 
     Examples
     --------

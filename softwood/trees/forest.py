@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from scipy import sparse
 
 from softwood.core.arrays import all_finite, is_within, require_array
+from softwood.core.estimators import documented
 from softwood.core.memory import check_fits
 from softwood.core.parameters import check_n_jobs
 from softwood.core.threads import Threads
@@ -26,6 +27,7 @@ _ROWS_PER_THREAD = 500
 _COMMON = ("n_features", "shapes", "link", "center", "scale")
 
 
+@documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftForest(NodeArrays):
     """Trees side by side: the arrays of `SoftTree`, one tree after the other.
@@ -35,16 +37,14 @@ class SoftForest(NodeArrays):
 
     Attributes
     ----------
-    offsets : (n_trees + 1,) int64
+    offsets : ndarray of shape (n_trees + 1,), int64
         Where the nodes of each tree begin.
-    output : (n_trees,) int32
+    output : ndarray of shape (n_trees,), int32
         First output that the values of each tree are added to: 0, except in boosting with one tree per class.
-    base : (n_outputs,) float64
+    base : ndarray of shape (n_outputs,), float64
         Start value that the trees are added to.
     is_mean : bool
         Whether the predictions of the trees are averaged or added up.
-    children_left, ..., impurity, n_features, shapes, link, center, scale
-        As in `SoftTree`; the last six are the same in all trees. The link is applied to each tree before averaging.
 
     Examples
     --------
@@ -66,7 +66,18 @@ class SoftForest(NodeArrays):
 
     @classmethod
     def mean(cls, trees: Sequence[SoftTree]) -> SoftForest:
-        """A forest that predicts the mean of its trees."""
+        """A forest that predicts the mean of its trees.
+
+        Parameters
+        ----------
+        trees : sequence of SoftTree
+            The trees.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
+        """
         first = _first_of(trees)
         return cls._of(trees, np.zeros(len(trees), np.int32), np.zeros(first.n_outputs), True)
 
@@ -76,8 +87,17 @@ class SoftForest(NodeArrays):
 
         Parameters
         ----------
-        output : (n_trees,) first output that each tree adds to
-        base : (n_outputs,) the start value
+        trees : sequence of SoftTree
+            The trees.
+        output : array-like of shape (n_trees,)
+            First output that each tree adds to.
+        base : array-like of shape (n_outputs,)
+            The start value.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
         """
         _first_of(trees)
         return cls._of(trees, np.asarray(output, dtype=np.int32), np.array(base, dtype=np.float64), False)
@@ -119,6 +139,16 @@ class SoftForest(NodeArrays):
         scores: the `decision_function` of a classifier, the targets of a regressor, or their logarithms if its loss is
         "poisson" or "gamma". Thresholds are those of float64 rows, as in `SoftTree.from_sklearn`.
 
+        Parameters
+        ----------
+        model : fitted ensemble of scikit-learn
+            The ensemble.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
+
         Examples
         --------
         >>> import numpy as np
@@ -136,11 +166,17 @@ class SoftForest(NodeArrays):
 
     @classmethod
     def from_lightgbm(cls, model: Any) -> SoftForest:
-        """The trees of a LightGBM model, whose predictions are its raw scores, (n_rows, n_scores).
+        """The trees of a LightGBM model, whose predictions are its raw scores.
 
         Parameters
         ----------
-        model : fitted estimator, Booster, or what ``Booster.dump_model()`` gives, as an object or as JSON text
+        model : fitted estimator, Booster, dict or str
+            The model, or what ``Booster.dump_model()`` gives, as an object or as JSON text.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
         """
         from softwood.imported.lightgbm_dump import read_lightgbm
 
@@ -148,15 +184,20 @@ class SoftForest(NodeArrays):
 
     @classmethod
     def from_xgboost(cls, model: Any) -> SoftForest:
-        """The trees of an XGBoost model, whose predictions are its raw scores (margins), (n_rows, n_scores).
+        """The trees of an XGBoost model, whose predictions are its raw scores (margins).
 
         XGBoost adds up in float32; this forest adds up the same numbers in float64. In a forest only nan is a missing
         value, so an estimator with another value of `missing` is refused.
 
         Parameters
         ----------
-        model : fitted estimator, Booster, or what ``Booster.save_model("model.json")`` writes, as an object or as JSON
-            text
+        model : fitted estimator, Booster, dict or str
+            The model, or what ``Booster.save_model("model.json")`` writes, as an object or as JSON text.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
         """
         from softwood.imported.xgboost_dump import read_xgboost
 
@@ -174,7 +215,18 @@ class SoftForest(NodeArrays):
         return cls.mean([trees]) if isinstance(trees, SoftTree) else trees
 
     def with_trees_of(self, other: SoftForest) -> SoftForest:
-        """A forest with the trees of `self` followed by those of `other`; both must be means, or both sums."""
+        """A forest with the trees of `self` followed by those of `other`; both must be means, or both sums.
+
+        Parameters
+        ----------
+        other : SoftForest
+            The forest whose trees are added.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
+        """
         _first_of([self, other])
         if self.is_mean != other.is_mean:
             raise ValueError("Both forests must be means of their trees, or both sums.")
@@ -187,7 +239,15 @@ class SoftForest(NodeArrays):
 
         Parameters
         ----------
-        n_known, n_categories : (n_features,) number of categories of each column before and now; 0 for numbers
+        n_known : ndarray of shape (n_features,)
+            Number of categories of each column before; 0 for numbers.
+        n_categories : ndarray of shape (n_features,)
+            Number of categories of each column now; 0 for numbers.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
         """
         of_new = np.flatnonzero((self.gate == Gate.SUBSET) & (n_categories > n_known)[self.feature])
         if len(of_new) == 0:
@@ -236,7 +296,18 @@ class SoftForest(NodeArrays):
         return (self[number] for number in range(len(self)))
 
     def first(self, n_trees: int) -> SoftForest:
-        """The ensemble of the first `n_trees` trees; a mean remains a mean."""
+        """The ensemble of the first `n_trees` trees; a mean remains a mean.
+
+        Parameters
+        ----------
+        n_trees : int
+            Number of trees.
+
+        Returns
+        -------
+        SoftForest
+            The forest.
+        """
         if not 1 <= n_trees <= len(self):
             raise ValueError(f"n_trees must be in the range [1, {len(self)}], got {n_trees}.")
         end = int(self.offsets[n_trees])
@@ -265,14 +336,21 @@ class SoftForest(NodeArrays):
     # Sharing
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None) -> np.ndarray:
-        """Sum or mean of the trees' predictions, (n_rows, n_outputs).
+        """Sum or mean of the trees' predictions.
 
         Parameters
         ----------
-        X : (n_rows, n_features) float array, nan where missing
-        widths : (n_rows, n_features) kernel half-widths of single cells, which replace those of the nodes except
-            where they are nan
-        n_jobs : number of threads, each for a block of rows; the prediction does not depend on it
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+        n_jobs : int or None, default=None
+            Number of threads, each for a block of rows. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Predictions.
         """
         out = self.sum_of(np.arange(len(self)), X, widths=widths, n_jobs=n_jobs)
         out *= self.factor
@@ -282,7 +360,24 @@ class SoftForest(NodeArrays):
     def sum_of(
         self, trees: np.ndarray, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Sum of the predictions of the trees with these numbers, (n_rows, n_outputs), without `base` and `factor`."""
+        """Sum of the predictions of the trees with these numbers, without `base` and `factor`.
+
+        Parameters
+        ----------
+        trees : ndarray of int
+            Numbers of the trees.
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+        n_jobs : int or None, default=None
+            Number of threads, each for a block of rows. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Sums.
+        """
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         self._add_trees(X, widths, trees, out, n_jobs)
@@ -291,7 +386,24 @@ class SoftForest(NodeArrays):
     def staged_predict(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, step: int = 1, n_jobs: int | None = None
     ) -> Iterator[np.ndarray]:
-        """Iterate over the predictions after every `step` trees, (n_rows, n_outputs) each; the last is `predict`."""
+        """Iterate over the predictions after every `step` trees; the last is `predict`.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+        step : int, default=1
+            Number of trees between two predictions.
+        n_jobs : int or None, default=None
+            Number of threads, each for a block of rows. The result does not depend on it.
+
+        Yields
+        ------
+        ndarray of shape (n_rows, n_outputs)
+            Predictions of the first trees.
+        """
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         for begin in range(0, len(self), step):
@@ -302,29 +414,77 @@ class SoftForest(NodeArrays):
     def predict_largest(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None
     ) -> np.ndarray:
-        """Output with the largest prediction for each row, (n_rows,)."""
+        """Output with the largest prediction for each row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+        n_jobs : int or None, default=None
+            Number of threads, each for a block of rows. The result does not depend on it.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbers of outputs.
+        """
         return self.predict(X, widths=widths, n_jobs=n_jobs).argmax(axis=1)
 
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Share of each row in each node of every tree, a sparse matrix (n_rows, n_nodes)."""
+        """Share of each row in each node of every tree.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            Shares.
+        """
         return sparse.csr_array(sparse.hstack([tree.memberships(X, widths=widths) for tree in self], format="csr"))
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Leaf with the largest share of each row in each tree, numbered within the tree, (n_rows, n_trees) int64."""
-        return np.column_stack([tree.apply(X, widths=widths) for tree in self])
+        """Leaf with the largest share of each row in each tree, numbered within the tree.
 
-    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
-        path = self.memberships(X, widths=widths)
-        path.data = np.ones(len(path.data), dtype=np.int64)
-        return path
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_trees)
+            Numbers of leaves.
+        """
+        return np.column_stack([tree.apply(X, widths=widths) for tree in self])
 
     def input_gradient(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
     ) -> np.ndarray:
-        """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
+        """Derivative of the prediction with respect to the row.
 
-        The parameters are those of `SoftTree.input_gradient`.
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+        width_slopes : ndarray of shape (n_rows, n_features) or None, default=None
+            Derivatives of the half-widths of single cells with respect to the values. None if these half-widths do not
+            depend on the values.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs, n_features)
+            Derivatives.
         """
         X = self._points(X)
         check_fits("input_gradient", (len(X), self.n_outputs, self.n_features))

@@ -24,7 +24,23 @@ __all__ = ["Gate"]
 
 
 class Gate(IntEnum):
-    """Kinds of nodes, as stored in `SoftTree.gate`."""
+    """Kinds of nodes, as stored in `SoftTree.gate`.
+
+    Attributes
+    ----------
+    LEAF : int
+        A leaf, which has no gate.
+    KERNEL : int
+        Test of one column, in which a row is spread by a kernel. A half-width of 0 gives a crisp test.
+    SIGMOID : int
+        Sigmoid of a weighted sum of the columns.
+    OBLIQUE : int
+        Crisp test of a weighted sum of the columns.
+    BLEND : int
+        Mean of a smooth step of a weighted sum and of a crisp test of one column.
+    SUBSET : int
+        Whether a category is in a set.
+    """
 
     LEAF = LEAF
     KERNEL = KERNEL

@@ -37,7 +37,7 @@ def one_hot_trees(trees: Finished, columns: Columns) -> tuple[Finished, Columns]
             )
     if not columns.as_codes:
         return trees, columns
-    first = np.searchsorted(places.source, columns.source)  # of the columns of zeros and ones of each feature
+    first = places.first_of(columns)  # of the columns of zeros and ones of each feature
     changed = ("gate", "threshold", "bias", "missing_left", "children_left", "children_right")
     arrays: dict[str, Any] = {name: getattr(trees, name).copy() for name in changed}
     arrays["feature"] = np.where(trees.feature >= 0, first[trees.feature], -1).astype(np.int32)

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from softwood.core.arrays import all_finite, is_within, require_array
+from softwood.core.estimators import documented
 from softwood.core.losses import softmax_gradient
 from softwood.core.memory import check_fits
 from softwood.trees import sharing
@@ -84,11 +85,61 @@ class KernelShapes:
         return cls.of([(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))])
 
 
+@documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class NodeArrays:
     """The flat arrays of the nodes of one tree or of several trees, and quantities computed from them.
 
-    The attributes are described in `SoftTree`.
+    Attributes
+    ----------
+    children_left : ndarray of shape (n_nodes,), int32
+        Left child of each node. -1 at leaves.
+    children_right : ndarray of shape (n_nodes,), int32
+        Right child of each node. -1 at leaves.
+    parent : ndarray of shape (n_nodes,), int32
+        Parent of each node. -1 at the root.
+    depth : ndarray of shape (n_nodes,), int32
+        Depth of each node. 0 at the root.
+    gate : ndarray of shape (n_nodes,), int8
+        Kind of gate, see `softwood.Gate`. -1 at leaves.
+    feature : ndarray of shape (n_nodes,), int32
+        Feature that axis-aligned and blended gates test. -1 elsewhere.
+    threshold : ndarray of shape (n_nodes,), float64
+        Threshold of axis-aligned and blended gates. nan elsewhere.
+    missing_left : ndarray of shape (n_nodes,), float64
+        Share of a row that goes left if the gate's value is missing: the share of the node's training mass that went
+        left.
+    width : ndarray of shape (n_nodes,), float64
+        Half-width of the kernel, or width of the smooth step of a blended gate.
+    kernel : ndarray of shape (n_nodes,), int32
+        Shape of the kernel: the number of a row of `shapes`.
+    blend : ndarray of shape (n_nodes,), float64
+        Weight of the oblique part of a blended gate, in [0, 1].
+    bias : ndarray of shape (n_nodes,), float64
+        Biases of sigmoid, oblique and blended gates.
+    weights : ndarray of shape (n_nodes, n_features), float64, or None
+        Weights of sigmoid, oblique and blended gates. None without such gates.
+    value : ndarray of shape (n_nodes, n_outputs), float64
+        Class probabilities, or means of the targets.
+    mass : ndarray of shape (n_nodes,), float64
+        Mass of the training rows in the node: weight times membership.
+    impurity : ndarray of shape (n_nodes,), float64
+        Impurity of the training rows in the node.
+    n_features : int
+        Number of features.
+    shapes : KernelShapes
+        Shapes of the kernels.
+    link : {"identity", "softmax"}
+        Function applied to the weighted sum of leaf values of a tree: "softmax" if the values are logarithms of class
+        probabilities up to a constant.
+    center : ndarray of shape (n_features,), float64, or None
+        Means of the features. Contributions of oblique gates are relative to them. If None, they are relative to 0.
+    scale : ndarray of shape (n_features,), float64, or None
+        Standard deviations of the features. Importances, contributions and text use them to compare the weights of
+        oblique gates. If None, the weights are compared unscaled.
+    subsets : ndarray of shape (n_nodes, n_words), uint32, or None
+        Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None without
+        such gates. Other numbers are missing values.
     """
 
     children_left: np.ndarray
@@ -123,8 +174,19 @@ class NodeArrays:
 
         Parameters
         ----------
-        children_left, children_right : (n_nodes,);  value : (n_nodes, n_outputs)
-        given : the other attributes; ``n_features`` is required, ``parent`` and ``depth`` are computed if not given
+        children_left : array-like of shape (n_nodes,)
+            Left child of each node. -1 at leaves.
+        children_right : array-like of shape (n_nodes,)
+            Right child of each node. -1 at leaves.
+        value : array-like of shape (n_nodes, n_outputs)
+            Values of the nodes.
+        **given : dict
+            The other attributes. ``n_features`` is required, ``parent`` and ``depth`` are computed if not given.
+
+        Returns
+        -------
+        SoftTree or SoftForest
+            The tree or forest.
         """
         left, right = np.array(children_left, dtype=np.int32), np.array(children_right, dtype=np.int32)
         neutral: dict[str, Any] = {
@@ -185,7 +247,18 @@ class NodeArrays:
         return np.zeros((self.n_nodes, 0), np.uint32) if self.subsets is None else self.subsets
 
     def members(self, node: int) -> np.ndarray:
-        """Numbers of the categories that go left at a node with a set of categories, rising."""
+        """Numbers of the categories that go left at a node with a set of categories, rising.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of categories.
+        """
         assert self.subsets is not None
         bits = np.unpackbits(self.subsets[node].astype("<u4").view(np.uint8), bitorder="little")
         return np.flatnonzero(bits)
@@ -198,7 +271,22 @@ class NodeArrays:
         return bool(np.all(self.gate[inner] == Gate.SIGMOID) and is_sorted and inner.any())
 
     def with_kernel(self, widths: np.ndarray, kernels: np.ndarray, shapes: KernelShapes) -> Self:
-        """The same nodes with other kernels, given as half-width and shape of each feature."""
+        """The same nodes with other kernels, given as half-width and shape of each feature.
+
+        Parameters
+        ----------
+        widths : ndarray of shape (n_features,)
+            Half-width of each feature.
+        kernels : ndarray of shape (n_features,)
+            Shape of each feature: the number of a row of `shapes`.
+        shapes : KernelShapes
+            The shapes.
+
+        Returns
+        -------
+        SoftTree or SoftForest
+            The tree or forest with these kernels.
+        """
         kernel_gates = self.gate == Gate.KERNEL
         width = np.where(kernel_gates, np.asarray(widths, dtype=np.float64)[self.feature], self.width)
         kernel = np.where(kernel_gates, np.asarray(kernels)[self.feature], 0).astype(np.int32)
@@ -263,6 +351,42 @@ class NodeArrays:
             raise ValueError(f"Gates of categories need subsets, one for each of {n} nodes.")
 
     # Passing to the compiled loops
+
+    def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Share of each row in each node.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            The shares.
+        """
+        raise NotImplementedError
+
+    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
+        """Indicator of the nodes that each row reaches.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            1 where a row reaches a node.
+        """
+        path = self.memberships(X, widths=widths)
+        path.data = np.ones(len(path.data), dtype=np.int64)
+        return path
 
     def _points(self, X: np.ndarray) -> np.ndarray:
         X = np.require(X, np.float64, ["C"])
@@ -341,42 +465,10 @@ class NodeArrays:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # without cached properties
 
 
+@documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
 class SoftTree(NodeArrays):
     """A finished tree, as flat arrays with one entry per node; node 0 is the root.
-
-    Attributes
-    ----------
-    children_left, children_right, parent, depth : (n_nodes,) int32
-        Structure; children of leaves and the parent of the root are -1.
-    gate : (n_nodes,) int8
-        Kind of gate, see `softwood.trees.gates.Gate`; -1 at leaves.
-    feature, threshold : (n_nodes,) int32, float64
-        Test of axis-aligned and blended gates; -1 and nan elsewhere.
-    missing_left : (n_nodes,) float64
-        Share of a point that goes left if the gate's value is missing: the share of the node's training mass that went
-        left.
-    width : (n_nodes,) float64
-        Half-width of the kernel, or width of the smooth step of a blended gate.
-    kernel : (n_nodes,) int32
-        Shape of the kernel: the number of a row of `shapes`.
-    weights, bias : (n_nodes, n_features) and (n_nodes,) float64
-        Parameters of sigmoid, oblique and blended gates; `weights` is None in a tree without such gates.
-    blend : (n_nodes,) float64
-        Weight of the oblique part of a blended gate, in [0, 1].
-    value : (n_nodes, n_outputs) float64
-        Class probabilities, or means of the targets.
-    mass, impurity : (n_nodes,) float64
-        Mass of the training points in the node (weight times membership), and their impurity.
-    center, scale : (n_features,) float64, or None
-        Means and standard deviations of the features. Importances, contributions and text use them to compare the
-        weights of oblique gates. If None, the weights are compared unscaled.
-    link : str
-        Function applied to the weighted sum of leaf values: "identity", or "softmax" if the values are logarithms of
-        class probabilities up to a constant.
-    subsets : (n_nodes, n_words) uint32, or None
-        Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None in a
-        tree without such gates. Other numbers are missing values.
 
     Examples
     --------
@@ -400,6 +492,16 @@ class SoftTree(NodeArrays):
 
         scikit-learn rounds rows to float32 before it compares them with a threshold. The thresholds of the tree are
         moved, by less than half of the distance of float32 numbers, so that rows of float64 go to the same leaves.
+
+        Parameters
+        ----------
+        model : fitted DecisionTree or ExtraTree of scikit-learn
+            The tree.
+
+        Returns
+        -------
+        SoftTree
+            The tree.
 
         Examples
         --------
@@ -428,21 +530,37 @@ class SoftTree(NodeArrays):
     # Sharing
 
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Share of each row in each node, a sparse matrix (n_rows, n_nodes).
+        """Share of each row in each node.
 
         Parameters
         ----------
-        X : (n_rows, n_features) float array, nan where missing
-        widths : (n_rows, n_features) kernel half-widths of single cells, which replace those of the nodes except
-            where they are nan
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        sparse array of shape (n_rows, n_nodes)
+            Shares.
         """
         X = self._points(X)
         return sharing.memberships(self, X, widths)
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Predictions: the sum of the leaf values weighted by the shares, passed through the link, (n_rows, n_outputs).
+        """Predictions: the sum of the leaf values weighted by the shares, passed through the link.
 
-        The parameters are those of `memberships`.
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Predictions.
         """
         if widths is not None or not self._is_sigmoid:
             return self._linked(self.raw(X, widths=widths))
@@ -454,7 +572,20 @@ class SoftTree(NodeArrays):
         return out
 
     def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Sum of the leaf values weighted by the shares, before the link, (n_rows, n_outputs)."""
+        """Sum of the leaf values weighted by the shares, before the link.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+            Sums.
+        """
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         only = np.zeros(1, dtype=np.int64)
@@ -462,7 +593,20 @@ class SoftTree(NodeArrays):
         return out
 
     def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Output with the largest prediction for each row, (n_rows,): the number of the most probable class."""
+        """Output with the largest prediction for each row: the number of the most probable class.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbers of outputs.
+        """
         if widths is None and self.weights is None and self.is_crisp:
             leaves = sharing.crisp_leaves(self, self._points(X))
             if leaves is not None:
@@ -470,30 +614,46 @@ class SoftTree(NodeArrays):
         return self.raw(X, widths=widths).argmax(axis=1)  # the link does not change which output is largest
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
-        """Leaf with the largest share of each row, the first of several such leaves, (n_rows,) int64."""
+        """Leaf with the largest share of each row, the first of several such leaves.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Numbers of leaves.
+        """
         shares = self.memberships(X, widths=widths)
         leaves = np.flatnonzero(self.children_left < 0)
         return leaves[np.asarray(shares[:, leaves].argmax(axis=1)).ravel()]
 
-    def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Indicator of the nodes that each row reaches, a sparse matrix (n_rows, n_nodes)."""
-        path = self.memberships(X, widths=widths)
-        path.data = np.ones(len(path.data), dtype=np.int64)
-        return path
-
     def input_gradient(
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
     ) -> np.ndarray:
-        """Derivative of the prediction with respect to the row, (n_rows, n_outputs, n_features).
+        """Derivative of the prediction with respect to the row.
 
         It is zero where the prediction is locally constant, which is everywhere in a crisp tree. At breakpoints of the
         kernels, where the left and the right derivative differ, it is one of the two.
 
         Parameters
         ----------
-        X, widths : as in `memberships`
-        width_slopes : (n_rows, n_features) derivatives of the half-widths of single cells with respect to the values;
-            None if these half-widths do not depend on the values
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        widths : ndarray of shape (n_rows, n_features) or None, default=None
+            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+        width_slopes : ndarray of shape (n_rows, n_features) or None, default=None
+            Derivatives of the half-widths of single cells with respect to the values. None if these half-widths do not
+            depend on the values.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs, n_features)
+            Derivatives.
         """
         X = self._points(X)
         check_fits("input_gradient", (len(X), self.n_outputs, self.n_features))
@@ -544,16 +704,39 @@ class SoftTree(NodeArrays):
         return importances
 
     def weight_sizes(self, node: int) -> np.ndarray:
-        """Absolute weights of an oblique gate, for features in standard deviations if ``scale`` is known."""
+        """Absolute weights of an oblique gate, for features in standard deviations if ``scale`` is known.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node.
+
+        Returns
+        -------
+        ndarray of shape (n_features,)
+            Sizes of the weights.
+        """
         assert self.weights is not None
         size = np.abs(self.weights[node])
         return size if self.scale is None else size * self.scale
 
     def contributions(self, X: np.ndarray, node: int) -> np.ndarray:
-        """Contribution of each feature to the decision of an oblique gate, for each row, (n_rows, n_features).
+        """Contribution of each feature to the decision of an oblique gate, for each row.
 
         The contribution of feature j is ``w_j (x_j - center_j)``. Positive contributions send the row to the left;
         missing values contribute 0.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The rows, nan where missing.
+        node : int
+            Number of the node.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            Contributions.
         """
         X = self._points(X)
         if self.weights is None or self.gate[node] in (Gate.LEAF, Gate.KERNEL, Gate.SUBSET):

@@ -37,22 +37,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-
-    def call(*words):
-        capsys.readouterr()
-        assert main(["explain", *words]) == 0
-        return capsys.readouterr().out
-
-    return call
-
-
 @pytest.mark.parametrize("name", ["tree", "boosting", "soft"])
-def test_values_are_those_of_python(run, name):
+def test_values_are_those_of_python(explain, name):
     table = "wide.csv" if name == "soft" else "table.csv"
-    found = json.loads(run(f"{name}.softwood", table, "--row", "3", "--seed", "5", "--json"))["shapley_values"]
+    found = json.loads(explain(f"{name}.softwood", table, "--row", "3", "--seed", "5", "--json"))["shapley_values"]
     model = softwood.load(f"{name}.softwood")
     row = pd.read_csv(table)[3:4]
     expected = shapley_values(model, row, random_state=5)
@@ -66,8 +54,8 @@ def test_values_are_those_of_python(run, name):
         assert found["standard_errors"]["c0"]["prediction"] == pytest.approx(expected.standard_errors[0, 0, 0])
 
 
-def test_the_table_adds_up(run):
-    text = run("tree.softwood", "table.csv", "--row", "3")
+def test_the_table_adds_up(explain):
+    text = explain("tree.softwood", "table.csv", "--row", "3")
     head, _, table = text.partition("Shapley values: part of each column in the probability\n")
     assert "leaves of the tree" in head
     lines = [line.split() for line in table.splitlines()]
@@ -81,23 +69,23 @@ def test_the_table_adds_up(run):
     assert numbers[-1] == pytest.approx(found.prediction[0, order], rel=1e-3, abs=1e-6)
 
 
-def test_large_tables_are_cut(run):
-    lines = run("wide.softwood", "wide.csv").partition("Shapley values")[2].splitlines()
+def test_large_tables_are_cut(explain):
+    lines = explain("wide.softwood", "wide.csv").partition("Shapley values")[2].splitlines()
     assert len(lines[1].split()) == 1 + 6
     assert len(lines) == 1 + 1 + 1 + 20 + 1 + 1
     assert lines[-2].startswith("5 others")
 
 
-def test_standard_errors_are_printed(run):
-    text = run("soft.softwood", "wide.csv")
+def test_standard_errors_are_printed(explain):
+    text = explain("soft.softwood", "wide.csv")
     assert "in the prediction, sampled, with standard errors" in text
     assert text.count(" ± ") >= 20
 
 
 @pytest.mark.parametrize("row", range(4))
-def test_a_single_score_of_two_classes(run, row):
+def test_a_single_score_of_two_classes(explain, row):
     """The table has both classes, the predicted one first, each with values of its own sign."""
-    text = run("two_classes.softwood", "wide.csv", "--row", str(row))
+    text = explain("two_classes.softwood", "wide.csv", "--row", str(row))
     model, X = softwood.load("two_classes.softwood"), pd.read_csv("wide.csv").iloc[[row], :3]
     label, score = model.predict(X)[0], model.decision_function(X)[0]
     assert text.startswith(f"row {row}: prediction {label}, probability ")
@@ -112,20 +100,20 @@ def test_a_single_score_of_two_classes(run, row):
     assert sums[label] > 0
 
 
-def test_leaves_name_classes_in_the_order_of_the_table(run):
-    text = run("tree.softwood", "table.csv", "--row", "3")
+def test_leaves_name_classes_in_the_order_of_the_table(explain):
+    text = explain("tree.softwood", "table.csv", "--row", "3")
     order = text.partition("Shapley values")[2].splitlines()[1].split()[1:]
     leaves = [line for line in text.splitlines() if line.startswith("share ")]
     for line in leaves:
         assert [part.split()[0] for part in line.split(", ")[2:]] == order
-    found = json.loads(run("tree.softwood", "table.csv", "--row", "3", "--json"))
+    found = json.loads(explain("tree.softwood", "table.csv", "--row", "3", "--json"))
     assert [list(path["value"]) for path in found["paths"]] == [order] * len(leaves)
     assert sum(found["paths"][0]["value"].values()) == pytest.approx(1.0)
 
 
-def test_weights_of_gates_are_never_rounded_to_zero(run):
+def test_weights_of_gates_are_never_rounded_to_zero(explain):
     """The weight of a column of large numbers is small, and its term is not."""
-    for text in (run("stream.softwood", "scaled.csv"), str(softwood.explain(
+    for text in (explain("stream.softwood", "scaled.csv"), str(softwood.explain(
         softwood.load("stream.softwood"), pd.read_csv("scaled.csv").iloc[0]
     ))):  # fmt: skip
         weights = [float(w) for w, _ in re.findall(r"([+-]\S+) (c\d+)", text)]

@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris
 
 import softwood
 from softwood import stream
-from softwood.cli.main import main
 from softwood.explanations import certified_radius
 
 
@@ -30,36 +29,24 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def run(folder, capsys, monkeypatch):
-    monkeypatch.chdir(folder)
-
-    def call(*words):
-        capsys.readouterr()
-        assert main(["explain", *words]) == 0
-        return capsys.readouterr().out
-
-    return call
-
-
-def test_numbers_are_those_of_python(run):
+def test_numbers_are_those_of_python(explain):
     expected = certified_radius(softwood.load("tree"), pd.read_csv("iris.csv")[70:71])
-    found = json.loads(run("tree", "iris.csv", "--row", "70", "--json"))["certificate"]
+    found = json.loads(explain("tree", "iris.csv", "--row", "70", "--json"))["certificate"]
     assert found["radius"] == pytest.approx(expected.radius[0])
     assert found["reason"] is None
     for name, far in zip(expected.columns, expected.reach[0], strict=True):
         own = found["may_be_off_by"][name]
         assert own == ("anything" if far == np.inf else None if np.isnan(far) else pytest.approx(far))
     assert found["may_be_off_by"]["place"] is None
-    text = run("tree", "iris.csv", "--row", "70")
+    text = explain("tree", "iris.csv", "--row", "70")
     lines = text.partition("before the class may change\n")[2].splitlines()
     assert lines[1].startswith("petal width (cm)")
     assert float(lines[1].split()[-1]) == pytest.approx(expected.reach[0, 3], rel=1e-3)
     assert lines[3] == ""
 
 
-def test_nothing_to_certify(run):
-    assert "no reading alone can change the class" in run("root", "iris.csv")
-    assert "no certificate: The leaves of this HoeffdingTreeClassifier predict" in run("naive", "iris.csv")
-    assert "off" not in run("width", "iris.csv").partition("Shapley")[0]
-    assert "regressor" in json.loads(run("width", "iris.csv", "--json"))["certificate"]["reason"]
+def test_nothing_to_certify(explain):
+    assert "no reading alone can change the class" in explain("root", "iris.csv")
+    assert "no certificate: The leaves of this HoeffdingTreeClassifier predict" in explain("naive", "iris.csv")
+    assert "off" not in explain("width", "iris.csv").partition("Shapley")[0]
+    assert "regressor" in json.loads(explain("width", "iris.csv", "--json"))["certificate"]["reason"]

@@ -124,7 +124,10 @@ def test_the_model_is_that_of_python_byte_for_byte(run, folder, file):
     )
     table = pd.read_csv(file) if file.endswith("csv") else pd.read_parquet(file)
     model = softwood.KernelTreeClassifier(bandwidth=0.1, max_depth=3, random_state=0)
-    softwood.save(model.fit(table.drop(columns=["kind", "amount"]), table["kind"]), "python.softwood")
+    metadata = {"target": "kind", "dropped": ["amount"]}
+    softwood.save(
+        model.fit(table.drop(columns=["kind", "amount"]), table["kind"]), "python.softwood", metadata=metadata
+    )
     assert (folder / "cli.softwood").read_bytes() == (folder / "python.softwood").read_bytes()
 
 
@@ -234,8 +237,13 @@ def test_a_target_with_one_value(run, folder):
 
 
 def test_a_missing_extra_is_answered_with_its_command(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    assert 'pip install "softwood[cli]"' in run("describe", "table.csv", status=1)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    for words in (
+        ["describe", "table.parquet"],
+        ["predict", "kind.softwood", "table.csv", "-o", "x.parquet"],
+        ["stream", "table.parquet", "--target", "kind"],
+    ):
+        assert 'pip install "softwood[cli]"' in run(*words, status=1)
 
 
 # ------------------------------------------------------------------ predict, evaluate, show, explain, bench
@@ -376,9 +384,9 @@ def test_streams_are_those_of_python(run, folder):
     assert found["scores"] == pytest.approx(result.scores)
     assert [line["rows"] for line in found["windows"]] == [100, 200, 300]
     assert [line["accuracy"] for line in found["windows"]] == pytest.approx(result.curves["accuracy"].tolist())
-    softwood.save(model, "python.softwood")
+    softwood.save(model, "python.softwood", metadata={"target": "kind"})
     assert (folder / "s.softwood").read_bytes() == (folder / "python.softwood").read_bytes()
-    run("stream", "table.csv", "--target", "kind", "--start", "s.softwood", "-o", "s.softwood")
+    run("stream", "table.csv", "--start", "s.softwood", "-o", "s.softwood")
     assert softwood.load("s.softwood").n_samples_seen_ == 600
     assert "all rows" in run(*words, "--rows", "150")
 
@@ -387,7 +395,7 @@ def test_streams_of_numbers(run, folder):
     run("stream", "table.parquet", "--target", "amount", "--seed", "4", "-o", "n.softwood")
     model = SoftHoeffdingTreeRegressor(random_state=4)
     prequential(model, "table.parquet", target="amount")
-    softwood.save(model, "python.softwood")
+    softwood.save(model, "python.softwood", metadata={"target": "amount"})
     assert (folder / "n.softwood").read_bytes() == (folder / "python.softwood").read_bytes()
 
 

@@ -9,6 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from comparisons.results import write_sections
 from comparisons.small_trees import run
 from comparisons.small_trees.models import MODELS, encode, scores_by_alpha, tune_alpha
 
@@ -62,7 +63,8 @@ def test_a_run_that_is_stopped_goes_on(tmp_path, monkeypatch, capsys):
     (tmp_path / "MANIFEST.csv").write_text("\n".join(rows) + "\n")
     monkeypatch.setenv("SOFTWOOD_DATA", str(tmp_path))
     page, runs = tmp_path / "page.md", tmp_path / "runs.csv"
-    page.write_text("before\n<!-- tables begin -->\nold\n<!-- tables end -->\nafter\n")
+    write_sections(page, {"versions": "", "tables": "old"}, run.SCRIPT)
+    page.write_text(f"before\n{page.read_text()}after\n")
     arguments = ["run.py", "--runs", str(runs), "--page", str(page)]
     monkeypatch.setattr(sys, "argv", [*arguments, "--data-sets", "classes", "--models", "default", "CART tuned"])
     with pytest.raises(ValueError, match="no data set has all folds of all models"):

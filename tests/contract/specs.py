@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
 
 import softwood
 from softwood import stream
@@ -50,6 +49,7 @@ class Spec:
     n_rows : rows of the tables by which changes are seen
     depth_factor : how much deeper than `max_depth` a finished tree may be
     known_failures : checks of scikit-learn's that cannot hold, with the reason
+    ways : settings that take a fit along other paths, on which odd data and what must not matter are tried
     """
 
     model_class: type
@@ -64,6 +64,7 @@ class Spec:
     n_rows: int = 200
     depth_factor: int = 1
     known_failures: dict[str, str] = field(default_factory=dict)
+    ways: tuple[dict[str, Any], ...] = ({},)
 
     def __str__(self) -> str:
         return self.name
@@ -107,6 +108,10 @@ class Spec:
             return np.asarray(signal)
         return CLASSES[np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))]
 
+    def classes(self, y: np.ndarray) -> dict[str, Any]:
+        """What the first call of `partial_fit` needs besides the rows."""
+        return {"classes": np.unique(y)} if self.is_classifier else {}
+
     def fitted(self) -> Any:
         """A model of `table`, shared by all tests: look at it, and change nothing."""
         return _fitted(self.name)
@@ -116,15 +121,6 @@ class Spec:
 def _fitted(name: str) -> Any:
     spec = BY_NAME[name]
     return spec.make().fit(*spec.table())
-
-
-def answer(model: Any, X: Any, **conditions: Any) -> np.ndarray:
-    """Class probabilities, or targets."""
-    return (model.predict_proba if is_classifier(model) else model.predict)(X, **conditions)
-
-
-def trees_of(model: Any) -> list[Any]:
-    return list(model.forest_) if hasattr(model, "forest_") else [model.tree_]
 
 
 # ------------------------------------------------------------------ values that are wrong
@@ -147,19 +143,22 @@ SHARED = {
     "wrong": {
         "categorical_features": ["all", [5], ["x"], [True], 3, object(), [1.0], np.zeros((2, 2))],
         "class_weight": ["heavy", 3, [1, 2]],
+        "dates": ["all", None, True],
         "handle_unknown": ["ignore", None, True],
         "random_state": ["x", -1, 1.5],
         "verbose": [-1, 0.5, None, "x"],
     },
     "changes": {"categorical_features": [3], "class_weight": {"ant": 5.0, "bee": 1.0}, "random_state": 7},
     "unseen": {
+        "dates": "test_dates: columns of dates become days, and parts that vary",
         "handle_unknown": "test_inputs: rows with unknown categories are errors",
         "n_jobs": "test_threads: the same bits for any number",
-        "verbose": "test_callbacks: it prints",
+        "verbose": "test_progress: it prints",
         "warm_start": "test_warm_start: the next fit goes on with the last",
     },
     "further": {
         "class_weight": ["balanced"],
+        "dates": ["days"],
         "handle_unknown": ["error"],
         "n_jobs": [2],
         "verbose": [1],
@@ -249,9 +248,15 @@ SEARCHED_FURTHER = KERNEL_FURTHER | {
 }
 SEARCHED_REFUSED = (("growth", "splitter"), ("growth", "cv"))
 
+RULES = tuple({"bandwidth": rule} for rule in ("auto", "cv", "silverman", "loo"))
+
 SPECS = both(
     "KernelTree",
     small={"bandwidth": 0.3},
+    ways=(
+        *({}, *RULES, {"growth": "level"}, {"bandwidth": 0.0, "splitter": "hist"}, {"kernel": "gaussian"}),
+        {"bandwidth": "silverman", "bandwidth_per_node": True},
+    ),
     further=SEARCHED_FURTHER | {"max_leaf_nodes": ["auto", "small", None]},
     refused=(
         *SEARCHED_REFUSED,
@@ -293,6 +298,13 @@ for family in ("KernelForest", "KernelExtraTrees"):
     SPECS += both(
         family,
         small={"n_estimators": 4, "bandwidth": 0.3},
+        # extra trees have most of their code in common with forests
+        ways=({}, {"bandwidth": "auto"}, {"growth": "level"})
+        + (
+            ()
+            if family == "KernelExtraTrees"
+            else (*RULES[1:], {"bandwidth": "oob"}, {"bandwidth": 0.0, "splitter": "hist"})
+        ),
         # Without a bag, choosing a bandwidth takes longer; that of forests with a bag is chosen here, too.
         checked={"n_estimators": 5} | ({} if family == "KernelForest" else {"bandwidth": 0.3}),
         wrong=FOREST_WRONG,
@@ -319,6 +331,11 @@ def _worst_first(model, X, y):
 SPECS += both(
     "KernelBoosting",
     small={"max_iter": 5, "min_mass": 3.0, "bandwidth": 0.3},
+    ways=(
+        *({}, *(way for way in RULES if way["bandwidth"] != "cv"), {"bandwidth": 0.0}, {"growth": "level"}),
+        *({"subsample": 0.5}, {"subsample": 0.5, "max_features": 2, "bandwidth": 0.0}),
+        {"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 3},
+    ),
     # with the defaults, five rounds learn too little
     checked={"max_iter": 5, "min_mass": 5.0, "l2_regularization": 0.0},
     long={"max_iter": 100},
@@ -390,6 +407,7 @@ SPECS += both(
     "SoftTree",
     small={"max_leaf_nodes": 4, "max_iter": 8, "refine_max_iter": 3},
     long={"max_iter": 25},
+    ways=({}, {"refine": False}, {"init": "random"}, {"select": "training", "growth": "depth", "refine": False}),
     wrong={
         "init": NAME,
         "init_slope": POSITIVE,
@@ -435,6 +453,7 @@ SPECS += both(
 SPECS += both(
     "LinearDiscriminantTree",
     small={},
+    ways=({}, {"prune": False}),
     wrong={
         "validation_fraction": VALIDATION_PART,
         "prune": FLAG,
@@ -465,6 +484,11 @@ SPECS += both(
     small={"max_depth": 3, "max_iter": 8},
     checked={"max_depth": 3},
     long={"max_iter": 200},
+    ways=(
+        *({}, {"init": "linear"}, {"init": "fitted"}, {"init": "random"}, {"architecture": "joint"}),
+        *({"architecture": "proximal"}, {"architecture": "proximal", "init": "random"}),
+        {"architecture": "gumbel", "warm_up": 0},
+    ),
     wrong=STAGED_WRONG
     | {
         "architecture": NAME,
@@ -655,7 +679,7 @@ SPECS += both(
         "drift_delta": [0.0, 1.5, "x"],
         "voting": NAME,
         "vote_window": [0.5, None, np.inf],
-        "soft_parameters": [{"depth": 3}, {"random_state": 3}, [1], "x", {"max_depth": -1}],
+        "soft_parameters": [{"depth": 3}, {"random_state": 3}, {"drift_delta": 0.1}, [1], "x", {"max_depth": -1}],
         "crisp_parameters": [{"alpha": 0.3}, {"class_weight": None}, [1], "x", {"grace_period": 0}],
         "max_size": [0.0, -1.0, np.nan, "x"],
         "n_jobs": ["x", 0, 1.5, True],
@@ -691,6 +715,13 @@ def over(specs: list[Spec]) -> Any:
     return pytest.mark.parametrize("spec", specs, ids=str)
 
 
+def over_ways(specs: list[Spec]) -> Any:
+    """Run a test for each of these, along each of its ways."""
+    cases = [(spec, way) for spec in specs for way in spec.ways]
+    ids = ["-".join([spec.name, *map(str, way.values())]) for spec, way in cases]
+    return pytest.mark.parametrize(("spec", "way"), cases, ids=ids)
+
+
 every = over(SPECS)
 every_batch = over(BATCH)
 every_kernel = over([spec for spec in SPECS if spec.is_kernel])
@@ -698,4 +729,3 @@ every_classifier = over([spec for spec in SPECS if spec.is_classifier])
 every_regressor = over([spec for spec in SPECS if not spec.is_classifier])
 every_with_jobs = over([spec for spec in SPECS if "n_jobs" in spec.parameters])
 every_validated = over([spec for spec in SPECS if spec.takes("X_val")])
-every_weighted_class = over([spec for spec in SPECS if "class_weight" in spec.parameters])

@@ -1,4 +1,4 @@
-"""Progress: scikit-learn's callbacks and `verbose`, for all estimators that are fitted to a whole table."""
+"""scikit-learn's callbacks, for all estimators that are fitted to a whole table."""
 
 import pickle
 from collections import Counter
@@ -6,12 +6,15 @@ from collections import Counter
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.callback import FitCallback, ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tests.contract.specs import BATCH, answer, every_batch, over
+from tests.callbacks import require_callbacks
+from tests.contract.specs import BATCH, every_batch, over
+from tests.models import answer
+
+callback = require_callbacks()
 
 
 def is_root(context):
@@ -63,7 +66,7 @@ def record(spec, *parts, **parameters):
 def test_callbacks_are_told_of_each_task(spec, n_jobs):
     X, y = spec.table()
     weights = np.full(len(X), 2.0)
-    assert isinstance(Recorder(), FitCallback)
+    assert isinstance(Recorder(), callback.FitCallback)
     recorder, model = record(spec, X, y, weights, **{"n_jobs": n_jobs} if n_jobs else {})
     events = recorder.events
     assert (events[0], events[-1]) == ("setup", "teardown")
@@ -101,7 +104,7 @@ def test_models_on_the_way_can_be_asked(spec):
 @every_batch
 def test_scores_are_monitored(spec):
     X, y = spec.table()
-    monitor = ScoringMonitor(scoring="accuracy" if spec.is_classifier else "r2")
+    monitor = callback.ScoringMonitor(scoring="accuracy" if spec.is_classifier else "r2")
     model = spec.make().set_callbacks(monitor).fit(X, y)
     scores = [line["accuracy" if spec.is_classifier else "r2"] for line in monitor.get_logs().data]
     assert np.isfinite(scores).all()
@@ -157,7 +160,7 @@ def test_copies_have_the_callbacks(spec):
 @every_batch
 def test_progress_bars(spec, capsys):
     X, y = spec.table()
-    model = spec.make().set_callbacks(ProgressBar()).fit(X, y)
+    model = spec.make().set_callbacks(callback.ProgressBar()).fit(X, y)
     assert spec.name in capsys.readouterr().out
     assert np.array_equal(answer(model, X), answer(spec.fitted(), X))
 
@@ -167,35 +170,9 @@ def test_progress_bars_of_searches_and_pipelines(spec, capsys):
     X, y = spec.table()
     pipeline = make_pipeline(StandardScaler(), spec.make())
     search = GridSearchCV(pipeline, {f"{spec.name.lower()}__max_depth": [1, 2]}, cv=2, error_score="raise")
-    search.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, y)
+    search.set_callbacks(callback.ProgressBar(max_propagation_depth=None)).fit(X, y)
     assert "GridSearchCV" in capsys.readouterr().out
     recorder = Recorder()
     alone = GridSearchCV(spec.make().set_callbacks(recorder), {"max_depth": [1, 2]}, cv=2, error_score="raise")
     alone.fit(X, y)
     assert recorder.events.count("setup") == recorder.events.count("teardown") == 5
-
-
-@every_batch
-def test_verbose_prints(spec, capsys):
-    X, y = spec.table()
-    for verbose in (0, 1, 2):
-        model = spec.make(verbose=verbose).fit(X, y)
-        lines = capsys.readouterr().out.splitlines()
-        assert all(line.startswith(f"[{spec.name}] ") and line.endswith(" s") for line in lines)
-        assert bool(lines) >= (verbose == 2)
-        assert verbose > 0 or not lines
-        if verbose == 2 and hasattr(model, "history_"):
-            assert len(lines) == sum(line["iteration"] > 0 for line in model.history_)
-        assert np.array_equal(answer(model, X), answer(spec.fitted(), X))
-
-
-@every_batch
-def test_history_is_a_plain_table(spec):
-    model = spec.fitted()
-    lines = getattr(model, "history_", [])
-    for name in dict.fromkeys(line["stage"] for line in lines):
-        numbers = [line["iteration"] for line in lines if line["stage"] == name]
-        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-        assert numbers[0] in (0, 1)
-    values = [value for line in lines for value in line.values()]
-    assert all(isinstance(value, int | float | str | bool) or value is None for value in values)

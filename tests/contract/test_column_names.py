@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import softwood
-from tests.contract.specs import SPECS, answer, every, every_kernel, over
+from tests.contract.specs import SPECS, every, every_kernel, over
+from tests.models import answer
 
 NAMES = {
     "numbers": [3, 2, 1, 0],

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 
-from tests.contract.specs import CLASSES, answer, every, every_classifier, every_validated
+from tests.contract.specs import CLASSES, every, every_batch, every_classifier, every_validated
+from tests.models import answer
 
 
 def same(spec, one, other, y):
@@ -145,3 +147,73 @@ def test_too_many_categories(spec):
     encoder = make_column_transformer((TargetEncoder(), ["word"]), remainder="passthrough")
     for model, table in ((spec.make(), grouped), (make_pipeline(encoder, spec.make()), frame)):
         assert np.isfinite(answer(model.fit(table, y), table)).all()
+
+
+# ------------------------------------------------------------------ columns of objects
+
+
+@every
+def test_truth_values_among_objects(spec):
+    """A column of True, False and missing cells is the same as one whose type says so."""
+    X, y = spec.table()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    flags = pd.Series(np.arange(len(X)) % 5 < 2)
+    objects, plain = frame.assign(open=flags.astype(object)), frame.assign(open=flags)
+    assert same(spec, objects, plain, y)
+    gaps = flags.astype(object).where(np.arange(len(X)) % 7 > 0, None)
+    assert same(spec, frame.assign(open=gaps), frame.assign(open=gaps.astype("boolean")), y)
+
+
+UNREADABLE = {
+    "text and numbers": (
+        [1.5, "x"],
+        ValueError,
+        r"several kinds, such as 1\.5 and 'x'.*pd\.to_numeric\(X\['word'\]",
+    ),
+    "text and flags": ([True, "x"], ValueError, r"several kinds, such as True and 'x'.*X\['word'\]\.astype\(str\)"),
+    "text and dates": ([pd.Timestamp(0), "x"], ValueError, r"several kinds, .*pd\.to_datetime\(X\['word'\], errors"),
+    "lists": ([[1, 2], [3]], TypeError, "holds a list. A cell of this argument must be one string, number"),
+    "text and lists": (["x", [3]], TypeError, "holds a list. A cell of this argument must be one string, number"),
+    "arrays": ([np.zeros(2), np.ones(2)], TypeError, "holds an array. A cell of this argument must be one string"),
+    "dicts": ([{"a": 1}, {}], TypeError, "holds a dict. A cell of this argument must be one string, number"),
+    "bytes": ([b"x", b"y"], ValueError, "expected to hold numbers .* Convert it, or name it in categorical_features"),
+}
+
+
+@every
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_columns_that_cannot_be_read_are_named(spec, kind):
+    X, y = spec.table()
+    pair, error, message = UNREADABLE[kind]
+    cells = pd.Series([pair[k % 2] for k in range(len(X))], dtype=object)
+    model = spec.make()
+    with pytest.raises(error, match=f"Column 'word' .*{message}"):
+        model.fit(pd.DataFrame(X, columns=list("abcd")).assign(word=cells), y)
+    assert vars(model) == vars(spec.make())
+
+
+@every
+def test_nested_columns_of_polars_are_named(spec):
+    X, y = spec.table()
+    for cell in ([1], ["u"], {"a": 1}, {"a": "u"}):
+        table = pl.DataFrame({"a": X[:, 0], "word": [cell] * len(X)})
+        with pytest.raises(TypeError, match=r"Column 'word' holds a (list|dict)\. A cell of this argument"):
+            spec.make().fit(table, y)
+
+
+@every
+def test_repeated_names_are_refused_with_what_to_do(spec):
+    X, y = spec.table()
+    frame = pd.DataFrame(X, columns=list("abca"))
+    with pytest.raises(ValueError, match=r"X has 2 columns with the name 'a'.*X\.loc\[:, ~X\.columns\.duplicated"):
+        spec.make().fit(frame, y)
+    assert spec.make().fit(frame.loc[:, ~frame.columns.duplicated()], y).n_features_in_ == 3
+
+
+@every_batch
+def test_dates_as_text_are_to_be_converted(spec):
+    X, y = spec.table(n=300)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(day=pd.date_range("2020", periods=300).astype(str))
+    with pytest.raises(ValueError, match=r"'day' has 300 different categories, .*dates as text.*pd\.to_datetime\("):
+        spec.make().fit(frame, y)
+    spec.make().fit(frame.assign(day=pd.to_datetime(frame["day"])), y)

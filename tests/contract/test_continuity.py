@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import softwood
-from tests.contract.specs import SPECS, answer
+from tests.contract.specs import SPECS
+from tests.models import answer
 
 KERNEL = [spec for spec in SPECS if spec.is_kernel]
 

@@ -16,7 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from softwood import export_text
 from softwood.explanations.nodes import node_table
 from softwood.stream import HoeffdingTreeClassifier, HoeffdingTreeRegressor, ModelPool
-from tests.contract.specs import BY_NAME, SPECS, answer, every, every_with_jobs, trees_of
+from tests.contract.specs import BY_NAME, SPECS, every, every_with_jobs
+from tests.models import answer, trees_of
 
 CHECKED = [spec.model_class(**spec.checked) for spec in SPECS]
 POOLS = [ModelPool([HoeffdingTreeClassifier()]), ModelPool([HoeffdingTreeRegressor()])]

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.contract.specs import SPECS, answer
+from tests.contract.specs import SPECS
+from tests.models import answer
 
 RATES = [(spec, name) for spec in SPECS for name in sorted(spec.parameters) if name.endswith("learning_rate")]
 

@@ -8,7 +8,8 @@ import pytest
 
 import softwood
 from softwood.explanations import shapley_values
-from tests.contract.specs import BY_NAME, CLASSES, answer, every, every_classifier, trees_of
+from tests.contract.specs import BY_NAME, CLASSES, every, every_classifier
+from tests.models import answer, trees_of
 
 # Probability that a class must gain or lose between two rows, to be sure of the sign.
 CLEAR = 0.1

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.contract.specs import answer, every, every_batch, every_kernel
+from tests.contract.specs import every, every_batch, every_kernel
+from tests.models import answer
 
 
 def other_table(spec):

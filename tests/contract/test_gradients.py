@@ -11,7 +11,8 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestClassifier
 
 from softwood import Kernel, soften
-from tests.contract.specs import BY_NAME, SPECS, answer
+from tests.contract.specs import BY_NAME, SPECS
+from tests.models import answer
 
 STEP = 1e-6
 

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from tests.contract.specs import SPECS, trees_of
+from softwood import Kernel
+from tests.contract.specs import SPECS
+from tests.models import trees_of
 
 GROWN_ON_ALL_ROWS = [spec for spec in SPECS if not spec.is_stream]
 FORESTS = ("KernelForest", "KernelExtraTrees")
+SCALED = Kernel([-1, -0.2, 0.5], [1, 3], scale=lambda x: 1 + x**2)
 
 
 def kernel_options(spec):
@@ -15,6 +18,10 @@ def kernel_options(spec):
     if spec.name.startswith(("KernelTree", *FORESTS)):
         options = [{"splitter": "exact"}, {"splitter": "hist", "max_bins": 12}, {"kernel": "triangle", "min_mass": 4.0}]
         options += [{"max_leaf_nodes": 6}, {"max_depth": 3, "criterion": "entropy"}] if spec.is_classifier else []
+        options += [{"kernel": "gaussian", "max_depth": 6}, {"kernel": {2: SCALED}, "bandwidth": 0.5}]
+        options += [{"bandwidth": 0.2, "measurement_error": {0: 0.5, 1: lambda x: 0.1 * np.abs(x)}}]
+    if "bandwidth_per_node" in spec.parameters:
+        options.append({"bandwidth": "silverman", "bandwidth_per_node": True})
     return [own | {"cutoff": 0.0} | ({"bootstrap": False} if "bootstrap" in spec.parameters else {}) for own in options]
 
 

@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from tests.contract.specs import Change, answer, every
+from tests.contract.specs import Change, every
+from tests.models import answer
 
 
 def values(spec):

@@ -9,7 +9,8 @@ from sklearn.base import clone
 
 import softwood
 from softwood import stream
-from tests.contract.specs import SPECS, Change, answer, every, over, trees_of
+from tests.contract.specs import SPECS, Change, every, over
+from tests.models import answer, trees_of
 
 
 def with_parameters(parts):

@@ -1,20 +1,12 @@
 """What fitted models say: predictions, shares, paths, slopes, importances; and that they always say the same."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from tests.contract.specs import SPECS, answer, every, every_classifier, trees_of
-
-
-def assert_same_trees(one, other):
-    """To the last bit."""
-    for a, b in zip(trees_of(one), trees_of(other), strict=True):
-        for field in fields(a):
-            if field.name != "shapes":
-                np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name), err_msg=field.name)
+from tests.contract.specs import SPECS, every, every_classifier, over_ways
+from tests.models import answer, assert_same_model, trees_of
 
 
 @every_classifier
@@ -86,13 +78,12 @@ def test_importances(spec):
         assert constant.feature_importances_.tolist() == [0, 0, 0, 0] or constant.get_n_leaves() > 1
 
 
-@every
-def test_same_seed_same_bits(spec):
+@over_ways(SPECS)
+def test_same_seed_same_bits(spec, way):
     X, y = spec.table()
-    assert_same_trees(spec.make().fit(X, y), spec.fitted())
+    assert_same_model(*(spec.make(**way).fit(X, y) for _ in range(2)))
     if "random_state" in spec.parameters:
-        drawn = [spec.make(random_state=np.random.RandomState(3)).fit(X, y) for _ in range(2)]
-        assert_same_trees(*drawn)
+        assert_same_model(*(spec.make(**way, random_state=np.random.RandomState(3)).fit(X, y) for _ in range(2)))
 
 
 @every

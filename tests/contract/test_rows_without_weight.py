@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.contract.specs import CLASSES, SPECS, answer, every, every_validated, over
+from tests.contract.specs import CLASSES, SPECS, every, every_validated, over
+from tests.models import answer
 
 ODD = ["a new category", "many new categories", "a huge number", "nothing", "text among numbers"]
 every_on_streams = over([spec for spec in SPECS if spec.is_stream])
@@ -35,9 +36,7 @@ def odd_rows(frame, is_without):
 
 
 @every
-@pytest.mark.parametrize(
-    "odd", ["a new category", "many new categories", "a huge number", "nothing", "text among numbers"]
-)
+@pytest.mark.parametrize("odd", ODD)
 def test_what_rows_without_weight_hold(spec, odd):
     frame, y, weights = table(spec)
     rows = np.flatnonzero(weights > 0)

@@ -13,8 +13,8 @@ from softwood.kernel.growing import growing
 from softwood.kernel.parts import sources
 from softwood.kernel.rounds import newton, rounds
 from softwood.trees import forest
-from tests.contract.specs import SPECS, answer, every
-from tests.contract.test_results import assert_same_trees
+from tests.contract.specs import SPECS, every
+from tests.models import answer, assert_same_model
 
 N_ROWS = 1500
 N_BOOSTED = 17_000  # leaves of more than 16 384 rows are divided in threads
@@ -68,7 +68,7 @@ def test_same_bits_for_any_number_of_threads(spec, parameters, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", counted)
             other = fitted(spec, n_jobs=n_jobs, **parameters)
-        assert_same_trees(one, other)
+        assert_same_model(one, other)
         assert np.array_equal(answer(one, X), answer(other, X))
     assert started
 
@@ -77,8 +77,8 @@ def test_same_bits_for_any_number_of_threads(spec, parameters, monkeypatch):
 def test_two_fits_at_once(spec, parameters):
     one, other = (fitted(spec, seed, n_jobs=2, **parameters) for seed in range(2))
     both = at_once(*(lambda seed=seed: fitted(spec, seed, n_jobs=2, **parameters) for seed in range(2)))
-    assert_same_trees(one, both[0])
-    assert_same_trees(other, both[1])
+    assert_same_model(one, both[0])
+    assert_same_model(other, both[1])
 
 
 @every

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 from softwood.fitted import FittedModel
-from tests.contract.specs import SPECS, answer, over
+from tests.contract.specs import SPECS, over
+from tests.models import answer
 
 WARM = [spec for spec in SPECS if "warm_start" in spec.parameters]
 warm = over(WARM)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tests.contract.specs import SPECS, answer
+from tests.contract.specs import SPECS, over
+from tests.models import answer
 
 # Most rows have a weight so small that its square is 0, or so large that its square is infinite.
 SIZES = {"one large": 1e-250, "one small": 1.0, "smallest": 5e-324, "largest": 1e300}
@@ -11,7 +12,7 @@ RULES = ("auto", "silverman", "loo")
 
 
 @pytest.mark.parametrize("case", SIZES)
-@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.takes("sample_weight")], ids=str)
+@over([spec for spec in SPECS if spec.takes("sample_weight")])
 def test_weights_of_any_size(spec, case):
     X, y = spec.table(40, n_classes=2)
     weights = np.full(len(X), SIZES[case])
@@ -24,7 +25,7 @@ def test_weights_of_any_size(spec, case):
         assert np.isfinite(found).all(), settings
 
 
-@pytest.mark.parametrize("spec", [spec for spec in SPECS if "class_weight" in spec.parameters], ids=str)
+@over([spec for spec in SPECS if "class_weight" in spec.parameters])
 def test_a_column_that_only_rows_without_weight_know(spec):
     X, y = spec.table(40, n_classes=2)
     X[y == "bee", 1] = np.nan

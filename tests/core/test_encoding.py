@@ -206,9 +206,9 @@ def test_text_in_frames_of_numbers_is_refused_by_name(frame):
 @pytest.mark.tiny
 def test_other_objects_are_refused_by_name():
     cells = np.array([[1.0, 2.0], [1.0, {}]], dtype=object)
-    with pytest.raises(TypeError, match=r"Column 'x\[1\]' .* numbers for Reader: .* not 'dict'"):
+    with pytest.raises(TypeError, match=r"Column 'x\[1\]' holds a dict. A cell of this argument must be one string"):
         Reader().learn(cells)
-    with pytest.raises(TypeError, match=r"Column 'b' .* numbers for Reader: .* not 'dict'"):
+    with pytest.raises(TypeError, match=r"Column 'b' holds a dict. A cell of this argument must be one string"):
         Reader().learn(pd.DataFrame(cells, columns=["a", "b"]))
 
 
@@ -228,13 +228,13 @@ def test_all_kinds_of_missing_values_beside_numbers(missing):
 @pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[D]"])
 def test_dates_in_arrays_are_refused_by_name(kind):
     X = np.arange(6).reshape(3, 2).astype(kind)
-    for read in (Reader().learn, GrowingReader().read, Reader([1]).learn):
-        with pytest.raises(ValueError, match=r"Column 'x\[0\]' holds dates \(" + kind[:5]):
+    for read in (Reader().learn, Reader([1]).learn):
+        with pytest.raises(ValueError, match=r"Column 'x\[0\]' holds dates \("):
             read(X)
     assert Reader([0, 1]).learn(X).shape == (3, 6)  # as categories they are as good as any other
     reader = Reader()
     reader.learn(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match=r"Column 'x\[0\]' holds dates"):
+    with pytest.raises(ValueError, match=r"Column 'x\[0\]' held numbers in fit, and holds dates now"):
         reader.read(X)
 
 

@@ -11,7 +11,7 @@ import pytest
 from softwood import KernelForestClassifier, KernelTreeClassifier
 from softwood.core.threads import Stopped, Threads, interruptible, new_stop
 from softwood.kernel.growing import growing
-from tests.callbacks import Recorder
+from tests.callbacks import Recorder, require_callbacks
 from tests.contract.specs import BY_NAME
 
 
@@ -211,6 +211,7 @@ def test_growing_stops_within_a_node(parameters, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 @pytest.mark.parametrize("kernel", ["box", "gaussian"])
 def test_an_interrupted_forest_keeps_its_trees_and_leaves_no_thread_at_work(n_jobs, kernel, monkeypatch):
+    require_callbacks()
     X, y = BY_NAME["KernelForestClassifier"].table(n=1000)
     X = np.column_stack([X] * 5)
     monkeypatch.setattr(growing, "_LONG", 1)

@@ -166,12 +166,19 @@ def test_wrong_input_is_told_before_work_is_sent_out(client, monkeypatch):
         ((parts, labels, in_parts(y, 3)), ValueError, "X has 4 parts, but sample_weight has 3"),
         (([X], [y]), TypeError, "X is a list; a list must hold futures or delayed parts"),
         ((parts[:, 0], labels), ValueError, "X must have 2 dimensions. Got 1"),
-        ((parts.astype("M8[s]"), labels), ValueError, "X holds datetime64"),
-        ((dates, dates["x"]), ValueError, "Column 'day' holds datetime64"),
     ]
     for given, kind, message in cases:
         with pytest.raises(kind, match=message):
             model.fit(*given)
+    numbers_only = softwood.dask.KernelTreeClassifier(dates="error")
+    for given, message in (
+        ((parts.astype("M8[s]"), labels), "X holds datetime64"),
+        ((dates, dates["x"]), "Column 'day' holds datetime64"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            numbers_only.fit(*given)
+    with pytest.raises(ValueError, match="The 'dates' parameter of KernelTreeClassifier"):
+        softwood.dask.KernelTreeClassifier(dates="all").fit(parts, labels)
     with pytest.raises(ValueError, match="The 'max_depth' parameter of KernelTreeClassifier"):
         softwood.dask.KernelTreeClassifier(max_depth=0).fit(parts, labels)
     with pytest.raises(ValueError, match="The 'growth' parameter of KernelTreeClassifier must be 'level' on a cluster"):

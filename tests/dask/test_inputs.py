@@ -41,3 +41,25 @@ def test_rows_without_weight_have_no_effect(client):
     assert_same(on_cluster, local)
     assert on_cluster.columns_.categories == local.columns_.categories
     assert on_cluster.classes_.tolist() == ["down", "up"]
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_dates(client, zone):
+    """The first date, and the parts that vary, are those of all parts together."""
+    X, y = table()
+    day = pd.Timestamp("2021-03-05") + pd.to_timedelta(np.arange(len(y)) // 3 % 70, unit="D")  # sorted at first
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(
+        day=day.tz_localize(zone), wait=pd.to_timedelta(np.arange(len(y)) % 9, unit="h")
+    )
+    frame.loc[5:60, "day"] = pd.NaT
+    parts = dd.from_pandas(frame, npartitions=4, sort=False)
+    targets = dd.from_pandas(pd.Series(y + 2.0 * (day.day_of_week == 3)), npartitions=4, sort=False)
+    on_cluster, local = pair("KernelTree", "Regressor")
+    assert_same(on_cluster.fit(parts, targets), local.fit(frame, targets.compute()))
+    assert on_cluster.columns_.dates == local.columns_.dates
+    assert on_cluster.columns_.dates[2].parts == ("days", "weekday", "month")
+    np.testing.assert_array_equal(on_cluster.predict(parts).compute(), local.predict(frame))
+    array = frame[["day"]].to_numpy(dtype="M8[us]")
+    if zone is None:
+        by_array, local = pair("KernelTree", "Regressor", dates="days")
+        assert_same(by_array.fit(in_parts(array, 4), in_parts(y, 4)), local.fit(array, y))

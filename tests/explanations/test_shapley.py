@@ -108,6 +108,21 @@ def test_a_category_is_one_column():
     assert np.all(found.values[X["city"].isna(), 2] == 0), "a missing value is as good as an absent one"
 
 
+def test_the_parts_of_a_date_are_one_column():
+    """The values are those of the reference with days, hour and weekday as one player."""
+    rng = np.random.default_rng(0)
+    X = models.frame().assign(at=pd.Timestamp("2021-03-05") + pd.to_timedelta(rng.integers(0, 900, 300), unit="h"))
+    y = models.frame_targets(X) + 2.0 * (X["at"].dt.day_of_week > 4) + X["at"].dt.hour / 12
+    model = softwood.KernelTreeRegressor(bandwidth=0.3, max_depth=6).fit(X, y)
+    assert model.columns_.names[-3:] == ("at: hour", "at: weekday", "at: month")
+    rows = X[:4]
+    found = shapley_values(model, rows)
+    assert found.names == ("size", "weight", "city", "is_new", "at")
+    for i in range(len(rows)):
+        worth = models.mixed_worth(model, rows, i)
+        assert is_close(found.values[i], shapley(worth, 5), 1e-12)
+
+
 # ------------------------------------------------------------------ on real data
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from river import naive_bayes
 from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import KFold
@@ -21,9 +22,10 @@ from softwood import stream
 from softwood.files.errors import InvalidFileError, NotSavableError
 from softwood.files.kinds import KINDS
 from softwood.stream.river import ModelPoolClassifier
-from tests.callbacks import Recorder
-from tests.contract.specs import BY_NAME, SPECS, answer
+from tests.callbacks import Recorder, require_callbacks
+from tests.contract.specs import BY_NAME, SPECS
 from tests.files.models import NAMES, answers, dicts, fitted, frame, learn_on, river_targets, signal_of
+from tests.models import answer
 
 ROOT = Path(__file__).parents[2]
 every_kind = pytest.mark.parametrize("name", NAMES)
@@ -366,7 +368,6 @@ def _refused():
         "error": (make(measurement_error={1: np.abs}).fit(X, y), r"measurement_error\[1\] is the function absolute"),
         "score": (forest.set_params(oob_score=accuracy_score).fit(X, y), r"set_params\(oob_score="),
         "splitter": (make(cv=KFold(3), bandwidth="cv").fit(X, y), r"cv is an object of KFold, .* set_params\(cv="),
-        "callbacks": (make().set_callbacks(Recorder()), r"callbacks; remove them with set_callbacks\(\)"),
         "attribute": (noted, "files do not hold the attribute 'note'"),
         "dates": (make(bandwidth=0.1).fit(dates[: len(y)], y), r"categories\[0\]\[0\] is an object of date"),
         "class": (make(random_state=int), "random_state is the class int"),
@@ -385,7 +386,7 @@ def refused():
 
 
 @pytest.mark.parametrize("what", [
-    "kernel", "reading", "error", "score", "splitter", "callbacks", "attribute", "dates", "class", "own class", "other",
+    "kernel", "reading", "error", "score", "splitter", "attribute", "dates", "class", "own class", "other",
     "number", "record", "complex", "pool",
 ])  # fmt: skip
 def test_what_cannot_be_saved_is_named(what, refused, tmp_path):
@@ -393,6 +394,15 @@ def test_what_cannot_be_saved_is_named(what, refused, tmp_path):
     with pytest.raises(NotSavableError, match=message):
         softwood.save(model, tmp_path / "model.softwood")
     assert os.listdir(tmp_path) == []
+
+
+def test_callbacks_are_not_saved(tmp_path):
+    require_callbacks()
+    model = softwood.KernelTreeClassifier()
+    with pytest.raises(NotSavableError, match=r"callbacks; remove them with set_callbacks\(\)"):
+        softwood.save(model.set_callbacks(Recorder()), tmp_path / "model.softwood")
+    assert os.listdir(tmp_path) == []
+    softwood.save(model.set_callbacks(), tmp_path / "model.softwood")
 
 
 def test_the_advice_of_a_message_works(refused, tmp_path):
@@ -417,3 +427,26 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path):
 
 def test_is_classifier_of_a_loaded_pool(tmp_path):
     assert is_classifier(again(fitted("stream.ModelPool"), tmp_path))
+
+
+# ------------------------------------------------------------------ metadata
+
+
+def test_metadata(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = softwood.KernelTreeClassifier(bandwidth=0.1).fit(X, y)
+    path = tmp_path / "m.softwood"
+    metadata = {"target": "Straße", "dropped": ["a", "b"], "rows": 150, "notes": {"is": None, "share": 0.25}}
+    softwood.save(model, path, metadata=metadata)
+    assert softwood.read_metadata(path) == metadata
+    assert np.array_equal(softwood.load(path).predict_proba(X), model.predict_proba(X))
+    before = path.read_bytes()
+    for wrong in ({1: "a"}, {"a": np.float64}, {"a": np.nan}, {"a": (1, 2)}, {"a": X}, ["a"], "text"):
+        with pytest.raises(NotSavableError, match="metadata"):
+            softwood.save(model, path, metadata=wrong)
+    assert path.read_bytes() == before
+    softwood.save(model, path, metadata={})
+    assert softwood.read_metadata(path) == {}
+    without = path.read_bytes()
+    softwood.save(model, path)
+    assert path.read_bytes() == without

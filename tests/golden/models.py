@@ -20,7 +20,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.contract.specs import SPECS, Change, Spec, answer
+from tests.contract.specs import SPECS, Change, Spec
+from tests.models import answer
 
 FILE = Path(__file__).parent / "predictions.npz"
 N_ROWS = 12

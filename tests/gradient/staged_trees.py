@@ -21,21 +21,12 @@ BUDDING = [BuddingTreeClassifier, BuddingTreeRegressor]
 END_TO_END = [EndToEndTreeClassifier, EndToEndTreeRegressor]
 VALIDATED = SAMPLED + BUDDING + END_TO_END  # with validation rows in training
 ALL = CRISP + VALIDATED
-CLASSIFIERS, REGRESSORS = ALL[::2], ALL[1::2]
+REGRESSORS = ALL[1::2]
 
 
 def id_of(model_class):
     """The name of a test's parameter."""
     return f"{model_class.func.__name__}-sampled" if isinstance(model_class, partial) else model_class.__name__
-
-
-def problem(model_class, n=150, p=4, seed=0, n_classes=3):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    signal = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
-    if not is_classifier(model_class()):
-        return X, signal
-    return X, np.digitize(signal, np.quantile(signal, np.arange(1, n_classes) / n_classes))
 
 
 def small(model_class, **parameters):

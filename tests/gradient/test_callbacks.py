@@ -5,12 +5,10 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 from sklearn.base import is_classifier
-from sklearn.callback import ScoringMonitor
 
 import softwood
-from tests.callbacks import Recorder, Snapshots, interrupt
-from tests.gradient.soft_trees import assert_same_tree
-from tests.gradient.staged_trees import problem
+from tests.callbacks import Recorder, Snapshots, interrupt, require_callbacks
+from tests.models import assert_same_model, problem
 
 QUICK = {
     "BuddingTree": {"max_depth": 3, "max_iter": 6},
@@ -61,21 +59,14 @@ def class_of(name):
 
 def quick(name, *callbacks, **parameters):
     model = class_of(name)(**{**QUICK[family(name)], "random_state": 0, **parameters})
-    return model.set_callbacks(*callbacks)
+    if callbacks:
+        require_callbacks()
+        model.set_callbacks(*callbacks)
+    return model
 
 
 def table(name):
     return problem(class_of(name), n=120)
-
-
-def finished(model):
-    """The tree, or the trees, of a model."""
-    return list(model.forest_) if hasattr(model, "forest_") else [model.tree_]
-
-
-def assert_same_model(one, other):
-    for a, b in zip(finished(one), finished(other), strict=True):
-        assert_same_tree(a, b)
 
 
 def steps_of(model):
@@ -101,25 +92,6 @@ def test_a_callback_sees_every_step(name):
     units = {"OneStageForest": "tree", "SampledForest": "tree", "LinearDiscriminantTree": "node"}
     assert {unit for stage, unit, _ in seen.steps if stage == "fit"} <= {units.get(family(name), "pass")}
     assert all(unit == UNITS[stage] for stage, unit, _ in seen.steps if stage != "fit")
-
-
-@every
-def test_callbacks_do_not_change_the_model(name):
-    X, y = table(name)
-    assert_same_model(quick(name, Snapshots()).fit(X, y), quick(name).fit(X, y))
-
-
-@every
-def test_every_step_can_be_scored(name):
-    X, y = table(name)
-    monitor = ScoringMonitor(scoring="accuracy" if is_classifier(quick(name)) else "r2")
-    model = quick(name, monitor).fit(X, y)
-    scores = [line for line in monitor.get_logs().data if line["task_name"] != "fit"]
-    assert len(scores) == len(steps_of(model))
-    column = "accuracy" if is_classifier(model) else "r2"
-    assert all(np.isfinite(line[column]) for line in scores)
-    last = max(scores, key=lambda line: line["task_id_path"])
-    assert last[column] == pytest.approx(model.score(X, y))
 
 
 @every
@@ -207,12 +179,6 @@ def test_history_has_one_schema(name):
         assert part["iteration"].iloc[0] in (0, 1)
     if hasattr(model, "tree_"):
         assert model.n_iter_ == len(steps_of(model))
-
-
-@every
-def test_nothing_is_learned_before_the_fit(name):
-    for attribute in ("history_", "n_iter_", "tree_", "forest_"):
-        assert not hasattr(quick(name), attribute)
 
 
 def test_an_interrupted_discriminant_tree_keeps_its_splits():

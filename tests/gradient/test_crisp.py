@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from joblib import parallel_config
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import NotFittedError
@@ -14,9 +13,8 @@ from sklearn.model_selection import train_test_split
 from softwood import Gate, OneStageTreeClassifier, OneStageTreeRegressor
 from softwood.gradient import crisp_choice
 from softwood.gradient.crisp_training import CrispTraining
-from tests.contract.test_inputs import ODD
-from tests.gradient.soft_trees import answer, assert_same_tree
-from tests.gradient.staged_trees import CRISP, problem, small
+from tests.gradient.staged_trees import CRISP, small
+from tests.models import answer, assert_same_nodes, problem
 from tests.reference.crisp import leaves_of, node_loss, node_values, rows_at
 
 both = pytest.mark.parametrize("model_class", CRISP)
@@ -87,28 +85,6 @@ def test_no_split_is_left_that_does_not_earn_its_cost(model_class, seed):
     assert sum(losses[leaf] for leaf in leaves_of(splits)) + cost * len(splits) == pytest.approx(best(0))
 
 
-@both
-def test_the_same_tree_for_any_number_of_jobs(model_class):
-    X, y = problem(model_class)
-    one = small(model_class).fit(X, y)
-    for n_jobs, backend in ((2, "threading"), (3, "loky"), (-1, "loky")):
-        with parallel_config(backend=backend):
-            other = small(model_class, n_jobs=n_jobs).fit(X, y)
-        assert_same_tree(one.tree_, other.tree_)
-        assert one.history_ == other.history_
-        assert one.search_ == other.search_
-
-
-@both
-@pytest.mark.parametrize("factors", [(2.0**-3, 2.0**-332), (2.0**60, 2.0**332), (2.0**-3, 2.0**332)])
-def test_a_common_factor_of_weights_that_are_no_repetition(model_class, factors):
-    X, y = problem(model_class)
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    one, other = (small(model_class).fit(X, y, sample_weight=weights * factor) for factor in factors)
-    np.testing.assert_array_equal(answer(one, X), answer(other, X))
-    np.testing.assert_array_equal(one.tree_.mass / one.tree_.mass[0], other.tree_.mass / other.tree_.mass[0])
-
-
 # ------------------------------------------------------------------ what a fit leaves
 
 
@@ -174,7 +150,7 @@ def test_choosing_again_is_not_needed_with_a_warm_start(model_class):
     model.set_params(max_depth=2).fit(X, y)
     expected = small(model_class, max_depth=2, max_iter=4).fit(X, y)
     assert model.history_ == expected.history_
-    assert_same_tree(model.tree_, expected.tree_)
+    assert_same_nodes(model.tree_, expected.tree_)
 
 
 @both
@@ -211,23 +187,10 @@ def test_auto_is_what_sampled_trees_had_as_defaults(model_class):
         max_iter=200, split_cost=0.001, l1_regularization=0.0, l2_regularization=0.0,
     ).fit(X, y)  # fmt: skip
     assert one.history_ == other.history_
-    assert_same_tree(one.tree_, other.tree_)
+    assert_same_nodes(one.tree_, other.tree_)
 
 
 # ------------------------------------------------------------------ progress and interrupts
-
-
-@both
-def test_progress_is_told_when_asked(model_class, capsys):
-    X, y = problem(model_class)
-    model = small(model_class, verbose=2).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    steps = [line for line in model.history_ if line["iteration"] > 0]
-    n = 15 * len(model.search_)
-    for line, step in zip(lines, steps, strict=True):
-        k = step["iteration"]
-        words = f"training {k} of {n}, validation loss" if step["stage"] == "choice" else f"pass {k} of 10, train loss"
-        assert line.startswith(f"[{model_class.__name__}] {words} ")
 
 
 def interrupting(monkeypatch, after, name):
@@ -286,7 +249,7 @@ def test_an_interrupt_in_the_passes_leaves_a_tree(model_class, after, monkeypatc
     assert passes == [line for line in whole.history_ if line["stage"] == "fit"][: after + 1]
     assert np.isfinite(answer(model, X)).all()
     assert model.tree_.mass[0] == pytest.approx(len(X))
-    assert_same_tree(model.fit(X, y).tree_, whole.tree_)  # and it can be fitted again
+    assert_same_nodes(model.fit(X, y).tree_, whole.tree_)  # and it can be fitted again
 
 
 # ------------------------------------------------------------------ odd data
@@ -300,14 +263,6 @@ def assert_plain(model, X, mass):
     if is_classifier(model):
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
         assert found.min() >= 0.0
-
-
-@both
-@pytest.mark.parametrize("given", [{}, {"init": "linear"}, {"init": "fitted"}, {"init": "random"}], ids=str)
-@pytest.mark.parametrize(("X", "y"), ODD.values(), ids=ODD)
-def test_odd_data(model_class, given, X, y):
-    X, y = np.array(X), np.array(y)
-    assert_plain(small(model_class, **given).fit(X, y), X, len(X))
 
 
 @both
@@ -326,15 +281,6 @@ def test_odd_tables(model_class):
     assert_plain(make().fit(half, y), half, 60)
 
 
-@both
-@pytest.mark.parametrize("weight", [1e-300, 1e-12, 1e300])
-def test_equal_weights_do_not_matter(model_class, weight):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X, y, sample_weight=np.full(len(X), weight))
-    assert one.score(X, y) == pytest.approx(other.score(X, y), abs=0.1)
-    assert_plain(other, X, weight * len(X))
-
-
 def test_many_classes():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
@@ -342,12 +288,3 @@ def test_many_classes():
     model = small(OneStageTreeClassifier, max_iter=2, max_depth=4).fit(X, y)
     assert model.predict_proba(X).shape == (600, 200)
     assert_plain(model, X, 600)
-
-
-def test_fuzzy_labels_and_several_targets():
-    X, _ = problem(OneStageTreeClassifier)
-    share = 1 / (1 + np.exp(-3 * X[:, 0]))
-    model = small(OneStageTreeClassifier).fit(X, np.column_stack([share, 1 - share]))
-    assert np.corrcoef(model.predict_proba(X)[:, 0], share)[0, 1] > 0.8
-    several = small(OneStageTreeRegressor, max_iter=30).fit(X, np.column_stack([X[:, 0], X[:, 1]]))
-    assert several.score(X, X[:, :2]) > 0.3

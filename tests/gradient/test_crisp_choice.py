@@ -13,10 +13,8 @@ from softwood.gradient import crisp_choice, crisp_training
 from softwood.gradient.crisp_choice import Candidate, CrispWork, Verdict, best_candidate, costs_for, fold_rows
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
-from tests.gradient.staged_trees import CRISP
 from tests.reference.crisp import node_loss, node_values, rows_at
 
-both = pytest.mark.parametrize("model_class", CRISP)
 kinds = pytest.mark.parametrize("is_class", [True, False])
 
 

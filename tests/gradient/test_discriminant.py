@@ -11,8 +11,6 @@ from softwood import Gate, LinearDiscriminantTreeClassifier, export_text
 from softwood.core.steps import Steps
 from softwood.gradient import discriminant
 from softwood.gradient.data import LearningSet
-from tests.contract.test_inputs import ODD
-from tests.gradient.soft_trees import assert_same_tree
 from tests.reference import discriminant as slow
 
 
@@ -259,53 +257,7 @@ def test_every_subtree_that_stays_is_worth_it():
             assert n_errors(node, False) < n_errors(node, True)
 
 
-def test_limits():
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:400], y[:400]
-    assert model(max_depth=2, prune=False).fit(X, y).get_depth() == 2
-    for least in (5.0, 20.0):
-        tree = model(min_mass=least, prune=False).fit(X, y).tree_
-        assert tree.n_leaves > 2
-        assert tree.mass.min() >= least * (1 - 1e-9)
-
-
 # ------------------------------------------------------------------ what must not matter
 
 
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-@pytest.mark.parametrize("seed", range(3))
-def test_weights_are_repetition_in_any_order(class_weight, seed):
-    X, y = load_iris(return_X_y=True)
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(0, 6, size=150)
-    rows = rng.permutation(np.repeat(np.arange(150), weights))
-    one = model(class_weight=class_weight).fit(X, y, sample_weight=weights)
-    other = model(class_weight=class_weight).fit(X[rows], y[rows])
-    assert_same_tree(one.tree_, other.tree_)
-
-
-@pytest.mark.parametrize("units", [2.0**-996, 2.0**-17, 2.0**30, 2.0**996, [2.0**-664, 1.0, 2.0**23]])
-def test_units_do_not_matter(units):
-    X, y = gaussians()
-    one, other = model().fit(X, y), model().fit(X * units, y)
-    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X * units))  # powers of two do not round
-    np.testing.assert_array_equal(one.feature_importances_, other.feature_importances_)
-
-
-@pytest.mark.parametrize("units", [1e-300, 1e-5, 1e300, [1e-200, 3.0, 1e7]])
-def test_any_unit_is_as_good(units):
-    X, y = gaussians()
-    one, other = model().fit(X, y), model().fit(X * units, y)
-    assert other.score(X * units, y) == pytest.approx(one.score(X, y), abs=0.02)
-
-
 # ------------------------------------------------------------------ parameters, targets, tables, odd data
-
-
-@pytest.mark.parametrize(("X", "y"), ODD.values(), ids=ODD)
-def test_odd_data(X, y):
-    X, y = np.array(X), np.array(y)
-    fitted = model(prune=False).fit(X, y)
-    np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1.0)
-    assert np.isfinite(fitted.tree_.weights).all()
-    assert np.isfinite(fitted.tree_.bias).all()

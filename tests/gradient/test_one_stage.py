@@ -3,7 +3,6 @@
 import copy
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
@@ -16,21 +15,19 @@ from softwood.gradient.budding import _Buds
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.one_stage_training import StagedTree, prune, row_losses
-from tests.gradient.soft_trees import answer, assert_same_tree
 from tests.gradient.staged_trees import (
     ALL,
     BUDDING,
-    CLASSIFIERS,
     END_TO_END,
     REGRESSORS,
     SAMPLED,
     VALIDATED,
     id_of,
     loss_of,
-    problem,
     small,
     validation_losses,
 )
+from tests.models import answer, assert_same_nodes, problem
 from tests.reference.soft import LINKS, predict, random_targets
 
 every = pytest.mark.parametrize("model_class", ALL, ids=id_of)
@@ -153,117 +150,14 @@ def test_joint_trees_have_no_validation_rows(monkeypatch):
     other, target = problem(OneStageTreeClassifier, seed=1)
     one = small(SampledClassifier, architecture="joint").fit(X, y, X_val=X, y_val=y)
     two = small(SampledClassifier, architecture="joint").fit(X, y, X_val=other, y_val=target)
-    assert_same_tree(one.tree_, two.tree_)
+    assert_same_nodes(one.tree_, two.tree_)
 
 
 # ------------------------------------------------------------------ what must not matter
 
 
-@every
-def test_seeds(model_class):
-    X, y = problem(model_class)
-    one, same, other = (small(model_class, random_state=seed).fit(X, y) for seed in (3, 3, 4))
-    assert_same_tree(one.tree_, same.tree_)
-    assert one.history_ == same.history_
-    assert one.history_ != other.history_
-    assert not np.array_equal(one.tree_.bias, other.tree_.bias)
-
-
-@sampled_both
-@architectures
-@pytest.mark.parametrize("start", ["fitted", "random"])
-def test_seeds_of_every_way(model_class, architecture, start):
-    X, y = problem(model_class)
-    ways = {"architecture": architecture, "init": start, "warm_up": 1}
-    one, same, other = (small(model_class, random_state=seed, **ways).fit(X, y) for seed in (3, 3, 4))
-    assert_same_tree(one.tree_, same.tree_)
-    assert one.history_ == same.history_
-    assert one.history_ != other.history_
-
-
-@every
-@pytest.mark.parametrize("seed", range(2))
-def test_weights_are_repetition_in_any_order(model_class, seed):
-    X, y = problem(model_class)
-    X[:20, 0] = np.nan
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(0, 6, size=len(X))
-    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
-    parameters = {"class_weight": "balanced"} if is_classifier(model_class()) and seed == 0 else {}
-    one = small(model_class, **parameters).fit(X, y, sample_weight=weights)
-    other = small(model_class, **parameters).fit(X[rows], y[rows])
-    assert one.get_n_leaves() > 1
-    assert one.history_ == other.history_
-    assert_same_tree(one.tree_, other.tree_)
-
-
-@every
-def test_weights_of_validation_rows_are_repetition(model_class):
-    X, y = problem(model_class)
-    X_val, y_val = problem(model_class, seed=1)
-    rng = np.random.default_rng(0)
-    weights = rng.integers(0, 4, size=len(X))
-    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
-    one = small(model_class).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=weights)
-    other = small(model_class).fit(X, y, X_val=X_val[rows], y_val=y_val[rows])
-    assert_same_tree(one.tree_, other.tree_)
-    assert one.history_ != small(model_class).fit(X, y, X_val=X_val, y_val=y_val).history_
-
-
 # A power of two scales without rounding, so that training is the same to the last bit. With any other factor training
 # begins with other roundings, which it may amplify into another tree: that one is only as good.
-
-
-@validated
-@pytest.mark.parametrize("factors", [(1.0, 2.0), (1.0, 2.0**332), (1.0, 2.0**-3), (2.0**50, 2.0**-332)])
-def test_a_common_factor_of_the_weights_does_not_matter(model_class, factors):
-    X, y = problem(model_class)
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    one, other = (small(model_class).fit(X, y, sample_weight=weights * f) for f in factors)
-    np.testing.assert_array_equal(answer(one, X), answer(other, X))
-    np.testing.assert_array_equal(one.tree_.mass / one.tree_.mass[0], other.tree_.mass / other.tree_.mass[0])
-
-
-@every
-@pytest.mark.parametrize("units", [2.0**-996, 2.0**-30, 2.0**996, [2.0**-664, 4.0, 2.0**17, 0.125]])
-def test_units_of_columns_do_not_matter(model_class, units):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X * units, y)
-    np.testing.assert_array_equal(answer(other, X * units), answer(one, X))
-    np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_)
-
-
-@pytest.mark.parametrize("model_class", REGRESSORS, ids=id_of)
-@pytest.mark.parametrize("unit", [2.0**-996, 2.0**-30, 2.0**30, 2.0**996])
-def test_the_unit_of_the_target_does_not_matter(model_class, unit):
-    X, y = problem(model_class)
-    for targets in (y, np.column_stack([y, 2 * y**2])):
-        one, other = small(model_class).fit(X, targets), small(model_class).fit(X, targets * unit)
-        np.testing.assert_allclose(other.predict(X) / unit, one.predict(X), rtol=1e-12)
-
-
-@every
-@pytest.mark.parametrize("units", [1e-300, 1e300, [1e-200, 3.0, 1e5, 0.1]])
-def test_any_unit_is_as_good(model_class, units):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X * units, y)
-    assert other.score(X * units, y) == pytest.approx(one.score(X, y), abs=0.1)
-
-
-@pytest.mark.parametrize("model_class", REGRESSORS, ids=id_of)
-@pytest.mark.parametrize("unit", [1e-300, 1e9, 1e300])
-def test_any_unit_of_the_target_is_as_good(model_class, unit):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X, y * unit)
-    assert 1 - np.mean((other.predict(X) / unit - y) ** 2) / y.var() == pytest.approx(one.score(X, y), abs=0.1)
-
-
-@pytest.mark.parametrize("model_class", CLASSIFIERS, ids=id_of)
-def test_names_of_classes_do_not_matter(model_class):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X, np.array(["a", "b", "c"])[y])
-    assert_same_tree(one.tree_, other.tree_)
-    assert np.array_equal(other.predict(X), np.array(["a", "b", "c"])[one.predict(X)])
 
 
 # ------------------------------------------------------------------ the finished tree
@@ -403,33 +297,7 @@ def test_a_finished_budding_tree_predicts_the_same_as_its_own_loop(model_class, 
         np.testing.assert_allclose(found[:, 1:] if n_classes == 2 else found, expected, atol=1e-12)
 
 
-@every
-def test_importances(model_class):
-    X, y = problem(model_class, n=500, n_classes=2)
-    model = small(model_class, max_depth=4, max_iter=40).fit(X, y)
-    assert model.feature_importances_.sum() == pytest.approx(1.0)
-    assert model.feature_importances_.argmin() == 3
-
-
 # ------------------------------------------------------------------ training
-
-
-@validated
-def test_history_is_a_plain_table(model_class):
-    X, y = problem(model_class)
-    model = small(model_class).fit(X, y)
-    table = pd.DataFrame(model.history_)
-    assert list(table) == ["stage", "iteration", "train_loss", "validation_loss", "n_leaves"]
-    stages = {**dict.fromkeys(END_TO_END, "levels anneal"), **dict.fromkeys(BUDDING, "early_stopping fit")}
-    assert table["stage"].unique().tolist() == stages.get(model_class, "fit").split()
-    for stage, part in table.groupby("stage", sort=False):
-        on_all_rows = model_class in BUDDING and stage == "fit"
-        assert part["validation_loss"].isna().all() == on_all_rows
-        assert np.isfinite(part.drop(columns=["stage", *["validation_loss"] * on_all_rows]).to_numpy(dtype=float)).all()
-        first = 1 if stage == "levels" else 0  # before the first level there is no tree
-        assert part["iteration"].tolist() == list(range(first, first + len(part)))
-        assert len(part) <= 11
-    assert model.n_iter_ == (table["iteration"] > 0).sum()
 
 
 @validated
@@ -499,7 +367,7 @@ def test_the_pruned_tree_settles_on_all_rows(model_class, architecture, monkeypa
     assert moved[splits].max() < 0.3
     assert not np.delete(moved, splits).any()
     # validation rows that were given are not learned from
-    assert_same_tree(given.tree_, small(model_class, **ways).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:]).tree_)
+    assert_same_nodes(given.tree_, small(model_class, **ways).fit(X[:200], y[:200], X_val=X[200:], y_val=y[200:]).tree_)
 
 
 @sampled_both
@@ -534,7 +402,7 @@ def test_warm_start_with_another_shape_begins_anew(model_class):
         model.set_params(**parameters).fit(rows, y)
         expected = small(model_class, **{"max_depth": model.max_depth}).fit(rows, y)
         assert model.history_ == expected.history_
-        assert_same_tree(model.tree_, expected.tree_)
+        assert_same_nodes(model.tree_, expected.tree_)
 
 
 @sampled_both

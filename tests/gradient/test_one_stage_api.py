@@ -1,104 +1,25 @@
-"""One-stage, budding and end-to-end trees as a user meets them: missing values, odd data, progress, interrupts."""
+"""One-stage, budding and end-to-end trees as a user meets them: progress and interrupts."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 
-from softwood import OneStageTreeClassifier, OneStageTreeRegressor
 from softwood.gradient import budding, end_to_end, one_stage, one_stage_training
-from tests.callbacks import Recorder
-from tests.contract.test_inputs import ODD
-from tests.gradient.soft_trees import answer, assert_same_tree
+from tests.callbacks import Recorder, require_callbacks
 from tests.gradient.staged_trees import (
-    ALL,
     BUDDING,
-    CRISP,
     END_TO_END,
     SAMPLED,
-    VALIDATED,
     id_of,
-    problem,
     small,
     validation_losses,
 )
+from tests.models import answer, assert_same_nodes, problem, stop_after
 
-every = pytest.mark.parametrize("model_class", ALL, ids=id_of)
-validated = pytest.mark.parametrize("model_class", VALIDATED, ids=id_of)
 sampled_both = pytest.mark.parametrize("model_class", SAMPLED, ids=id_of)
 
 
-# ------------------------------------------------------------------ tables
-
-
-def frame(n=300, seed=0):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({
-        "size": rng.normal(size=n), "city": rng.choice(["Oslo", "Rome", "Lima"], size=n),
-        "kind": pd.Categorical(rng.choice(["a", "b"], size=n)), "age": rng.uniform(20, 80, size=n),
-    })  # fmt: skip
-    signal = X["size"] + 2.0 * (X["city"] == "Rome") - (X["kind"] == "a") + 0.1 * rng.normal(size=n)
-    return X, signal
-
-
-@every
-def test_missing_values_count_as_the_mean(model_class):
-    X, signal = frame()
-    y = (signal > 0).astype(int) if is_classifier(model_class()) else signal
-    X.loc[:30, "city"] = None
-    X.loc[20:50, "size"] = np.nan
-    model = small(model_class, max_depth=4, max_iter=40).fit(X, y)
-    assert np.isfinite(answer(model, X)).all()
-    assert model.score(X[51:], y[51:]) > 0.6
-    gone = X.assign(size=np.nan)
-    mean = model._scaling_.center[0]
-    np.testing.assert_array_equal(answer(model, gone), answer(model, X.assign(size=mean)))
-
-
-# ------------------------------------------------------------------ odd data
-
-WAYS = [{"architecture": "joint"}, {"architecture": "gumbel", "warm_up": 0}, {"init": "random"}]
-
-
-@sampled_both
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("X", "y"), ODD.values(), ids=ODD)
-def test_odd_data(model_class, way, X, y):
-    X, y = np.array(X), np.array(y)
-    model = small(model_class, **way).fit(X, y)
-    found = answer(model, X)
-    assert np.isfinite(found).all()
-    assert model.predict(X).shape == (len(X),)
-    assert model.feature_importances_.sum() == pytest.approx(1.0) or not model.feature_importances_.any()
-    assert model.tree_.mass[0] == pytest.approx(len(X))
-    if is_classifier(model):
-        np.testing.assert_allclose(found.sum(axis=1), 1.0)
-        assert found.min() >= 0.0
-
-
-# ------------------------------------------------------------------ telling, and interrupts
-
-
-@validated
-def test_progress_is_told_when_asked(model_class, capsys):
-    X, y = problem(model_class)
-    model = small(model_class, verbose=2).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    steps = [line for line in model.history_ if line["iteration"] > 0]
-    n_passes = max(step["iteration"] for step in steps if step["stage"] == "fit") if model_class in BUDDING else 10
-    for line, step in zip(lines, steps, strict=True):
-        of = {"levels": "level {} of 3", "early_stopping": "pass {} of 10"}.get(
-            step["stage"], f"pass {{}} of {n_passes}"
-        )
-        number = of.format(step["iteration"])
-        assert line.startswith(f"[{type(model).__name__}] {number}, train loss {step['train_loss']:.5g}, ")
-        validation = f"validation loss {step['validation_loss']:.5g}, " if "validation_loss" in step else ""
-        assert f", {validation}{step['n_leaves']} leaves, " in line
-    small(model_class).fit(X, y)
-    assert capsys.readouterr().out == ""
-    small(model_class, verbose=1).fit(X, y)
-    assert len(capsys.readouterr().out.splitlines()) < len(lines)
+# ------------------------------------------------------------------ progress and interrupts
 
 
 @sampled_both
@@ -110,18 +31,6 @@ def test_progress_of_a_warm_start(model_class, capsys):
     assert [line.split(", ")[0].split("] ")[1] for line in capsys.readouterr().out.splitlines()] == [
         "pass 3 of 4", "pass 4 of 4",
     ]  # fmt: skip
-
-
-def stop_after(monkeypatch, module, name, after):
-    """The loop of this name is interrupted when it is called for the next time."""
-    run, numbers = getattr(module, name), iter(range(1000))
-
-    def stop(*arguments):
-        if next(numbers) == after:
-            raise KeyboardInterrupt
-        return run(*arguments)
-
-    monkeypatch.setattr(module, name, stop)
 
 
 @sampled_both
@@ -141,12 +50,12 @@ def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, aft
         for last in ("prune", "settle"):  # what comes after training is not done
             monkeypatch.setattr(one_stage, last, lambda *arguments: None)
         expected = small(model_class, architecture=architecture, learning_rate=0.01, max_iter=after).fit(X, y)
-        assert_same_tree(model.tree_, expected.tree_)
+        assert_same_nodes(model.tree_, expected.tree_)
         assert model.history_ == expected.history_
         monkeypatch.undo()
     model.fit(X, y)  # and it can be fitted again
     fresh = small(model_class, architecture=architecture, learning_rate=0.01).fit(X, y)
-    assert_same_tree(model.tree_, fresh.tree_)
+    assert_same_nodes(model.tree_, fresh.tree_)
 
 
 @sampled_both
@@ -199,6 +108,7 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
 
 @pytest.mark.parametrize("model_class", BUDDING)
 def test_an_interrupt_of_the_passes_over_all_rows_leaves_the_validated_tree(model_class, monkeypatch):
+    require_callbacks()
     X, y = problem(model_class)
     stop_after(
         monkeypatch, budding.loop, "budding_pass", 10 + 1
@@ -210,7 +120,7 @@ def test_an_interrupt_of_the_passes_over_all_rows_leaves_the_validated_tree(mode
     seen = Recorder(10)
     stopped = small(model_class).set_callbacks(seen).fit(X, y)
     assert [stage for stage, _, _ in seen.steps] == ["early_stopping"] * 10
-    assert_same_tree(model.tree_, stopped.tree_)
+    assert_same_nodes(model.tree_, stopped.tree_)
 
 
 @pytest.mark.parametrize("model_class", BUDDING)
@@ -226,6 +136,7 @@ def test_all_rows_train_a_budding_tree_for_as_many_passes_as_were_best(model_cla
 
 @pytest.mark.parametrize("model_class", BUDDING)
 def test_a_budding_tree_that_dies_on_all_rows_is_not_kept(model_class, monkeypatch):
+    require_callbacks()
     X, y = problem(model_class)
     validated = small(model_class).set_callbacks(Recorder(10)).fit(X, y)
     run_pass = budding._Buds.run_pass
@@ -239,7 +150,7 @@ def test_a_budding_tree_that_dies_on_all_rows_is_not_kept(model_class, monkeypat
     monkeypatch.setattr(budding._Buds, "run_pass", die)
     model = small(model_class).fit(X, y)
     assert model.history_[-1]["n_leaves"] == 1
-    assert_same_tree(model.tree_, validated.tree_)
+    assert_same_nodes(model.tree_, validated.tree_)
 
 
 @pytest.mark.parametrize("model_class", END_TO_END)
@@ -257,7 +168,7 @@ def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(mode
     with pytest.raises(KeyboardInterrupt):
         expected.fit(X, y)
     monkeypatch.undo()
-    assert_same_tree(model.tree_, expected.tree_)
+    assert_same_nodes(model.tree_, expected.tree_)
     assert 0 < model.get_depth() <= n_levels
     assert [line["iteration"] for line in model.history_] == list(range(1, n_levels + 1))
     assert model.tree_.mass[0] == pytest.approx(len(X))
@@ -280,7 +191,7 @@ def test_an_interrupt_of_an_end_to_end_tree_leaves_the_best_pass_so_far(model_cl
     geomspace = np.geomspace
     monkeypatch.setattr(np, "geomspace", lambda *arguments: geomspace(*arguments)[:after])  # a training that ends there
     expected = small(model_class, learning_rate=0.1).fit(X, y)
-    assert_same_tree(model.tree_, expected.tree_)
+    assert_same_nodes(model.tree_, expected.tree_)
     assert model.history_ == expected.history_
     assert len(validation_losses(model)) == after + 1
 
@@ -297,8 +208,3 @@ def test_an_interrupt_of_an_end_to_end_tree_before_it_has_a_level(model_class, a
     assert not hasattr(model, "history_")
     with pytest.raises(NotFittedError):
         model.predict(X)
-
-
-def test_which_models_there_are():
-    assert len({*CRISP, *SAMPLED, *BUDDING, *END_TO_END}) == 8
-    assert OneStageTreeClassifier().get_params().keys() - OneStageTreeRegressor().get_params() == {"class_weight"}

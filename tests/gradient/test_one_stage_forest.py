@@ -19,24 +19,15 @@ from softwood import (
     SoftForest,
 )
 from softwood.gradient import one_stage_forest
-from tests.gradient.soft_trees import assert_same_tree
+from tests.models import answer, assert_same_nodes, problem
 
 BOTH = [OneStageForestClassifier, OneStageForestRegressor]
 
 
-def problem(kind, n=150, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    signal = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
-    return X, signal if kind is OneStageForestRegressor else np.digitize(signal, [-0.5, 0.5])
-
-
-def answer(model, X):
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
-
-
 def small(kind, **parameters):
-    return kind(**{"n_estimators": 4, "max_depth": 3, "random_state": 0, **parameters})
+    """A forest of few trees that are trained shortly."""
+    few = {"n_estimators": 4, "max_depth": 3, "tree_parameters": {"max_iter": 5}, "random_state": 0}
+    return kind(**{**few, **parameters})
 
 
 @pytest.mark.parametrize("kind", BOTH)
@@ -51,22 +42,11 @@ def test_the_forest_is_the_mean_of_its_trees(kind):
     assert model.get_n_leaves() == sum(tree.n_leaves for tree in model.forest_)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert len({tree.n_nodes for tree in model.forest_} | {tree.bias[0] for tree in model.forest_}) > 2
-    again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(answer(again, X), answer(model, X))
-    assert clone(model).get_params() == model.get_params()
-
-
-@pytest.mark.parametrize("kind", BOTH)
-def test_importances_do_not_depend_on_units(kind):
-    X, y = problem(kind)
-    one, other = small(kind).fit(X, y), small(kind).fit(X * [2.0**-10, 1.0, 2.0**14, 2.0], y)
-    np.testing.assert_allclose(one.feature_importances_, other.feature_importances_, rtol=1e-6)
-    assert np.count_nonzero(one.feature_importances_) > 1
 
 
 def test_a_forest_is_better_than_its_tree():
     X, y = load_digits(return_X_y=True)
-    train, test = slice(0, 900), slice(900, 1500)
+    train, test = slice(0, 500), slice(500, None)
     forest = OneStageForestClassifier(n_estimators=8, random_state=0).fit(X[train], y[train])
     tree = OneStageTreeClassifier(random_state=0).fit(X[train], y[train])
     assert forest.score(X[test], y[test]) > tree.score(X[test], y[test]) + 0.01
@@ -92,12 +72,6 @@ def test_bad_values_of_tree_parameters_are_named():
         small(OneStageForestClassifier, tree_parameters={"learning_rate": -1}).fit(X, y)
 
 
-def test_classes_may_be_weighted():
-    X, y = problem(OneStageForestClassifier)
-    model = small(OneStageForestClassifier, class_weight={0: 50.0, 1: 1.0, 2: 1.0}).fit(X, y)
-    assert np.mean(model.predict(X) == 0) > np.mean(y == 0)
-
-
 # ------------------------------------------------------------------ the trees as estimators
 
 
@@ -112,7 +86,7 @@ def test_the_trees_are_estimators_of_their_own(kind):
     assert len(trees) == 4
     for tree, finished in zip(trees, model.forest_, strict=True):
         assert type(tree) is (OneStageTreeRegressor if kind is OneStageForestRegressor else OneStageTreeClassifier)
-        assert_same_tree(tree.tree_, finished)
+        assert_same_nodes(tree.tree_, finished)
         assert (tree.max_depth, tree.n_iter_no_change, tree.random_state) == (3, 5, 0)
         assert repr(tree).startswith(type(tree).__name__)
         found = answer(tree, X)
@@ -173,7 +147,7 @@ def test_an_interrupt_leaves_the_first_trees(kind, n_jobs, backend, monkeypatch,
     n = len(model.forest_)
     assert n == 3 or (n_jobs > 1 and 0 < n < 3)
     for one, other in zip(model.forest_, whole.forest_.first(n), strict=True):
-        assert_same_tree(one, other)
+        assert_same_nodes(one, other)
     assert np.array_equal(answer(model, X), answer(small(kind, n_estimators=n).fit(X, y), X))
     assert len(model.estimators_) == n
     with parallel_config(backend=backend):

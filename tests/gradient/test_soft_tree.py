@@ -11,7 +11,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Gate, SoftTreeClassifier, SoftTreeRegressor
-from tests.gradient.soft_trees import BOTH, answer, assert_same_tree, lines_of, problem, refine_losses, small
+from tests.gradient.soft_trees import BOTH, lines_of, refine_losses, small
+from tests.models import answer, assert_same_nodes, problem
 
 both = pytest.mark.parametrize("model_class", BOTH)
 
@@ -61,81 +62,8 @@ def test_noise_is_not_learned(model_class):
 # ------------------------------------------------------------------ what must not matter
 
 
-WAYS = [{}, {"refine": True, "max_leaf_nodes": 3}, {"init": "random"}, {"select": "training", "growth": "depth"}]
-
-
-@both
-@pytest.mark.parametrize("parameters", WAYS)
-@pytest.mark.parametrize("seed", range(3))
-def test_weights_are_repetition_in_any_order(model_class, parameters, seed):
-    X, y = problem(model_class)
-    y = y * 0.1 if model_class is SoftTreeRegressor else y
-    X[:20, 0] = np.nan
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(0, 6, size=len(X))
-    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
-    if is_classifier(model_class()) and seed == 0:
-        parameters = {"class_weight": "balanced", **parameters}
-    parameters = {"min_gain": 0.0, **parameters}
-    one = small(model_class, **parameters).fit(X, y, sample_weight=weights)
-    other = small(model_class, **parameters).fit(X[rows], y[rows])
-    assert one.get_n_leaves() > 1 or "select" in parameters  # by training rows it learns them by heart
-    assert one.history_ == other.history_
-    assert_same_tree(one.tree_, other.tree_)
-    np.testing.assert_array_equal(answer(one, X), answer(other, X))
-
-
-@both
-def test_weights_of_validation_rows_are_repetition(model_class):
-    X, y = problem(model_class)
-    X_val, y_val = problem(model_class, seed=1)
-    rng = np.random.default_rng(0)
-    weights = rng.integers(0, 4, size=len(X))
-    rows = rng.permutation(np.repeat(np.arange(len(X)), weights))
-    one = small(model_class).fit(X, y, X_val=X_val, y_val=y_val, sample_weight_val=weights)
-    other = small(model_class).fit(X, y, X_val=X_val[rows], y_val=y_val[rows])
-    assert_same_tree(one.tree_, other.tree_)
-    plain = small(model_class).fit(X, y, X_val=X_val, y_val=y_val)
-    assert one.history_ != plain.history_
-
-
 # A power of two scales without rounding, so that training is the same to the last bit. With any other factor training
 # begins with other roundings, which it may amplify into another tree: that one is only as good.
-
-
-@both
-@pytest.mark.parametrize("factors", [(1.0, 2.0), (1.0, 2.0**332), (1.0, 2.0**-3), (2.0**50, 2.0**-332)])
-def test_a_common_factor_of_the_weights_does_not_matter(model_class, factors):
-    X, y = problem(model_class)
-    weights = np.random.default_rng(0).uniform(0.5, 2.0, size=len(X))
-    one, other = (small(model_class).fit(X, y, sample_weight=weights * f) for f in factors)
-    np.testing.assert_array_equal(answer(one, X), answer(other, X))
-    np.testing.assert_array_equal(one.tree_.mass / one.tree_.mass[0], other.tree_.mass / other.tree_.mass[0])
-
-
-@both
-@pytest.mark.parametrize("units", [2.0**-996, 2.0**-30, 0.125, 2.0**30, 2.0**996, [2.0**-664, 4.0, 2.0**17, 0.125]])
-def test_units_of_columns_do_not_matter(model_class, units):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X * units, y)
-    np.testing.assert_array_equal(answer(other, X * units), answer(one, X))
-    np.testing.assert_array_equal(other.feature_importances_, one.feature_importances_)
-
-
-@pytest.mark.parametrize("unit", [2.0**-996, 2.0**-30, 2.0**30, 2.0**498, 2.0**996])
-def test_the_unit_of_the_target_does_not_matter(unit):
-    X, y = problem(SoftTreeRegressor)
-    for targets in (y, np.column_stack([y, 2 * y**2])):
-        one, other = small(SoftTreeRegressor).fit(X, targets), small(SoftTreeRegressor).fit(X, targets * unit)
-        np.testing.assert_allclose(other.predict(X) / unit, one.predict(X), rtol=1e-12)
-
-
-@both
-@pytest.mark.parametrize("units", [1e-300, 0.01, 1e300, [1e-200, 3.0, 1e5, 0.1]])
-def test_any_unit_is_as_good(model_class, units):
-    X, y = problem(model_class)
-    one, other = small(model_class).fit(X, y), small(model_class).fit(X * units, y)
-    assert other.score(X * units, y) == pytest.approx(one.score(X, y), abs=0.1)
 
 
 @pytest.mark.parametrize(("unit", "offset"), [(1e-300, 0.0), (1e9, 0.0), (1e300, 0.0), (1.0, 1e6)])
@@ -144,14 +72,6 @@ def test_any_unit_and_offset_of_the_target_is_as_good(unit, offset):
     one, other = small(SoftTreeRegressor).fit(X, y), small(SoftTreeRegressor).fit(X, y * unit + offset)
     found = (other.predict(X) - offset) / unit
     assert 1 - np.mean((found - y) ** 2) / y.var() == pytest.approx(one.score(X, y), abs=0.1)
-
-
-def test_names_of_classes_do_not_matter():
-    X, y = problem(SoftTreeClassifier)
-    one = small(SoftTreeClassifier).fit(X, y)
-    other = small(SoftTreeClassifier).fit(X, np.array(["a", "b", "c"])[y])
-    assert_same_tree(one.tree_, other.tree_)
-    assert np.array_equal(other.predict(X), np.array(["a", "b", "c"])[one.predict(X)])
 
 
 def test_columns_that_say_nothing_do_not_matter():
@@ -214,16 +134,6 @@ def test_the_loss_of_the_history_is_that_of_the_model(model_class):
         assert loss == pytest.approx(min(reported))
 
 
-@both
-def test_importances(model_class):
-    X, y = problem(model_class, n=400)
-    model = small(model_class, max_leaf_nodes=12, max_iter=25).fit(X, y)
-    assert model.feature_importances_.sum() == pytest.approx(1.0)
-    assert model.feature_importances_.argmin() == 3
-    lone = small(model_class, min_gain=1.0).fit(X, y)
-    assert lone.feature_importances_.tolist() == [0, 0, 0, 0]
-
-
 # ------------------------------------------------------------------ crisp reading
 
 
@@ -249,7 +159,7 @@ def test_hardening(model_class):
     model = small(model_class).fit(X, y)
     hard = model.harden()
     assert not hasattr(hard, "hardening_")
-    assert_same_tree(hard.tree_, model.tree_.crisp())
+    assert_same_nodes(hard.tree_, model.tree_.crisp())
     assert not model.tree_.is_crisp
     assert np.all(np.isin(hard.memberships(X).toarray(), [0.0, 1.0]))
     reported = model.harden(X, y).hardening_
@@ -278,7 +188,7 @@ def test_refining_never_makes_the_validation_loss_worse(model_class, seed):
     if min(losses) < losses[0] or model_class is SoftTreeRegressor:
         assert np.abs(answer(grown, X) - answer(refined, X)).max() > 0
     else:
-        assert_same_tree(grown.tree_, refined.tree_)
+        assert_same_nodes(grown.tree_, refined.tree_)
     assert len(losses) <= 201
     short = small(model_class, refine=True, max_leaf_nodes=4, refine_max_iter=2).fit(X, y)
     assert refine_losses(short) == losses[:3]
@@ -292,7 +202,7 @@ def test_no_better_pass_keeps_the_grown_tree(model_class):
     if model_class is SoftTreeRegressor:  # the values are then fitted to all rows, the gates are as they were
         assert np.array_equal(grown.tree_.weights, refined.tree_.weights)
     else:
-        assert_same_tree(grown.tree_, refined.tree_)
+        assert_same_nodes(grown.tree_, refined.tree_)
 
 
 @both
@@ -327,20 +237,6 @@ def test_l2_makes_small_weights(model_class):
 # ------------------------------------------------------------------ targets
 
 
-def test_balanced_classes():
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [256, 32])
-    X = rng.normal(size=(288, 2)) + 1.2 * y[:, None]
-    plain, balanced = (small(SoftTreeClassifier, class_weight=w).fit(X, y) for w in (None, "balanced"))
-    recall = [np.mean(model.predict(X)[y == 1]) for model in (plain, balanced)]
-    assert recall[1] > recall[0] + 0.1
-    by_hand = small(SoftTreeClassifier, class_weight={0: 288 / 512, 1: 288 / 64}).fit(X, y)  # without rounding
-    np.testing.assert_array_equal(answer(balanced, X), answer(by_hand, X))
-    by_class = small(SoftTreeClassifier, class_weight={0: 1.0, 1: 8.0}).fit(X, y)
-    by_row = small(SoftTreeClassifier).fit(X, y, sample_weight=np.where(y == 1, 8.0, 1.0))
-    np.testing.assert_array_equal(answer(by_class, X), answer(by_row, X))
-
-
 def test_fuzzy_labels_in_a_frame_whose_columns_are_in_any_order():
     X, y = problem(SoftTreeClassifier, n_classes=2)
     shares = pd.DataFrame({"yes": 1.0 * (y == 1), "no": 1.0 * (y == 0)})
@@ -366,30 +262,3 @@ def test_few_different_rows():
     for seed in range(5):
         model = SoftTreeClassifier(random_state=seed).fit(X, y, sample_weight=n)
         assert model.score(X, y, sample_weight=n) > 0.75  # who guesses has 0.677
-
-
-def frame(n=200, seed=0):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({
-        "size": rng.normal(size=n), "city": rng.choice(["Oslo", "Rome", "Lima"], size=n),
-        "kind": pd.Categorical(rng.choice(["a", "b"], size=n)), "age": rng.uniform(20, 80, size=n),
-    })  # fmt: skip
-    signal = X["size"] + 2.0 * (X["city"] == "Rome") - (X["kind"] == "a") + 0.1 * rng.normal(size=n)
-    return X, signal
-
-
-@both
-def test_missing_values_count_as_the_mean(model_class):
-    X, signal = frame()
-    y = signal if model_class is SoftTreeRegressor else (signal > 0).astype(int)
-    X.loc[:30, "city"] = None
-    X.loc[20:50, "size"] = np.nan
-    model = small(model_class).fit(X, y)
-    assert np.isfinite(answer(model, X)).all()
-    assert model.score(X[51:], y[51:]) > 0.8
-    gone = X.assign(size=np.nan)
-    mean = model._scaling_.center[0]
-    np.testing.assert_array_equal(answer(model, gone), answer(model, X.assign(size=mean)))
-    assert mean == pytest.approx(X["size"].mean(), abs=0.2)
-    for result in (model.memberships(gone), model.apply(gone), model.input_gradient(gone)):
-        assert result.shape[0] == len(X)

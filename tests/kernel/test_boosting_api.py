@@ -5,11 +5,10 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
-from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.rounds import newton
-from tests.callbacks import Recorder, interrupt
-from tests.kernel.boosts import BOTH, assert_same_forest, problem, small
-from tests.kernel.forests import answer
+from tests.callbacks import Recorder, interrupt, require_callbacks
+from tests.kernel.boosts import BOTH, problem, small
+from tests.models import answer, assert_same_nodes
 
 
 @pytest.mark.parametrize(
@@ -19,13 +18,6 @@ from tests.kernel.forests import answer
 def test_wrong_quantiles_are_told_by_name(loss, quantile):
     with pytest.raises(ValueError, match=r"'quantile' parameter of KernelBoostingRegressor must be .* Got"):
         KernelBoostingRegressor(loss=loss, quantile=quantile).fit([[0.0], [1.0]], [0, 1])
-
-
-def test_limits_hold():
-    X, y = problem(KernelBoostingRegressor)
-    for parameters in ({}, {"max_leaf_nodes": None}):
-        model = small(KernelBoostingRegressor, min_mass=9.5, cutoff=0.0, **parameters).fit(X, y)
-        assert model.forest_.mass.min() >= 9.5 * (1 - 1e-6)
 
 
 # ------------------------------------------------------------------ the finished model
@@ -46,22 +38,6 @@ def test_importances(model_class):
 
 
 @pytest.mark.parametrize("model_class", BOTH)
-@pytest.mark.parametrize("bandwidth", ["auto", "silverman", "loo"])
-def test_hardly_any_data(model_class, bandwidth):
-    for X, y in (
-        (np.arange(2.0)[:, None], [0, 1]),
-        (np.zeros((5, 2)), [0, 1, 0, 1, 1]),
-        (np.array([[np.nan], [np.nan]]), [0, 1]),
-        (np.array([[np.nan, 1.0], [2.0, np.nan], [2.0, 1.0]]), [0, 1, 1]),
-    ):
-        for min_mass in (1.0, 20.0):
-            stop = len(np.unique(np.nan_to_num(X), axis=0)) > 1  # a lone row cannot be set aside
-            model = model_class(bandwidth=bandwidth, max_iter=3, min_mass=min_mass, early_stopping=stop).fit(X, y)
-            assert model.predict(X).shape == (len(X),)
-            assert np.isfinite(answer(model, X)).all()
-
-
-@pytest.mark.parametrize("model_class", BOTH)
 @pytest.mark.parametrize("scale", [1e-300, 1e-9, 1e9, 1e150])
 def test_any_scale(model_class, scale):
     X, y = problem(model_class)
@@ -78,35 +54,17 @@ def test_any_scale(model_class, scale):
 # ------------------------------------------------------------------ telling, and interrupts
 
 
-def test_progress_is_told_when_asked(capsys):
-    X, y = problem(KernelBoostingClassifier)
-    small(KernelBoostingClassifier, max_iter=4, verbose=2, early_stopping=True).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(", ")[0] for line in lines] == [
-        f"[KernelBoostingClassifier] round {k} of 4" for k in (1, 2, 3, 4)
-    ]
-    assert all("validation loss " in line for line in lines)
-    small(KernelBoostingClassifier, max_iter=2, verbose=2, bandwidth="auto").fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(", ")[0] for line in lines] == [
-        f"[KernelBoostingClassifier] {unit} {k} of {n}"
-        for unit, n in (("trial", 3), ("round", 2))
-        for k in range(1, n + 1)
-    ]
-    for line, scale in zip(lines, boosting_choice.SCALES, strict=False):
-        assert f"bandwidth {scale:.5g}, " in line
-
-
 @pytest.mark.parametrize("model_class", BOTH)
 @pytest.mark.parametrize("parameters", [{}, {"prediction_kernel": "triangle"}, {"early_stopping": True}])
 def test_an_interrupt_leaves_a_working_model(model_class, parameters):
+    require_callbacks()
     X, y = problem(model_class)
     model = small(model_class, **parameters).set_callbacks(Recorder(3, then=interrupt))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     expected = small(model_class, max_iter=3, **parameters).fit(X, y)
     assert model.n_iter_ == expected.n_iter_
-    assert_same_forest(model.forest_, expected.forest_)
+    assert_same_nodes(model.forest_, expected.forest_)
     np.testing.assert_array_equal(answer(model, X), answer(expected, X))
     assert len(list(model.staged_predict(X))) == model.n_iter_
 
@@ -126,7 +84,7 @@ def test_an_interrupt_within_a_round_leaves_those_that_are_complete(monkeypatch)
         model.fit(X, y)
     monkeypatch.undo()
     assert model.n_iter_ == 2
-    assert_same_forest(model.forest_, small(KernelBoostingClassifier, max_iter=2).fit(X, y).forest_)
+    assert_same_nodes(model.forest_, small(KernelBoostingClassifier, max_iter=2).fit(X, y).forest_)
 
 
 @pytest.mark.parametrize("bandwidth", [0.3, "auto"])

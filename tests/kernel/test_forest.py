@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from joblib import parallel_config
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import (
     load_breast_cancer,
@@ -15,7 +14,8 @@ from sklearn.datasets import (
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from softwood import KernelForestClassifier, KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor
-from tests.kernel.forests import ALL, BAGGED, CLASSIFIERS, REGRESSORS, answer, assert_same_forest, differs, problem
+from tests.kernel.forests import ALL, BAGGED, CLASSIFIERS, REGRESSORS, problem
+from tests.models import answer, assert_same_nodes
 
 # ------------------------------------------------------------------ known models as limits
 
@@ -82,32 +82,9 @@ def test_a_forest_of_one_tree_with_all_rows_and_features_is_the_tree(model_class
     parameters = {"max_leaf_nodes": None, "cutoff": forest.cutoff, **parameters}
     tree = (KernelTreeClassifier if is_classifier(forest) else KernelTreeRegressor)(**parameters).fit(X, y)
     assert len(forest) == 1
-    assert_same_forest(forest.forest_[0], tree.tree_)
+    assert_same_nodes(forest.forest_[0], tree.tree_)
     np.testing.assert_array_equal(forest.bandwidths_, tree.bandwidths_)
     np.testing.assert_allclose(answer(forest, X), answer(tree, X), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"bandwidth": 0.4, "splitter": "exact"},
-        {"bandwidth": 0.4, "kernel": "gaussian", "cutoff": 0.0, "max_depth": 6},
-        {"bandwidth": 0.4, "max_leaf_nodes": 9},
-        {"bandwidth": 0.2, "measurement_error": {0: 0.5, 1: lambda x: 0.1 * np.abs(x)}},
-        {"bandwidth": 0, "splitter": "hist", "max_bins": 6},  # a bin is on one side, with all its rows
-    ],
-)
-def test_masses_of_the_nodes_are_sums_of_memberships(model_class, parameters):
-    """The trees that are read share the training rows as the trees that were grown did."""
-    X, y = problem(model_class)
-    if parameters["bandwidth"] > 0:
-        X[::9, 1] = np.nan
-    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
-    model = model_class(3, bootstrap=False, max_features=2, random_state=0, **parameters).fit(X, y, weights)
-    np.testing.assert_allclose(weights @ model.memberships(X), model.forest_.mass, rtol=1e-4, atol=1e-4)
-    for tree in model.forest_:
-        assert tree.n_leaves > 3
 
 
 @pytest.mark.parametrize("model_class", ALL)
@@ -122,66 +99,6 @@ def test_a_kernel_helps_where_the_signal_is_smooth(model_class):
 
 
 # ------------------------------------------------------------------ what must not matter
-
-
-@pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize("bandwidth", [0.3, "auto", "oob", "cv", "silverman", "loo"])
-def test_weights_are_repetitions(model_class, bandwidth):
-    X, y = problem(model_class, n=50)
-    weights = np.random.default_rng(1).integers(0, 4, size=50)
-    at = np.repeat(np.arange(50), weights)
-    model = model_class(4, bandwidth=bandwidth, cv=3, max_depth=6, random_state=0)
-    weighted = clone(model).fit(X, y, sample_weight=weights)
-    repeated = clone(model).fit(X[at], y[at])
-    rows = np.random.default_rng(2).normal(size=(100, 4))
-    np.testing.assert_allclose(answer(weighted, rows), answer(repeated, rows), rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize(
-    "parameters", [{"bandwidth": 0.3}, {"bandwidth": "auto"}, {"bandwidth": 0, "splitter": "hist"}]
-)
-@pytest.mark.parametrize("weighted", [False, True])
-def test_order_of_rows_does_not_matter(model_class, parameters, weighted):
-    X, y = problem(model_class)
-    X[:5] = X[5:10]  # the same rows with other targets
-    rng = np.random.default_rng(7)
-    weights = rng.uniform(0.5, 2.0, size=len(X)) if weighted else np.ones(len(X))
-    rows = rng.permutation(len(X))
-    model = model_class(4, max_depth=6, random_state=0, **parameters)
-    new = rng.normal(size=(100, X.shape[1]))
-    expected = answer(clone(model).fit(X, y, weights), new)
-    found = answer(clone(model).fit(X[rows], y[rows], weights[rows]), new)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize(("bandwidth", "n"), [(0.3, 1100), ("auto", 60)])  # 1 000 rows are predicted by two threads
-def test_same_forest_for_any_number_of_workers(model_class, bandwidth, n):
-    X, y = problem(model_class, n=n)
-    model = model_class(4, bandwidth=bandwidth, max_depth=4, random_state=4)
-    expected = clone(model).fit(X, y)
-    for config in ({"n_jobs": 2}, {"backend": "threading", "n_jobs": 3}, {"backend": "sequential"}):
-        with parallel_config(**config):
-            found = clone(model).fit(X, y)
-            assert_same_forest(found.forest_, expected.forest_)
-            np.testing.assert_array_equal(answer(found, X), answer(expected, X))
-    found = clone(model).set_params(n_jobs=2).fit(X, y)
-    assert_same_forest(found.forest_, expected.forest_)
-    np.testing.assert_array_equal(answer(found, X), answer(expected, X))
-
-
-@pytest.mark.parametrize("model_class", ALL)
-def test_same_seed_same_forest(model_class):
-    X, y = problem(model_class)
-    one, same, other = (model_class(3, bandwidth=0.3, random_state=s).fit(X, y).forest_ for s in (1, 1, 2))
-    assert_same_forest(one, same)
-    assert differs(one, other)
-    state = np.random.RandomState(1)
-    first, second = (model_class(3, bandwidth=0.3, random_state=state).fit(X, y).forest_ for _ in range(2))
-    assert_same_forest(first, one)
-    assert differs(second, one)
-    assert differs(one[0], one[1]), "the trees differ, too"
 
 
 # ------------------------------------------------------------------ more trees
@@ -203,14 +120,14 @@ def test_five_and_five_trees_are_ten(model_class, parameters):
     later = model_class(5, random_state=0, warm_start=True, **parameters)
     assert len(later.fit(X, y)) == 5
     later.set_params(n_estimators=10).fit(X, y)
-    assert_same_forest(later.forest_, model.forest_)
+    assert_same_nodes(later.forest_, model.forest_)
     np.testing.assert_array_equal(answer(later, X), answer(model, X))
     if "oob_score" in parameters:
         assert later.oob_score_ == model.oob_score_
     # and again, one by one
     for n in (11, 12):
         later.set_params(n_estimators=n).fit(X, y)
-    assert_same_forest(later.forest_, model.set_params(n_estimators=12).fit(X, y).forest_)
+    assert_same_nodes(later.forest_, model.set_params(n_estimators=12).fit(X, y).forest_)
 
 
 def test_any_number_of_trees_can_be_added_to():
@@ -218,7 +135,7 @@ def test_any_number_of_trees_can_be_added_to():
     model = KernelForestClassifier(49, bandwidth=0.3, max_depth=2, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=98).fit(X, y)
     expected = KernelForestClassifier(98, bandwidth=0.3, max_depth=2, random_state=0).fit(X, y)
-    assert_same_forest(model.forest_, expected.forest_)
+    assert_same_nodes(model.forest_, expected.forest_)
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "oob", "cv"])
@@ -229,7 +146,7 @@ def test_trees_that_are_added_have_the_bandwidth_of_the_others(bandwidth):
     model.set_params(n_estimators=8).fit(X, y)
     assert model.bandwidth_ == chosen
     expected = KernelForestRegressor(8, bandwidth=chosen, random_state=0).fit(X, y)
-    assert_same_forest(model.forest_, expected.forest_)
+    assert_same_nodes(model.forest_, expected.forest_)
 
 
 def test_what_cannot_be_added():
@@ -238,14 +155,14 @@ def test_what_cannot_be_added():
     before = model.forest_
     with pytest.warns(UserWarning, match="Warm-start fitting without increasing n_estimators does not fit new trees"):
         model.fit(X, y)
-    assert_same_forest(model.forest_, before)
+    assert_same_nodes(model.forest_, before)
     with pytest.raises(
         ValueError, match=r"'n_estimators' parameter of .* must be at least 3, .* warm_start=True. Got 2"
     ):
         model.set_params(n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match=r"X has 3 features, .* expecting 4 .*\n.*warm_start=False"):
         model.set_params(n_estimators=5).fit(X[:, :3], y)
-    assert_same_forest(model.forest_, before)
+    assert_same_nodes(model.forest_, before)
     # without warm_start it begins anew
     again = model.set_params(n_estimators=2, warm_start=False).fit(X[:, :3], y)
     assert len(again) == 2
@@ -269,21 +186,15 @@ def test_rows_drawn_for_each_tree(model_class, wanted, number):
         np.testing.assert_allclose([tree.mass[0] for tree in model.forest_], weights.sum() + 20)
 
 
-def test_class_weights():
+def test_class_weights_do_not_change_the_draws():
     X, y = load_wine(return_X_y=True)
     factors = {0: 1.0, 1: 3.0, 2: 0.5}
-    weights = np.array([factors[label] for label in y])
     deviations = X.std(axis=0)
     for model_class in CLASSIFIERS:
-        # all features: which ones are drawn depends on the weights of the rows
         model = model_class(
             4, bandwidth=0.5 * deviations, bandwidth_unit="absolute", max_features=None, bootstrap=False, max_depth=4,
             random_state=0,
         )  # fmt: skip
-        by_class = clone(model).set_params(class_weight=factors).fit(X, y)
-        by_row = clone(model).fit(X, y, sample_weight=weights)
-        np.testing.assert_allclose(answer(by_class, X), answer(by_row, X), rtol=0, atol=1e-9)
-        # after drawing, it is not the draws that change
         drawn = clone(model).set_params(bootstrap=True).fit(X, y)
         weighted = clone(model).set_params(bootstrap=True, class_weight=factors).fit(X, y)
         for one, other in zip(drawn.forest_, weighted.forest_, strict=True):
@@ -315,20 +226,6 @@ def test_balanced_classes(model_class):
 
 
 @pytest.mark.parametrize("model_class", ALL)
-def test_missing_values(model_class):
-    X, y = problem(model_class, n=200)
-    rng = np.random.default_rng(0)
-    holes = np.where(rng.random(X.shape) < 0.15, np.nan, X)
-    model = model_class(10, bandwidth=0.3, random_state=0).fit(holes, y)
-    assert model.score(holes, y) > 0.55
-    assert np.isfinite(answer(model, holes)).all()
-    # a row of which nothing is known gets what the training rows have on the average
-    nothing = answer(model, np.full((1, 4), np.nan))[0]
-    mean = np.bincount(y) / 200 if is_classifier(model) else y.mean()
-    np.testing.assert_allclose(nothing, mean, atol=0.15)
-
-
-@pytest.mark.parametrize("model_class", ALL)
 def test_measurement_error_is_a_bandwidth(model_class):
     X, y = problem(model_class)
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
@@ -336,7 +233,7 @@ def test_measurement_error_is_a_bandwidth(model_class):
     model = model_class(4, bandwidth=0, max_depth=5, random_state=0)
     known = clone(model).set_params(measurement_error=errors).fit(frame, y)
     same = clone(model).set_params(bandwidth=errors, bandwidth_unit="absolute").fit(frame, y)
-    assert_same_forest(known.forest_, same.forest_)
+    assert_same_nodes(known.forest_, same.forest_)
     cells = np.tile([0.5, 0.0, 0.25, 0.0], (80, 1))
     by_cell = clone(model).fit(frame, y, measurement_error=cells)
     expected = answer(known, frame)

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score
 
-from softwood import KernelExtraTreesClassifier, KernelForestClassifier, KernelTreeClassifier, KernelTreeRegressor
-from softwood.kernel.choosing.forest_bandwidth import AUTO_GRID
-from tests.callbacks import Recorder, interrupt
-from tests.kernel.forests import ALL, answer, assert_same_forest, problem
+from softwood import KernelForestClassifier, KernelTreeClassifier, KernelTreeRegressor
+from tests.callbacks import Recorder, interrupt, require_callbacks
+from tests.kernel.forests import ALL, problem
+from tests.models import answer, assert_same_nodes
 
 
 @pytest.mark.parametrize("model_class", ALL)
@@ -17,17 +16,6 @@ from tests.kernel.forests import ALL, answer, assert_same_forest, problem
 def test_all_rules_for_the_bandwidth_are_told(model_class, value):
     with pytest.raises(ValueError, match=r"'auto', 'oob', 'cv', 'silverman'(,| or) 'loo'. Got"):
         model_class(2, bandwidth=value).fit([[0.0], [1.0]], [0, 1])
-
-
-@pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize(
-    ("name", "value"), [("oob_score", True), ("oob_score", accuracy_score), ("max_samples", 3), ("max_samples", 0.5)]
-)
-def test_what_needs_a_bootstrap(model_class, name, value):
-    X, y = problem(model_class)
-    model = model_class(2, bandwidth=0, bootstrap=False, **{name: value})
-    with pytest.raises(ValueError, match=f"'{name}' parameter of .* must be .* with bootstrap=False. Got"):
-        model.fit(X, y)
 
 
 # ------------------------------------------------------------------ the finished forest
@@ -71,7 +59,7 @@ def test_prediction_kernels(model_class):
         )
     )
     np.testing.assert_array_equal(same.forest_.threshold, crisp.forest_.threshold)
-    assert_same_forest(crisp.forest_, same.forest_.crisp())
+    assert_same_nodes(crisp.forest_, same.forest_.crisp())
     np.testing.assert_array_equal(same.forest_.threshold, other.forest_.threshold)
     inner = other.forest_.feature >= 0
     np.testing.assert_allclose(other.forest_.width[inner], X.std(axis=0)[other.forest_.feature[inner]])
@@ -80,38 +68,13 @@ def test_prediction_kernels(model_class):
 # ------------------------------------------------------------------ little data
 
 
-@pytest.mark.parametrize("model_class", ALL)
-@pytest.mark.parametrize("bandwidth", ["auto", "oob", "cv", "silverman", "loo"])
-def test_hardly_any_data(model_class, bandwidth):
-    for X, y in (
-        (np.zeros((1, 1)), [1]),
-        (np.zeros((5, 2)), [0, 1, 0, 1, 1]),
-        (np.arange(4.0)[:, None], [1, 1, 1, 1]),
-        (np.array([[np.nan], [np.nan]]), [0, 1]),
-    ):
-        model = model_class(3, bandwidth=bandwidth, random_state=0).fit(X, y)
-        assert model.predict(X).shape == (len(X),)
-        assert len(model) == 3
-        assert np.isfinite(answer(model, X)).all()
-
-
 # ------------------------------------------------------------------ telling, and interrupts
-
-
-def test_progress_is_told_when_asked(capsys):
-    X, y = problem(KernelExtraTreesClassifier)
-    for verbose, numbers in ((2, (1, 2, 3, 4)), (1, (4,))):
-        KernelExtraTreesClassifier(4, bandwidth=0.3, verbose=verbose).fit(X, y)
-        told = capsys.readouterr().out.splitlines()
-        assert [line.split(",")[0] for line in told] == [f"[KernelExtraTreesClassifier] tree {k} of 4" for k in numbers]
-    KernelExtraTreesClassifier(2, verbose=2).fit(X, y)
-    first = f"[KernelExtraTreesClassifier] trial 1, bandwidth {AUTO_GRID[0]:.5g}, validation loss "
-    assert capsys.readouterr().out.startswith(first)
 
 
 @pytest.mark.parametrize("model_class", ALL)
 @pytest.mark.parametrize(("n_jobs", "n_trees", "at"), [(1, 8, 3), (2, 300, 40)])
 def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees, at):
+    require_callbacks()
     X, y = problem(model_class)
     parameters = {"bandwidth": 0.3, "random_state": 0, "prediction_kernel": "triangle"}
     whole = model_class(n_trees, **parameters).fit(X, y)
@@ -126,11 +89,11 @@ def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees, at):
     n = len(model)
     assert n == at or n_jobs > 1
     assert 0 < n < n_trees
-    assert_same_forest(model.forest_, whole.forest_.first(n))
+    assert_same_nodes(model.forest_, whole.forest_.first(n))
     np.testing.assert_array_equal(answer(model, X), answer(whole.set_params(n_estimators=n).fit(X, y), X))
     assert len(model.estimators_) == n
     model.set_callbacks().fit(X, y)  # goes on where it was interrupted
-    assert_same_forest(model.forest_, whole.set_params(n_estimators=n_trees).fit(X, y).forest_)
+    assert_same_nodes(model.forest_, whole.set_params(n_estimators=n_trees).fit(X, y).forest_)
 
 
 def test_an_interrupt_before_the_first_tree_leaves_nothing(monkeypatch):
@@ -150,10 +113,11 @@ def test_an_interrupt_before_the_first_tree_leaves_nothing(monkeypatch):
 
 
 def test_an_interrupt_keeps_the_trees_of_the_last_fit():
+    require_callbacks()
     X, y = problem(KernelForestClassifier)
     model = KernelForestClassifier(3, bandwidth=0.3, warm_start=True, random_state=0).fit(X, y)
     model.set_params(n_estimators=9).set_callbacks(Recorder(2, then=interrupt))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     expected = KernelForestClassifier(5, bandwidth=0.3, random_state=0).fit(X, y)
-    assert_same_forest(model.forest_, expected.forest_)
+    assert_same_nodes(model.forest_, expected.forest_)

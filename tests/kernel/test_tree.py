@@ -3,22 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from softwood import Kernel
 from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
-
-BOTH = [KernelTreeClassifier, KernelTreeRegressor]
-
-
-def problem(model_class, n=80, p=4, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, p))
-    signal = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=n)
-    return X, np.digitize(signal, [-0.5, 0.7]) if model_class is KernelTreeClassifier else signal
-
+from tests.models import problem
 
 # ------------------------------------------------------------------ bandwidth 0 is CART
 
@@ -76,127 +65,10 @@ def test_pruning_is_that_of_scikit_learn():
 # ------------------------------------------------------------------ what must not matter
 
 
-@pytest.mark.parametrize("model_class", BOTH)
-@pytest.mark.parametrize("bandwidth", [0.3, "auto", "cv", "silverman", "loo"])
-def test_weights_are_repetitions(model_class, bandwidth):
-    X, y = problem(model_class, n=50)
-    weights = np.random.default_rng(1).integers(0, 4, size=50)
-    model = model_class(bandwidth=bandwidth, cv=3, random_state=0)
-    weighted = clone(model).fit(X, y, sample_weight=weights)
-    repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    rows = np.random.default_rng(2).normal(size=(100, 4))
-    answer = "predict_proba" if model_class is KernelTreeClassifier else "predict"
-    np.testing.assert_allclose(getattr(weighted, answer)(rows), getattr(repeated, answer)(rows), atol=1e-9)
-
-
-@pytest.mark.parametrize("model_class", BOTH)
-@pytest.mark.parametrize("bandwidth", [0.3, "auto", "cv"])
-@pytest.mark.parametrize("splitter", ["exact", "hist"])
-def test_order_of_rows_and_columns_does_not_matter(model_class, bandwidth, splitter):
-    X, y = problem(model_class)
-    rng = np.random.default_rng(7)
-    rows, columns = rng.permutation(len(X)), rng.permutation(X.shape[1])
-    if isinstance(bandwidth, str):  # folds are drawn by the content of the rows, in which every cell has its place
-        columns = np.arange(X.shape[1])
-    model = model_class(bandwidth=bandwidth, splitter=splitter, cv=3, random_state=0)
-    new = rng.normal(size=(100, X.shape[1]))
-    expected = clone(model).fit(X, y).predict(new)
-    found = clone(model).fit(X[rows][:, columns], y[rows]).predict(new[:, columns])
-    if model_class is KernelTreeClassifier:
-        np.testing.assert_array_equal(found, expected)
-    else:
-        np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("model_class", BOTH)
-def test_same_tree_for_any_number_of_threads(model_class):
-    X, y = problem(model_class, n=2000)
-    trees = [model_class(bandwidth=0.2, max_features=2, random_state=4, n_jobs=k).fit(X, y).tree_ for k in (1, 2, 5)]
-    for tree in trees[1:]:
-        for name in ("feature", "threshold", "value", "mass", "children_right"):
-            np.testing.assert_array_equal(getattr(tree, name), getattr(trees[0], name))
-
-
-@pytest.mark.parametrize("model_class", BOTH)
-def test_bins_for_all_values_are_the_exact_search(model_class):
-    X, y = problem(model_class, n=120)
-    exact, hist = (model_class(bandwidth=0.3, splitter=s).fit(X, y).tree_ for s in ("exact", "hist"))
-    np.testing.assert_array_equal(exact.feature, hist.feature)
-    np.testing.assert_array_equal(exact.threshold, hist.threshold)
-
-
-def test_first_splits_are_those_of_many_points_from_the_density():
-    """The tree is the one that CART grows on endlessly many points drawn from the kernel density estimate."""
-    X, y = load_iris(return_X_y=True)
-    h = 0.3 * X.std(axis=0)
-    tree = KernelTreeClassifier(bandwidth=0.3, max_depth=2).fit(X, y).tree_
-    rng = np.random.default_rng(0)
-    drawn = np.repeat(X, 400, axis=0)
-    drawn = drawn + rng.uniform(-1, 1, size=drawn.shape) * h
-    cart = DecisionTreeClassifier(max_depth=2, random_state=0).fit(drawn, np.repeat(y, 400)).tree_
-    assert tree.n_nodes == cart.node_count
-    inner = tree.children_left >= 0
-    np.testing.assert_array_equal(tree.feature[inner], cart.feature[inner])
-    # The first split lies in a gap of the density: anywhere in it is as good.
-    np.testing.assert_allclose(tree.threshold[inner][1:], cart.threshold[inner][1:], atol=0.03)
-    np.testing.assert_allclose(tree.value, cart.value[:, 0], atol=0.01)
-
-
 # ------------------------------------------------------------------ sharing
 
 
-@pytest.mark.parametrize("model_class", BOTH)
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"bandwidth": 0.4},
-        {"bandwidth": 0.4, "kernel": "gaussian", "cutoff": 0.0},
-        {"bandwidth": 0.4, "max_leaf_nodes": 9},
-        {"bandwidth": "silverman", "bandwidth_per_node": True},
-        {"bandwidth": 0.2, "measurement_error": {0: 0.5, 1: lambda x: 0.1 * np.abs(x)}},
-        {"bandwidth": 0.5, "kernel": {2: Kernel([-1, -0.2, 0.5], [1, 3], scale=lambda x: 1 + x**2)}},
-    ],
-)
-def test_masses_of_the_nodes_are_sums_of_memberships(model_class, parameters):
-    """The tree that is read shares the training rows as the tree that was grown did."""
-    X, y = problem(model_class)
-    X[::9, 1] = np.nan
-    weights = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
-    model = model_class(**parameters).fit(X, y, weights)
-    shares, tree = model.memberships(X).toarray(), model.tree_
-    np.testing.assert_allclose(weights @ shares, tree.mass, rtol=1e-4, atol=1e-4)
-    inner = np.flatnonzero(tree.children_left >= 0)
-    children = shares[:, tree.children_left[inner]] + shares[:, tree.children_right[inner]]
-    np.testing.assert_allclose(children, shares[:, inner], atol=1e-12)
-    np.testing.assert_allclose(shares[:, tree.children_left < 0].sum(axis=1), 1.0)
-
-
-def test_gradient_is_the_slope_of_the_prediction():
-    X, y = problem(KernelTreeRegressor)
-    model = KernelTreeRegressor(bandwidth=0.6, kernel="gaussian", cutoff=0.0).fit(X, y)
-    rows = np.random.default_rng(1).normal(size=(20, 4))
-    gradient = model.input_gradient(rows)[:, 0]
-    step = 1e-6
-    for j in range(4):
-        up, down = rows.copy(), rows.copy()
-        up[:, j] += step
-        down[:, j] -= step
-        np.testing.assert_allclose(gradient[:, j], (model.predict(up) - model.predict(down)) / (2 * step), atol=1e-5)
-    assert np.abs(gradient).max() > 0.1
-
-
 # ------------------------------------------------------------------ targets and weights
-
-
-def test_fuzzy_labels():
-    X, y = load_iris(return_X_y=True)
-    crisp = KernelTreeClassifier(bandwidth=0.3).fit(X, y)
-    matrix = pd.DataFrame(np.eye(3)[y], columns=["a", "b", "c"])
-    fuzzy = KernelTreeClassifier(bandwidth=0.3).fit(X, matrix)
-    assert list(fuzzy.classes_) == ["a", "b", "c"]
-    np.testing.assert_allclose(fuzzy.predict_proba(X), crisp.predict_proba(X), atol=1e-12)
-    half = KernelTreeClassifier(bandwidth=0.3, max_depth=1).fit(X, np.full((150, 2), 0.5))
-    np.testing.assert_allclose(half.predict_proba(X), 0.5)
 
 
 def test_several_targets_are_one_tree():
@@ -206,40 +78,14 @@ def test_several_targets_are_one_tree():
     np.testing.assert_allclose(both.predict(X), np.column_stack([one.predict(X), -2 * one.predict(X)]), rtol=1e-9)
 
 
-def test_class_weight_is_a_weight():
-    X, y = load_wine(return_X_y=True)
-    factors = {0: 1.0, 1: 3.0, 2: 0.5}
-    by_class = KernelTreeClassifier(bandwidth=0.5, cutoff=0.0, class_weight=factors).fit(X, y)
-    by_row = KernelTreeClassifier(bandwidth=0.5, cutoff=0.0).fit(X, y, sample_weight=[factors[c] for c in y])
-    np.testing.assert_allclose(by_class.predict_proba(X), by_row.predict_proba(X), atol=1e-12)
-    balanced = KernelTreeClassifier(bandwidth=0.5, class_weight="balanced").fit(X, y)
-    np.testing.assert_allclose(balanced.tree_.value[0], 1 / 3)
-
-
 # ------------------------------------------------------------------ stopping
 
 
-def test_limits_hold():
+def test_a_side_may_have_exactly_the_minimum():
     X, y = problem(KernelTreeClassifier, n=200)
-    assert KernelTreeClassifier(bandwidth=0.2, max_depth=3).fit(X, y).get_depth() == 3
-    assert KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=7).fit(X, y).get_n_leaves() == 7
     heavy = KernelTreeClassifier(bandwidth=0.2, min_mass=9.5).fit(X, y).tree_
     assert heavy.mass.min() >= 9.5 * (1 - 1e-6)
     assert np.any(np.isclose(heavy.mass, 9.5)), "a side may have exactly the minimum"
-    full = KernelTreeClassifier(bandwidth=0.2).fit(X, y).tree_
-    some = KernelTreeClassifier(bandwidth=0.2, min_gain=0.01).fit(X, y).tree_
-    inner = np.flatnonzero(some.children_left >= 0)
-    loss = some.mass * some.impurity / some.mass[0]
-    assert np.all(loss[inner] - loss[some.children_left[inner]] - loss[some.children_right[inner]] >= 0.01 - 1e-9)
-    assert some.n_leaves < full.n_leaves
-
-
-def test_best_first_without_a_limit_is_depth_first():
-    X, y = problem(KernelTreeRegressor)
-    depth_first = KernelTreeRegressor(bandwidth=0.3, refine=False).fit(X, y).tree_
-    best_first = KernelTreeRegressor(bandwidth=0.3, max_leaf_nodes=10_000, refine=False).fit(X, y).tree_
-    np.testing.assert_array_equal(depth_first.threshold, best_first.threshold)
-    np.testing.assert_allclose(depth_first.value, best_first.value, rtol=1e-12)
 
 
 def test_merged_leaves_decide_the_same():
@@ -318,19 +164,3 @@ def test_missing_values_are_shared_as_the_node_shares():
     model = KernelTreeClassifier(bandwidth=0.3).fit(X, y)
     nothing = model.predict_proba(np.full((1, 4), np.nan))
     np.testing.assert_allclose(nothing[0], [1 / 3, 1 / 3, 1 / 3], atol=0.02)
-
-
-# ------------------------------------------------------------------ in company
-
-
-@pytest.mark.parametrize("model_class", BOTH)
-def test_hardly_any_data(model_class):
-    for X, y in (
-        (np.zeros((1, 1)), [1]),
-        (np.zeros((5, 2)), [0, 1, 0, 1, 1]),
-        (np.arange(4.0)[:, None], [1, 1, 1, 1]),
-        (np.array([[np.nan], [np.nan]]), [0, 1]),
-    ):
-        model = model_class().fit(X, y)
-        assert model.predict(X).shape == (len(X),)
-        assert model.get_n_leaves() >= 1

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from softwood import KernelTreeClassifier
-from softwood.kernel.data.bandwidths import standard_deviations
 from softwood.kernel.data.binning import bin_features
-from softwood.kernel.data.blocks import blocks_of, known_cells
+from softwood.kernel.data.column_statistics import blocks_of, known_cells, standard_deviations
 
 
 def wide_table(n=60, p=90):

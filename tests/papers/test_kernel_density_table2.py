@@ -63,21 +63,21 @@ def test_run_goes_through_and_goes_on_where_it_stopped(tmp_path, capsys):
     text = path.read_text()
     assert text.startswith(first)
     assert "tree_auto" not in capsys.readouterr().out
-    figures = summarise(table2.read_folds(path), {}, n_folds=2)
+    figures = summarise(table2.RESULTS.read(path), {}, n_folds=2)
     assert [f.column for f in figures if f.group == "decision tree"] == list(TREES)
     assert all(f.ours > 70 and f.repeats == 1 for f in figures)
 
     table2.drop_folds(path, ["blobs"], ["tree_kernel"])
-    assert {row["column"] for row in table2.read_folds(path)} == {"tree_sklearn", "tree_crisp", "tree_auto"}
+    assert {row["column"] for row in table2.RESULTS.read(path)} == {"tree_sklearn", "tree_crisp", "tree_auto"}
 
 
 def test_only_missing_lines_are_written(tmp_path):
     path = tmp_path / "folds.csv"
     run(path, ["tree_kernel"])
-    rows = table2.read_folds(path)
-    table2.write_folds(path, [row for row in rows if row["column"] == "tree_kernel"], append=False)
+    rows = table2.RESULTS.read(path)
+    table2.RESULTS.write(path, [row for row in rows if row["column"] == "tree_kernel"])
     run(path, ["tree_kernel"])
-    again = table2.read_folds(path)
+    again = table2.RESULTS.read(path)
     assert [(row["column"], row["fold"]) for row in again] == [
         ("tree_kernel", 0), ("tree_kernel", 1), ("tree_kernel_read_crisp", 0), ("tree_kernel_read_crisp", 1),
     ]  # fmt: skip
@@ -86,7 +86,7 @@ def test_only_missing_lines_are_written(tmp_path):
 def test_trees_and_ensembles_have_their_own_repeats_and_repeats_come_before_columns(tmp_path, quick):
     path = tmp_path / "folds.csv"
     run(path, quick, table2.Repeats(3, 2))
-    rows = [(row["repeat"], row["column"]) for row in table2.read_folds(path)[::2]]
+    rows = [(row["repeat"], row["column"]) for row in table2.RESULTS.read(path)[::2]]
     assert rows == [(0, name) for name in quick] + [(1, name) for name in quick] + [(2, "tree_auto")]
 
     tree, forest = COLUMNS["tree_auto"].fit, COLUMNS["forest_sklearn"].fit
@@ -99,7 +99,7 @@ def test_models_without_parameter_leave_its_cell_empty(tmp_path, quick):
     path = tmp_path / "folds.csv"
     run(path, ["xgboost"])
     assert ",," in path.read_text().splitlines()[1]
-    assert all(np.isnan(row["parameter"]) for row in table2.read_folds(path))
+    assert all(np.isnan(row["parameter"]) for row in table2.RESULTS.read(path))
 
 
 def test_budget_stops_between_folds_and_the_next_run_goes_on(tmp_path, quick, monkeypatch, capsys):
@@ -108,10 +108,10 @@ def test_budget_stops_between_folds_and_the_next_run_goes_on(tmp_path, quick, mo
     with monkeypatch.context() as patch:
         patch.setattr(table2.time, "monotonic", lambda: next(minutes))
         assert not run(path, quick, budget=300.0)
-    assert len(table2.read_folds(path)) == 1
+    assert len(table2.RESULTS.read(path)) == 1
     assert "Stopped after 5 minutes, before blobs repeat 1 fold 2, tree_auto." in capsys.readouterr().out
     assert run(path, quick, budget=300.0)
-    assert len(table2.read_folds(path)) == 6
+    assert len(table2.RESULTS.read(path)) == 6
 
 
 def test_missing_package_is_told_once_and_its_column_skipped(tmp_path, monkeypatch, capsys):
@@ -120,12 +120,12 @@ def test_missing_package_is_told_once_and_its_column_skipped(tmp_path, monkeypat
     assert run(path, ["xgboost", "tree_auto"])
     told = capsys.readouterr().out
     assert told.count("Skipped xgboost: xgboost is not installed; install it with: pip install xgboost.") == 1
-    assert {row["column"] for row in table2.read_folds(path)} == {"tree_auto"}
+    assert {row["column"] for row in table2.RESULTS.read(path)} == {"tree_auto"}
 
 
 def test_tables_of_another_file_of_folds_are_written_beside_it(tmp_path, monkeypatch, capsys):
     path = tmp_path / "folds.csv"
-    table2.write_folds(
+    table2.RESULTS.append(
         path,
         [
             {
@@ -136,7 +136,6 @@ def test_tables_of_another_file_of_folds_are_written_beside_it(tmp_path, monkeyp
             for k, column in enumerate(COLUMNS)
             for fold in range(10)
         ],
-        append=False,
     )  # fmt: skip
     monkeypatch.setattr(sys, "argv", ["table2.py", "--summary", "--folds-file", str(path)])
     table2.main()

@@ -11,7 +11,6 @@ from papers.kernel_density.table2_summary import (
     scores_of,
     summarise,
     told,
-    write_page,
     write_summary,
 )
 from tests.papers.made_up import made_up_folds
@@ -125,22 +124,3 @@ def test_summary_file_has_a_line_for_each_figure(tmp_path):
     assert len(lines) == 1 + len(figures)
     assert lines[2] == "decision tree,iris,tree_kernel,96.7,94.00,1.00,-2.70,2,92.00,96.00,0.15,2"
     assert lines[3] == "decision tree,iris,tree_auto,,93.50,0.50,,2,93.50,93.50,0.15,2"
-
-
-def test_page_is_changed_between_the_markers_only(tmp_path):
-    page = tmp_path / "page.md"
-    write_page("old", page)
-    page.write_text("before\n" + page.read_text() + "after\n")
-    write_page("new", page)
-    text = page.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "new" in text
-    assert "old" not in text
-
-
-def test_page_without_markers_is_refused(tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("words")
-    with pytest.raises(ValueError, match="must have the lines"):
-        write_page("new", page)

@@ -58,7 +58,7 @@ def test_fits_go_on_where_they_stopped(tmp_path, capsys):
     assert path.read_text() == first
     tables.run(wanted, path, made_up)
     assert path.read_text().startswith(first)
-    rows = tables.read_runs(path)
+    rows = tables.RESULTS.read(path)
     assert [(row["model"], row["seed"]) for row in rows] == [(task.model, task.seed) for task in wanted]
     assert all(row["test_score"] > 60 for row in rows)
     assert all(0 < row["splits"] <= 3 for row in rows)
@@ -71,21 +71,13 @@ def few_fits(tmp_path_factory):
     sets = (*summary.CLASSES[:3], *summary.REALS)
     wanted = [Task(name, model, depth=d, seed=s) for s in (0, 1) for name in sets for model in QUICK for d in (6,)]
     tables.run(wanted, path, made_up)
-    return tables.read_runs(path)
-
-
-def page_with_places(path):
-    marks = ["pairs", "oblique", *(f"table {k}" for k in (2, 3, 4, 6, 7, 8, 9))]
-    begin = "<!-- {}: begin, written by papers/one_stage/tables.py -->\nold\n<!-- {}: end -->"
-    path.write_text("\n".join(begin.format(mark, mark) for mark in marks))
+    return tables.RESULTS.read(path)
 
 
 def test_tables(few_fits, tmp_path):
-    page = tmp_path / "page.md"
-    page_with_places(page)
-    summary.write_page(page, few_fits)
-    text = page.read_text()
-    assert "old" not in text
+    sections = summary.sections(few_fits)
+    assert {*sections} == {"pairs", "oblique", *(f"table {k}" for k in (2, 3, 4, 6, 7, 8, 9))}
+    text = "\n".join(sections.values())
     mean = summary.scores(few_fits, "spectf", "cart").mean()
     assert f"{mean:.2f} ± " in text
     assert "| regression, test |" in text
@@ -93,21 +85,13 @@ def test_tables(few_fits, tmp_path):
     assert "Friedman's test of 3 models on 8 data sets" in text
     pair = [summary.scores(few_fits, "boston_housing", model) for model in ("cart", "one_stage")]
     assert f"| {(pair[1] - pair[0]).mean():+.2f} |" in text
-    summary.write_page(page, few_fits)
-    assert page.read_text() == text
-    page.write_text("nothing")
-    with pytest.raises(SystemExit, match="no place for table 2"):
-        summary.write_page(page, few_fits)
     summary.write_summary(tmp_path / "tables.csv", few_fits)
     with (tmp_path / "tables.csv").open(newline="") as lines:
         assert {row["n_seeds"] for row in csv.DictReader(lines)} == {"2"}
 
 
-def test_tables_of_nothing_are_empty(tmp_path):
-    page = tmp_path / "page.md"
-    page_with_places(page)
-    summary.write_page(page, [])
-    assert "at least the published figure on 0 of 0" in page.read_text()
+def test_tables_of_nothing_are_empty():
+    assert "at least the published figure on 0 of 0" in "\n".join(summary.sections([]).values())
 
 
 def test_figures(few_fits, tmp_path):

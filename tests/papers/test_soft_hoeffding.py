@@ -120,7 +120,7 @@ def few_runs(tmp_path_factory):
     assert path.read_text() == first
     tables.run(wanted, path)
     assert path.read_text().startswith(first)
-    return wanted, tables.read_runs(path)
+    return wanted, tables.RESULTS.read(path)
 
 
 def test_runs_go_on_where_they_stopped(few_runs):
@@ -210,12 +210,6 @@ def test_whether_the_limit_of_nodes_made_a_difference():
     assert "in 37 of 38 runs" in summary.limit_line(made_up(scores))
 
 
-def page_with_places(path):
-    scripts = dict.fromkeys(summary.sections([]), summary.SCRIPT) | {"options": options.SCRIPT}
-    begin = "<!-- {}: begin, written by {} -->\nold\n<!-- {}: end -->"
-    path.write_text("\n".join(begin.format(title, script, title) for title, script in scripts.items()))
-
-
 def test_longest_runs_have_tables_of_their_own():
     def line(length, model, loss):
         return {"stream": "sea_50", "model": model, "repetition": 0, "n_samples": length, "scale": length / 10**6,
@@ -234,21 +228,12 @@ def test_longest_runs_have_tables_of_their_own():
     assert "SoHoT, our defaults against HT: better on 1 of 1." in text
 
 
-def test_page(few_runs, tmp_path):
-    page = tmp_path / "page.md"
-    page_with_places(page)
-    summary.write_page(page, few_runs[1])
-    text = page.read_text()
-    assert text.count("old") == 1  # the options
+def test_tables_and_summary(few_runs, tmp_path):
+    text = "\n".join(summary.sections(few_runs[1]).values())
     assert "better on" in text
     assert "0 to 1 repetitions; streams of 300 to 300 rows" in text
     assert "300 (0.03 %)" in text
-    summary.write_page(page, few_runs[1])
-    assert page.read_text() == text
-    summary.write_page(page, [])
-    page.write_text("nothing")
-    with pytest.raises(SystemExit, match="no place for table 3"):
-        summary.write_page(page, [])
+    assert "Nothing was run." in summary.sections([])["published lengths"]
     summary.write_summary(tmp_path / "tables.csv", few_runs[1])
     with (tmp_path / "tables.csv").open(newline="") as lines:
         assert {row["repetitions"] for row in csv.DictReader(lines)} == {"1"}
@@ -265,7 +250,7 @@ def test_options(tmp_path, monkeypatch):
     first = path.read_text()
     options.run(300, path)
     assert path.read_text() == first
-    text = options.table(options.read_runs(path))
+    text = options.table(options.RESULTS.read(path))
     assert "| ST | 1.000 | 1.000 |" in text
     assert len(text.split("\n")) == 7
     for option in (*options.ALONE, *options.TOGETHER):

@@ -8,8 +8,6 @@ from sklearn.exceptions import NotFittedError
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor, KernelTreeRegressor, SoftTreeRegressor
 from softwood.plots import plot_loss, plot_search
 
-mpl.use("agg")
-
 
 @pytest.fixture(scope="module")
 def data():

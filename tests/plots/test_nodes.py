@@ -23,14 +23,6 @@ from softwood import (
 from softwood.explanations import node_table
 from softwood.plots import plot_gate_contributions, plot_importances, plot_leaf_distribution
 
-matplotlib.use("agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
-
 
 @pytest.fixture(scope="module")
 def table():

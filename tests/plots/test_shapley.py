@@ -14,14 +14,7 @@ from softwood.plots import plot_shapley, plot_shapley_dependence, plot_shapley_s
 from tests.explanations import shapley_models as models
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 
-matplotlib.use("agg")
 ALL = plot_shapley, plot_shapley_summary, lambda values, **more: plot_shapley_dependence(values, 0, **more)
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from sklearn.exceptions import NotFittedError
 from softwood import KernelForestClassifier, KernelTreeClassifier
 from softwood.plots import plot_size_path
 
-mpl.use("agg")
 X, y = load_iris(return_X_y=True)
 
 

@@ -22,14 +22,6 @@ from softwood.stream import (
 from softwood.stream.adapting import Adaptation, adaptation
 from tests.plots.pictures import no_overlap
 
-matplotlib.use("agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
-
 
 @pytest.fixture(scope="module")
 def table():

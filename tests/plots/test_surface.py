@@ -12,14 +12,6 @@ from softwood.core.extras import require
 from softwood.datasets import toy_classification
 from softwood.plots import plot_surface
 
-matplotlib.use("agg")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
-
 
 @pytest.fixture
 def moons():

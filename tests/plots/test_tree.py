@@ -25,16 +25,8 @@ from softwood.stream import river
 from tests.plots.pictures import no_overlap
 from tests.reference.trees import ALL_GATES, random_tree
 
-matplotlib.use("agg")
-
 IRIS = load_iris(as_frame=True)
 X, Y = IRIS.data, IRIS.target_names[IRIS.target]
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX
+from tests.reference.trees import random_children
 
 LINKS = [(IDENTITY, 1), (IDENTITY, 3), (LOGISTIC, 1), (SOFTMAX, 3)]
 
@@ -130,16 +131,9 @@ class Tree:
     @classmethod
     def random(cls, seed, n_leaves=5, d=3, q=2):
         rng = np.random.default_rng(seed)
-        left, right = [-1], [-1]
-        for _ in range(n_leaves - 1):
-            leaf = int(rng.choice(np.flatnonzero(np.array(left) < 0)))
-            left[leaf], right[leaf] = len(left), len(left) + 1
-            left += [-1, -1]
-            right += [-1, -1]
+        left, right = random_children(rng, n_leaves)
         n = len(left)
-        return cls(
-            np.array(left, np.int32), np.array(right, np.int32), rng.normal(size=(n, d + 1)), rng.normal(size=(n, q))
-        )
+        return cls(left, right, rng.normal(size=(n, d + 1)), rng.normal(size=(n, q)))
 
     def side(self, node, x):
         return sigmoid(self.gates[node, :-1] @ x + self.gates[node, -1])

@@ -11,6 +11,17 @@ from tests.reference.kernels import SHAPES, table
 ALL_GATES = (Gate.KERNEL, Gate.SIGMOID, Gate.OBLIQUE, Gate.BLEND)
 
 
+def random_children(rng, n_leaves):
+    """Left and right children of a binary tree of random form, -1 at leaves."""
+    left, right = [-1], [-1]
+    for _ in range(n_leaves - 1):
+        leaf = int(rng.choice(np.flatnonzero(np.array(left) < 0)))
+        left[leaf], right[leaf] = len(left), len(left) + 1
+        left += [-1, -1]
+        right += [-1, -1]
+    return np.array(left, np.int32), np.array(right, np.int32)
+
+
 def random_tree(seed, *, n_leaves=12, n_features=3, n_outputs=2, gates=(Gate.KERNEL,), shapes=SHAPES, widths="any"):
     """A tree of random form with random tests.
 
@@ -19,14 +30,9 @@ def random_tree(seed, *, n_leaves=12, n_features=3, n_outputs=2, gates=(Gate.KER
     widths : "any" (by node, some 0), a number, or one for each feature
     """
     rng = np.random.default_rng(seed)
-    left, right = [-1], [-1]
-    for _ in range(n_leaves - 1):
-        leaf = int(rng.choice(np.flatnonzero(np.array(left) < 0)))
-        left[leaf], right[leaf] = len(left), len(left) + 1
-        left += [-1, -1]
-        right += [-1, -1]
+    left, right = random_children(rng, n_leaves)
     n = len(left)
-    inner = np.array(left) >= 0
+    inner = left >= 0
     gate = np.where(inner, rng.choice([int(g) for g in gates], size=n), Gate.LEAF)
     has_test = (gate == Gate.KERNEL) | (gate == Gate.BLEND)
     feature = np.where(has_test, rng.integers(n_features, size=n), -1)

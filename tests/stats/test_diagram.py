@@ -1,6 +1,5 @@
 import sys
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,8 +9,6 @@ from matplotlib.figure import Figure
 from softwood.stats import friedman_test, nemenyi_test, plot_critical_difference
 from softwood.stats.diagram import _groups
 from tests.stats.printed import DEMSAR
-
-matplotlib.use("agg")
 
 
 @pytest.fixture(autouse=True)

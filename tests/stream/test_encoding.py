@@ -89,5 +89,3 @@ def test_too_many_categories_in_the_end():
     assert reader.read(pd.DataFrame({"id": ["one more", "0"]}), learn=False).sum() == 1.0
     with pytest.raises(ValueError, match="feature names should match"):
         reader.read(pd.DataFrame({"name": ["0"]}))
-    with pytest.raises(ValueError, match="Column 'day' holds dates"):
-        GrowingReader().read(pd.DataFrame({"t": ["x"], "day": pd.to_datetime(["2020-01-01"])}))

@@ -3,12 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import is_classifier
 
-from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier
-from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept
+from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from tests.stream.test_model import HARD, HoeffdingTreeClassifier, HoeffdingTreeRegressor, answer, learn, problem, small
 
 both = pytest.mark.parametrize("model_class", HARD)
+growing = pytest.mark.parametrize("model_class", [*HARD, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor])
 
 
 @pytest.mark.parametrize("leaves", ["mc", "nb", "nba", "mean", "model", "adaptive"])
@@ -63,27 +64,33 @@ def test_the_log_describes_the_tree(model_class):
     assert model.log_[0].n_samples == 40 * round(model.log_[0].n_samples / 40)
 
 
-@both
+@growing
 def test_limits_of_nodes_and_depth(model_class):
-    assert_limits_of_nodes_and_depth_are_kept(model_class, 4000)
+    X, y = problem(model_class, n=4000)
+    for n_inner in (0, 1, 5):
+        model = learn(small(model_class, max_inner_nodes=n_inner, max_depth=7), X, y)
+        assert model.tree_.n_nodes == 2 * n_inner + 1
+    for depth in (0, 1, 3):
+        model = learn(small(model_class, max_depth=depth), X, y)
+        assert model.get_depth() == depth
+        assert np.isfinite(answer(model, X)).all()
 
 
-@both
+@growing
 def test_a_limit_of_memory_is_kept(model_class):
-    model = small(model_class, max_depth=None, max_size=0.25)
+    limit, n_cells, n_nodes = (0.25, 8, 50) if model_class in HARD else (0.4, 4, 15)
+    model, largest = small(model_class, max_depth=None, max_size=limit), 0
     rng = np.random.default_rng(0)
-    score, largest = 0.0, 0
     for _ in range(30):
         X = rng.uniform(size=(10_000, 4))
-        y = np.floor(8 * X[:, 0]) + np.floor(8 * X[:, 1])
-        y = (y % 2).astype(int) if model_class is HoeffdingTreeClassifier else y
+        y = np.floor(n_cells * X[:, 0]) + np.floor(n_cells * X[:, 1])
+        y = (y % 2).astype(int) if is_classifier(model) else y
         learn(model, X, y)
         largest = max(largest, model.nbytes_)
-    score = model.score(X, y)
     assert model.n_samples_seen_ == 300_000
-    assert largest <= 0.25 * 2**20
-    assert model.tree_.n_nodes > 50
-    assert score > 0.6
+    assert largest <= limit * 2**20
+    assert model.tree_.n_nodes > n_nodes
+    assert model.score(X, y) > 0.6
     assert_log_describes_the_tree(model)
 
 

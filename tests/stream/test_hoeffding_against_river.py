@@ -72,9 +72,11 @@ def assert_same(name, n, *, least_inner, weights=None, **settings):
 
 
 @pytest.mark.parametrize("leaf_prediction", ["mc", "nba"])
-@pytest.mark.parametrize(("name", "least_inner"), [("sea", 10), ("agrawal", 10), ("rbf", 5)])
-def test_same_tree_and_probabilities(name, least_inner, leaf_prediction):
-    assert_same(name, 50_000, least_inner=least_inner, leaf_prediction=leaf_prediction)
+@pytest.mark.parametrize(
+    ("name", "n", "least_inner"), [("sea", 20_000, 8), ("agrawal", 20_000, 10), ("rbf", 30_000, 3)]
+)
+def test_same_tree_and_probabilities(name, n, least_inner, leaf_prediction):
+    assert_same(name, n, least_inner=least_inner, leaf_prediction=leaf_prediction)
 
 
 @pytest.mark.parametrize(

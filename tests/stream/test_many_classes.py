@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood.stream import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.stream import SoftHoeffdingTreeClassifier
 from softwood.stream.river import SoftHoeffdingTreeClassifier as RiverTree
 
 
@@ -43,13 +43,6 @@ def test_the_range_of_merits():
         for name in ("test", "classes")
     ]
     assert bounds[1] == pytest.approx(4.0 * bounds[0])
-
-
-@pytest.mark.parametrize("model_class", [SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor])
-@pytest.mark.parametrize("depth", ["deep", 7.0, -1])
-def test_wrong_depths_are_reported(model_class, depth):
-    with pytest.raises(ValueError, match="'max_depth' parameter"):
-        model_class(max_depth=depth).fit([[0.0], [1.0]], [0, 1])
 
 
 def test_the_published_tree_is_what_it_was():

@@ -5,7 +5,6 @@ import pytest
 from sklearn.base import is_classifier
 
 from softwood.stream import SEA
-from tests.stream.asserts import assert_limits_of_nodes_and_depth_are_kept
 from tests.stream.test_hoeffding import assert_log_describes_the_tree
 from tests.stream.test_model import (
     SOFT,
@@ -20,14 +19,6 @@ from tests.stream.test_model import (
 
 GROWING = [SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor]
 both = pytest.mark.parametrize("model_class", GROWING)
-
-
-@both
-def test_a_gate_without_bias_cannot_start_from_its_test(model_class):
-    X, y = problem(model_class)
-    with pytest.raises(ValueError, match=r"'gate_init' parameter .* must be 0 if bias=False.* Got 0.5 instead"):
-        learn(model_class(bias=False), X, y)
-    learn(model_class(bias=False, gate_init=0.0), X, y)
 
 
 @both
@@ -88,29 +79,6 @@ def test_the_log_describes_the_tree(model_class, recheck):
     assert_log_describes_the_tree(model)
 
 
-@both
-def test_limits_of_nodes_and_depth(model_class):
-    assert_limits_of_nodes_and_depth_are_kept(model_class, 3000)
-
-
-@both
-def test_a_limit_of_memory_is_kept(model_class):
-    model = small(model_class, max_depth=None, max_size=0.4)
-    rng = np.random.default_rng(0)
-    largest = 0
-    for _ in range(30):
-        X = rng.uniform(size=(10_000, 4))
-        y = np.floor(4 * X[:, 0]) + np.floor(4 * X[:, 1])
-        y = (y % 2).astype(int) if model_class is SoftHoeffdingTreeClassifier else y
-        learn(model, X, y)
-        largest = max(largest, model.nbytes_)
-    assert model.n_samples_seen_ == 300_000
-    assert largest <= 0.4 * 2**20
-    assert model.tree_.n_nodes > 15
-    assert model.score(X, y) > 0.6
-    assert_log_describes_the_tree(model)
-
-
 def test_crisp_and_smooth_ends():
     X, y = SEA(seed=0).take(3000)
     crisp = learn(small(SoftHoeffdingTreeClassifier, alpha=0.0, alpha_learning_rate=0.0), X, y)
@@ -119,17 +87,6 @@ def test_crisp_and_smooth_ends():
     smooth = learn(small(SoftHoeffdingTreeClassifier, alpha=1.0, alpha_learning_rate=0.0), X, y)
     assert smooth.input_gradient(X[:50]).any()
     check_snapshot(smooth, X[:100])
-
-
-@both
-def test_missing_values(model_class):
-    X, y = problem(model_class, n=2000)
-    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
-    model = learn(small(model_class), X, y)
-    assert np.isfinite(answer(model, X)).all()
-    assert model.score(X, y) > 0.4
-    for found in (model.memberships(X).toarray(), model.input_gradient(X)):
-        assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("model_class", SOFT)

@@ -1,10 +1,10 @@
-"""Settings of boosting by held-out loss, for the price of a few fits.
+"""Choosing the settings of boosting by held-out loss, at the cost of a few fits.
 
-First come trials with few rounds of a large learning rate: two bandwidths and then one beyond the better of them. With
-the best of these, other numbers of leaves, smallest masses of a leaf and numbers of features are tried in turn. A trial
-that is clearly worse than the best one on the first folds ends there. The curve of the best trial also scores all
-numbers of rounds; if its held-out loss was still falling, it goes on until it stops. With the learning rate of the
-model and all rows, the number of rounds is larger in proportion.
+Trials have few rounds and a large learning rate. They compare two bandwidths, and then one beyond the better of the
+two. With the best bandwidth, they compare numbers of leaves, smallest masses of a leaf, and numbers of features, one
+after the other. A trial that is clearly worse than the best one on the first folds ends there. The number of rounds is
+chosen from the losses of the best trial, which is continued if its loss was still falling. It is increased in
+proportion to the smaller learning rate of the model and to its larger number of rows.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ BEYOND = {0.05: 0.0, 0.4: 0.8}
 N_LEAVES, MASSES, SHARES = (31, 8), (20.0, 5.0), (1.0, 0.5)
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
 FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.3, 30, 4
-# It is asked only after this many rounds whether a run has ended, for a loss may pause.
+# Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
-# The number of rounds: the largest with a learning rate of 0.1; the run that counts them ends after PATIENCE rounds in
-# which the loss falls by no more than this part of its fall since the start.
+# The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
+# which the loss decreases by at most WORTH_WHILE of its total decrease.
 MOST_ROUNDS, PATIENCE, WORTH_WHILE = 500, 10, 2e-4
 # Up to FOLD_ROWS different rows there are N_FOLDS folds; with more rows one part, with at most TRIAL_ROWS training rows
 # in trials.
 N_FOLDS, FOLD_ROWS, TRIAL_ROWS = 3, 3000, 8000
-# A trial ends after one fold or two folds if its loss there is behind that of the best trial by more than this part of
-# the fall of the latter since the start. Losses by round are no sign: what learns more slowly is often better later.
+# A trial ends after one or two folds if its loss there exceeds that of the best trial by more than this fraction of the
+# total decrease of the latter. Losses of single rounds are not compared: slower learners are often better later.
 CLEARLY_WORSE = (0.05, 0.01)
-# Parts of a setting that are reported.
+# Values of a setting that are reported.
 _SHOWN = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 
 
@@ -172,12 +172,7 @@ class _Part:
 
 
 class _Course:
-    """Boosting on the training rows of a part, which can go on later; arguments as of `boost`.
-
-    Attributes
-    ----------
-    losses : of the held-out rows, before the first round and after each round
-    """
+    """Boosting on the training rows of a part, which can be continued; arguments as of `Rounds`."""
 
     def __init__(
         self, part: _Part, widths: np.ndarray, loss: Loss, rules: BoostingRules, seed: int, threads: Threads
@@ -187,22 +182,20 @@ class _Course:
         self._rounds = Rounds(
             train, part.bins, widths, loss, rules, seed, threads, result, validation=part.held_out
         )  # fmt: skip
-        self.losses: list[float] = []
-        self._note()
+        self._rounds.begin()
 
     def go_on(self, n_rounds: int, patience: int, worth_while: float) -> np.ndarray:
-        """Go on to this number of rounds in all, or until the loss has stalled; returns the losses."""
+        """Continue to this total number of rounds, or until the loss has stalled; returns the losses."""
         while len(self.losses) <= n_rounds and not _has_stalled(self.losses, patience, worth_while):
             for _ in range(min(RUN_AT_ONCE, n_rounds + 1 - len(self.losses))):
                 self._rounds.run()
-                self._note()
-        self._rounds.rest()
+        self._rounds.release_memory()
         return np.array(self.losses)
 
-    def _note(self) -> None:
-        self._rounds.note()
-        loss = self._rounds.result.validation_losses[-1]
-        self.losses.append(np.inf if np.isnan(loss) else loss)
+    @property
+    def losses(self) -> list[float]:
+        """Losses of the held-out rows, before the first round and after each round."""
+        return [np.inf if np.isnan(loss) else loss for loss in self._rounds.result.validation_losses]
 
 
 class Search:
@@ -288,7 +281,7 @@ class Search:
     def _run(
         self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int
     ) -> Trial:
-        """Run a trial; the stage "rounds" goes on with the best one."""
+        """Run a trial; the stage "rounds" continues the best one."""
         is_count = stage == "rounds"
         courses = self._leaders if is_count else []
         if not courses:
@@ -301,7 +294,7 @@ class Search:
             if not is_count and self._is_behind(curves, parts):
                 break
         losses = _mean_of_parts(curves, parts)
-        if len(curves) < len(parts):  # as far behind the best one as on these parts
+        if len(curves) < len(parts):  # on the other parts, the same distance from the best one is assumed
             losses = losses + (self.best.loss - self._best_curve(len(curves), parts)[1:].min())
         trial = Trial(stage, setting, rate, losses)
         if not self.trials or trial.loss < self.best.loss:
@@ -341,7 +334,7 @@ class Search:
 
 
 def _has_stalled(losses: list[float], patience: int, worth_while: float) -> bool:
-    """Whether the smallest loss has hardly changed in the last rounds: by this part of its fall since the start."""
+    """Whether the smallest loss has hardly decreased in the last rounds: by this fraction of its total decrease."""
     if len(losses) <= patience:
         return False
     best = min(losses)

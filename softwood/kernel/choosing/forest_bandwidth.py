@@ -8,6 +8,7 @@ they are kept.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +34,7 @@ class ForestChoice:
     ----------
     draws : rows of the trees of the final forest
     seed, n_trees, ccp_alpha : of the final forest
-    crisp : whether the forest will be read without kernels
+    crisp : whether the forest will predict without kernels
     """
 
     data: TrainingData
@@ -48,25 +49,22 @@ class ForestChoice:
 
     def by_oob(self) -> tuple[float, list[NodeTable]]:
         """Scale with the smallest out-of-bag loss, and the trees of the final forest grown at that scale, if any."""
-        is_final = self.draws.has_rest
-        draws = self.draws if is_final else replace(self.draws, held_in=True)
-        tried: dict[float, float] = {}
-        kept: list[NodeTable] = []
-        for scale in grid_and_beyond(tried):
-            trees, tried[scale] = self._out_of_bag(scale, draws, self.n_trees)
-            kept = trees if best_of(tried) == scale and is_final else kept
-            if _gets_worse(tried) or self.steps.is_stopped:
-                break
-        return best_of(tried), kept
+        return self._by_out_of_bag(grid_and_beyond, self.n_trees)
 
     def by_auto(self) -> tuple[float, list[NodeTable]]:
-        """Scale with the smallest held-out loss at a bounded cost, and trees of the final forest at that scale."""
+        """As `by_oob`, at a bounded cost."""
+        n_trees = min(self.n_trees, AUTO_TREES) if self.draws.has_rest else AUTO_TREES
+        return self._by_out_of_bag(lambda tried: AUTO_GRID, n_trees)
+
+    def _by_out_of_bag(
+        self, scales: Callable[[dict[float, float]], Iterable[float]], n_trees: int
+    ) -> tuple[float, list[NodeTable]]:
+        """The best of these scales; `scales` is a function of the losses of those that have been tried."""
         is_final = self.draws.has_rest
         draws = self.draws if is_final else replace(self.draws, held_in=True)
-        n_trees = min(self.n_trees, AUTO_TREES) if is_final else AUTO_TREES
         tried: dict[float, float] = {}
         kept: list[NodeTable] = []
-        for scale in AUTO_GRID:
+        for scale in scales(tried):
             trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
             kept = trees if best_of(tried) == scale and is_final else kept
             if _gets_worse(tried) or self.steps.is_stopped:
@@ -89,7 +87,7 @@ class ForestChoice:
         step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
         trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
-        forest = assemble(problem, self.limits, trees, self.ccp_alpha)
+        forest = assemble(problem, trees, self.ccp_alpha)
         cells = None if self.crisp else problem.cells
         targets = self.data.targets
         means, counts, variances = out_of_bag(
@@ -110,7 +108,7 @@ class ForestChoice:
         for train, test in parts:
             draws = self.draws.within(train)
             trees = grow_trees(problem, self.limits, draws, self.seed, range(self.n_trees), n_jobs=self.n_jobs)
-            forest = assemble(problem, self.limits, trees, self.ccp_alpha)
+            forest = assemble(problem, trees, self.ccp_alpha)
             forest = forest.crisp() if self.crisp else forest
             cells = None if problem.cells is None or self.crisp else problem.cells[test]
             found = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)

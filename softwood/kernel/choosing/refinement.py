@@ -17,7 +17,7 @@ from softwood.kernel.growing.growing import GrowthByGain
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.growing.workspace import Workspace
-from softwood.kernel.prediction import Reading
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.refining import DistinctRows, Refinement
 from softwood.trees.tree import SoftTree
 
@@ -45,7 +45,7 @@ class RefinementChoice:
     Parameters
     ----------
     parts : training and held-out rows
-    widths : (p,) half-widths that trees grow with;  reading : that they predict with
+    widths : (p,) half-widths that trees grow with;  kernels : that they predict with
     is_free : (p,) the columns whose half-widths are trained
     """
 
@@ -55,17 +55,17 @@ class RefinementChoice:
         limits: Limits,
         parts: list[tuple[np.ndarray, np.ndarray]],
         widths: np.ndarray,
-        reading: Reading,
+        kernels: PredictionKernels,
         is_free: np.ndarray,
         *,
         seed: int,
         steps: Steps,
     ) -> None:
-        self._data, self._limits, self._reading, self._is_free = data, limits, reading, is_free
+        self._data, self._limits, self._kernels, self._is_free = data, limits, kernels, is_free
         self._seed, self._steps = seed, steps
         self._problem = data.problem(widths)
         self._parts = parts
-        cells = None if reading.is_crisp else reading.cells(data.errors, data.matrix)
+        cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         self._rows = [[self._distinct(rows, cells) for rows in part] for part in parts]
 
     def choose(self, most: int, within: float, *, halve: bool) -> tuple[int, int]:
@@ -106,7 +106,7 @@ class RefinementChoice:
         lines["feature"][np.setdiff1d(np.arange(n), growth.order[: n // 2])] = -1
         subsets = None if growth.nodes.subsets is None else growth.nodes.subsets[:n]
         nodes = depth_first(NodeTable(lines, growth.nodes.sums[:n], subsets))[0]
-        return self._reading.of(finish(self._problem, self._limits, nodes), self._data.errors)
+        return self._kernels.of(finish(self._problem, self._limits, nodes), self._data.errors)
 
     def _refine(self, trees: list[SoftTree], size: int) -> _Found:
         """Refine the trees of all parts for as long as their held-out loss falls."""

@@ -1,7 +1,7 @@
 """Choosing the number of leaves of a kernel tree, together with its bandwidth.
 
 Best-first growth passes through the best trees of all sizes, so one growth on training rows scores every size on
-held-out rows. Sizes double for as long as the loss of the best one falls.
+held-out rows. Sizes double as long as the loss of the best one falls.
 
 The loss is the squared error of the targets or of the class probabilities. Measured on tables of 100 to 2 000 rows,
 it chose smaller and more accurate trees than the share of wrong classes, which is noisier, or the cross-entropy, whose
@@ -29,22 +29,22 @@ from softwood.kernel.growing.workspace import Workspace
 
 __all__ = ["SizeChoice", "SizePath"]
 
-# Leaves of the largest tree at first.
+# Number of leaves of the first trees.
 FIRST_LEAVES = 64
-# A best size beyond this part of the largest one is near the end: larger ones are tried.
+# If the best size exceeds this fraction of the largest one, larger trees are tried.
 NEAR_THE_END = 0.6
-# So many of the best bandwidths are followed to larger sizes, if their loss is at most this many times the least one.
+# Larger trees are grown with this many of the best bandwidths, if their loss is at most this many times the smallest.
 FOLLOWED, FAR_FROM_BEST = 3, 1.3
-# The best tree is the smallest one whose loss is so many standard errors above the least one, in folds and in samples
-# of a large table. The losses of two trees on the same rows differ by much less than one standard error if they are
-# equally good.
+# The chosen tree is the smallest one whose loss is at most this many standard errors above the smallest loss: in folds,
+# in samples of a large table, and with max_leaf_nodes="small". The losses of two equally good trees on the same rows
+# differ by much less than one standard error.
 BEST_WITHIN, BEST_WITHIN_SAMPLES, SMALL_WITHIN = 0.25, 0.1, 1.0
-# Losses are averaged over sizes that differ by at most this part.
+# Losses are averaged over sizes that differ by at most this fraction.
 SPAN = 0.2
-# Tables of at most so many cells are divided into folds three times, for the choice is noisy and costs little. The
-# search for a split goes through all outputs of a cell, so that a cell counts once for each so many outputs.
+# Tables of at most FEW_CELLS cells are divided into folds several times, because the choice is noisy and cheap. The
+# split search visits all outputs of a cell, so a cell counts once for every FEW_OUTPUTS outputs.
 FEW_CELLS, FEW_OUTPUTS, TIMES = 50_000, 20, 3
-# From so many rows on losses are smooth, and larger bandwidths are not tried once they only get worse.
+# With at least this many rows, losses are smooth, and larger bandwidths are not tried once the loss rises.
 MANY_ROWS = 10_000
 
 Parts = list[tuple[np.ndarray, np.ndarray]]
@@ -122,12 +122,12 @@ class _Trial:
 
 
 class SizeChoice:
-    """What sizes are compared with.
+    """Compares sizes of a tree, and bandwidths, by held-out loss.
 
     Parameters
     ----------
     widths : half-widths (p,) that a scale of 1 stands for
-    crisp : whether the tree will be read without kernels
+    crisp : whether the tree will predict without kernels
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class SizeChoice:
     def limits(self, path: SizePath, scale: float, size: int) -> Limits:
         """Limits of the tree to grow from all rows, if this scale and size are best.
 
-        Folds leave nearly all rows to grow on, and the number of leaves is that of the best size. Samples of a large
-        table leave few, and more rows are worth more leaves: there, the tree is grown for as long as a split gains as
-        much as those of the best size. What chance gains does not depend on the number of rows, what structure gains
-        grows with it.
+        In folds, trees grow on nearly all rows, and the number of leaves is that of the best size. In samples of a
+        large table they grow on few rows, and more rows justify more leaves: the tree is then grown as long as a split
+        gains as much as those of the best size. The gain of a chance split does not depend on the number of rows, and
+        that of a real one grows with it.
         """
         if not self._is_sampled:
             return replace(self._limits, max_leaf_nodes=size)
@@ -180,7 +180,7 @@ class SizeChoice:
                 break
 
     def _lengthen(self, path: SizePath) -> None:
-        """Larger trees of the best scales, for as long as their loss falls."""
+        """Larger trees of the best scales, as long as their loss falls."""
         followed = sorted(path.losses, key=path.least)[:FOLLOWED]
         while not self._steps.is_stopped:
             most = FAR_FROM_BEST * min(path.least(scale)[0] for scale in path.losses)
@@ -212,7 +212,7 @@ class SizeChoice:
             growth.grow_to(most)
             found = self._losses(trial.problem, growth, test)
             sums[: len(found)] += found
-            sums[len(found) :] += found[-1]  # a tree that cannot grow any more
+            sums[len(found) :] += found[-1]  # the tree cannot grow any more
             mass += float(weights[test].sum())
             gains += _gains_between(growth.gains, most)
         means = np.maximum(sums, 0.0) / mass  # below 0 by rounding
@@ -263,7 +263,7 @@ def _gains_between(gains: np.ndarray, most: int) -> np.ndarray:
     """Logarithms of gains between those of the splits that trees of 1, 2, ... leaves have made, and the next one.
 
     They are the means of the logarithms of both; of the splits made, the least gain counts. A tree that cannot grow any
-    more has no next gain; a quarter of the last one stands for it.
+    more has no next gain; a quarter of the last gain is used instead.
     """
     least = np.log(np.maximum(np.minimum.accumulate(gains), np.finfo(float).tiny))
     made, following = np.full(most, np.inf), np.full(most, -np.inf)

@@ -13,33 +13,12 @@ import numpy as np
 from softwood.core.columns import Columns
 from softwood.core.parameters import is_real, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
+from softwood.kernel.data.column_statistics import standard_deviations
 
-__all__ = [
-    "loo_widths",
-    "silverman_widths",
-    "standard_deviations",
-    "stated_widths",
-]
+__all__ = ["loo_widths", "silverman_widths", "stated_widths"]
 
 # Half-widths tried by leave-one-out likelihood, in standard deviations.
 LOO_GRID = np.geomspace(0.01, 2.0, 16)
-
-
-def standard_deviations(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Standard deviation of each column, (p,); 0 for constant ones. Missing values do not count."""
-    out = np.zeros(X.shape[1])
-    for block in blocks_of(np.arange(X.shape[1]), len(X)):
-        for columns, x, rows in known_cells(X, block):
-            if x.shape[1] == 0:
-                continue
-            own = np.broadcast_to(weights, x.shape) if rows is None else weights[rows]
-            largest = np.abs(x).max(axis=1)
-            largest[largest == 0] = 1.0  # so that no square overflows
-            z = x / largest[:, None]
-            deviations = np.sqrt(means_of((z - means_of(z, own)[:, None]) ** 2, own)) * largest
-            out[columns] = np.where(x.min(axis=1) == x.max(axis=1), 0.0, deviations)
-    return out
 
 
 def stated_widths(owner: object, name: str, spec: Any, columns: Columns) -> np.ndarray:
@@ -77,9 +56,10 @@ def silverman_widths(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
             order = np.argsort(X[known, j], kind="stable")
             x, cumulated = X[known, j][order], np.cumsum(weights[known][order])
             low, high = x[np.searchsorted(cumulated, cumulated[-1] * np.array([0.25, 0.75]))]
-            spread = min(sd[j], (high - low) / 1.34) if high > low else sd[j]
-            out[j] = np.sqrt(3.0) * 0.9 * spread * total**-0.2
-    return out
+            with np.errstate(over="ignore"):  # what is beyond all numbers is the largest one
+                spread = min(sd[j], (high - low) / 1.34) if high > low else sd[j]
+                out[j] = np.sqrt(3.0) * 0.9 * spread * total**-0.2
+    return np.minimum(out, np.finfo(np.float64).max)
 
 
 def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.ndarray) -> np.ndarray:
@@ -90,7 +70,9 @@ def loo_widths(X: np.ndarray, targets: ClassTargets | RealTargets, weights: np.n
     """
     sd = standard_deviations(X, weights)
     matrix = targets.matrix()
-    return np.array([_loo_width(X[:, j], matrix, weights, sd[j], targets.is_class) for j in range(X.shape[1])])
+    with np.errstate(over="ignore"):  # a half-width beyond all numbers reaches all rows
+        widths = [_loo_width(X[:, j], matrix, weights, sd[j], targets.is_class) for j in range(X.shape[1])]
+    return np.minimum(widths, np.finfo(np.float64).max)
 
 
 def _loo_width(x: np.ndarray, matrix: np.ndarray, weights: np.ndarray, sd: float, is_class: bool) -> float:

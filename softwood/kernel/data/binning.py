@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 
 from softwood.compiled.growing import encode_column
 from softwood.core.threads import Threads
-from softwood.kernel.data.blocks import blocks_of, known_cells, means_of
+from softwood.kernel.data.column_statistics import blocks_of, category_skewness, known_cells, skewness_of
 from softwood.kernel.growing.loops.groups import Bins
 
 __all__ = ["Bins", "bin_features", "merge_narrow_bins"]
@@ -50,11 +50,11 @@ def bin_features(
     for part in parts:
         skewness[part.columns], counts[part.columns] = part.skewness, part.counts
     for j in np.flatnonzero(is_category):
-        skewness[j] = _category_skewness(X[:, j], weights)
+        skewness[j] = category_skewness(X[:, j], weights)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     values, lows, highs = np.empty((3, offsets[-1]))
     for part in parts:
-        # From the places in this part to those in the table: they differ by as much for all bins of a column.
+        # All bins of a column move by the same distance from their places in this part to those in the table.
         moves = offsets[part.columns] - (np.cumsum(part.counts) - part.counts)
         places = np.arange(len(part.values)) + np.repeat(moves, part.counts)
         values[places], lows[places], highs[places] = part.values, part.lows, part.highs
@@ -181,7 +181,7 @@ def _bin_known(
         sums, masses = np.add.reduceat(offsets * own, starts), np.add.reduceat(own, starts)
         means = np.divide(sums, masses, out=np.zeros(len(starts)), where=masses > 0)  # classes may have no weight
     means = np.clip(lows + means, lows, highs)
-    return _ColumnBins(columns, np.count_nonzero(is_start, axis=1), _skewness(x, weights), means, lows, highs)
+    return _ColumnBins(columns, np.count_nonzero(is_start, axis=1), skewness_of(x, weights), means, lows, highs)
 
 
 def _starts_by_quantiles(x: np.ndarray, weights: np.ndarray | None, max_bins: int) -> np.ndarray:
@@ -196,29 +196,3 @@ def _starts_by_quantiles(x: np.ndarray, weights: np.ndarray | None, max_bins: in
     is_start = np.zeros(known, dtype=bool)
     is_start[0] = is_start[np.searchsorted(x, x[at], side="left")] = True
     return is_start
-
-
-def _category_skewness(x: np.ndarray, weights: np.ndarray | None) -> float:
-    """Skewness of the ranks of categories by their weight, which does not depend on their numbers."""
-    known = ~np.isnan(x)
-    if not known.any():
-        return 0.0
-    own = None if weights is None else weights[known]
-    masses = np.bincount(x[known].astype(np.int64), weights=own).astype(np.float64)
-    masses = np.sort(masses[masses > 0])[::-1]
-    return float(_skewness(np.arange(len(masses), dtype=np.float64)[None], masses[None])[0])
-
-
-def _skewness(x: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """Skewness of sorted values (n_columns, n) with these weights; 0 for columns in which they are all the same."""
-    out = np.zeros(len(x))
-    varies = x[:, 0] != x[:, -1]
-    x, weights = x[varies], None if weights is None else weights[varies]
-    z = x / np.maximum(np.abs(x[:, :1]), np.abs(x[:, -1:]))  # so that no power overflows
-    z -= means_of(z, weights)[:, None]
-    square = z * z
-    variance, third = means_of(square, weights), means_of(square * z, weights)
-    # The power 1.5 of a variance may be 0 if all weights but one are tiny.
-    out[varies] = np.divide(third, variance, out=np.zeros_like(third), where=variance > 0)
-    out[varies] /= np.sqrt(np.where(variance > 0, variance, 1.0))
-    return out

@@ -23,10 +23,13 @@ class Kernel:
 
     Parameters
     ----------
-    edges : (n_pieces + 1,) rising edges, in units of the half-width (bandwidth); 0 is the measured value
-    densities : (n_pieces,) density between neighbouring edges, up to a common factor
-    scale : function of an array of measured values that returns a factor on the half-width for each value, for errors
-        that depend on the reading; None: the half-width is the same everywhere
+    edges : array-like of shape (n_pieces + 1,)
+        Rising edges of the pieces, in units of the half-width (bandwidth). 0 is the measured value.
+    densities : array-like of shape (n_pieces,)
+        Density between neighbouring edges, up to a common factor.
+    scale : callable or None, default=None
+        Function of an array of measured values that returns a factor on the half-width for each value, for errors that
+        depend on the measured value. None means that the half-width is the same everywhere.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def read_errors(
             if isinstance(spec, Mapping) or np.any(np.asarray(error) != 0):
                 raise parameter_error(owner, _NAME, "given for columns of numbers", name)
             continue
-        where = int(np.flatnonzero(columns.source == j)[0])
+        where = int(np.flatnonzero(columns.source == j)[0])  # of a date, the days
         out[where] = _one_column(owner, name, error, X[:, where], rows, n_rows)
     return out
 
@@ -75,7 +75,8 @@ def error_functions(owner: object, spec: Any, columns: Columns) -> dict[int, Fun
     if not isinstance(spec, Mapping):
         return {} if spec is None else dict.fromkeys(range(len(columns.source)))
     items = {columns.find(owner, _NAME, column): error for column, error in spec.items()}
-    return {k: items[j] if callable(items[j]) else None for k, j in enumerate(columns.source) if j in items}
+    named = [k for k, j in enumerate(columns.source) if j in items and not columns.is_step[k]]
+    return {k: items[columns.source[k]] if callable(items[columns.source[k]]) else None for k in named}
 
 
 def _one_column(

@@ -8,8 +8,8 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.kernel.data.bandwidths import standard_deviations
 from softwood.kernel.data.binning import Bins, bin_features
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors, combine_widths
 from softwood.kernel.growing.problem import GrowthProblem
@@ -51,7 +51,7 @@ class TrainingData:
         by_cell = None
         if cells is not None:
             by_cell = ~np.isnan(cells).all(axis=0)
-            combined = np.where(by_cell, 1.0, combined)  # read as "not crisp"
+            combined = np.where(by_cell, 1.0, combined)  # any width above 0: not crisp
         return GrowthProblem(
             self.bins, self.targets, self.weights, combined, self.kinds, self.shapes, self.criterion, cells, by_cell
         )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from joblib.parallel import get_active_backend
 
 from softwood.core.steps import Step, Steps
 from softwood.core.targets import ClassTargets, RealTargets
-from softwood.core.threads import Stopped, new_stop
+from softwood.core.threads import Stopped, Threads, new_stop
 from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.growing.finishing import finish_forest
 from softwood.kernel.growing.growing import grow_nodes
@@ -171,7 +170,6 @@ def grow_trees(
     _ = problem.target_arrays  # made once, before there are workers
     backend, _ = get_active_backend(prefer="threads")
     done: dict[int, NodeTable] = {}
-    waiting = iter(numbers)
     stop = new_stop()
     steps = Steps() if steps is None else steps
 
@@ -182,31 +180,34 @@ def grow_trees(
             n_leaves=int(np.count_nonzero(table.lines["feature"] < 0)),
         )
 
-    def work() -> None:
-        space = Workspace(stop, _BLOCK)
+    def grow(item: int, worker: int) -> None:
+        if steps.is_stopped:
+            return
+        step = steps.begin()
         try:
-            for number in waiting:  # one iterator for all workers
-                step = steps.begin()
-                end(step, number, _grow_one(problem, limits, draws, seed, number, space))
-                if steps.is_stopped:
-                    break
+            end(step, numbers[item], _grow_one(problem, limits, draws, seed, numbers[item], spaces[worker]))
         except Stopped:
             pass
         except BaseException:
-            stop[0] = 1  # the others need not go on
+            stop[0] = 1  # trees that are growing in other threads end as well
             raise
 
     try:
         if getattr(backend, "supports_sharedmem", False):
-            Parallel(n_jobs=n_workers, prefer="threads", require="sharedmem")(delayed(work)() for _ in range(n_workers))
-        else:
+            spaces = [Workspace(stop, _BLOCK) for _ in range(n_workers)]
+            with Threads(n_workers) as threads:
+                try:
+                    threads.run(grow, len(numbers))
+                except BaseException:
+                    stop[0] = 1  # an interrupt while this thread waits for the last trees of the others
+                    raise
+        else:  # the user's backend
             parts = [numbers[k::n_workers] for k in range(n_workers)]
             found = Parallel(n_jobs=n_jobs)(delayed(_grow_some)(problem, limits, draws, seed, part) for part in parts)
             for part, tables in zip(parts, found, strict=True):
                 for number, table in zip(part, tables, strict=True):
                     end(steps.begin(), number, table)
     finally:
-        stop[0] = 1  # for workers that are still busy after an interrupt
         for number in numbers:
             if number not in done:
                 break
@@ -231,7 +232,6 @@ def _grow_one(
 
 def assemble(
     problem: GrowthProblem,
-    limits: Limits,
     tables: list[NodeTable],
     ccp_alpha: float,
     *,
@@ -239,7 +239,7 @@ def assemble(
     n_jobs: int | None = None,
 ) -> SoftForest:
     """The forest of these trees, pruned if asked for; `consume` and `n_jobs` as in `finish_forest`."""
-    forest = finish_forest(problem, limits, tables, consume=consume, n_jobs=n_jobs)
+    forest = finish_forest(problem, tables, consume=consume, n_jobs=n_jobs)
     return SoftForest.mean([prune_cost_complexity(tree, ccp_alpha) for tree in forest]) if ccp_alpha > 0 else forest
 
 
@@ -271,7 +271,8 @@ def out_of_bag(
     sums, counts = np.zeros((n, forest.n_outputs)), np.zeros(n, dtype=np.int64)
     bounds = np.linspace(0, n, min(effective_n_jobs(n_jobs), max(1, n // 500)) + 1).astype(np.int64)
 
-    def add(begin: int, end: int) -> None:
+    def add(part: int, _: int) -> None:
+        begin, end = bounds[part : part + 2]
         for number in range(len(forest)):
             rows = draws.rest(draws.masses(tree_seed(seed, number)))
             rows = rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)]
@@ -283,8 +284,8 @@ def out_of_bag(
                 squares[rows] += np.einsum("ij,ij->i", found, found)
                 counts[rows] += 1
 
-    parts = pairwise(bounds.tolist())
-    Parallel(n_jobs=len(bounds) - 1, prefer="threads", require="sharedmem")(delayed(add)(*part) for part in parts)
+    with Threads(len(bounds) - 1) as threads:
+        threads.run(add, len(bounds) - 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         means = sums / counts[:, None]
         variances = (squares - counts * np.einsum("ij,ij->i", means, means)) / (counts - 1)

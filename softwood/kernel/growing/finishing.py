@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from softwood.core.targets import RealTargets
+from softwood.core.threads import Threads
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.loops.tree_groups import NODE
-from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.growing.problem import GrowthProblem
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import NODE_TYPES, SoftTree, children_of
@@ -18,7 +19,7 @@ from softwood.trees.tree import NODE_TYPES, SoftTree, children_of
 __all__ = ["depth_first", "finish", "finish_forest", "node_values"]
 
 
-def finish(problem: GrowthProblem, limits: Limits, nodes: NodeTable, node_widths: np.ndarray | None = None) -> SoftTree:
+def finish(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None = None) -> SoftTree:
     """A tree from its nodes.
 
     Parameters
@@ -28,12 +29,11 @@ def finish(problem: GrowthProblem, limits: Limits, nodes: NodeTable, node_widths
     """
     columns = _new_columns(problem, len(nodes.lines))
     _fill(columns, 0, problem, nodes, node_widths)
-    return SoftTree(**columns, **_common(problem, limits))
+    return SoftTree(**columns, **_common(problem))
 
 
 def finish_forest(
     problem: GrowthProblem,
-    limits: Limits,
     tables: list[NodeTable],
     *,
     consume: bool = False,
@@ -49,37 +49,34 @@ def finish_forest(
     offsets = np.concatenate([[0], np.cumsum([len(nodes.lines) for nodes in tables])]).astype(np.int64)
     columns = _new_columns(problem, int(offsets[-1]))
 
-    def fill(numbers: range) -> None:
-        for k in numbers:
-            _fill(columns, int(offsets[k]), problem, tables[k], None)
-            if consume:
-                tables[k] = NodeTable(np.empty(0, NODE), np.empty((0, 0)))
+    def fill(k: int, _: int) -> None:
+        _fill(columns, int(offsets[k]), problem, tables[k], None)
+        if consume:
+            tables[k] = NodeTable(np.empty(0, NODE), np.empty((0, 0)))
 
-    threads = min(effective_n_jobs(n_jobs), len(tables))
-    Parallel(n_jobs=threads, prefer="threads", require="sharedmem")(
-        delayed(fill)(range(k, len(tables), threads)) for k in range(threads)
-    )
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        threads.run(fill, len(tables))
     return SoftForest(
         offsets=offsets,
         output=np.zeros(len(tables), np.int32),
         base=np.zeros(problem.n_outputs),
         is_mean=True,
         **columns,
-        **_common(problem, limits),
+        **_common(problem),
     )
 
 
-def _common(problem: GrowthProblem, limits: Limits) -> dict[str, Any]:
+def _common(problem: GrowthProblem) -> dict[str, Any]:
     return {"n_features": len(problem.widths), "shapes": problem.shapes, "weights": None}
 
 
 def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:
     """Columns of the finished nodes, to be filled by `_fill`.
 
-    Filled in place: a forest is large, and new memory costs more time than the numbers that are written to it.
+    They are filled in place: for a large forest, allocating memory takes longer than writing the numbers.
     """
     columns: dict[str, Any] = {name: np.empty(n_nodes, dtype=dtype) for name, dtype in NODE_TYPES.items()}
-    columns |= {name: np.zeros(n_nodes) for name in ("blend", "bias")}  # other kinds of gates have these
+    columns |= {name: np.zeros(n_nodes) for name in ("blend", "bias")}  # used by other kinds of gates
     if problem.bins.n_words:
         columns["subsets"] = np.zeros((n_nodes, problem.bins.n_words), np.uint32)
     return columns | {"value": np.empty((n_nodes, problem.n_outputs))}

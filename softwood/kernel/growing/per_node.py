@@ -20,7 +20,7 @@ from softwood.compiled.trees import next_seed
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.finishing import finish
-from softwood.kernel.growing.grower import rules_of
+from softwood.kernel.growing.growing import rules_of
 from softwood.kernel.growing.loops.divide import LENIENT
 from softwood.kernel.growing.loops.groups import Goal, NodeTable
 from softwood.kernel.growing.loops.tree_groups import NODE
@@ -56,7 +56,7 @@ def grow_tree_per_node(
         widths.append(split.width if split is not None and children else 0.0)
         stack += children[::-1]
         step.end(n_nodes=len(widths))
-    return finish(problem, limits, grower.table(len(widths)), np.array(widths))
+    return finish(problem, grower.table(len(widths)), np.array(widths))
 
 
 class _Node(NamedTuple):
@@ -87,7 +87,7 @@ class _Grower:
         self.problem, self.X, self.rule = problem, X, rule
         self.rules = rules_of(problem, limits, float(problem.weights.sum()))
         labels, targets = problem.target_arrays
-        self.stored = targets.matrix if labels is None else problem.targets.matrix()
+        self.stored = targets[:, 1:] if labels is None else problem.targets.matrix()
         self.edges, self.cdfs = problem.shapes.edges[problem.kinds], problem.shapes.cdfs[problem.kinds]
         # The parts of kernels that are in a node differ from cell to cell.
         by_cell = replace(problem, cells=X, by_cell=np.ones(X.shape[1], dtype=bool))
@@ -105,14 +105,14 @@ class _Grower:
             at_least(array, number + 1) for array in (self.lines, self.sums, self.subsets)
         )
         self.lines[number] = (node.parent, node.side, node.depth, -1, np.nan, np.nan, 0.0, 0.0)
-        m, (labels, targets) = len(node.rows), self.problem.target_arrays
+        m, labels = len(node.rows), self.problem.target_arrays[0]
         masses = node.shares * self.problem.weights[node.rows]
         weighted = masses[:, None] * self.stored[node.rows]
         self.lines["mass"][number], self.sums[number] = masses.sum(), weighted.sum(axis=0)
         self.scratch.points[:m, 0] = masses
         if labels is None:
             self.scratch.points[:m, 1:] = weighted
-            self.lines["square"][number] = masses @ targets.squares[node.rows]
+            self.lines["square"][number] = np.vdot(weighted, self.stored[node.rows])
         else:
             self.scratch.labels[:m] = labels[node.rows]
         criterion, min_mass = self.problem.criterion_number, self.rules.min_mass

@@ -10,7 +10,6 @@ import numpy as np
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.loops.groups import Bins, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.kernel.growing.loops.tree_groups import Targets
 from softwood.trees.tree import KernelShapes
 
 __all__ = ["CRITERIA", "GrowthProblem", "Limits"]
@@ -87,15 +86,15 @@ class GrowthProblem:
         return BINARY_ENTROPY if number == ENTROPY and self.stored_outputs == 1 else number
 
     @cached_property
-    def target_arrays(self) -> tuple[np.ndarray | None, Targets]:
+    def target_arrays(self) -> tuple[np.ndarray | None, np.ndarray]:
         """Labels (n,) or None, and weights and targets (if there are no labels), as the compiled loops take them."""
         if isinstance(self.targets, ClassTargets) and self.targets.labels is not None and self.stored_outputs > 1:
-            return self.targets.labels, Targets(self.weights, np.empty((0, 0)), np.empty(0))
+            return self.targets.labels, self.weights[:, None]
         matrix = self.targets.matrix()
-        matrix = np.ascontiguousarray(matrix[:, 1:2] if self.targets.is_class and self.stored_outputs == 1 else matrix)
+        matrix = matrix[:, 1:2] if self.targets.is_class and self.stored_outputs == 1 else matrix
         if matrix.shape[1] == 0:  # a single class
             matrix = np.zeros((len(self.targets), 1))
-        return None, Targets(self.weights, matrix, (matrix**2).sum(axis=1))
+        return None, np.ascontiguousarray(np.column_stack([self.weights, matrix]))
 
     @property
     def kernels(self) -> Kernels | None:

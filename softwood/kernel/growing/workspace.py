@@ -15,7 +15,7 @@ from softwood.kernel.growing.loops.scan import SQUARED
 from softwood.kernel.growing.loops.tree_groups import Knots, NodeScratch, RandomSearch, Search
 from softwood.kernel.growing.problem import GrowthProblem
 
-__all__ = ["Scratch", "Workspace", "at_least", "knots_for", "scratch_for"]
+__all__ = ["Scratch", "Workspace", "at_least", "knots_for", "scratch_for", "search_for"]
 
 # Scratch space for one node, and for the search of its split: over all thresholds, or of extra trees.
 Scratch = tuple[NodeScratch, Search | None, RandomSearch | None]
@@ -102,29 +102,42 @@ def scratch_for(problem: GrowthProblem, m: int, space: Workspace, *, random_thre
         numbers=make("numbers", (q,), np.int32),
         totals=make("totals", (q,)),
     )
-    n_ranks = most if n_words else 0
-    if random_thresholds:
-        random = RandomSearch(
-            codes=make("codes", (m,), bins.codes.dtype),
-            bin_shares=make("bin_shares", (most + 1,)),
-            shares=make("point_shares", (m,)),
-            work=make("random_work", (2, q)),
-            ranks=make("ranks", (n_ranks,), np.int64),
-            subset=make("found_set", (1, n_words), np.uint32),
-        )
-        return node, None, random
+    if not random_thresholds:
+        return node, search_for(problem, m, make, space.stop), None
+    random = RandomSearch(
+        codes=make("codes", (m,), bins.codes.dtype),
+        bin_shares=make("bin_shares", (most + 1,)),
+        shares=make("point_shares", (m,)),
+        work=make("random_work", (2, q)),
+        ranks=make("ranks", (most if n_words else 0,), np.int64),
+        subset=make("found_set", (1, n_words), np.uint32),
+    )
+    return node, None, random
+
+
+def search_for(
+    problem: GrowthProblem, m: int, make: Callable[..., np.ndarray], stop: np.ndarray, *, has_rows: bool = True
+) -> Search:
+    """Scratch space of the search over all thresholds, for nodes of up to `m` rows.
+
+    Parameters
+    ----------
+    make : as `Workspace.array`
+    has_rows : whether the search adds up rows; otherwise, the table of one feature at a time is given
+    """
+    p, q, most, n_words = len(problem.widths), problem.stored_outputs, problem.bins.most, problem.bins.n_words
     is_single = q == 1 and problem.criterion_number == SQUARED
     q = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
-    at_once = p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
-    n_marks = (most >> 6) + 1
-    search = Search(
+    at_once = has_rows and p * (most + 1) * (1 + q) * 8 <= _TABLES_AT_ONCE
+    n_marks, n_ranks = (most >> 6) + 1, most if n_words else 0
+    return Search(
         tables=make("tables", (p if at_once else 1, most + 1, 1 + q)),
         words=make("words", (n_marks,), np.uint64),
         groups=make("groups", ((n_marks >> 6) + 1,), np.uint64),
         atoms=make("atoms", (most, 3 + q)),
         lines=make("lines", (most + 1, 5)),
         work=make("work", (5, q)),
-        stop=space.stop,
+        stop=stop,
         subset=SubsetSpace(
             keys=make("keys", (n_ranks,)),
             order=make("category_order", (n_ranks,), np.int64),
@@ -134,7 +147,6 @@ def scratch_for(problem: GrowthProblem, m: int, space: Workspace, *, random_thre
         ),
         knots=knots_for(problem.kernels, most, m, q, make),
     )
-    return node, search, None
 
 
 def knots_for(kernels: Kernels | None, most: int, m: int, q: int, make: Callable[..., np.ndarray]) -> Knots:

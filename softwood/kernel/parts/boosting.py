@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from softwood.core.losses import Loss
-from softwood.core.steps import Best, Steps
+from softwood.core.steps import Best
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.growing import begin_levels, grow_levels
 from softwood.kernel.parts.newton import NewtonLevels
 from softwood.kernel.parts.numbers import as_float, exponent_for
 from softwood.kernel.parts.rows import Levels, Reach, RoundSetup, add_up, add_up_round, begin_round, losses_of
 from softwood.kernel.parts.sources import Parts
+from softwood.kernel.rounds.leaves import take_step
 from softwood.kernel.rounds.newton import Boxes
-from softwood.kernel.rounds.rounds import Boosted, BoostingRules, take_step
+from softwood.kernel.rounds.rounds import Boosted, BoostingRules
 
-__all__ = ["Scales", "boost_by_levels"]
+__all__ = ["RoundsByLevels", "Scales"]
 
-# Gradients of a round may be this much larger than those of the round before; if they are larger, the first histograms
-# are added up twice.
+# Gradients may be this many times larger than those of the round before. If they are even larger, the first histograms
+# of the round are computed twice.
 _ROOM = 4.0
 
 
@@ -41,34 +41,13 @@ class Scales:
 
     @property
     def units(self) -> np.ndarray:
-        """What 1 means in each column of a histogram."""
+        """Unit of each column of a histogram."""
         return np.ldexp(1.0, -np.array([*self.exponents, 0]))
 
 
-def boost_by_levels(
-    parts: Parts,
-    bins: Bins,
-    widths: np.ndarray,
-    loss: Loss,
-    rules: BoostingRules,
-    seed: int,
-    scales: Scales,
-    *,
-    result: Boosted,
-    steps: Steps,
-    snapshot: Any = None,
-) -> Boosted:
-    """Add trees round by round; arguments as in `softwood.kernel.rounds.rounds.boost`."""
-    state = _Rounds(parts, bins, widths, loss, rules, seed, scales, result)
-    state.begin([], None)
-    for step in steps:
-        step.end(snapshot, **state.run())
-        if state.best.is_stalled:
-            break
-    return result
+class RoundsByLevels:
+    """The rounds of boosting on rows in parts; arguments as of `softwood.kernel.rounds.rounds.Rounds`."""
 
-
-class _Rounds:
     def __init__(
         self,
         parts: Parts,
@@ -87,14 +66,14 @@ class _Rounds:
         # Memberships are kept if the first round has any: later rounds have smaller kernels, or none.
         self.is_soft = bool(np.any(widths > 0))
 
-    def widths_of(self, number: int) -> np.ndarray:
-        """Half-widths in a round."""
-        return self.widths * self.rules.decay**number
+    def begin(self) -> None:
+        """Begin the first round."""
+        self._begin_round([], None)
 
-    def begin(self, levels: Levels, slot_values: list[np.ndarray] | None) -> dict[str, float]:
+    def _begin_round(self, levels: Levels, slot_values: list[np.ndarray] | None) -> dict[str, float]:
         """Begin the next round, once the trees of the last one are added to the raw scores; returns the losses."""
         number, rules, result = self.result.n_rounds, self.rules, self.result
-        widths = self.widths_of(number)
+        widths = self.widths * rules.decay**number
         if not np.array_equal(widths, self.kernels.widths):
             self.kernels = Boxes.of(self.bins, widths)
         reach = Reach(widths, None, rules.limits.cutoff, self.is_soft)
@@ -103,7 +82,7 @@ class _Rounds:
         parts = self.parts
         parts.update("begin round", begin_round, setup, levels, slot_values, restart=number == 0)
         if number == rules.n_rounds:
-            return self._note(parts.summary("losses", losses_of, self.loss)[0])
+            return self._record_losses(parts.summary("losses", losses_of, self.loss)[0])
         self.trees = self._new_trees(number)
         requests = begin_levels(self.trees)
         sums, (largest,), found = parts.summary("add up round", add_up_round, requests, 4, self.loss)
@@ -115,7 +94,7 @@ class _Rounds:
                 tree.units = self.scales.units
         self.begun = requests, found
         self._next_scales = replace(self.scales, largest=_ROOM * largest)
-        return self._note(sums)
+        return self._record_losses(sums)
 
     def _new_trees(self, number: int) -> list[NewtonLevels]:
         """A tree for each raw score, with the features it may look at."""
@@ -132,7 +111,7 @@ class _Rounds:
             )
         return trees
 
-    def _note(self, sums: list[int]) -> dict[str, float]:
+    def _record_losses(self, sums: list[int]) -> dict[str, float]:
         line, result = {}, self.result
         if sums[1]:
             line["train_loss"] = as_float(sums[0]) / as_float(sums[1])
@@ -152,12 +131,12 @@ class _Rounds:
         for score, tree in enumerate(trees):
             grown, lines = tree.finished()
             values = grown.nodes["value"]
-            take_step(values, loss, rules, self.result.n_rounds)
+            take_step(values, loss.max_step, rules.learning_rate, self.result.n_rounds)
             self.result.trees.append(grown)
             self.result.output.append(score)
             slot_values.append(values[lines])
         self.scales = self._next_scales
-        return self.begin(levels, slot_values)
+        return self._begin_round(levels, slot_values)
 
 
 def _seed(seed: int, number: int, purpose: int) -> int:

@@ -1,4 +1,4 @@
-"""The rows of a fit in parts: trees grow by levels, from sums over the parts. The protocols are in `kernel.rows`.
+"""The rows of a fit in parts: trees grow by levels, from sums over the parts.
 
 Settings are chosen on some rows of the sample, with trees that grow node by node.
 """
@@ -22,7 +22,7 @@ from softwood.kernel.growing.bagging import Draws, draws_of, tree_seed
 from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
-from softwood.kernel.parts.boosting import Scales, boost_by_levels
+from softwood.kernel.parts.boosting import RoundsByLevels, Scales
 from softwood.kernel.parts.coding import Coding, bin_points, code_rows
 from softwood.kernel.parts.growing import grow_levels
 from softwood.kernel.parts.numbers import exponent_for
@@ -31,7 +31,7 @@ from softwood.kernel.parts.searched import SearchedLevels
 from softwood.kernel.parts.sources import Parts, Source
 from softwood.kernel.parts.survey import Survey
 from softwood.kernel.parts.targets import BoostedTargets, ClassNumbers, ScaledReals
-from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules
+from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, boost
 from softwood.kernel.rows import SCORED_ROWS, Snapshot
 from softwood.trees.tree import SoftTree
 
@@ -83,7 +83,7 @@ class _RowsInParts:
 
 @dataclass(frozen=True)
 class TreeRowsInParts(_RowsInParts):
-    """Rows in parts; attributes as of `softwood.kernel.rows.TreeRows`.
+    """Rows in parts; attributes as of `softwood.kernel.rows.TreeRowsInMemory`.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class TreeRowsInParts(_RowsInParts):
         with self._coded(growth, has_keys=False) as parts:
             (nodes,) = growth.grow(parts, [self.seed], None)
         step.end(n_nodes=len(nodes.lines))
-        return finish(problem, limits, nodes)
+        return finish(problem, nodes)
 
     def grow_trees(
         self,
@@ -207,7 +207,7 @@ def _with_depth(limits: Any) -> Any:
 
 @dataclass(frozen=True)
 class BoostingRowsInParts(_RowsInParts):
-    """Rows in parts; attributes as of `softwood.kernel.rows.BoostingRows`.
+    """Rows in parts; attributes as of `softwood.kernel.rows.BoostingRowsInMemory`.
 
     Attributes
     ----------
@@ -270,7 +270,5 @@ class BoostingRowsInParts(_RowsInParts):
         largest = found.most * np.array([1.0, max(1.0, float(span.max()) / self.unit)])
         scales = Scales(found.n_rows, found.most, largest)
         with self.source.coded("code", code_rows, coding) as parts:
-            boost_by_levels(
-                parts, coding.bins, widths, self.loss, rules, self.seed, scales, result=result, steps=steps,
-                snapshot=snapshot,
-            )  # fmt: skip
+            rounds = RoundsByLevels(parts, coding.bins, widths, self.loss, rules, self.seed, scales, result)
+            boost(rounds, steps, snapshot)

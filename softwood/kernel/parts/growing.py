@@ -1,8 +1,9 @@
 """Growth by levels: trees that grow from sums of whole numbers, which parts of the rows add up.
 
-Whoever holds the rows (`Parts`) adds up and divides; here the best splits are chosen. For every level there is one
-exchange: the splits of all nodes go out, sums and histograms of their children come back. If a node has a histogram for
-the same features as its parent, only the child with less mass is added up; the other one is the difference.
+The holder of the row partitions (`Parts`) computes the sums and divides the rows; the best splits are chosen here.
+There is one exchange for each level: the splits of all nodes are sent, and sums and histograms of their children come
+back. If a node has a histogram for the same features as its parent, only the histogram of the child with less mass is
+computed; that of the other child is the difference.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from softwood.kernel.parts.sources import Parts
 
 __all__ = ["LevelTree", "OpenNode", "begin_levels", "grow_levels"]
 
-# Bytes of the histograms that are asked for at once; with more, a level takes several exchanges.
+# Bytes of the histograms of one request; with more, a level takes several exchanges.
 _MOST_BYTES = 1 << 26
-# Histograms of the open nodes are kept for differences if those of the largest level take no more bytes than this.
+# Histograms of the open nodes are kept for differences if those of the largest level take at most this many bytes.
 _MOST_KEPT = 1 << 28
 
 
@@ -31,7 +32,7 @@ class OpenNode:
     Attributes
     ----------
     number, slot : its number in the tree, and its slot in the parts
-    order : features in the order of the search, of which `n_seen` have been looked at
+    order : features in the order of the search, of which `n_seen` have been searched
     table : its histogram; None if it has none, or it is not kept
     parent, sibling : the parent's histogram, and the child with less mass, if the histogram is their difference
     """
@@ -47,12 +48,12 @@ class OpenNode:
 
 
 class LevelTree:
-    """A tree that grows by levels: what trees of boosting and other trees have in common.
+    """A tree that grows by levels: the base of trees of boosting and of other trees.
 
     Parameters
     ----------
-    n_window, p : number of features that a node looks at (if none of them can be split, it looks at the next ones), of
-        how many
+    n_window : number of features that a node searches at once; if none of them can be split, it searches the next ones
+    p : number of all features
     n_columns, most : columns and lines of a histogram
     n_totals : number of sums of a node; if these are more than the columns, they are not read from its histogram
     max_leaves, max_depth : None for no limit
@@ -89,24 +90,24 @@ class LevelTree:
         widest = min(2.0 ** (60 if max_depth is None else max_depth), max_leaves or np.inf)
         self._keeps = n_window == p and widest * self._size <= _MOST_KEPT
         self.is_finished = False
-        self.dead: set[int] = set()  # children of splits that were taken back
+        self.dead: set[int] = set()  # children of splits that were undone
 
-    # What a kind of tree has to say
+    # Implemented by each kind of tree
 
     def node_order(self, number: int) -> np.ndarray:
         """Features of a node in the order of the search."""
         raise NotImplementedError
 
     def may_split(self, number: int) -> bool:
-        """Whether a split of this node is worth looking for, as far as its sums are known."""
+        """Whether to search for a split of this node, as far as its sums are known."""
         raise NotImplementedError
 
     def enter(self, number: int, totals: np.ndarray) -> None:
-        """Enter the sums of a node."""
+        """Store the sums of a node."""
         raise NotImplementedError
 
     def choose(self, nodes: list[OpenNode], tables: np.ndarray, features: np.ndarray) -> list[bool]:
-        """Look for the best splits of nodes; returns whether the search of each has ended."""
+        """Search for the best splits of nodes; returns whether the search of each has ended."""
         raise NotImplementedError
 
     def gain(self, number: int) -> float:
@@ -125,7 +126,7 @@ class LevelTree:
         """Called when the sums of both children are known."""
 
     def undo(self, number: int) -> None:
-        """Take back the split of a node: one of its children has no mass."""
+        """Undo the split of a node: one of its children has no mass."""
         raise NotImplementedError
 
     def mass(self, number: int) -> float:
@@ -160,7 +161,7 @@ class LevelTree:
         return Request(np.array(slots, dtype=np.int64), features, np.array(totals, dtype=np.int64))
 
     def receive(self, totals: np.ndarray, tables: np.ndarray, request: Request) -> None:
-        """Enter the sums of new nodes, and search the histograms."""
+        """Store the sums of new nodes, and search the histograms."""
         if self._unknown:
             found = self._known | dict(zip(self._summed, totals, strict=True))
             for k, node in enumerate(self._wanted):
@@ -187,7 +188,7 @@ class LevelTree:
             if self.mass(small) > 0.0 and self.mass(large) > 0.0:
                 self.settle(number, min(small, large), max(small, large))
                 continue
-            # Rounding has left one of them without rows: a leaf, in both slots.
+            # Because of rounding, one child has no rows: the node stays a leaf, in both slots.
             self.undo(number)
             self.dead |= {small, large}
             for node in self._open:
@@ -291,12 +292,12 @@ class LevelTree:
 
 
 def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any] | None = None) -> Levels:
-    """Grow trees whose rows are at the roots; trees that are finished wait for the others.
+    """Grow trees whose rows are at the roots, level by level, until all of them are finished.
 
     Parameters
     ----------
     trees : `LevelTree` of the same kind
-    begun : what the trees have asked for first, and what was found; None: the trees have not begun
+    begun : the first requests of the trees, and their results; None: the roots are not open yet
 
     Returns
     -------
@@ -324,7 +325,7 @@ def grow_levels(parts: Parts, trees: list[Any], begun: tuple[list[Request], Any]
 
 
 def begin_levels(trees: list[Any]) -> list[Request]:
-    """Begin trees; returns what they ask for first."""
+    """Open the roots of the trees; returns their first requests."""
     for tree in trees:
         tree.begin()
     return [tree.request() for tree in trees]

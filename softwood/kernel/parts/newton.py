@@ -21,7 +21,7 @@ class NewtonLevels(LevelTree):
     Parameters
     ----------
     is_soft : whether rows can be in several nodes
-    units : (4,) what 1 means in the sums of hessian, gradient and weight; the fourth column is not used
+    units : (4,) units of the sums of hessian, gradient and weight; the fourth column is not used
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class NewtonLevels(LevelTree):
         return j, split[THRESHOLD], split[MISSING_LEFT], self.bounds[number, 0, j], self.bounds[number, 1, j]
 
     def split(self, number: int) -> tuple[int, int, bool]:
-        """Enter the children, with the sums that the search expects."""
+        """Add the children, with the sums that the search has computed."""
         while self.n_nodes + 2 > len(self.leaves):
             self._lengthen()
         left, right = self.n_nodes, self.n_nodes + 1

@@ -2,8 +2,8 @@
 
 A part is coded by bins once. After that, its state (the rows of each node, with their memberships) is a function of the
 part and of the splits so far. The functions here replace the state, or return a summary of it; summaries of parts are
-merged by `softwood.kernel.parts.numbers.merged`. A state remembers the last level that was asked for, and computes it
-anew from the splits if it is not there.
+merged by `softwood.kernel.parts.numbers.merged`. A state keeps the rows of the last level that was requested. If they
+are lost, it computes them again from the splits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import softwood.compiled.boosting as loop
 from softwood.core.losses import Loss
 from softwood.kernel.growing.loops.groups import Bins, Kernels
-from softwood.kernel.parts.loops.divide import DivideSpace, LevelPile
+from softwood.kernel.parts.loops.divide import DivideSpace, Members
 from softwood.kernel.parts.loops.sums import BLOCK
 from softwood.kernel.parts.numbers import Largest, draw_counts, exact_sum, is_drawn, whole
 
@@ -38,9 +38,9 @@ __all__ = [
 # Kinds of rows, to be combined. Rows that are not for training are validation rows.
 TRAIN, SCORED = 1, 2
 # Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may
-# round those at the end of an array otherwise.
+# round those at the end of an array differently.
 _PADDING = 64
-# Rows whose gradients are computed at once, a multiple of that.
+# Rows whose gradients are computed at once, a multiple of _PADDING.
 _WEIGHED = 1 << 14
 
 
@@ -67,7 +67,7 @@ class CodedRows:
         return len(self.kinds)
 
     def __sizeof__(self) -> int:
-        """As of `Growing`."""
+        """Bytes, for the workers of a cluster, as of `Growing`."""
         arrays = (self.bins.codes, self.targets, self.weights, self.kinds, self.keys)
         return sum(array.nbytes for array in arrays if array is not None)
 
@@ -125,15 +125,15 @@ class Growing:
 
     Attributes
     ----------
-    piles, values : rows of each tree, and what is added up; see `softwood.kernel.parts.loops.sums`
+    members, values : rows of each tree, and what is added up; see `softwood.kernel.parts.loops.sums`
     labels : classes of the rows; None if there are none
     raw : (n, n_scores) raw scores of boosting, with padding
     largest : largest hessian and gradient
-    reached : number of levels that trees have grown since, and the piles of the last one; see `at_level`
+    reached : number of levels that trees have grown since, and the rows of each tree at the last one; see `at_level`
     """
 
     reach: Reach
-    piles: list[LevelPile]
+    members: list[Members]
     values: list[np.ndarray]
     labels: np.ndarray | None = None
     raw: np.ndarray | None = None
@@ -144,16 +144,16 @@ class Growing:
         return {**self.__dict__, "reached": []}
 
     def __sizeof__(self) -> int:
-        """So that workers of a cluster know how much memory a state takes."""
-        piles = [*self.piles, *(self.reached[1] if self.reached else [])]
-        arrays = [array for pile in piles for array in pile] + [*self.values, self.raw]
+        """Bytes, so that the workers of a cluster know how much memory a state takes."""
+        members = [*self.members, *(self.reached[1] if self.reached else [])]
+        arrays = [array for of_tree in members for array in of_tree] + [*self.values, self.raw]
         return sum(array.nbytes for array in arrays if array is not None)
 
 
 class Request(NamedTuple):
-    """Histograms that a tree asks for: slots (n_nodes,), and features of each (n_nodes, n_features).
+    """Histograms that a tree requests: slots (n_nodes,), and features of each (n_nodes, n_features).
 
-    totals : slots whose sums it asks for
+    totals : slots whose sums it requests
     """
 
     slots: np.ndarray
@@ -190,18 +190,18 @@ def begin_trees(rows: CodedRows, _: Any, setup: TreesSetup) -> Growing:
         columns = weights[:, None] * np.concatenate([np.ones((n, 1)), targets, squares], axis=1)
     columns = np.ldexp(columns, np.array(setup.exponents[: columns.shape[1]]))
     same = None
-    piles, values = [], []
+    members, values = [], []
     for seed in setup.seeds:
         if setup.rate is None:
             same = _rounded(columns, setup.reach.is_soft) if same is None else same
-            piles.append(_root(np.arange(n, dtype=np.uint32), setup.reach.is_soft))
+            members.append(_root(np.arange(n, dtype=np.uint32), setup.reach.is_soft))
             values.append(same)
         else:
             assert rows.keys is not None
             counts = draw_counts(rows.keys, setup.rate, seed)
-            piles.append(_root(np.flatnonzero(counts).astype(np.uint32), setup.reach.is_soft))
+            members.append(_root(np.flatnonzero(counts).astype(np.uint32), setup.reach.is_soft))
             values.append(_rounded(columns * counts[:, None], setup.reach.is_soft))
-    return Growing(setup.reach, piles, values, labels)
+    return Growing(setup.reach, members, values, labels)
 
 
 def _rounded(columns: np.ndarray, is_soft: bool) -> np.ndarray:
@@ -209,8 +209,8 @@ def _rounded(columns: np.ndarray, is_soft: bool) -> np.ndarray:
     return np.ascontiguousarray(columns) if is_soft else whole(np.ascontiguousarray(columns), 0)
 
 
-def _root(rows: np.ndarray, is_soft: bool) -> LevelPile:
-    return LevelPile(rows, np.ones(len(rows)) if is_soft else None, np.array([0, len(rows)], dtype=np.int64))
+def _root(rows: np.ndarray, is_soft: bool) -> Members:
+    return Members(rows, np.ones(len(rows)) if is_soft else None, np.array([0, len(rows)], dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -240,21 +240,21 @@ def begin_round(
 ) -> Growing:
     """Raw scores with the trees of the last round, if their levels and values are given; all rows at the roots.
 
-    The arrays of the state are used again: fresh memory would cost as much as what is computed.
+    The arrays of the state are reused: allocating new memory would take as long as the computation.
     """
     if state is None:
         state = _before_first_round(rows, setup)
     assert state.raw is not None
     if slot_values is not None:
-        for score, (pile, added) in enumerate(zip(at_level(rows, state, levels or []), slot_values, strict=True)):
-            loop.add_slot_values(pile, added, state.raw[:, score])
+        for score, (members, added) in enumerate(zip(at_level(rows, state, levels or []), slot_values, strict=True)):
+            loop.add_slot_values(members, added, state.raw[:, score])
     return replace(state, reach=setup.reach, largest=_weigh(rows, state, setup), reached=[])
 
 
 def _weigh(rows: CodedRows, state: Growing, setup: RoundSetup) -> np.ndarray:
     """Fill the numbers that are added up; returns the largest hessian and gradient.
 
-    In blocks, so that gradients and hessians stay in the cache, and take no memory.
+    Rows are processed in blocks, so that gradients and hessians stay in the cache.
     """
     assert state.raw is not None
     loss, n, n_scores = setup.loss, len(rows), setup.loss.n_scores
@@ -279,41 +279,41 @@ def _weigh(rows: CodedRows, state: Growing, setup: RoundSetup) -> np.ndarray:
 
 
 def _before_first_round(rows: CodedRows, setup: RoundSetup) -> Growing:
-    """Start values as raw scores, and room for what is computed in each round."""
+    """Start values as raw scores, and memory for what is computed in each round."""
     n, n_scores, is_soft = len(rows), setup.loss.n_scores, setup.reach.is_soft
     raw = np.array(np.broadcast_to(setup.base, (len(rows.weights), n_scores)), order="F")
     return Growing(
         setup.reach,
-        piles=[_root(np.arange(n, dtype=np.uint32), is_soft)] * n_scores,
+        members=[_root(np.arange(n, dtype=np.uint32), is_soft)] * n_scores,
         values=[np.empty((n, 4), np.float64 if is_soft else np.int64) for _ in range(n_scores)],
         raw=raw,
     )
 
 
-def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[LevelPile]:
-    """The piles after these levels: rows of split slots are shared between their children.
+def at_level(rows: CodedRows, state: Growing, levels: Levels) -> list[Members]:
+    """Rows of each tree after these levels: rows of split slots are shared between their children.
 
-    Goes on from the level that the state has reached, which is remembered.
+    Continues from the level that the state has reached, and stores the new one there.
     """
-    n, piles = state.reached or (0, state.piles)
+    n, members = state.reached or (0, state.members)
     if n > len(levels):
-        n, piles = 0, state.piles
+        n, members = 0, state.members
     for splits in levels[n:]:
-        piles = [
-            pile if own is None else _divided(rows.bins, pile, own, state.reach)
-            for pile, own in zip(piles, splits, strict=True)
+        members = [
+            of_tree if own is None else _divided(rows.bins, of_tree, own, state.reach)
+            for of_tree, own in zip(members, splits, strict=True)
         ]
-    state.reached[:] = [len(levels), piles]
-    return piles
+    state.reached[:] = [len(levels), members]
+    return members
 
 
-def _divided(bins: Bins, pile: LevelPile, splits: Splits, reach: Reach) -> LevelPile:
+def _divided(bins: Bins, members: Members, splits: Splits, reach: Reach) -> Members:
     slots = splits.slots
-    sizes = np.diff(pile.begins)
+    sizes = np.diff(members.begins)
     is_split = slots["feature"] >= 0
     most = int(sizes[is_split].max(initial=0)) + 1
     # A row of a split node may go to both children. One entry more, since the loop writes before it counts.
-    capacity = len(pile.rows) + 1 + (int(sizes[is_split].sum()) if reach.is_soft else 0)
+    capacity = len(members.rows) + 1 + (int(sizes[is_split].sum()) if reach.is_soft else 0)
     rows = np.empty(capacity, dtype=np.uint32)
     shares = np.empty(capacity) if reach.is_soft else None
     begins = np.zeros(1 + len(slots) + int(is_split.sum()), dtype=np.int64)
@@ -321,35 +321,43 @@ def _divided(bins: Bins, pile: LevelPile, splits: Splits, reach: Reach) -> Level
         np.empty(most, np.uint32), np.empty(most) if reach.is_soft else None, np.empty(bins.most + 1)
     )  # fmt: skip
     loop.divide_slots(
-        bins, reach.widths, reach.kernels, slots, splits.subsets, reach.cutoff, pile, rows, shares, begins, space
+        bins, reach.widths, reach.kernels, slots, splits.subsets, reach.cutoff, members, rows, shares, begins, space
     )  # fmt: skip
     n = int(begins[-1])
     if shares is None:
-        return LevelPile(rows[:n], None, begins)
-    return LevelPile(rows[:n].copy(), shares[:n].copy(), begins)
+        return Members(rows[:n], None, begins)
+    return Members(rows[:n].copy(), shares[:n].copy(), begins)
 
 
 def add_up(
     rows: CodedRows, state: Growing, levels: Levels, requests: list[Request], n_columns: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Sums (n_slots, n_totals) and histograms that each tree asks for, after these levels.
+    """Sums (n_slots, n_totals) and histograms that each tree requests, after these levels.
 
     Histograms are (n_nodes, n_features, most + 1, n_columns) whole numbers.
     """
     bins, labels = rows.bins, state.labels
     out = []
-    piles = at_level(rows, state, levels)
-    for pile, values, request in zip(piles, state.values, requests, strict=True):
+    for members, values, request in zip(at_level(rows, state, levels), state.values, requests, strict=True):
         n_values = 1 if labels is not None else min(n_columns, values.shape[1])
         totals = np.zeros((len(request.totals), n_columns if labels is not None else values.shape[1]), np.int64)
         block = np.empty((BLOCK, values.shape[1]), np.int64)
-        loop.add_totals(pile.rows, pile.begins, request.totals, pile.shares, values, labels, totals, block)
+        loop.add_totals(members.rows, members.begins, request.totals, members.shares, values, labels, totals, block)
         tables = np.zeros((*request.features.shape, bins.most + 1, n_columns), np.int64)
         block = np.empty((BLOCK + 1, n_values), np.int64)
         for k, slot in enumerate(request.slots.tolist()):
-            begin, end = pile.begins[slot], pile.begins[slot + 1]
+            begin, end = members.begins[slot], members.begins[slot + 1]
             loop.add_node(
-                bins.codes, pile.rows, begin, end, pile.shares, values, labels, request.features[k], tables[k], block
+                bins.codes,
+                members.rows,
+                begin,
+                end,
+                members.shares,
+                values,
+                labels,
+                request.features[k],
+                tables[k],
+                block,
             )
         out.append((totals, tables))
     return out

@@ -8,12 +8,13 @@ from softwood.compiled.growing import choose_random, choose_searched, draw_featu
 from softwood.compiled.trees import next_seed
 from softwood.core.threads import new_stop
 from softwood.kernel.growing.finishing import depth_first
-from softwood.kernel.growing.loops.groups import NodeTable, SubsetSpace
-from softwood.kernel.growing.loops.scan import SLACK, SQUARED
+from softwood.kernel.growing.growing import rules_of
+from softwood.kernel.growing.loops.groups import NodeTable
+from softwood.kernel.growing.loops.scan import SLACK
 from softwood.kernel.growing.loops.scan_random import PATIENCE
-from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Search
+from softwood.kernel.growing.loops.tree_groups import NODE
 from softwood.kernel.growing.problem import GrowthProblem, Limits
-from softwood.kernel.growing.workspace import knots_for
+from softwood.kernel.growing.workspace import search_for
 from softwood.kernel.parts.growing import LevelTree, OpenNode
 from softwood.kernel.parts.loops.choose import LevelNodes
 
@@ -29,7 +30,7 @@ class SearchedLevels(LevelTree):
     Parameters
     ----------
     problem : bins, kernels and the kind of targets; its rows are not used
-    units : (n_totals,) what 1 means in the sums: mass, sums of targets or masses of classes, and mass times squares
+    units : (n_totals,) units of the sums: mass, sums of targets or masses of classes, and mass times squares
     total : mass of all rows, by which `min_gain` is measured
     """
 
@@ -40,15 +41,7 @@ class SearchedLevels(LevelTree):
         self.problem, self.bins, self.units = problem, problem.bins, units
         self.kernels, self.criterion = problem.kernels, problem.criterion_number
         self.is_random = limits.random_thresholds
-        self.rules = Rules(
-            max_depth=np.iinfo(np.int64).max if limits.max_depth is None else limits.max_depth,
-            min_mass=limits.min_mass,
-            min_gain=limits.min_gain_merit(problem, total),
-            n_draw=n_draw,
-            cutoff=limits.cutoff,
-            is_class=problem.targets.is_class,
-            rare_mass=limits.rare_mass,
-        )
+        self.rules = rules_of(problem, limits, total)
         self.lines, self.sums = np.zeros(64, NODE), np.zeros((64, q))
         self.bounds, self.seeds = np.zeros((64, 2, p)), np.zeros(64, np.uint64)
         self.found, self.is_known = np.zeros((64, 5)), np.zeros(64, dtype=bool)
@@ -57,25 +50,7 @@ class SearchedLevels(LevelTree):
         self.lines["parent"][0], self.lines["feature"][0], self.found[0, GAIN] = -1, -1, -np.inf
         self.bounds[0] = [[-np.inf], [np.inf]]
         self.seeds[0] = seed
-        is_single = q == 1 and self.criterion == SQUARED
-        columns = q if is_single else -(-q // 4) * 4  # the scan takes four outputs at a time
-        n_words, n_ranks = (most >> 6) + 1, most if self.bins.n_words else 0
-        self.search = Search(
-            tables=np.zeros((1, most + 1, 1 + columns)),
-            words=np.zeros(n_words, np.uint64),
-            groups=np.zeros((n_words >> 6) + 1, np.uint64),
-            atoms=np.zeros((most, 3 + columns)),
-            lines=np.zeros((most + 1, 5)),
-            work=np.zeros((5, columns)),
-            stop=new_stop(),
-            subset=SubsetSpace(
-                keys=np.zeros(n_ranks),
-                order=np.zeros(n_ranks, np.int64),
-                ranks=np.zeros(n_ranks, np.int64),
-                means=np.zeros((0 if is_single else n_ranks, columns)),
-            ),
-            knots=knots_for(self.kernels, most, 0, columns, lambda name, *kind: np.zeros(*kind)),
-        )
+        self.search = search_for(problem, 0, lambda name, *kind: np.zeros(*kind), new_stop(), has_rows=False)
 
     def node_order(self, number: int) -> np.ndarray:
         """The features in the order of their priority, or drawn."""
@@ -112,7 +87,9 @@ class SearchedLevels(LevelTree):
         """Search the features of each node."""
         numbers = np.array([node.number for node in nodes])
         found = np.zeros((len(numbers), 5))
-        nodes_so_far = LevelNodes(self.lines, self.sums, self.bounds, self.seeds, self.subsets)
+        n_seen = np.zeros(self.n_nodes, np.int64)
+        n_seen[numbers] = [node.n_seen - features.shape[1] for node in nodes]  # before these features
+        nodes_so_far = LevelNodes(self.lines, self.sums, self.bounds, self.seeds, self.subsets, n_seen)
         choose = choose_random if self.is_random else choose_searched
         choose(
             tables, self.units, features, numbers, nodes_so_far, self.bins, self.problem.widths, self.kernels,
@@ -121,7 +98,7 @@ class SearchedLevels(LevelTree):
         is_split = (found[:, FEATURE] >= 0) & (found[:, GAIN] >= self.rules.min_gain)
         for k in np.flatnonzero(is_split):
             self.found[numbers[k]] = found[k]
-        # As in growth node by node: a small node whose draws all fail is a leaf; a large one has bad luck, and goes on.
+        # As in growth node by node: a small node whose draws all fail is a leaf; large nodes try further features.
         if self.is_random:
             few = self.lines["mass"][numbers] < PATIENCE * self.rules.min_mass
             return ((found[:, FEATURE] >= 0) | ((found[:, N_TRIED] > 0) & few)).tolist()
@@ -139,7 +116,7 @@ class SearchedLevels(LevelTree):
         return j, split[THRESHOLD], missing_left, self.bounds[number, 0, j], self.bounds[number, 1, j]
 
     def split(self, number: int) -> tuple[int, int, bool]:
-        """Enter the children, with the masses that the search expects."""
+        """Add the children, with the masses that the search has computed."""
         while self.n_nodes + 2 > len(self.lines):
             for name in ("lines", "sums", "bounds", "seeds", "found", "is_known", "subsets"):
                 array = getattr(self, name)

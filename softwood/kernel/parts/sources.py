@@ -1,7 +1,7 @@
 """Rows in parts: where they are, and how a function is applied to all of them.
 
-A `Source` reads rows as often as they are asked for; its coded rows are `Parts`, which keep a state for each part while
-trees grow. Both exist in the memory of this process, here, and on clusters (`softwood.dask`).
+A `Source` reads the rows in every pass; its coded rows are `Parts`, which keep a state for each part while trees grow.
+Both exist in the memory of this process, here, and on clusters (`softwood.dask`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from softwood.kernel.parts.rows import CodedRows
 
 __all__ = ["LocalParts", "LocalSource", "Parts", "RawRows", "Source"]
 
-# Number of rows that justifies a thread.
+# Smallest number of rows of a part, which a thread works on.
 _SMALLEST_PART = 1000
 
 

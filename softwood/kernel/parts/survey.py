@@ -120,7 +120,7 @@ def _moments(raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarr
 def _moments_and_sample(
     raw: RawRows, weighting: Weighting, exponent: int, middle: np.ndarray, half: np.ndarray, seed: int, rate: float
 ) -> list[Any]:
-    """Both at once: reading the rows may take longer than what is computed from them."""
+    """Both in one pass, because loading the rows may take longer than the computation."""
     moments = _moments(raw, weighting, exponent, middle, half)
     return [moments, *_draw_sample(raw, weighting, exponent, seed, rate)]
 
@@ -157,7 +157,7 @@ class Survey:
 def survey(
     source: Source, seed: int, n_classes: int | None, factors_of: Callable[[np.ndarray], np.ndarray | None]
 ) -> Survey:
-    """Go through the rows twice.
+    """Pass over the rows twice.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows that each tree of boosting is read for as soon as it is grown: held-out rows and validation rows."""
+"""Predictions of each tree of boosting for held-out rows and validation rows, as soon as it is grown."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from softwood.trees.tree import KernelShapes
 
 __all__ = ["HeldOutRows"]
 
-# Rows that are read at once.
+# Rows that are predicted at once.
 _BLOCK = 1024
 # With larger half-widths, ends of boxes may overflow.
 _LARGEST_WIDTH = 1e150
 
 
 class HeldOutRows:
-    """Adds the predictions of trees to raw scores, without the time of making a finished tree, which predicts the same.
+    """Adds the predictions of trees to raw scores; for one thread.
 
-    For one thread.
+    A finished tree predicts the same, but it takes time to make one.
 
     Parameters
     ----------

@@ -21,9 +21,6 @@ from softwood.kernel.rounds.loops.boost_search import (
     Rules,
     SearchSpace,
 )
-from softwood.trees.forest import SoftForest
-from softwood.trees.gates import Gate
-from softwood.trees.tree import SoftTree, children_of
 
 __all__ = [
     "BinnedRows",
@@ -31,16 +28,14 @@ __all__ = [
     "NewtonGrower",
     "NewtonLimits",
     "NewtonTree",
-    "boosted_forest",
-    "boosted_tree",
     "loop_rules",
 ]
 
-# Cost of a search that is worth handing parts of it to other threads, in cells of a histogram: about a nanosecond each,
-# where handing over takes forty microseconds.
+# A search of at least this many cells of histograms is shared with other threads. A cell takes about a nanosecond, and
+# handing over work forty microseconds.
 WORTH_THREADS = 1 << 17
-# Rows of a leaf that are worth dividing by blocks in several threads: they are handed over twice, a row takes one to
-# three nanoseconds.
+# A leaf with more rows than this is divided in blocks by several threads. Work is handed over twice, and a row takes
+# one to three nanoseconds.
 WORTH_DIVIDING = 1 << 17
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
@@ -238,7 +233,7 @@ class NewtonGrower:
         )
 
     def _settle(self, rows_sums: np.ndarray, n_leaves: int) -> None:
-        """Enter the values of the leaves."""
+        """Compute the values of the leaves."""
         pile, l2 = loop.Pile(*self.pile), self.rules.l2
         if self.threads is None or not self._divides:
             loop.settle_leaves(pile, rows_sums, l2)
@@ -268,7 +263,7 @@ class NewtonGrower:
 
     def _run(self, rows_sums: np.ndarray, features: np.ndarray, kernels: Boxes) -> None:
         """Grow until there is no split left, or an array is too short."""
-        # Groups as the compiled loops take them, made once for all calls.
+        # The arguments as the compiled loops take them, converted once for all calls.
         bins, columns, edges = loop.Bins(*self.data.bins), loop.Columns(*self.data.columns), loop.Edges(*kernels.edges)
         pile, space = loop.Pile(*self.pile), loop.SearchSpace(*self.space)
         rules, directions = self.rules, self.directions
@@ -355,56 +350,3 @@ def loop_rules(limits: NewtonLimits) -> Rules:
 def _longer(array: np.ndarray) -> np.ndarray:
     """The array with room for twice as many entries."""
     return np.concatenate([array, np.zeros_like(array)])
-
-
-def boosted_tree(tree: NewtonTree) -> SoftTree:
-    """The tree as a `SoftTree` with one output."""
-    return SoftTree.from_nodes(**_columns([tree]), n_features=len(tree.widths))
-
-
-def boosted_forest(trees: list[NewtonTree], output: np.ndarray, base: np.ndarray) -> SoftForest:
-    """The sum of the trees; `output` (n_trees,) is the raw score that each adds to, `base` the start value."""
-    return SoftForest.from_nodes(
-        offsets=np.concatenate([[0], np.cumsum([len(tree.nodes) for tree in trees])]).astype(np.int64),
-        output=np.asarray(output, dtype=np.int32),
-        base=np.asarray(base, dtype=np.float64),
-        is_mean=False,
-        n_features=len(trees[0].widths),
-        **_columns(trees),
-    )
-
-
-def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
-    """Columns of all trees, one after the other."""
-    sizes = [len(tree.nodes) for tree in trees]
-    starts = np.cumsum([0, *sizes[:-1]])
-    # As bytes, for numpy compares the types of records one by one.
-    nodes = np.concatenate([tree.nodes.view(np.uint8) for tree in trees]).view(NODE)
-    parent, feature = nodes["parent"], nodes["feature"]
-    left, right = children_of(parent, nodes["side"], np.repeat(starts, sizes))
-    is_inner = feature >= 0
-    width = np.concatenate([tree.widths[tree.nodes["feature"]] for tree in trees])
-    # The remaining loss, up to a constant that is the same for all nodes of a tree; differences are gains.
-    h, g, w = nodes["h"], nodes["g"], nodes["w"]
-    # Sums of whole numbers have no room for hessians that are much smaller than those of other rows.
-    gained = np.divide(g * g, h, out=np.zeros_like(h), where=h > 0) / w
-    most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
-    sets: dict[str, np.ndarray] = {}
-    if trees[0].subsets is not None:
-        subsets = np.concatenate([tree.subsets for tree in trees if tree.subsets is not None])
-        # Only a split of categories has no threshold.
-        kinds = np.where(is_inner, np.where(np.isnan(nodes["threshold"]), Gate.SUBSET, Gate.KERNEL), Gate.LEAF)
-        sets = {"gate": kinds, "subsets": subsets}
-    return sets | {
-        "children_left": left,
-        "children_right": right,
-        "parent": parent,
-        "depth": nodes["depth"],
-        "feature": feature,
-        "threshold": nodes["threshold"],
-        "missing_left": np.where(is_inner, nodes["missing_left"], 0.5),
-        "width": np.where(is_inner, width, 0.0),
-        "value": nodes["value"],
-        "mass": w,
-        "impurity": most - gained,
-    }

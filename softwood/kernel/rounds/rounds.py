@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,11 +12,23 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins, merge_narrow_bins
+from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
-from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree, boosted_tree
+from softwood.kernel.rounds.leaves import refit_leaves, take_step
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree
 from softwood.trees.tree import SoftTree
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost", "take_step", "too_fast"]
+if TYPE_CHECKING:
+    from softwood.kernel.parts.boosting import RoundsByLevels
+
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
+
+# Scores whose gradients or losses are computed at once: few enough for the cache.
+_BLOCK = 1 << 16
+# Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
+_MOST_BYTES = 1 << 30
+# In place of the rows of a tree that is kept without them.
+_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -50,9 +62,9 @@ class BoostingRules:
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
-    score : function of validation rows and their raw scores, larger is better, that stands for the loss of these rows
-    read : function that predicts (n,) with a tree for rows (n, p), if trees predict with other kernels than they were
-        grown with
+    score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
+    predict : function that predicts (n,) with a tree for rows (n, p), if the prediction kernels differ from those that
+        trees are grown with
     """
 
     learning_rate: float
@@ -64,7 +76,7 @@ class BoostingRules:
     n_iter_no_change: int | None = None
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
-    read: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
+    predict: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass
@@ -96,63 +108,32 @@ class Boosted:
         return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
 
 
-def boost(
-    data: BoostingData,
-    bins: Bins,
-    widths: np.ndarray,
-    loss: Loss,
-    rules: BoostingRules,
-    seed: int,
-    *,
-    validation: BoostingData | None = None,
-    scored: np.ndarray | None = None,
-    n_threads: int = 1,
-    result: Boosted | None = None,
-    steps: Steps | None = None,
-    snapshot: Callable[[], dict[str, Any]] | None = None,
-) -> Boosted:
-    """Add trees round by round.
+def boost(rounds: Rounds | RoundsByLevels, steps: Steps, snapshot: Callable[[], dict[str, Any]]) -> None:
+    """Add trees round by round, until the validation loss has stopped falling.
+
+    Parameters
+    ----------
+    rounds : of rows in memory, or of rows in parts
+    steps : where each round is reported
+    snapshot : returns the attributes of an estimator fitted so far
+    """
+    rounds.begin()
+    for step in steps:
+        step.end(snapshot, **rounds.run())
+        if rounds.best.is_stalled:
+            break
+
+
+class Rounds:
+    """The raw scores, and what else changes from round to round.
 
     Parameters
     ----------
     widths : (p,) half-widths of the kernels in the first round
+    result : where the rounds are stored, so that they are kept after an interrupt
     validation : validation rows
     scored : training rows whose loss is computed after each round; None: none
-    result : where the rounds are stored, so that they are kept after an interrupt
-    steps : where each round is reported;  snapshot : returns the attributes of an estimator fitted so far
     """
-    result = Boosted(loss.start(data.y, data.weights)) if result is None else result
-    steps = Steps("round", rules.n_rounds) if steps is None else steps
-    with Threads(n_threads) as threads:
-        state = Rounds(data, bins, widths, loss, rules, seed, threads, result, validation=validation, scored=scored)
-        state.note()
-        for step in steps:
-            state.run()
-            step.end(snapshot, **state.note())
-            if state.best.is_stalled:
-                break
-    return result
-
-
-def take_step(values: np.ndarray, loss: Loss, rules: BoostingRules, number: int) -> None:
-    """Turn the best leaf values of a tree of round `number` into those that the model adds, in place."""
-    np.clip(values, -loss.max_step, loss.max_step, out=values)
-    with np.errstate(over="ignore"):
-        values *= rules.learning_rate
-    if not np.all(np.abs(values) <= LARGEST_STEP):
-        raise too_fast(rules.learning_rate, number + 1)
-
-
-def too_fast(learning_rate: float, n_rounds: int) -> ValueError:
-    """The error if the raw scores grow without limit."""
-    return ValueError(
-        f"Boosting diverges with learning_rate={learning_rate:g}: the raw scores overflow in round {n_rounds}. Lower "
-        "the parameter 'learning_rate'; usual values are between 0.01 and 1."
-    )
-
-
-class Rounds:
-    """The raw scores, and what else changes from round to round; arguments as of `boost`."""
 
     def __init__(
         self,
@@ -168,7 +149,7 @@ class Rounds:
         validation: BoostingData | None = None,
         scored: np.ndarray | None = None,
     ) -> None:
-        if rules.decay == 1.0:  # else, kernels become narrow later on
+        if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
             bins = merge_narrow_bins(bins, widths, data.weights)
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
         self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
@@ -182,13 +163,17 @@ class Rounds:
         self.kernels: Boxes | None = None
         self.scored = None
         if scored is not None:
-            is_all = len(scored) == n  # without a copy
+            is_all = len(scored) == n  # a slice makes no copy
             self.scored = slice(None) if is_all else scored
             self.scored_y, self.scored_weights = data.y[self.scored], data.weights[self.scored]
         self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
 
-    def note(self) -> dict[str, float]:
-        """Append the losses of the scores so far to those of the result."""
+    def begin(self) -> None:
+        """Record the losses of the start values."""
+        self._record_losses()
+
+    def _record_losses(self) -> dict[str, float]:
+        """Append the losses of the scores so far to those of the result, and return them."""
         line = {}
         result, validation = self.result, self.validation
         if self.scored is not None:
@@ -205,23 +190,23 @@ class Rounds:
         return line
 
     def _prepare(self) -> None:
-        """Make what each thread needs for the trees that it grows."""
+        """Allocate what each thread needs to grow trees."""
         n, validation, rules = len(self.data.matrix), self.validation, self.rules
         self.growers = _growers(self.bins, rules.limits, self.loss.n_scores, self.threads)
         self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
-        self.readers: list[HeldOutRows] = []
-        if validation is not None and rules.read is None:
+        self.held_out: list[HeldOutRows] = []
+        if validation is not None and rules.predict is None:
             matrix = validation.matrix
-            self.readers = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
+            self.held_out = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
 
-    def rest(self) -> None:
-        """Give back the memory of growing until the next round."""
-        self.growers, self.rows_sums, self.readers = [], [], []
+    def release_memory(self) -> None:
+        """Release the memory of growing; the next round allocates it again."""
+        self.growers, self.rows_sums, self.held_out = [], [], []
 
-    def run(self) -> None:
-        """Add a tree for each raw score; all of them start from the same scores."""
+    def run(self) -> dict[str, float]:
+        """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
         if not self.growers:
             self._prepare()
         n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
@@ -244,12 +229,13 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_scores)
+        return self._record_losses()
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
         p, n_scores, rules = self.data.matrix.shape[1], self.loss.n_scores, self.rules
         if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
-            return None, [self.all_features] * n_scores  # a generator takes as long as a small tree
+            return None, [self.all_features] * n_scores  # making a generator takes as long as a small tree
         rng = np.random.default_rng([self.seed, number])
         rows = _draw_rows(self.data.group, rules.subsample, rng)
         return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_scores)]
@@ -257,7 +243,8 @@ class Rounds:
     def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
         """Call `work` for blocks of `n` rows, in threads.
 
-        The blocks do not depend on the number of threads, for numbers at the ends of arrays may be rounded otherwise.
+        The blocks do not depend on the number of threads, because numbers at the ends of arrays may be rounded
+        differently.
         """
         size = max(1, _BLOCK // self.loss.n_scores)
         self.threads.run(lambda block, _: work(slice(block * size, (block + 1) * size)), -(-n // size))
@@ -295,23 +282,15 @@ class Rounds:
             rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
         if not loss.has_exact_leaves:
-            _refit_leaves(tree, loss, data, self.raw, score, rules.limits.directions)
-        take_step(tree.nodes["value"], loss, rules, self.result.n_rounds)
+            refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
+        take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
         _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
         if self.validation is not None and self.raw_validation is not None:
-            if self.readers:
-                self.readers[worker].add(tree, self.raw_validation, score)
+            if self.held_out:
+                self.held_out[worker].add(tree, self.raw_validation, score)
             else:
-                self.raw_validation[:, score] += _read(tree, rules, self.validation.matrix)
+                self.raw_validation[:, score] += _predict(tree, rules, self.validation.matrix)
         return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
-
-
-# Scores whose gradients or losses are computed at once: few enough for the cache.
-_BLOCK = 1 << 16
-# Largest leaf value: sums of their squares over all rows and rounds are finite.
-LARGEST_STEP = 1e120
-# Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
-_MOST_BYTES = 1 << 30
 
 
 def _tile(base: np.ndarray, n: int) -> np.ndarray:
@@ -327,9 +306,6 @@ def _growers(bins: Bins, limits: NewtonLimits, n_scores: int, threads: Threads) 
     if n_growers == 1:
         return [first]
     return [NewtonGrower(rows, limits) for _ in range(n_growers)]
-
-
-_NONE = np.empty(0)
 
 
 def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:
@@ -348,41 +324,6 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
     return np.sort(rng.permutation(p)[:n_features])
 
 
-def _refit_leaves(
-    tree: NewtonTree, loss: Loss, data: BoostingData, raw: np.ndarray, score: int, directions: np.ndarray | None
-) -> None:
-    """Set the leaf values to those that minimise the loss within the monotonic constraints."""
-    for leaf in range(len(tree.leaves)):
-        rows, shares = tree.members(leaf)
-        value = loss.leaf_value(data.y[rows] - raw[rows, score], data.weights[rows] * shares, score)
-        tree.nodes["value"][tree.leaves["line"][leaf]] = value
-    if directions is not None:
-        _keep_directions(tree.nodes, directions)
-
-
-def _keep_directions(nodes: np.ndarray, directions: np.ndarray) -> None:
-    """Clip the leaf values so that the two sides of each constrained split stay in order, as in growing."""
-    n = len(nodes)
-    parent, side, feature = nodes["parent"], nodes["side"], nodes["feature"]
-    mass = np.where(feature < 0, nodes["w"], 0.0)
-    total = mass * nodes["value"]
-    children = np.zeros((n, 2), dtype=int)
-    for line in range(n - 1, 0, -1):  # children come after their parents
-        mass[parent[line]] += mass[line]
-        total[parent[line]] += total[line]
-        children[parent[line], side[line]] = line
-    mean = total / mass
-    low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    for node in np.flatnonzero(feature >= 0):
-        below = children[node]
-        low[below], high[below] = low[node], high[node]
-        if direction := directions[feature[node]]:
-            middle = np.clip(mean[below], low[node], high[node]).mean()
-            lower, upper = below if direction > 0 else below[::-1]
-            high[lower] = low[upper] = middle
-    nodes["value"] = np.clip(nodes["value"], low, high)
-
-
 def _add_tree(
     tree: NewtonTree,
     rules: BoostingRules,
@@ -393,13 +334,13 @@ def _add_tree(
     threads: Threads | None,
 ) -> None:
     """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
-    if rows is None and rules.read is None:
+    if rows is None and rules.predict is None:
         tree.add_to(raw, score, threads)
     else:
-        raw[:, score] += _read(tree, rules, matrix)
+        raw[:, score] += _predict(tree, rules, matrix)
 
 
-def _read(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
+def _predict(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
     """Predictions of the tree with the prediction kernel, (n,)."""
     finished = boosted_tree(tree)
-    return finished.predict(matrix)[:, 0] if rules.read is None else rules.read(finished, matrix)
+    return finished.predict(matrix)[:, 0] if rules.predict is None else rules.predict(finished, matrix)

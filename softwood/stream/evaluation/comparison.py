@@ -28,7 +28,8 @@ class PrequentialComparison(Mapping[str, PrequentialResult]):
 
     Attributes
     ----------
-    results : dict of names and results
+    results : dict of str to PrequentialResult
+        The results by the names of the models.
     """
 
     results: dict[str, PrequentialResult]
@@ -67,13 +68,23 @@ class PrequentialComparison(Mapping[str, PrequentialResult]):
 
         Parameters
         ----------
-        first, second : names of the models
-        measure : name of the measure
-        level : probability with which the interval is to hold the difference, default=0.95
+        first : str
+            Name of a model.
+        second : str
+            Name of the model to compare it with.
+        measure : str
+            Name of the measure.
+        level : float, default=0.95
+            Probability with which the interval is to hold the difference.
 
         Returns
         -------
-        difference, low, high
+        difference : float
+            The difference of the scores.
+        low : float
+            Lower end of the interval.
+        high : float
+            Upper end of the interval.
         """
         for name, value in (("first", first), ("second", second)):
             if value not in self.results:
@@ -93,12 +104,15 @@ class PrequentialComparison(Mapping[str, PrequentialResult]):
 
         Parameters
         ----------
-        measure : its name, default=None: the first one
-        ax : axes to draw into, default=None: new ones
+        measure : str or None, default=None
+            Name of the measure. None draws the first one.
+        ax : matplotlib Axes or None, default=None
+            Axes to draw into. None creates a new figure.
 
         Returns
         -------
-        ax : the axes
+        matplotlib Axes
+            The axes that were drawn into.
         """
         names = list(self._first.scores)
         measure = names[0] if measure is None else measure
@@ -132,13 +146,17 @@ def compare_prequential(models: Mapping[str, Any], stream: Any, **options: Any) 
 
     Parameters
     ----------
-    models : mapping of names and models, each as in `prequential`; all classifiers or all regressors
-    stream : as in `prequential`
-    options : other parameters of `prequential`; `on_window` is called for each model
+    models : mapping of str to model
+        The models by name, each as in `prequential`; all classifiers or all regressors.
+    stream : stream, tuple (X, y), data frame, path or iterable of pairs (x, y)
+        The rows, as in `prequential`.
+    **options : dict
+        Other parameters of `prequential`. `on_window` is called for each model.
 
     Returns
     -------
-    `PrequentialComparison`
+    PrequentialComparison
+        The results by the names of the models.
 
     Examples
     --------

@@ -43,52 +43,58 @@ def prequential(
 
     Parameters
     ----------
-    model : one of three kinds, looked for in this order
+    model : stream model, or model with the methods of scikit-learn or river
+        One of three kinds, looked for in this order:
 
         - with ``test_then_train(X, y)``, as the stream models of softwood: learns row by row
         - with ``partial_fit(X, y)`` and ``predict_proba`` or ``predict``, as in scikit-learn: predicts a block, then
           learns it; ``block_size=1`` for row by row. The first block of a model that is not fitted is learned only.
         - with ``learn_one(x, y)`` and ``predict_proba_one`` or ``predict_one``, as in river: row by row, as dicts. Rows
           for which it predicts nothing are learned only.
-
-    stream : any of these
+    stream : stream, tuple (X, y), data frame, path or iterable of pairs (x, y)
+        The rows:
 
         - stream of softwood, such as those that are generated; without an end, it needs `max_samples`
         - tuple (X, y) of arrays or data frames
         - data frame (pandas, polars) or path of a .csv, .csv.gz or .parquet file, with `target`; files may be larger
           than memory
-        - iterable of pairs (x, y), x a dict or a row of numbers, such as the data sets of river
-
-    target : name of the column to predict, of files and frames, default=None
-    classes : (n_classes,) all labels that may occur, default=None
-        Needed by classifiers with ``partial_fit``, unless the stream is a table in memory or knows its classes.
-    measures : names, default=None: all that fit the model
-        "accuracy", "auroc", "cross_entropy", "kappa", "kappa_temporal" and "kappa_m" of classifiers, "r2", "mae" and
-        "rmse" of regressors. Without probabilities there is neither "auroc" nor "cross_entropy". Temporal kappa and
-        kappa M are 0 for a model that is as good as the last label, or as the most frequent one.
-    block_size : most rows to read at once, default=1000
-    window : rows for each point of the curves, default=None
-        None: a hundredth of the stream in whole thousands, rounded up; 1000 if its length is not known. The last window
-        may be shorter.
-    max_samples : most rows to take from the stream, default=None: all
-    delay : rows after which the label of a row comes, default=0
-        A row is learned when so many more have been tested; the last ones never are. With a delay, models with
-        ``test_then_train`` are called for each row. A model of scikit-learn's kind learns a block when all of its
-        labels have come. The baselines get their labels later, too.
-    latency : whether to measure what single rows take, default=False
-        Models with ``test_then_train`` are then called for each row, which is slower by the cost of the calls. Of
-        models with ``partial_fit`` it is the mean over the rows of a block.
-    memory : whether to measure the size of the model at the end of each window, default=False
-        Its ``nbytes_`` if it has that, else the length of its pickle. If the window ends within a block, it is the size
-        after that block.
-    verbose : 0 or 1, default=0
-        Whether to print about once a second how far it is, and the scores of the window.
-    on_window : function, default=None
+        - iterable of pairs (x, y), x a dict or a row of numbers, such as the data sets of river.
+    target : str or None, default=None
+        Name of the column to predict, for files and frames.
+    classes : array-like of shape (n_classes,) or None, default=None
+        All labels that may occur. Needed by classifiers with ``partial_fit``, unless the stream is a table in memory or
+        knows its classes.
+    measures : str, iterable of str or None, default=None
+        Names of measures: "accuracy", "auroc", "cross_entropy", "kappa", "kappa_temporal" and "kappa_m" of classifiers,
+        "r2", "mae" and "rmse" of regressors. None computes all that fit the model. Without probabilities there is
+        neither "auroc" nor "cross_entropy". Temporal kappa and kappa M are 0 for a model that is as good as the last
+        label, or as the most frequent one.
+    block_size : int, default=1000
+        Largest number of rows to read at once.
+    window : int or None, default=None
+        Number of rows for each point of the curves. None means a hundredth of the stream in whole thousands, rounded
+        up, or 1000 if its length is not known. The last window may be shorter.
+    max_samples : int or None, default=None
+        Largest number of rows to take from the stream. None takes all.
+    delay : int, default=0
+        Number of rows after which the label of a row comes. A row is learned when so many more have been tested; the
+        last ones never are. With a delay, models with ``test_then_train`` are called for each row. A model of
+        scikit-learn's kind learns a block when all of its labels have come. The baselines get their labels later, too.
+    latency : bool, default=False
+        Whether to measure what single rows take. Models with ``test_then_train`` are then called for each row, which is
+        slower by the cost of the calls. For models with ``partial_fit`` it is the mean over the rows of a block.
+    memory : bool, default=False
+        Whether to measure the size of the model at the end of each window: its ``nbytes_`` if it has that, and
+        otherwise the length of its pickle. If the window ends within a block, it is the size after that block.
+    verbose : int, default=0
+        If 1, print progress and the scores of the window about once per second.
+    on_window : callable or None, default=None
         Called at the end of each window with the number of rows so far and a dict of the scores of the window.
 
     Returns
     -------
-    result : `PrequentialResult`
+    PrequentialResult
+        Scores, curves and costs.
 
     Examples
     --------

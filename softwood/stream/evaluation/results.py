@@ -25,20 +25,31 @@ class PrequentialResult:
 
     Attributes
     ----------
-    scores : dict, each measure over all rows that were scored
-    curves : dict of arrays (n_windows,): ``n_samples``, the row at which each window ends, and each measure over the
-        rows of the window; nan where it is not defined
-    n_samples : rows of the stream that were tested and learned
-    n_unscored : how many of them were learned only, since the model could not predict yet
-    seconds : time that the model took to test and to train; reading the stream and measuring are left out
-    latency : dict in microseconds, what a row takes: percentiles ``p50``, ``p95``, ``p99`` to 1 % and the exact
-        ``max``; None if it was not asked for
-    memory : (n_windows,) bytes of the model at the end of each window; None if it was not asked for
-    classes : (n_classes,) labels known so far; None for a regressor
-    interrupted : whether the run was stopped by the user before the stream ended
-    baselines : dict of dicts, scores of predictions from the labels alone: "no_change" (the last one) and "majority"
-        (the most frequent one so far; for targets, their mean)
-    window : rows of a window
+    scores : dict of str to float
+        Each measure over all rows that were scored.
+    curves : dict of str to ndarray of shape (n_windows,)
+        ``n_samples``, the row at which each window ends, and each measure over the rows of the window. nan where it is
+        not defined.
+    n_samples : int
+        Number of rows of the stream that were tested and learned.
+    n_unscored : int
+        Number of rows that were learned only, since the model could not predict yet.
+    seconds : float
+        Time that the model took to test and to train. Reading the stream and measuring are left out.
+    latency : dict of str to float, or None
+        Time of a row in microseconds: percentiles ``p50``, ``p95``, ``p99`` to 1 % and the exact ``max``. None if it
+        was not asked for.
+    memory : ndarray of shape (n_windows,) or None
+        Size of the model in bytes at the end of each window. None if it was not asked for.
+    classes : ndarray of shape (n_classes,) or None
+        Labels known so far. None for a regressor.
+    interrupted : bool
+        Whether the user stopped the run before the stream ended.
+    baselines : dict of dict
+        Scores of predictions from the labels alone: "no_change" (the last one) and "majority" (the most frequent one so
+        far; for targets, their mean).
+    window : int
+        Number of rows of a window.
     """
 
     scores: dict[str, float]
@@ -61,12 +72,17 @@ class PrequentialResult:
 
         Parameters
         ----------
-        measure : its name
-        level : probability that the interval contains the score, default=0.95
+        measure : str
+            Name of the measure.
+        level : float, default=0.95
+            Probability that the interval contains the score.
 
         Returns
         -------
-        low, high : nan with fewer than two whole windows
+        low : float
+            Lower end; nan with fewer than two whole windows.
+        high : float
+            Upper end; nan with fewer than two whole windows.
         """
         if measure not in self.scores:
             raise parameter_error("interval", "measure", f"one of {', '.join(map(repr, self.scores))}", measure)
@@ -74,7 +90,18 @@ class PrequentialResult:
         return self.scores[measure] - half, self.scores[measure] + half
 
     def whole_windows(self, measure: str) -> np.ndarray:
-        """Values of a measure in the windows that have all their rows; where it is not defined is left out."""
+        """Values of a measure in the windows that have all their rows; where it is not defined is left out.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+
+        Returns
+        -------
+        ndarray of shape (n_whole,)
+            The values.
+        """
         ends = np.diff(self.curves["n_samples"], prepend=0)
         values = self.curves[measure][ends == self.window]
         return values[~np.isnan(values)]
@@ -94,12 +121,15 @@ class PrequentialResult:
 
         Parameters
         ----------
-        ax : axes to draw into, default=None: new ones
-        measures : names, default=None: the first one and all that are of its scale
+        ax : matplotlib Axes or None, default=None
+            Axes to draw into. None creates a new figure.
+        measures : str, iterable of str or None, default=None
+            Names of measures. None draws the first one and all that are of its scale.
 
         Returns
         -------
-        ax : the axes
+        matplotlib Axes
+            The axes that were drawn into.
         """
         names = list(self.scores)
         if measures is None:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import os
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from softwood.core.csv_files import frames_of
 from softwood.core.extras import require
+from softwood.core.frames import Frame
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import is_missing_value, refuse_lazy
 
@@ -23,8 +26,6 @@ __all__ = ["Block", "RowReader", "Source", "open_stream"]
 
 _OWNER = "prequential"  # whose parameters the errors are about
 _SUFFIXES = (".csv", ".csv.gz", ".parquet")
-# Put before labels while they are read, so that none of them looks like a number or a missing value.
-_MARK = "label "
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,9 @@ def _open_generator(stream: Any, block_size: int, max_samples: int | None) -> So
 
 
 def _is_frame(table: Any) -> bool:
-    return hasattr(table, "columns") and (hasattr(table, "iloc") or hasattr(table, "get_column"))
+    return hasattr(table, "columns") and (
+        isinstance(table, Frame) or hasattr(table, "iloc") or hasattr(table, "get_column")
+    )
 
 
 def _split_frame(frame: Any, target: Hashable | None) -> tuple[Any, Any]:
@@ -185,6 +188,8 @@ def _split_frame(frame: Any, target: Hashable | None) -> tuple[Any, Any]:
     if target not in names:
         shown = ", ".join(repr(name) for name in names[:20]) + (", …" if len(names) > 20 else "")
         raise ValueError(f"There is no target column {target!r}. The columns are {shown}.")
+    if isinstance(frame, Frame):
+        return frame.drop([str(target)]), frame[str(target)]
     return (frame.drop(columns=target) if hasattr(frame, "iloc") else frame.drop(target)), frame[target]
 
 
@@ -247,37 +252,45 @@ def _open_file(
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     if str(path) != "-" and not name.endswith(_SUFFIXES):
         raise ValueError(f"The name of a file must end with {', '.join(_SUFFIXES)}. Got {path.name!r}.")
-    pandas = require("pandas", None, "Reading a file")  # of both kinds: their blocks are frames
     if name.endswith(".parquet"):
-        parquet = require("pyarrow.parquet", None, "Reading a Parquet file")
+        parquet = require("pyarrow.parquet", "streams", "Reading a Parquet file")
         # Without these two options whole row groups are read, and a file may be one group.
         file = parquet.ParquetFile(path, buffer_size=1 << 16, pre_buffer=False)
         n_samples = file.metadata.num_rows
         n_samples = n_samples if max_samples is None else min(n_samples, max_samples)
-        frames = (batch.to_pandas() for batch in file.iter_batches(batch_size=block_size))
+        frames = (_for_models(Frame.from_arrow(batch)) for batch in file.iter_batches(batch_size=block_size))
         return Source(_file_blocks(frames, file, target, max_samples), n_samples)
-    live = _LiveText(sys.stdin.fileno()) if name == "-" else None
+    text: Any = _LiveLines(sys.stdin.fileno()) if name == "-" else _open_text(path)
+    as_text = [str(target)] if has_text_labels else []
+    frames = (
+        _for_models(_with_labels(frame, target) if has_text_labels else frame)
+        for frame in frames_of(text, block_size, as_text=as_text)
+    )
+    return Source(_file_blocks(frames, text, target, max_samples))
+
+
+def _open_text(path: Path) -> io.TextIOWrapper:
+    opened: Any = gzip.open(path) if path.name.lower().endswith(".gz") else open(path, "rb")  # noqa: SIM115
+    return io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
+
+
+def _for_models(frame: Frame) -> Any:
+    """The frame of pandas, if it is installed, for models that are not softwood's."""
     try:
-        # pandas reads even the results of converters as missing values, unless they look like nothing else
-        converters = {target: _MARK.__add__} if has_text_labels else None
-        reader = pandas.read_csv(path if live is None else live, chunksize=block_size, converters=converters)
-    except pandas.errors.EmptyDataError:
-        return Source(iter(()))
-    parts: Iterable[Any] = reader if live is None else live.frames(reader)
-    if has_text_labels:
-        parts = map(partial(_without_mark, target=target), parts)
-    return Source(_file_blocks(parts, reader, target, max_samples))
-
-
-def _without_mark(frame: Any, target: Hashable) -> Any:
-    if target not in frame.columns:  # which is reported later
+        import pandas as pd
+    except ImportError:
         return frame
-    labels = frame[target].str.removeprefix(_MARK)
-    return frame.assign(**{str(target): labels.where(labels != "")})
+    return pd.DataFrame({name: frame[name] for name in frame.columns})
 
 
-class _LiveText:
-    """Text of a file that is still being written, as it arrives; other readers wait until their buffer is full.
+def _with_labels(frame: Frame, target: Hashable) -> Frame:
+    """The frame with None for empty labels."""
+    labels = {name: np.where(frame[name] == "", None, frame[name]) for name in frame.columns if name == target}
+    return Frame({name: labels.get(name, frame[name]) for name in frame.columns})
+
+
+class _LiveLines:
+    """Lines of a file that is still being written, as they arrive; other readers wait until their buffer is full.
 
     Parameters
     ----------
@@ -286,40 +299,30 @@ class _LiveText:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-        self._is_interrupted = False
 
-    def frames(self, reader: Iterable[Any]) -> Iterator[Any]:
-        """The frames of a reader of this text; pandas would make another error of an interrupt within it."""
-        for frame in reader:
-            if self._is_interrupted:  # the frame may end within a row
-                break
-            yield frame
-        if self._is_interrupted:
-            raise KeyboardInterrupt
+    def __iter__(self) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        rest = ""
+        while data := os.read(self._descriptor, 1 << 16):
+            *lines, rest = (rest + decoder.decode(data)).split("\n")
+            for line in lines:
+                yield line + "\n"
+        rest += decoder.decode(b"", final=True)
+        if rest:
+            yield rest
 
-    def read(self, size: int = -1) -> str:
-        """Some of the text, at least one character; none at the end."""
-        text = ""
-        while not text:
-            try:
-                data = os.read(self._descriptor, size if size > 0 else 1 << 16)
-            except KeyboardInterrupt:
-                self._is_interrupted, data = True, b""
-            text = self._decoder.decode(data, final=not data)
-            if not data:
-                break
-        return text
+    def __enter__(self) -> _LiveLines:
+        return self
 
-    def __iter__(self) -> Iterator[str]:  # asked for by pandas, which takes `read`
-        return iter(self.read, "")
+    def __exit__(self, *_: Any) -> None:
+        """The file stays open."""
 
 
 def _file_blocks(frames: Iterable[Any], file: Any, target: Hashable, max_samples: int | None) -> Iterator[Block]:
     n_left = max_samples
     with file:
         for frame in frames:
-            X, y = _split_frame(frame if n_left is None else frame.iloc[:n_left], target)
+            X, y = _split_frame(frame if n_left is None else frame[:n_left], target)
             yield Block(X, _targets(y))
             if n_left is not None:
                 n_left -= len(X)
@@ -401,8 +404,7 @@ class RowReader:
             self._warn_of_new_keys(block.rows)
         keys = self._keys
         if self._is_frame:
-            pandas = require("pandas", None, "A stream of dicts with text, for a model that takes tables,")
-            return pandas.DataFrame.from_records(block.rows, columns=list(keys))
+            return _for_models(Frame({str(key): _column([row.get(key) for row in block.rows]) for key in keys}))
         try:
             return np.array([[_or_nan(row.get(key)) for key in keys] for row in block.rows], dtype=np.float64)
         except (TypeError, ValueError) as error:
@@ -431,6 +433,15 @@ class RowReader:
                 stacklevel=2,
             )
             self._has_warned = True
+
+
+def _column(cells: list[Any]) -> np.ndarray:
+    """Cells of a column, as numbers if all of them are."""
+    if all(_is_number(cell) and not isinstance(cell, bool | np.bool_) for cell in cells):
+        return np.array([_or_nan(cell) for cell in cells], dtype=np.float64)
+    array = np.empty(len(cells), dtype=object)
+    array[:] = cells
+    return array
 
 
 def _or_nan(value: Any) -> Any:

@@ -24,19 +24,22 @@ class Agrawal(Stream):
 
     Parameters
     ----------
-    function : int in [0, 9], which function; with drift, which one at first, default=0
-    perturbation : float in [0, 1], numbers are moved by up to this share of their ranges once the class is known,
-        default=0.0
-    balanced : bool, whether classes alternate, 1 first. Rare classes then take time: samples are drawn until the
-        class is right, default=False
-    drift_every : int or None, after so many samples comes the next function, and after the last the first; None for
-        no drift, default=None
-    functions : sequence of int in [0, 9] or None, the functions one after the other, in place of all ten from
-        `function` on; needs `drift_every`, default=None
-    drift_width : int in [1, drift_every] or None, how long a change takes, None for a jump. Sample ``t`` (from 0 on)
-        near a change at ``p`` comes from the new function with probability ``1 / (1 + exp(-4 (t + 1/2 - p) / width))``,
-        as in ``ConceptDriftStream`` of river, default=None
+    function : int, default=0
+        Number of the function, in [0, 9]; with drift, of the first one.
+    perturbation : float, default=0.0
+        Numbers are moved by up to this share of their ranges once the class is known, in [0, 1].
+    balanced : bool, default=False
+        Whether classes alternate, 1 first. Rare classes then take time: samples are drawn until the class is right.
+    drift_every : int or None, default=None
+        Number of samples after which the next function comes, and after the last one the first. None means no drift.
+    functions : sequence of int or None, default=None
+        The functions one after the other, in place of all ten from `function` on. Needs `drift_every`.
+    drift_width : int or None, default=None
+        Number of samples that a change takes, in [1, drift_every]. None means a jump. Sample ``t`` (from 0 on) near a
+        change at ``p`` comes from the new function with probability ``1 / (1 + exp(-4 (t + 1/2 - p) / width))``, as in
+        ``ConceptDriftStream`` of river.
     seed : int or None, default=None
+        Seed of the random numbers.
 
     References
     ----------

@@ -30,10 +30,15 @@ class Stream(ABC):
     Attributes
     ----------
     n_features : int
-    feature_names : tuple of str, (n_features,)
-    classes : array, (n_classes,), the label that each code in ``y`` stands for
-    n_samples : int or None, length of the stream; None if it never ends
-    position : int, number of samples made so far
+        Number of features.
+    feature_names : tuple of str
+        Names of the features.
+    classes : ndarray of shape (n_classes,)
+        The label that each code in ``y`` stands for.
+    n_samples : int or None
+        Length of the stream. None if it never ends.
+    position : int
+        Number of samples made so far.
     """
 
     n_features: int
@@ -82,12 +87,15 @@ class Stream(ABC):
 
         Parameters
         ----------
-        n : int, how many; fewer come at the end of a stream that ends
+        n : int
+            Number of samples. Fewer come at the end of a stream that ends.
 
         Returns
         -------
-        X : (n, n_features) float64 in C order
-        y : (n,) int64, codes of the classes
+        X : ndarray of shape (n, n_features), float64
+            The samples, in C order.
+        y : ndarray of shape (n,), int64
+            Codes of the classes.
         """
         n = check_count(self, "n", n, low=0)
         if self.n_samples is not None:
@@ -101,12 +109,15 @@ class Stream(ABC):
 
         Parameters
         ----------
-        n_samples : int, how many in all; fewer come at the end of a stream that ends
-        block_size : int, samples in each block but the last, default=1000
+        n_samples : int
+            Number of samples in all. Fewer come at the end of a stream that ends.
+        block_size : int, default=1000
+            Number of samples in each block but the last.
 
         Returns
         -------
-        blocks : iterator of X, (block_size, n_features), and y, (block_size,)
+        iterator of (X, y)
+            Samples of shape (block_size, n_features), and codes of their classes, (block_size,).
         """
         n_samples = check_count(self, "n_samples", n_samples, low=0)
         return self._take_blocks(n_samples, check_count(self, "block_size", block_size))
@@ -122,7 +133,7 @@ class Stream(ABC):
     def __iter__(self) -> Iterator[tuple[dict[str, float], Any]]:
         """One by one from the first sample on, as river's data sets: a dict by feature name, and the label.
 
-        Every iterator begins anew and leaves `position` alone.
+        Every iterator starts from the beginning and leaves `position` as it is.
         """
         stream = copy.copy(self)
         stream.restart()

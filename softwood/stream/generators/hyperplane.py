@@ -24,12 +24,17 @@ class Hyperplane(Stream):
     Parameters
     ----------
     n_features : int, default=10
-    n_drift_features : int in [0, n_features], how many weights change, default=2
-    magnitude : float in [0, 1], change of a weight by one sample, default=0.0
-    noise : float in [0, 1], probability that a class is the wrong one, before 0.01 is taken off, default=0.05
-    turn_probability : float in [0, 1], probability that the direction of a weight is reversed after a sample, before
-        0.01 is taken off, default=0.1
+        Number of features.
+    n_drift_features : int, default=2
+        Number of weights that change, in [0, n_features].
+    magnitude : float, default=0.0
+        Change of a weight by one sample, in [0, 1].
+    noise : float, default=0.05
+        Probability that a class is the wrong one, in [0, 1], before 0.01 is taken off.
+    turn_probability : float, default=0.1
+        Probability that the direction of a weight is reversed after a sample, in [0, 1], before 0.01 is taken off.
     seed : int or None, default=None
+        Seed of the random numbers.
 
     References
     ----------

@@ -27,15 +27,19 @@ class LED(Stream):
 
     Parameters
     ----------
-    noise : float in [0, 1], probability that a segment is inverted, before 0.01 is taken off, default=0.0
-    irrelevant : bool, whether 17 features without meaning follow, default=False
-    n_drift_features : int in [0, 7], so many segments change places with irrelevant features; 0 where there are none,
-        default=0
+    noise : float, default=0.0
+        Probability that a segment is inverted, in [0, 1], before 0.01 is taken off.
+    irrelevant : bool, default=False
+        Whether 17 features without meaning follow.
+    n_drift_features : int, default=0
+        Number of segments that change places with irrelevant features, in [0, 7]. 0 where there are none.
     seed : int or None, default=None
+        Seed of the random numbers.
 
     Attributes
     ----------
-    order : (n_features,) which of the features in their usual order stands at each place
+    order : ndarray of shape (n_features,)
+        Which of the features in their usual order stands at each place.
 
     References
     ----------

@@ -29,19 +29,28 @@ class OversampledClasses(Stream):
 
     Parameters
     ----------
-    X : array or data frame of numbers, (n_rows, n_features), nan where missing
-    y : array, (n_rows,), labels of at least two classes
+    X : array-like or data frame of shape (n_rows, n_features)
+        Numbers, nan where missing.
+    y : array-like of shape (n_rows,)
+        Labels of at least two classes.
     n_drifts : int, default=10
-    share : float in [0, 1], probability of the frequent class, default=0.75
-    n_samples : int, length of the stream, default=1_000_000
-    noise : float of at least 0, standard deviation of the jitter in standard deviations of the column, default=0.0
-    categorical_features : "auto", None, or columns by name, number or mask, which get no jitter; "auto" for columns of
-        at most 20 different whole numbers, None for none, default="auto"
+        Number of drifts.
+    share : float, default=0.75
+        Probability of the frequent class, in [0, 1].
+    n_samples : int, default=1000000
+        Length of the stream.
+    noise : float, default=0.0
+        Standard deviation of the jitter, in standard deviations of the column.
+    categorical_features : "auto", array-like of bool, int or str, or None, default="auto"
+        Columns that get no jitter: a mask, numbers or names. "auto" selects columns of at most 20 different whole
+        numbers. None selects no columns.
     seed : int or None, default=None
+        Seed of the random numbers.
 
     Attributes
     ----------
-    contexts : (n_drifts + 1,) int64, code of the frequent class in each context
+    contexts : ndarray of shape (n_drifts + 1,)
+        Code of the frequent class in each context.
 
     Examples
     --------

@@ -29,17 +29,32 @@ class RandomRBF(Stream):
     Parameters
     ----------
     n_classes : int, default=2
+        Number of classes.
     n_features : int, default=10
+        Number of features.
     n_centroids : int, default=50
-    speed : float of at least 0, distance that a moving centroid covers with each sample, default=0.0
-    n_moving : int or None, so many centroids move, None for all, default=None
+        Number of centroids.
+    speed : float, default=0.0
+        Distance that a moving centroid covers with each sample, at least 0.
+    n_moving : int or None, default=None
+        Number of centroids that move. None means all.
     seed : int or None, default=None
-    model_seed : int or None, seed of the centroids alone; None for some that depend on `seed`, default=None
+        Seed of the random numbers.
+    model_seed : int or None, default=None
+        Seed of the centroids alone. None means that they depend on `seed`.
 
     Attributes
     ----------
-    centres, velocities : (n_centroids, n_features) places before the first sample, and moves with each sample
-    centroid_classes, centroid_weights, spreads : (n_centroids,)
+    centres : ndarray of shape (n_centroids, n_features)
+        Places of the centroids before the first sample.
+    velocities : ndarray of shape (n_centroids, n_features)
+        Moves of the centroids with each sample.
+    centroid_classes : ndarray of shape (n_centroids,)
+        Classes of the centroids.
+    centroid_weights : ndarray of shape (n_centroids,)
+        Weights of the centroids.
+    spreads : ndarray of shape (n_centroids,)
+        Spreads of the points around the centroids.
 
     Examples
     --------

@@ -19,11 +19,14 @@ class SEA(Stream):
 
     Parameters
     ----------
-    variant : int in [0, 3], which threshold; with drift, which one at first, default=0
-    noise : float in [0, 1], probability that a class is the wrong one, default=0.0
-    drift_every : int or None, after so many samples comes the next variant, and after the last the first;
-        None for no drift, default=None
+    variant : int, default=0
+        Number of the threshold, in [0, 3]; with drift, of the first one.
+    noise : float, default=0.0
+        Probability that a class is the wrong one, in [0, 1].
+    drift_every : int or None, default=None
+        Number of samples after which the next variant comes, and after the last one the first. None means no drift.
     seed : int or None, default=None
+        Seed of the random numbers.
 
     References
     ----------

@@ -20,13 +20,24 @@ class SplitEvent:
 
     Attributes
     ----------
-    kind : "split" or "replace"
-    n_samples : rows that the tree had learned
-    node, feature : numbers of the node and of the column (of the encoded table)
-    threshold : rows with values up to this pass the test
-    merit, second_merit : of the test, and of the best test on another feature (of the test before, if it was replaced)
-    bound : Hoeffding's, for the difference of merits
-    weight_seen : weight that the decision rests on
+    kind : {"split", "replace"}
+        Whether a leaf was split or a test was replaced.
+    n_samples : int
+        Number of rows that the tree had learned.
+    node : int
+        Number of the node.
+    feature : int
+        Number of the column of the encoded table.
+    threshold : float
+        Rows with values up to this pass the test.
+    merit : float
+        Merit of the test.
+    second_merit : float
+        Merit of the best test on another feature; of the test before, if it was replaced.
+    bound : float
+        Hoeffding bound for the difference of merits.
+    weight_seen : float
+        Weight that the decision rests on.
     """
 
     kind: str
@@ -46,10 +57,13 @@ class DriftEvent:
 
     Attributes
     ----------
-    kind : of a single tree "drift" (the tree continues) or "restart" (the tree has restarted from one leaf); of a
-        forest "warning" (a spare tree has started to learn) or "drift" (the spare tree has replaced the tree)
-    n_samples : rows that the model had learned
-    tree : number of the tree, 0 of a single one
+    kind : {"drift", "restart", "warning"}
+        For a single tree, "drift" (the tree continues) or "restart" (the tree has restarted from one leaf). For a
+        forest, "warning" (a spare tree has started to learn) or "drift" (the spare tree has replaced the tree).
+    n_samples : int
+        Number of rows that the model had learned.
+    tree : int
+        Number of the tree. 0 for a single one.
     """
 
     kind: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softwood.base import read_weights
+from softwood.core.estimators import Documentation, documented
 from softwood.core.extras import require
 from softwood.fitted import FittedModel
 from softwood.stream.encoding import NUMBERS, GrowingEncoder
@@ -24,7 +25,7 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     import pandas as pd
 
-base = require("river.base", "river", "Learning as river's models do")
+base = require("river.base", "streams", "Learning as river's models do")
 
 __all__ = ["RiverModel", "base", "like"]
 
@@ -43,8 +44,25 @@ def _read_weight(w: Any) -> float:
     return weight
 
 
+@documented
 class RiverModel:
-    """What classifiers and regressors share."""
+    """What classifiers and regressors share.
+
+    Attributes
+    ----------
+    n_nodes : int
+        Number of nodes, of all trees.
+    n_leaves : int
+        Number of leaves, of all trees.
+    height : int
+        Depth of the deepest leaf.
+    feature_names : list of str
+        Names of the columns of the tree, ``name=category`` for categories.
+    log : list of SplitEvent
+        Every split of the present model, and every test that was replaced, in order.
+    drifts : list of DriftEvent
+        Alarms of the detectors of the tree or forest, in order.
+    """
 
     _estimator_class: type
     _growth: GrowingTree | GrowingForest | None
@@ -218,7 +236,7 @@ def like(estimator_class: type, family: type) -> type:
     name = estimator_class.__name__
     members = {
         "__init__": __init__,
-        "__doc__": f"`softwood.stream.{name}` for river, with the same parameters; `seed` is its `random_state`.",
+        "__doc__": _document(estimator_class, family).write(kept),
         "__qualname__": name,
         "_estimator_class": estimator_class,
     }
@@ -226,3 +244,15 @@ def like(estimator_class: type, family: type) -> type:
     if published is not None:
         members["as_published"] = classmethod(published.__func__)
     return type(name, (family,), members)
+
+
+def _document(estimator_class: type, family: type) -> Documentation:
+    """The documentation of a river class: parameters of the scikit-learn class, attributes of the river models."""
+    known = Documentation.collect(estimator_class)
+    parameters = {name: entry.replace("``drifts_``", "`drifts`") for name, entry in known.parameters.items()}
+    if "random_state" in parameters:
+        _, _, meaning = parameters["random_state"].partition("\n")
+        parameters["seed"] = f"int or None\n{meaning}"
+    text = known.text.replace("`random_state`", "`seed`")
+    text += f"\n\nThis is `softwood.stream.{estimator_class.__name__}` with the methods of river's models."
+    return Documentation(text, parameters, Documentation.collect(family).attributes)

@@ -41,9 +41,12 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        x : the features; None and nan are missing values
-        y : the label
-        w : weight
+        x : dict
+            The features. None and nan are missing values.
+        y : hashable
+            The label.
+        w : float, default=1.0
+            Weight of the row.
         """
         try:
             code = self._codes.get(y)
@@ -60,14 +63,35 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
                 self._codes[y] = code
 
     def predict_proba_one(self, x: dict) -> dict:
-        """Probabilities of the labels seen so far; empty before the first."""
+        """Probabilities of the labels seen so far; empty before the first.
+
+        Parameters
+        ----------
+        x : dict
+            The features. None and nan are missing values.
+
+        Returns
+        -------
+        dict
+            Probabilities of the labels seen so far. Empty before the first.
+        """
         with self._lock:
             if self._growth is None:
                 return {}
             return dict(zip(self._codes, self._outputs_of(x), strict=True))
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
-        """Learn the rows of a frame, as `learn_one` does one after the other."""
+        """Learn the rows of a frame, as `learn_one` does one after the other.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The rows.
+        y : pandas.Series
+            The labels.
+        w : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+        """
         labels = y.tolist() if hasattr(y, "tolist") else list(y)
         for label in labels:
             try:
@@ -100,7 +124,18 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
             begin = end
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Probabilities of the labels seen so far, a column for each."""
+        """Probabilities of the labels seen so far, a column for each.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A column for each label seen so far.
+        """
         import pandas as pd
 
         with self._lock:
@@ -110,7 +145,18 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
             return pd.DataFrame(self._outputs_of_many(X), index=X.index, columns=labels)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """Most probable label of each row."""
+        """Most probable label of each row.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The rows.
+
+        Returns
+        -------
+        pandas.Series
+            The labels.
+        """
         import pandas as pd
 
         with self._lock:

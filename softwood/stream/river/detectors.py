@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from softwood.core.estimators import documented
 from softwood.stream.drift import ADWIN as _ADWIN
 from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
@@ -10,13 +11,16 @@ from softwood.stream.river.base import base
 __all__ = ["ADWIN", "DDM", "PageHinkley"]
 
 
+@documented
 class ADWIN(_ADWIN, base.DriftDetector):
-    """`softwood.stream.ADWIN` as a detector of river's, for its ensembles."""
+    """Adaptive windowing (Bifet and Gavaldà 2007): `softwood.stream.ADWIN` as a detector for river's ensembles."""
 
 
+@documented
 class PageHinkley(_PageHinkley, base.DriftDetector):
-    """`softwood.stream.PageHinkley` as a detector of river's."""
+    """Test of Page and Hinkley (1954): `softwood.stream.PageHinkley` as a detector for river."""
 
 
+@documented
 class DDM(_DDM, base.BinaryDriftAndWarningDetector):
-    """`softwood.stream.DDM` as a detector of river's."""
+    """Drift detection method of Gama et al. (2004): `softwood.stream.DDM` as a detector for river."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.estimators import documented
 from softwood.core.parameters import parameter_error
 from softwood.fitted import FittedModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
@@ -19,8 +20,22 @@ from softwood.stream.river.regressors import HoeffdingTreeRegressor
 __all__ = ["ModelPoolClassifier", "ModelPoolRegressor"]
 
 
+@documented
 class _RiverPool(Turns):
-    """What both pools share."""
+    """What both pools share.
+
+    Parameters
+    ----------
+    seed : int or None
+        Seed of the draws.
+
+    Attributes
+    ----------
+    best_model : estimator
+        The model that predicts: the one with the lowest estimated loss at the last decision.
+    losses : list of float
+        Estimated losses of the models. They are inf for models that have not learned yet.
+    """
 
     _model_base: type
 
@@ -59,7 +74,15 @@ class _RiverPool(Turns):
         raise NotImplementedError
 
     def learn_one(self, x: dict, y: Any) -> None:
-        """Learn a row by the models whose turn it is."""
+        """Learn a row by the models whose turn it is.
+
+        Parameters
+        ----------
+        x : dict
+            The features.
+        y : hashable or float
+            The label or target.
+        """
         for k in self._learners.tolist():
             model = self.models_[k]
             loss = self._loss(model, x, y)
@@ -68,22 +91,34 @@ class _RiverPool(Turns):
         self._count_rows(1)
 
     def predict_one(self, x: dict) -> Any:
-        """Prediction of the best model."""
+        """Prediction of the best model.
+
+        Parameters
+        ----------
+        x : dict
+            The features.
+
+        Returns
+        -------
+        hashable or float
+            The predicted label or target.
+        """
         return self.best_model.predict_one(x)
 
 
+@documented
 class ModelPoolClassifier(_RiverPool, base.Classifier):
     """A pool of classifiers with different settings, tuned on the stream (Gunasekara et al. 2022).
 
-    As `softwood.stream.ModelPool`, row by row and for all classifiers of river's kind that predict probabilities.
+    Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
+    lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come from the
+    model that had the lowest estimated loss at the last decision. Losses are the cross-entropy of predictions made
+    before learning, faded over about `window` rows.
 
     Parameters
     ----------
-    models : classifiers; they are cloned
-    train_share : part of the pool that learns a row; two models at least, the best one and another
-    window : rows after which a loss has faded to about a third
-    period : rows between two decisions
-    seed : of the draws
+    models : sequence of classifiers
+        Classifiers for river that predict probabilities. They are cloned.
 
     Examples
     --------
@@ -109,14 +144,34 @@ class ModelPoolClassifier(_RiverPool, base.Classifier):
         return -math.log(max(model.predict_proba_one(x).get(y, 0.0), LEAST_PROBABILITY))
 
     def predict_proba_one(self, x: dict) -> dict:
-        """Probabilities of the best model."""
+        """Probabilities of the best model.
+
+        Parameters
+        ----------
+        x : dict
+            The features.
+
+        Returns
+        -------
+        dict
+            Probabilities of the labels.
+        """
         return self.best_model.predict_proba_one(x)
 
 
+@documented
 class ModelPoolRegressor(_RiverPool, base.Regressor):
-    """A pool of regressors with different settings, tuned on the stream.
+    """A pool of regressors with different settings, tuned on the stream (Gunasekara et al. 2022).
 
-    Parameters are those of `ModelPoolClassifier`; losses are squared errors.
+    Every `period` rows the pool decides which models learn: a half of them, one half of these being the models with the
+    lowest estimated loss, the others drawn at random, so that every model keeps its chance. Predictions come from the
+    model that had the lowest estimated loss at the last decision. Losses are the squared errors of predictions made
+    before learning, faded over about `window` rows.
+
+    Parameters
+    ----------
+    models : sequence of regressors
+        Regressors for river. They are cloned.
 
     Examples
     --------

@@ -26,9 +26,12 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
         Parameters
         ----------
-        x : the features; None and nan are missing values
-        y : the target
-        w : weight
+        x : dict
+            The features. None and nan are missing values.
+        y : float
+            The target.
+        w : float, default=1.0
+            Weight of the row.
         """
         target = float(y)
         if not np.isfinite(target):
@@ -36,12 +39,33 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
         self._learn_row(x, target, w, 1)
 
     def predict_one(self, x: dict) -> float:
-        """Predicted target; 0 before the first row."""
+        """Predicted target; 0 before the first row.
+
+        Parameters
+        ----------
+        x : dict
+            The features. None and nan are missing values.
+
+        Returns
+        -------
+        float
+            The predicted target.
+        """
         with self._lock:
             return 0.0 if self._growth is None else self._outputs_of(x)[0]
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = None) -> None:
-        """Learn the rows of a frame, as `learn_one` does one after the other."""
+        """Learn the rows of a frame, as `learn_one` does one after the other.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The rows.
+        y : pandas.Series
+            The targets.
+        w : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows.
+        """
         targets = np.array(y, dtype=np.float64)
         if not np.all(np.isfinite(targets)):
             raise ValueError("y must hold finite numbers.")
@@ -56,7 +80,18 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
                 self._growth.learn(matrix, targets, weights, None)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
-        """Predicted target of each row."""
+        """Predicted target of each row.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The rows.
+
+        Returns
+        -------
+        pandas.Series
+            The predicted targets.
+        """
         import pandas as pd
 
         if self._growth is None:

@@ -8,11 +8,14 @@ from sklearn.model_selection import train_test_split
 
 import softwood
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
+from softwood.core.steps import Steps
+from softwood.core.threads import Threads
 from softwood.kernel.choosing import boosting_settings as boosting_choice
 from softwood.kernel.choosing.boosting_settings import Search, _has_stalled, _mean_curve, most_rounds
-from softwood.kernel.rounds.rounds import boost
-from tests.callbacks import Recorder, interrupt
-from tests.kernel.boosts import BOTH, assert_same_forest, problem
+from softwood.kernel.rounds.rounds import Boosted, Rounds, boost
+from tests.callbacks import Recorder, interrupt, require_callbacks
+from tests.kernel.boosts import BOTH, problem
+from tests.models import assert_same_nodes
 
 SETTINGS = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 
@@ -29,7 +32,7 @@ def chosen(model):
 def test_the_model_is_that_of_its_choices(model_class):
     X, y = problem(model_class, n=240)
     model = model_class(random_state=0).fit(X, y)
-    assert_same_forest(model.forest_, chosen(model).fit(X, y).forest_)
+    assert_same_nodes(model.forest_, chosen(model).fit(X, y).forest_)
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
     best = min(trials, key=lambda trial: trial["loss"])
     assert (model.bandwidth_, model.max_leaf_nodes_, model.min_mass_, model.max_features_) == tuple(
@@ -81,8 +84,13 @@ def test_losses_of_trials_are_those_of_rows_left_out(model_class, fold_rows, mon
         assert not {*map(tuple, part.train.matrix)} & {*map(tuple, part.held_out.matrix)}
         rules = boosting_choice.replace(setting.of(search._rules), learning_rate=trial.learning_rate, n_rounds=12)
         widths, rules = search._spread(setting.scale, rules)
-        result = boost(part.train, part.bins, widths, search._loss, rules, search._seed, validation=part.held_out)
-        curves.append(result.validation_losses)
+        with Threads(1) as threads:
+            rounds = Rounds(
+                part.train, part.bins, widths, search._loss, rules, search._seed, threads,
+                Boosted(search._loss.start(part.train.y, part.train.weights)), validation=part.held_out,
+            )  # fmt: skip
+            boost(rounds, Steps("round", 12), dict)
+        curves.append(rounds.result.validation_losses)
     weights = [len(part.held_out.matrix) for part in parts]
     n = min(13, len(trial.losses))
     np.testing.assert_allclose(trial.losses[:n], np.average(curves, axis=0, weights=weights)[:n], rtol=1e-9)
@@ -137,7 +145,7 @@ def test_validation_rows_decide_on_the_rounds_if_there_are_any(model_class):
     counted = model_class(bandwidth=0.2, early_stopping=False, random_state=0).fit(X, y, X_val=X_val, y_val=y_val)
     assert len(counted.validation_score_) == counted.n_iter_ + 1  # told, but not used
     alone = model_class(bandwidth=0.2, random_state=0).fit(X, y)
-    assert_same_forest(counted.forest_, alone.forest_)
+    assert_same_nodes(counted.forest_, alone.forest_)
 
 
 def test_many_rows_are_tried_on_a_part_and_counted_on_all(monkeypatch):
@@ -166,6 +174,7 @@ def test_rows_that_cannot_be_held_out():
 
 
 def test_an_interrupt_of_the_search_leaves_the_model_as_it_was():
+    require_callbacks()
     X, y = problem(KernelBoostingRegressor)
     model = KernelBoostingRegressor(random_state=0).fit(X, y)
     before = model.predict(X)

@@ -15,7 +15,7 @@ from softwood.kernel.growing.bagging import Draws, _grow_some, assemble, draws_o
 from softwood.kernel.growing.finishing import finish
 from softwood.kernel.growing.problem import Limits
 from softwood.trees.pruning import prune_cost_complexity
-from tests.kernel.forests import assert_same_forest
+from tests.models import assert_same_nodes
 from tests.reference.records import assert_same_records
 
 SEED = 5
@@ -326,28 +326,28 @@ def test_trees_by_their_numbers(alone):
 @pytest.mark.parametrize("kind", ["forest", "extra", "regression"])
 @pytest.mark.parametrize("n_jobs", [1, 2, 20])
 def test_trees_put_together_are_those_trees(alone, kind, n_jobs):
-    problem, limits, _ = growth(kind)
-    forest = assemble(problem, limits, alone[kind], 0.0, n_jobs=n_jobs)
+    problem, *_ = growth(kind)
+    forest = assemble(problem, alone[kind], 0.0, n_jobs=n_jobs)
     assert len(forest) == 6
     for one, nodes in zip(forest, alone[kind], strict=True):
-        other = finish(problem, limits, nodes)
+        other = finish(problem, nodes)
         for field in fields(other):
             a, b = getattr(one, field.name), getattr(other, field.name)
             np.testing.assert_array_equal(a.edges if field.name == "shapes" else a, getattr(b, "edges", b))
 
 
 def test_nodes_are_dropped_while_trees_are_put_together(alone):
-    problem, limits, _ = growth()
+    problem, *_ = growth()
     tables = list(alone["forest"])
-    found = assemble(problem, limits, tables, 0.0, consume=True)
-    assert_same_forest(found, assemble(problem, limits, alone["forest"], 0.0))
+    found = assemble(problem, tables, 0.0, consume=True)
+    assert_same_nodes(found, assemble(problem, alone["forest"], 0.0))
     assert sum(len(nodes.lines) + len(nodes.sums) for nodes in tables) == 0
 
 
 def test_trees_are_grown_from_their_rows(alone):
     """Masses of the roots and of the classes are those of the draws."""
-    problem, limits, draws = growth()
-    forest = assemble(problem, limits, alone["forest"], 0.0)
+    problem, _, draws = growth()
+    forest = assemble(problem, alone["forest"], 0.0)
     for number, tree in enumerate(forest):
         masses = draws.masses(tree_seed(SEED, number))
         weights = draws.tree_weights(masses)
@@ -404,9 +404,9 @@ def test_an_interrupt_leaves_no_gap(alone, monkeypatch):
 
 
 def test_pruned_trees(alone):
-    problem, limits, _ = growth()
-    whole = assemble(problem, limits, alone["forest"], 0.0)
-    pruned = assemble(problem, limits, alone["forest"], 0.01)
+    problem, *_ = growth()
+    whole = assemble(problem, alone["forest"], 0.0)
+    pruned = assemble(problem, alone["forest"], 0.01)
     assert pruned.n_nodes < whole.n_nodes
     for one, other in zip(pruned, whole, strict=True):
         expected = prune_cost_complexity(other, 0.01)
@@ -437,7 +437,7 @@ def test_predictions_out_of_the_bag(n_jobs, by_cell):
     cells = np.random.default_rng(0).uniform(0.0, 1.0, size=X.shape) if by_cell else None
     draws = replace(draws_of(training.matrix, training.targets, np.ones(n), SEED), n_draws=n)
     limits = Limits(max_depth=3)
-    forest = assemble(problem, limits, grow_trees(problem, limits, draws, SEED, range(4)), 0.0)
+    forest = assemble(problem, grow_trees(problem, limits, draws, SEED, range(4)), 0.0)
     found, counts, variances = out_of_bag(forest, draws, SEED, X, cells, n_jobs)
 
     each = [[] for _ in range(n)]

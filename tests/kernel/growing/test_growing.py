@@ -264,25 +264,6 @@ def test_histogram_search_is_the_exact_one_over_bins():
     assert hist.tree_.threshold == pytest.approx(exact.tree_.threshold, nan_ok=True)
 
 
-@pytest.mark.parametrize("max_leaf_nodes", [None, 40])
-def test_masses_and_values_of_a_histogram_tree_are_those_of_the_rows(max_leaf_nodes):
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.lognormal(0, 2, 3000), rng.normal(size=3000)])
-    y = np.log(X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=3000)
-    weights = rng.choice([0.5, 1.0, 2.0], size=3000)
-    parameters = {"bandwidth": 0.1, "splitter": "hist", "max_bins": 50, "max_leaf_nodes": max_leaf_nodes}
-    model = KernelTreeRegressor(min_mass=5, cutoff=0.0, **parameters).fit(X, y, sample_weight=weights)
-    shares, tree = model.memberships(X), model.tree_
-    assert tree.n_leaves > 20
-    assert tree.mass == pytest.approx(shares.T @ weights)
-    assert tree.mass.min() >= 5 * (1 - 1e-5)
-    assert tree.value[:, 0] == pytest.approx(shares.T @ (weights * y) / tree.mass)
-    threads = KernelTreeRegressor(min_mass=5, cutoff=0.0, n_jobs=2, **parameters).fit(X, y, sample_weight=weights)
-    np.testing.assert_array_equal(threads.tree_.value, tree.value)
-    # with a cutoff, too, no leaf is lighter than asked for
-    assert KernelTreeRegressor(min_mass=5, cutoff=0.05, **parameters).fit(X, y).tree_.mass.min() >= 5 * (1 - 1e-5)
-
-
 def test_histogram_search_comes_close_to_the_exact_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
@@ -305,12 +286,12 @@ def test_large_table_one_feature_after_the_other(monkeypatch):
 
 
 def test_growth_over_many_budgets(monkeypatch):
-    from softwood.kernel.growing import grower
+    from softwood.kernel.growing import growing
 
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.integers(2, size=200)
     whole = grown(X, y)
-    monkeypatch.setattr(grower, "_BUDGET", 3)
+    monkeypatch.setattr(growing, "_BUDGET", 3)
     assert same(whole, grown(X, y))
 
 

@@ -171,23 +171,6 @@ def test_other_prediction_kernels():
     assert not np.allclose(other.predict_proba(X), same.predict_proba(X))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"measurement_error": {0: 0.5}}, "bandwidth_per_node"),
-        ({"kernel": Kernel([-1, 1], [1], scale=np.abs)}, "bandwidth_per_node"),
-        ({"max_leaf_nodes": 5}, "max_leaf_nodes"),
-        ({"bandwidth": "auto"}, "bandwidth"),
-        ({"bandwidth": "cv"}, "bandwidth"),
-        ({"bandwidth_per_node": "yes"}, "bandwidth_per_node"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(parameters, name):
-    parameters = {"bandwidth": 0.5, "bandwidth_per_node": True} | parameters
-    with pytest.raises(ValueError, match=f"'{name}' parameter of KernelTreeClassifier"):
-        KernelTreeClassifier(**parameters).fit([[0.0], [1.0]], [0, 1])
-
-
 def test_errors_at_prediction_are_refused():
     model = KernelTreeClassifier(bandwidth=0.5, bandwidth_per_node=True).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match="'bandwidth_per_node' parameter of KernelTreeClassifier"):

@@ -10,9 +10,8 @@ import softwood
 from softwood.kernel.parts import boosting as level_boosting
 from softwood.kernel.parts import growing as level_growing
 from softwood.kernel.parts import sources, survey
-from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.tree import SoftTree
+from tests.models import assert_same_model
 
 KINDS = {
     "KernelTree": {},
@@ -29,18 +28,6 @@ def table(n=300, seed=0, *, missing=False):
     if missing:
         X[rng.random(X.shape) < 0.1] = np.nan
     return X, y
-
-
-def arrays(model) -> dict[str, np.ndarray]:
-    """Everything that a finished tree or forest consists of."""
-    finished: SoftTree | SoftForest = model.tree_ if hasattr(model, "tree_") else model.forest_
-    names = ("feature", "threshold", "missing_left", "width", "children_left", "value", "mass", "impurity")
-    return {name: getattr(finished, name) for name in names}
-
-
-def assert_same(first, second):
-    for name, array in arrays(first).items():
-        np.testing.assert_array_equal(array, arrays(second)[name], err_msg=name)
 
 
 def make(kind, ending="Classifier", **parameters):
@@ -60,7 +47,7 @@ def test_crisp_trees_are_those_of_growth_node_by_node():
         by_level = make("KernelTree", **limits).fit(X, labels, sample_weight=weights)
         by_node = make("KernelTree", **limits | {"growth": "node"}).fit(X, labels, sample_weight=weights)
         assert by_level.get_n_leaves() > 10
-        assert_same(by_level, by_node)
+        assert_same_model(by_level, by_node)
 
 
 @pytest.mark.parametrize("kernel", ["box", "triangle"])
@@ -117,6 +104,29 @@ def test_sets_of_categories_are_those_of_growth_node_by_node(kind, ending, bandw
     assert np.any(finished.gate == Gate.SUBSET)
 
 
+@pytest.mark.parametrize("bandwidth", [0.0, 0.2])
+@pytest.mark.parametrize("ending", ["Classifier", "Regressor"])
+@pytest.mark.parametrize("kind", ["KernelForest", "KernelExtraTrees"])
+def test_nodes_whose_drawn_features_have_no_split(kind, ending, bandwidth):
+    """They search further features, one after the other; and splits without gain are made in both ways of growing."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        X = rng.normal(size=(150, 5))
+        X[:, 2], X[:, 3], X[:, 4] = rng.integers(6, size=150), rng.integers(3, size=150), 0.0
+        y = np.digitize(X[:, 0] + np.isin(X[:, 2], [1, 4]) + 0.3 * rng.normal(size=150), [-0.3, 0.7])
+        model = {
+            growth: make(
+                kind, ending, growth=growth, n_estimators=4, bootstrap=False, bandwidth=bandwidth, max_features=2,
+                max_depth=6, categorical_features=[2, 3], cutoff=0.0, splitter="hist", random_state=seed,
+            ).fit(X, y)
+            for growth in ("node", "level")
+        }  # fmt: skip
+        by_node, by_level = model["node"].forest_, model["level"].forest_
+        np.testing.assert_array_equal(by_level.feature, by_node.feature)
+        np.testing.assert_allclose(by_level.threshold, by_node.threshold, rtol=1e-9)
+        np.testing.assert_array_equal(by_level.subsets, by_node.subsets)
+
+
 MOVING = softwood.Kernel([-1.0, 1.0], [0.5], scale=lambda x: 0.2 + np.abs(x))
 
 
@@ -143,7 +153,7 @@ def test_errors_and_scales_are_those_of_growth_node_by_node(kind, parameters, re
 def test_errors_given_to_fit():
     X, y = table()
     by_parameter = make("KernelTree", measurement_error={0: 0.3}).fit(X, y > 0)
-    assert_same(make("KernelTree").fit(X, y > 0, measurement_error={0: 0.3}), by_parameter)
+    assert_same_model(make("KernelTree").fit(X, y > 0, measurement_error={0: 0.3}), by_parameter)
     for given in ({0: np.full(len(y), 0.1)}, np.full(X.shape, 0.1)):
         with pytest.raises(ValueError, match=r"The 'measurement_error' parameter .* with growth='level'"):
             make("KernelTree").fit(X, y > 0, measurement_error=given)
@@ -154,7 +164,7 @@ def test_a_warm_start_adds_the_trees_of_one_fit():
     frame = pd.DataFrame(X, columns=list("abcd")).assign(city=np.where(y > 0.5, "Rome", "Oslo"))
     whole = make("KernelForest", "Regressor", n_estimators=5).fit(frame, y)
     model = make("KernelForest", "Regressor", n_estimators=2, warm_start=True).fit(frame, y)
-    assert_same(model.set_params(n_estimators=5).fit(frame, y), whole)
+    assert_same_model(model.set_params(n_estimators=5).fit(frame, y), whole)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -187,17 +197,7 @@ def test_neither_the_order_nor_the_number_of_parts_matters(kind, ending, bandwid
     order = np.random.default_rng(2).permutation(len(y))
     monkeypatch.setattr(sources, "_SMALLEST_PART", 1)
     other = make(kind, ending, bandwidth=bandwidth, n_jobs=5).fit(X[order], y[order], weights[order])
-    assert_same(first, other)
-
-
-def test_a_weight_is_a_repetition():
-    X, y = table()
-    weights = np.random.default_rng(1).integers(1, 4, len(y))
-    for kind in KINDS:
-        weighted = make(kind, bandwidth=0.0).fit(X, y > 0, weights)
-        repeated = make(kind, bandwidth=0.0).fit(np.repeat(X, weights, axis=0), np.repeat(y > 0, weights))
-        np.testing.assert_array_equal(arrays(weighted)["threshold"], arrays(repeated)["threshold"])
-        np.testing.assert_allclose(arrays(weighted)["value"], arrays(repeated)["value"], rtol=1e-9, atol=1e-12)
+    assert_same_model(first, other)
 
 
 @pytest.mark.parametrize("kind", ["KernelForest", "KernelBoosting"])
@@ -211,7 +211,7 @@ def test_states_that_were_pickled_compute_their_levels_again(kind, monkeypatch):
         return summary(self, *arguments)
 
     monkeypatch.setattr(sources.LocalParts, "summary", after_pickling)
-    assert_same(first, make(kind).fit(X, y > 0))
+    assert_same_model(first, make(kind).fit(X, y > 0))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 7, 20, None])
@@ -228,9 +228,9 @@ def test_large_levels_take_several_exchanges(monkeypatch):
     for kind in KINDS:
         first = make(kind, bandwidth=0.0).fit(X, y > 0)
         monkeypatch.setattr(level_growing, "_MOST_BYTES", 1)
-        assert_same(first, make(kind, bandwidth=0.0).fit(X, y > 0))
+        assert_same_model(first, make(kind, bandwidth=0.0).fit(X, y > 0))
         monkeypatch.setattr(level_growing, "_MOST_KEPT", 0)  # no differences of histograms either
-        assert_same(first, make(kind, bandwidth=0.0).fit(X, y > 0))
+        assert_same_model(first, make(kind, bandwidth=0.0).fit(X, y > 0))
         monkeypatch.undo()
 
 
@@ -297,38 +297,7 @@ def test_bandwidths_are_chosen_and_rows_set_aside():
     assert model.n_iter_ == np.argmax(model.validation_score_)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "value"),
-    [
-        ("KernelTree", "splitter", "exact"),
-        ("KernelTree", "bandwidth_per_node", True),
-        ("KernelTree", "max_leaf_nodes", "small"),
-        ("KernelTree", "cv", [([0, 1], [2, 3])]),
-        ("KernelForest", "oob_score", True),
-        ("KernelForest", "class_weight", "balanced_subsample"),
-        ("KernelBoosting", "prediction_kernel", None),
-    ],
-)
-def test_parameters_that_levels_do_not_take(kind, name, value):
+def test_rows_that_levels_do_not_take():
     X, y = table()
-    with pytest.raises(ValueError, match=f"The '{name}' parameter of .* with growth='level'. Got"):
-        make(kind, **{name: value}).fit(X, y > 0)
-
-
-def test_losses_and_rows_that_levels_do_not_take():
-    X, y = table()
-    with pytest.raises(ValueError, match=r"The 'loss' parameter of .* with growth='level'"):
-        make("KernelBoosting", "Regressor", loss="absolute_error").fit(X, y)
     with pytest.raises(ValueError, match="growth='level' takes no X_val"):
         make("KernelBoosting", "Regressor").fit(X, y, X_val=X, y_val=y)
-
-
-def test_extreme_tables():
-    X, y = table(60)
-    X[0, 0], X[1, 1], y[0] = 1e300, -1e300, 1e150  # outliers
-    X[:, 3] = np.nan  # a column without values
-    for kind in KINDS:
-        for ending, target in (("Regressor", y), ("Classifier", np.arange(60) % 3)):
-            model = make(kind, ending).fit(X, target, np.full(60, 1e-3))
-            assert np.all(np.isfinite(model.predict(X)))
-    assert make("KernelTree").fit(X[:1], [1]).predict(X[:1]) == [1]

@@ -9,8 +9,9 @@ import pytest
 from softwood.core.threads import Threads
 from softwood.kernel.data.binning import bin_features
 from softwood.kernel.rounds import newton
+from softwood.kernel.rounds.finishing import boosted_forest, boosted_tree
 from softwood.kernel.rounds.loops.boost_search import BLOCK_ROWS
-from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_forest, boosted_tree
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits
 from tests.reference.kernels import BOX
 from tests.reference.records import as_columns, assert_same_records
 from tests.reference.sharing import prediction

@@ -8,21 +8,22 @@ from sklearn.base import clone, is_classifier
 from softwood import Kernel, KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.kernel import rows as kernel_rows
 from softwood.kernel.data import preparation
-from tests.kernel.boosts import BOTH, assert_same_forest, losses, problem, small
+from tests.kernel.boosts import BOTH, losses, problem, small
 from tests.kernel.forests import differs
+from tests.models import assert_same_nodes
 
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What `boost` was called with, and its results: the last call is that of the final model."""
-    made, boost = [], kernel_rows.boost
+    """The arguments of `Rounds`, and its results."""
+    made = []
 
-    def spy(*arguments, **options):
-        result = boost(*arguments, **options)
-        made.append((arguments, options, result))
-        return result
+    class Spy(kernel_rows.Rounds):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            made.append((arguments, options, self.result))
 
-    monkeypatch.setattr(kernel_rows, "boost", spy)
+    monkeypatch.setattr(kernel_rows, "Rounds", Spy)
     return made
 
 
@@ -186,7 +187,7 @@ def test_nothing_is_learned_from_the_validation_rows(model_class, bandwidth, cal
     assert not np.array_equal(model.validation_score_, again.validation_score_)
     np.testing.assert_array_equal(model.train_score_, again.train_score_)
     n_trees = min(len(model.forest_), len(again.forest_))
-    assert_same_forest(model.forest_.first(n_trees), again.forest_.first(n_trees))
+    assert_same_nodes(model.forest_.first(n_trees), again.forest_.first(n_trees))
     # the others are learned from
     other[~is_held_out] = y[~is_held_out][::-1]
     assert differs(small(model_class, **parameters).fit(X, other).forest_, again.forest_)
@@ -279,7 +280,7 @@ def test_given_validation_rows(model_class, calls):
     assert -model.validation_score_.max() == pytest.approx(loss.value(held_out.y, model._raw(X_val), weights))
     # the same rounds as without, up to the best one
     plain = small(model_class, **parameters).fit(X[:300], y[:300])
-    assert_same_forest(model.forest_, plain.forest_.first(len(model.forest_)))
+    assert_same_nodes(model.forest_, plain.forest_.first(len(model.forest_)))
     # they only look on without early stopping
     off = small(model_class, early_stopping=False, **parameters).fit(X[:300], y[:300], X_val=X_val, y_val=y_val)
     assert off.n_iter_ == 60
@@ -295,25 +296,6 @@ def test_validation_rows_are_read_as_new_rows_are():
     assert len(model.validation_score_) > 1
     expected = np.log(model.predict_proba(few)[np.arange(30), np.searchsorted(model.classes_, y[y != "ant"][:30])])
     assert model.validation_score_[model.n_iter_] == pytest.approx(expected.mean())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"X_val": np.zeros((2, 3))}, "X_val and y_val must be given together"),
-        ({"y_val": [0, 1]}, "X_val and y_val must be given together"),
-        ({"sample_weight_val": [1, 1]}, "sample_weight_val is given without"),
-        ({"X_val": np.zeros((3, 3)), "y_val": [0, 1]}, "X_val has 3 rows, but y_val has 2"),
-        ({"X_val": np.zeros((2, 3)), "y_val": [0, 7]}, "y_val has the class 7, which y does not have"),
-        ({"X_val": np.zeros((2, 3)), "y_val": [0, 1], "sample_weight_val": [1, -1]}, "sample_weight_val must hold"),
-        ({"X_val": np.zeros((2, 3)), "y_val": [0, 1], "sample_weight_val": [0, 0]}, "no row of X_val"),
-        ({"X_val": np.zeros((2, 2)), "y_val": [0, 1]}, "2 features"),
-    ],
-)
-def test_wrong_validation_rows(given, message):
-    X, y = problem(KernelBoostingClassifier)
-    with pytest.raises(ValueError, match=message):
-        small(KernelBoostingClassifier).fit(X[:, :3], y, **given)
 
 
 def test_at_least_one_round_is_kept():
@@ -363,12 +345,12 @@ def test_constraints_by_name_and_against_the_signal():
         small(KernelBoostingRegressor, monotonic_cst=spec).fit(frame, y)
         for spec in ({"a": -1, "d": 1}, {0: -1, 3: 1}, np.array([-1, 0, 0, 1]))
     )
-    assert_same_forest(by_name.forest_, by_number.forest_)
-    assert_same_forest(by_name.forest_, by_array.forest_)
+    assert_same_nodes(by_name.forest_, by_number.forest_)
+    assert_same_nodes(by_name.forest_, by_array.forest_)
     assert by_name.feature_importances_[0] < 0.2, "it rises, so it must not be used to fall"
     none = [small(KernelBoostingRegressor, monotonic_cst=spec).fit(X, y) for spec in (None, [0, 0, 0, 0], {})]
     for model in none[1:]:
-        assert_same_forest(model.forest_, none[0].forest_)
+        assert_same_nodes(model.forest_, none[0].forest_)
 
 
 def test_refitted_leaves_are_limited_in_the_units_of_the_target():

@@ -1,6 +1,5 @@
 """Baselines beside a model, skills, delayed labels, intervals, and several models in one pass."""
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,8 +20,6 @@ from softwood.stream import (
 from softwood.stream import river as for_river
 from softwood.stream.evaluation.baselines import Baselines
 from softwood.stream.evaluation.measures import KappaM, KappaTemporal
-
-mpl.use("agg")
 
 
 def rows(n=600, n_classes=3):

@@ -4,7 +4,6 @@ import re
 import sys
 import time
 
-import matplotlib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -22,8 +21,6 @@ from softwood.stream.evaluation.prequential import prequential
 from softwood.stream.evaluation.records import Latencies, size_of
 from softwood.stream.evaluation.results import PrequentialResult
 from softwood.stream.hoeffding import HoeffdingTreeRegressor
-
-matplotlib.use("agg")
 
 
 class Counter(ClassifierMixin, BaseEstimator):

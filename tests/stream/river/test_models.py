@@ -1,6 +1,7 @@
 """The stream models in river: its checks, dicts with all that may be in them, blocks, pipelines."""
 
 import copy
+import datetime
 import math
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import softwood
 from softwood import stream
 from softwood.stream import SEA
 
@@ -112,7 +114,7 @@ def test_parameters(model_class):
         model.learn_one(x, y)
     assert model.clone()._get_params() == model._get_params()
     assert model.clone().n_nodes == 0
-    assert model.__doc__.startswith("`softwood.stream.")
+    assert f"`softwood.stream.{model_class.__name__}`" in model.__doc__
 
 
 # ------------------------------------------------------------------ before, after, and looking
@@ -362,7 +364,7 @@ def test_without_river():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == (
-        'Learning as river\'s models do needs river. Install it with: pip install "softwood[river]"'
+        'Learning as river\'s models do needs river. Install it with: pip install "softwood[streams]"'
     )
 
 
@@ -421,3 +423,40 @@ def test_settings_of_the_paper(side):
     assert model.seed == 3
     assert all(getattr(model, key) == value for key, value in expected.items() if hasattr(model, key))
     assert not hasattr(river.HoeffdingTreeClassifier, "as_published")
+
+
+def test_dates_in_dicts(tmp_path):
+    """A date has columns for days, hour, weekday and month from its first row on; files keep them."""
+    begin = datetime.datetime(2021, 3, 5, 6)
+    model = river.SoftHoeffdingTreeClassifier(seed=0)
+    rows = [({"x": k % 3, "at": begin + datetime.timedelta(hours=7 * k), "day": None}, k % 2 == 0) for k in range(300)]
+    for x, label in rows:
+        model.learn_one(x, label)
+    parts = ["days since 2021-03-05", "hour", "weekday", "month"]
+    assert model.feature_names == [*(f"at: {part}" for part in parts), "x"]
+    model.learn_one({"x": 1, "at": None, "day": datetime.date(2021, 3, 5)}, True)
+    assert model.feature_names[5:] == [f"day: {part}" for part in parts]
+    model.learn_one({"x": 1, "wait": datetime.timedelta(days=2)}, True)
+    softwood.save(model, tmp_path / "model.softwood")
+    again = softwood.load(tmp_path / "model.softwood")
+    later = {"x": 2, "at": begin + datetime.timedelta(days=5000)}
+    assert again.predict_proba_one(later) == model.predict_proba_one(later)
+    again.learn_one(later, False)
+    model.learn_one(later, False)
+    assert again.predict_proba_one(later) == model.predict_proba_one(later)
+    before = model.predict_proba_one(later)
+    for wrong, message in (
+        (begin.replace(tzinfo=datetime.UTC), "'at' has the time zone UTC, and had none in fit"),
+        (datetime.timedelta(1), "'at' held dates in fit"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.learn_one({"x": 1, "at": wrong}, True)
+    assert model.predict_proba_one(later) == before
+    frame = pd.DataFrame([x for x, _ in rows]).astype({"day": "datetime64[us]"})
+    blocks = river.SoftHoeffdingTreeClassifier(seed=0)
+    blocks.learn_many(frame, pd.Series([label for _, label in rows]))
+    one_by_one = river.SoftHoeffdingTreeClassifier(seed=0)
+    for x, label in rows:
+        one_by_one.learn_one(x, label)
+    assert blocks.predict_proba_one(later) == one_by_one.predict_proba_one(later)
+    assert softwood.explain(model, frame[:1].assign(wait=pd.Timedelta(0))).columns == ("at", "x", "day", "wait")

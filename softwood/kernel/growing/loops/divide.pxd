@@ -11,9 +11,11 @@ cdef void left_parts(Bins bins, const f64[::1] widths, Kernels kernels, const f6
 cdef void part_shares(f64[::1] shares, i64 begin, i64 m, f64 cutoff, f64[::1] parts) noexcept nogil
 
 @cython.locals(k=i64)
-cdef f64 left_mass_of(const u32[::1] rows, const f64[::1] shares, i64 begin, i64 m, const f64[::1] weights, f64 cutoff, const f64[::1] parts) noexcept nogil
+cdef bint are_heavy(const f64[:, ::1] targets, const u32[::1] rows, const f64[::1] shares, i64 begin, i64 m, const f64[::1] parts, f64 cutoff, f64 least) noexcept nogil
 
 @cython.locals(i=i64, k=i64, n_left=i64, n_right=i64)
 cdef (i64, i64) sort_out(u32[::1] rows, f64[::1] shares, i64 begin, i64 m, u32[::1] left_rows, f64[::1] left_shares) noexcept nogil
 
-cdef (i64, i64) share_out(const f64[::1] weights, u32[::1] rows, f64[::1] shares, i64 begin, i64 m, (f64, f64, f64) keep, u32[::1] left_rows, f64[::1] left_shares) noexcept nogil
+cdef f64 cutoff_for(const f64[:, ::1] targets, const u32[::1] rows, const f64[::1] shares, i64 begin, i64 m, const f64[::1] parts, Rules rules) noexcept nogil
+
+cdef (i64, i64) share_out(u32[::1] rows, f64[::1] shares, i64 begin, i64 m, f64 cutoff, u32[::1] left_rows, f64[::1] left_shares) noexcept nogil

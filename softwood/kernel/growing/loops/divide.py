@@ -69,17 +69,25 @@ def part_shares(shares, begin, m, cutoff, parts):
         shares[begin + k] = right
 
 
-def left_mass_of(rows, shares, begin, m, weights, cutoff, parts):
-    """Mass of the left child if shares smaller than `cutoff` are given to the larger side."""
-    mass = 0.0
+def are_heavy(targets, rows, shares, begin, m, parts, cutoff, least):
+    """Whether both children have at least the mass `least`, if shares below `cutoff` are given to the larger side.
+
+    Most children have it after a few rows, and the other rows need not be read.
+    """
+    left_mass = 0.0
+    right_mass = 0.0
     for k in range(m):
         u = shares[begin + k]
         left = u * parts[k]
         left = left if left >= cutoff else 0.0
         right = u - left
         right = right if right >= cutoff else 0.0
-        mass += weights[rows[begin + k]] * (u - right)
-    return mass
+        weight = targets[rows[begin + k], 0]
+        left_mass += weight * (u - right)
+        right_mass += weight * right
+        if left_mass >= least and right_mass >= least:
+            return True
+    return False
 
 
 def sort_out(rows, shares, begin, m, left_rows, left_shares):
@@ -106,31 +114,30 @@ def sort_out(rows, shares, begin, m, left_rows, left_shares):
     return n_left, n_right
 
 
-def share_out(weights, rows, shares, begin, m, keep, left_rows, left_shares):
+def cutoff_for(targets, rows, shares, begin, m, parts, rules):
+    """The cutoff with which no child of a node is too light: that of the rules, or 0; -1 if there is none.
+
+    The masses of both children must be at least `min_mass`. Where the cutoff would take too much from a child, nothing
+    is cut off, and if that does not help, the node is not divided. (A search over bins only estimates the masses.)
+
+    parts : (m,) part of each point that goes left
+    """
+    least = rules.min_mass * LENIENT
+    if rules.min_mass <= 0.0 or are_heavy(targets, rows, shares, begin, m, parts, rules.cutoff, least):
+        return rules.cutoff
+    return 0.0 if are_heavy(targets, rows, shares, begin, m, parts, 0.0, least) else -1.0
+
+
+def share_out(rows, shares, begin, m, cutoff, left_rows, left_shares):
     """Share the points of a node between its children by the parts in `left_shares` (m,) that go left.
 
-    The right child's rows and shares replace the node's, the left child's go to `left_rows` and `left_shares`. The
-    masses of both children are at least `min_mass`: where the cutoff would take too much from a child, nothing is
-    cut off, and if that does not help, the node is not divided. (A search over bins only estimates the masses.)
+    The right child's rows and shares replace the node's, the left child's go to `left_rows` and `left_shares`.
 
-    Parameters
-    ----------
-    weights : of all rows
-    keep : mass of the node, smallest mass of a child (0: any), and cutoff: a part smaller than this (of the whole
-        point) is given to the larger side, so shares still add up
+    cutoff : a part smaller than this (of the whole point) is given to the larger side, so shares still add up
 
     Returns
     -------
-    number of rows on the left and on the right; both 0 if a child would be too light
+    number of rows on the left and on the right
     """
-    total, min_mass, cutoff = keep
-    if min_mass > 0.0:
-        least = min_mass * LENIENT
-        mass = left_mass_of(rows, shares, begin, m, weights, cutoff, left_shares)
-        if min(mass, total - mass) < least:
-            cutoff = 0.0
-            mass = left_mass_of(rows, shares, begin, m, weights, cutoff, left_shares)
-            if min(mass, total - mass) < least:
-                return 0, 0
     part_shares(shares, begin, m, cutoff, left_shares)
     return sort_out(rows, shares, begin, m, left_rows, left_shares)

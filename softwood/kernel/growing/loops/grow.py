@@ -7,7 +7,7 @@ Arguments that recur are explained in `softwood.kernel.growing.loops.tree_groups
 
 import numpy as np
 
-from softwood.kernel.growing.loops.divide import left_parts, share_out
+from softwood.kernel.growing.loops.divide import cutoff_for, left_parts, share_out
 from softwood.kernel.growing.loops.frontier import append_rows, is_full, pop_open, push_open, split_intervals, visit
 from softwood.kernel.growing.loops.scan_random import search_random
 from softwood.kernel.growing.loops.search import draw_features, search_thresholds
@@ -64,14 +64,14 @@ def divide_node(bins, widths, kernels, targets, rules, frontier, at, scratch):
         bins, widths, kernels, frontier.intervals[at], frontier.subsets, node, (feature, threshold, missing_left),
         frontier.rows, begin, m, scratch.left_shares,
     )  # fmt: skip
-    n_left, n_right = share_out(
-        targets.weights, frontier.rows, frontier.shares, begin, m,
-        (frontier.lines[node]["mass"], rules.min_mass, rules.cutoff), scratch.left_rows, scratch.left_shares,
-    )  # fmt: skip
-    if n_left == 0:
+    cutoff = cutoff_for(targets, frontier.rows, frontier.shares, begin, m, scratch.left_shares, rules)
+    if cutoff < 0.0:
         frontier.stack[at]["min_mass"] *= 2.0
         frontier.stack[at]["feature"] = -1
         return
+    n_left, n_right = share_out(
+        frontier.rows, frontier.shares, begin, m, cutoff, scratch.left_rows, scratch.left_shares
+    )  # fmt: skip
     frontier.lines[node]["feature"] = feature
     frontier.lines[node]["threshold"] = threshold
     frontier.lines[node]["missing_left"] = missing_left

@@ -31,6 +31,34 @@ def x_log_x(x):
     return x * np.log(x) if x > 0.0 else 0.0
 
 
+def squares_of(work, row, n):
+    """Sum of the squares of `n` sums in a row of `work`: four partial sums, which are a vector for the processor."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = n - (n & 3)
+    for o in range(0, whole, 4):
+        first += work[row, o] * work[row, o]
+        second += work[row, o + 1] * work[row, o + 1]
+        third += work[row, o + 2] * work[row, o + 2]
+        fourth += work[row, o + 3] * work[row, o + 3]
+    for o in range(whole, n):
+        first += work[row, o] * work[row, o]
+    return (first + second) + (third + fourth)
+
+
+def other_squares_of(work, row, n):
+    """`squares_of` what is left of the sums in the first row without those in row `row`."""
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    whole = n - (n & 3)
+    for o in range(0, whole, 4):
+        first += (work[0, o] - work[row, o]) ** 2
+        second += (work[0, o + 1] - work[row, o + 1]) ** 2
+        third += (work[0, o + 2] - work[row, o + 2]) ** 2
+        fourth += (work[0, o + 3] - work[row, o + 3]) ** 2
+    for o in range(whole, n):
+        first += (work[0, o] - work[row, o]) ** 2
+    return (first + second) + (third + fourth)
+
+
 def merit_of(left_mass, total_mass, work, row, n_outputs, criterion):
     """Merit of a split; what the scan maximises.
 
@@ -38,12 +66,7 @@ def merit_of(left_mass, total_mass, work, row, n_outputs, criterion):
     """
     right_mass = total_mass - left_mass
     if criterion == SQUARED:
-        squares_left = 0.0
-        squares_right = 0.0
-        for k in range(n_outputs):
-            squares_left += work[row, k] ** 2
-            squares_right += (work[0, k] - work[row, k]) ** 2
-        return squares_left / left_mass + squares_right / right_mass
+        return squares_of(work, row, n_outputs) / left_mass + other_squares_of(work, row, n_outputs) / right_mass
     merit = -x_log_x(left_mass) - x_log_x(right_mass)
     for k in range(n_outputs):
         s = min(max(work[row, k], 0.0), work[0, k])
@@ -52,6 +75,18 @@ def merit_of(left_mass, total_mass, work, row, n_outputs, criterion):
         s = min(max(work[row, 0], 0.0), left_mass)
         merit += x_log_x(left_mass - s) + x_log_x(right_mass - (work[0, 0] - s))
     return merit
+
+
+def may_be_best(left_mass, total_mass, work, n_outputs, criterion, least):
+    """Whether the merit of the left sums in the second row of `work` may be above `least`, found without a division.
+
+    A merit that is below by no more than rounding errors may be above. Criteria other than squared error may always be.
+    """
+    if criterion != SQUARED or least < 0.0:
+        return True
+    right_mass = total_mass - left_mass
+    up = squares_of(work, 1, n_outputs) * right_mass + other_squares_of(work, 1, n_outputs) * left_mass
+    return up > (1.0 - 1e-12) * least * (left_mass * right_mass)
 
 
 def scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
@@ -205,27 +240,15 @@ def _scan_steps(atoms, n, lows, highs, total, n_outputs, min_mass, tie, criterio
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
-    half = n_outputs >> 1
     left_mass = 0.0
     for a in range(n - 1):
         left_mass += atoms[a, 2]
-        squares_left, more_left = 0.0, 0.0
-        squares_right, more_right = 0.0, 0.0
-        for o in range(half):
-            s = work[1, o] + atoms[a, 3 + o]
-            r = work[1, half + o] + atoms[a, 3 + half + o]
-            work[1, o] = s
-            work[1, half + o] = r
-            squares_left += s * s
-            more_left += r * r
-            squares_right += (work[0, o] - s) ** 2
-            more_right += (work[0, half + o] - r) ** 2
-        squares_left += more_left
-        squares_right += more_right
+        for o in range(n_outputs):
+            work[1, o] += atoms[a, 3 + o]
         if left_mass >= least and left_mass <= most:
-            merit = squares_left / left_mass + squares_right / (total - left_mass)
-            if criterion != SQUARED:
-                merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
+            if not may_be_best(left_mass, total, work, n_outputs, criterion, best - tie):
+                continue
+            merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
@@ -253,7 +276,6 @@ def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion,
     best_mass = 0.0
     begun = 0
     ended = 0
-    half = n_outputs >> 1
     left_mass = 0.0
     slope_mass = 0.0
     t = lines[0, 0]
@@ -287,30 +309,16 @@ def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion,
         else:
             for o in range(n_outputs):
                 work[1, o] += work[2, o] * step
-        if is_gap:
-            for o in range(n_outputs):
-                work[2, o] = 0.0
-        else:
-            for o in range(n_outputs):
-                work[2, o] += rate * atoms[k, 3 + o]
-        squares_left, more_left = 0.0, 0.0
-        squares_right, more_right = 0.0, 0.0
-        for o in range(half):
-            s = work[1, o]
-            r = work[1, half + o]
-            squares_left += s * s
-            more_left += r * r
-            squares_right += (work[0, o] - s) ** 2
-            more_right += (work[0, half + o] - r) ** 2
-        squares_left += more_left
-        squares_right += more_right
+        more = keep * rate
+        for o in range(n_outputs):
+            work[2, o] = keep * work[2, o] + more * atoms[k, 3 + o]
         left_mass = lines[ended - 1, 3] if is_gap else reach + jump * atoms[k, 2]
         slope_mass = keep * (slope_mass + rate * atoms[k, 2])
         t = t_next
         if left_mass >= least and left_mass <= most and (is_gap or (t > lo and t < hi)):
-            merit = squares_left / left_mass + squares_right / (total - left_mass)
-            if criterion != SQUARED:
-                merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
+            if not may_be_best(left_mass, total, work, n_outputs, criterion, best - tie):
+                continue
+            merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
             nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
             if merit > best + tie or (merit > best - tie and nearer_halves):
                 best = max(best, merit)
@@ -323,8 +331,7 @@ def scan_box(atoms, n, lows, highs, interval, h, min_mass, tie, criterion, n_out
     """Best threshold for a box kernel of one half-width, any number of outputs and any criterion.
 
     As `scan_box_single`; `interval` is the node's, and `work` is (4, >= n_outputs) scratch space, its first row the
-    sums over all atoms. The number of outputs must be even, and is fastest as a multiple of four: outputs that are all
-    zero change nothing.
+    sums over all atoms. A multiple of four outputs is fastest: outputs that are all zero change nothing.
     """
     total = 0.0
     for o in range(n_outputs):

@@ -31,6 +31,9 @@ cdef f64 left_masses(const f64[:, ::1] points, const i32[::1] labels, i64 m, con
 @cython.locals(k=i64, o=i64)
 cdef f64 left_sums(const f64[:, ::1] points, i64 m, const f64[::1] shares, i64 n_outputs, f64[:, ::1] work) noexcept nogil
 
+@cython.locals(k=i64, whole=i64)
+cdef (f64, f64) left_pair(const f64[:, ::1] points, i64 m, const f64[::1] shares) noexcept nogil
+
 @cython.locals(k=i64)
 cdef void share_missing(const f64[:, ::1] points, i64 m, f64[::1] shares) noexcept nogil
 

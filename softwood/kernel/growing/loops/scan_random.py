@@ -145,6 +145,9 @@ def left_sums(points, m, shares, n_outputs, work):
     -------
     mass on the left
     """
+    if n_outputs == 1:
+        mass, work[1, 0] = left_pair(points, m, shares)
+        return mass
     mass = 0.0
     for k in range(m):
         mass += points[k, 0] * shares[k]
@@ -154,6 +157,26 @@ def left_sums(points, m, shares, n_outputs, work):
             total += points[k, 1 + o] * shares[k]
         work[1, o] = total
     return mass
+
+
+def left_pair(points, m, shares):
+    """Mass and sum of one target on the left: four partial sums of each, which are two vectors for the processor."""
+    mass_0, mass_1, mass_2, mass_3 = 0.0, 0.0, 0.0, 0.0
+    sum_0, sum_1, sum_2, sum_3 = 0.0, 0.0, 0.0, 0.0
+    whole = m - (m & 3)
+    for k in range(0, whole, 4):
+        mass_0 += points[k, 0] * shares[k]
+        sum_0 += points[k, 1] * shares[k]
+        mass_1 += points[k + 1, 0] * shares[k + 1]
+        sum_1 += points[k + 1, 1] * shares[k + 1]
+        mass_2 += points[k + 2, 0] * shares[k + 2]
+        sum_2 += points[k + 2, 1] * shares[k + 2]
+        mass_3 += points[k + 3, 0] * shares[k + 3]
+        sum_3 += points[k + 3, 1] * shares[k + 3]
+    for k in range(whole, m):
+        mass_0 += points[k, 0] * shares[k]
+        sum_0 += points[k, 1] * shares[k]
+    return (mass_0 + mass_1) + (mass_2 + mass_3), (sum_0 + sum_1) + (sum_2 + sum_3)
 
 
 def share_missing(points, m, shares):

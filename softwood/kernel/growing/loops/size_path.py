@@ -95,9 +95,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
             n_rows, left_shares,
         )  # fmt: skip
         # All shares are kept, however small.
-        n_left, n_right = share_out(
-            weights, node_rows, shares, first, n_rows, (0.0, 0.0, 0.0), left_rows, left_shares
-        )  # fmt: skip
+        n_left, n_right = share_out(node_rows, shares, first, n_rows, 0.0, left_rows, left_shares)
         for k in range(n_left):
             node_rows[end + k] = left_rows[k]
             shares[end + k] = left_shares[k]

@@ -9,12 +9,6 @@ cdef packed struct Node:
     f64 square
 
 
-cdef class Targets:
-    cdef const f64[::1] weights
-    cdef const f64[:, ::1] matrix
-    cdef const f64[::1] squares
-
-
 cdef struct Rules:
     i64 max_depth
     f64 min_mass

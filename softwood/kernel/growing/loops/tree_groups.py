@@ -3,6 +3,8 @@
 Beside these there are arguments that recur:
 
 labels : (n,) class of each row; None if there are targets
+targets : (n, 1 + q) weight of each row, and its targets; (n, 1) if there are labels. Side by side, for rows of a node
+    are far from one another in memory
 kernels : None if all kernels are boxes of one width per feature
 criterion : see `softwood.kernel.growing.loops.scan`
 """
@@ -16,14 +18,6 @@ from softwood.kernel.growing.loops.groups import NO_SETS, SPLIT, SubsetSpace
 # A line of the table of nodes, with the mass times the square of the targets; the sums of targets, or the masses of
 # classes, are in an array beside it.
 NODE = np.dtype([*SPLIT, ("mass", np.float64), ("square", np.float64)])
-
-
-class Targets(NamedTuple):
-    """What is learned: weights (n,); and, where there are no labels, targets (n, q) and their sums of squares (n,)."""
-
-    weights: np.ndarray
-    matrix: np.ndarray
-    squares: np.ndarray
 
 
 class Rules(NamedTuple):

@@ -1,5 +1,5 @@
 @cython.locals(current=i64, i=i64, k=i64, label=i64, o=i64)
-cdef void weigh(const u32[::1] rows, i64 begin, const f64[::1] shares, i64 m, const i32[::1] labels, Targets targets, NodeScratch scratch, Node[::1] lines, f64[:, ::1] sums, i64 line) noexcept nogil
+cdef void weigh(const u32[::1] rows, i64 begin, const f64[::1] shares, i64 m, const i32[::1] labels, const f64[:, ::1] targets, NodeScratch scratch, Node[::1] lines, f64[:, ::1] sums, i64 line) noexcept nogil
 
 @cython.locals(k=i64, n_classes=i64, n_outputs=i64, o=i64)
 cdef i64 number_labels(const f64[:, ::1] sums, i64 line, i64 m, NodeScratch scratch) noexcept nogil

@@ -11,7 +11,6 @@ from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, SLACK, SQUARED
 
 def weigh(rows, begin, shares, m, labels, targets, scratch, lines, sums, line):
     """Gather the points of a node: mass and mass times target, or label; and put mass, squares and sums in its line."""
-    weights, matrix, squares = targets.weights, targets.matrix, targets.squares
     points, node_labels = scratch.points, scratch.labels
     for o in range(sums.shape[1]):
         sums[line, o] = 0.0
@@ -28,7 +27,7 @@ def weigh(rows, begin, shares, m, labels, targets, scratch, lines, sums, line):
                 total += of_class
                 of_class = 0.0
                 current = label
-            mass = shares[begin + k] * weights[i]
+            mass = shares[begin + k] * targets[i, 0]
             points[k, 0] = mass
             node_labels[k] = label
             of_class += mass
@@ -38,21 +37,22 @@ def weigh(rows, begin, shares, m, labels, targets, scratch, lines, sums, line):
         first = 0.0
         for k in range(m):  # sums that stay in registers
             i = rows[begin + k]
-            mass = shares[begin + k] * weights[i]
-            part = mass * matrix[i, 0]
+            mass = shares[begin + k] * targets[i, 0]
+            part = mass * targets[i, 1]
             points[k, 0] = mass
             points[k, 1] = part
             total += mass
-            square += mass * squares[i]
+            square += part * targets[i, 1]
             first += part
         sums[line, 0] = first
-        if matrix.shape[1] > 1:
+        if targets.shape[1] > 2:
             for k in range(m):
                 i = rows[begin + k]
-                for o in range(1, matrix.shape[1]):
-                    part = points[k, 0] * matrix[i, o]
-                    points[k, 1 + o] = part
-                    sums[line, o] += part
+                for o in range(2, targets.shape[1]):
+                    part = points[k, 0] * targets[i, o]
+                    points[k, o] = part
+                    sums[line, o - 1] += part
+                    square += part * targets[i, o]
     lines[line]["square"] = square
     lines[line]["mass"] = total
 

@@ -1,7 +1,7 @@
 """Growth by levels, choosing: the best splits of leaves of boosting from their histograms of whole numbers.
 
-The search is that of growth node by node, `softwood.kernel.rounds.loops.boost_search`, which also says what
-the arguments are that recur here.
+The search is that of growth node by node, `softwood.kernel.rounds.loops.boost_search`, which also explains the
+arguments that recur here.
 """
 
 from typing import NamedTuple
@@ -40,7 +40,7 @@ class BoostSpace(NamedTuple):
 
 
 def set_table(tables, k, f, units, n_lines, total, table, j):
-    """Histogram of a feature as floats; bins with less than a trifle of the `total` weight are empty."""
+    """Histogram of a feature as floats; bins with a negligible part of the `total` weight are empty."""
     for c in range(n_lines):
         is_empty = tables[k, f, c, 2] * units[2] <= EMPTY * total
         for o in range(tables.shape[3]):
@@ -53,7 +53,7 @@ def choose_boosted(tables, units, numbers, leaves, bins, edges, bounds, features
     Parameters
     ----------
     tables : (n_nodes, n_features, most + 1, 4), see `softwood.kernel.parts.loops.sums`, for the features of the list
-    units : (4,) what 1 means in each column;  numbers : (n_nodes,) which leaves the tables belong to
+    units : (4,) unit of each column;  numbers : (n_nodes,) which leaves the tables belong to
     bounds : (n_leaves, 2, p);  directions : (p,) monotonic constraints, or None
     """
     for k in range(numbers.shape[0]):

@@ -5,7 +5,7 @@ The searches are those of growth node by node, see `softwood.kernel.growing.loop
 Arguments that recur
 --------------------
 tables : (n_nodes, n_features, most + 1, n_columns), see `softwood.kernel.parts.loops.sums`
-units : (n_columns,) what 1 means in each column
+units : (n_columns,) unit of each column
 numbers : (n_nodes,) which nodes the tables belong to;  nodes : `LevelNodes`
 kernels : as of growth node by node, but half-widths in `cells` are those of bins (most, p) and not of rows
 """
@@ -19,14 +19,14 @@ from softwood.kernel.growing.loops.groups import Goal
 from softwood.kernel.growing.loops.scan import LARGEST, SLACK, merit_of
 from softwood.kernel.growing.loops.scan_feature import is_better, keep_subset, scan_feature
 from softwood.kernel.growing.loops.scan_general import place_knots, scan_general
-from softwood.kernel.growing.loops.scan_random import settle_crisp
+from softwood.kernel.growing.loops.scan_random import PATIENCE, settle_crisp
 from softwood.kernel.growing.loops.subset import ABSENT, set_members
 from softwood.kernel.growing.loops.weigh import merit_and_impurity, tie_of
 from softwood.trees.loops.kernel import box_share, kernel_cdf, kernel_share
 from softwood.trees.loops.random import next_seed, to_unit
 from softwood.trees.loops.sets import is_category
 
-# A bin with less than this part of the node's mass is empty.
+# A bin with less than this fraction of the node's mass counts as empty.
 EMPTY = 1e-10
 
 
@@ -39,6 +39,7 @@ class LevelNodes(NamedTuple):
     bounds : (n_nodes, 2, p) lower and upper end on each feature
     seeds : (n_nodes,)
     subsets : (n_nodes, n_words) sets of categories, filled where the best split is one
+    n_seen : (n_nodes,) number of features that were searched before, without finding a split
     """
 
     lines: np.ndarray
@@ -46,6 +47,12 @@ class LevelNodes(NamedTuple):
     bounds: np.ndarray
     seeds: np.ndarray
     subsets: np.ndarray
+    n_seen: np.ndarray
+
+
+def first_new(n_seen, features, n_features):
+    """The first column of `features` that a node has not searched: its last features overlap those before."""
+    return max(0, n_seen - (n_features - features.shape[1]))
 
 
 def node_goal(nodes, number, criterion, rules):
@@ -58,7 +65,7 @@ def node_goal(nodes, number, criterion, rules):
 def atoms_of(tables, units, k, f, bins, j, total, n_columns, search):
     """Occupied bins of a feature as atoms, see `softwood.kernel.growing.loops.atoms`; returns their number.
 
-    Bins with less than a trifle of the `total` mass are empty. k, f : the table of feature `j`
+    Bins with a negligible part of the `total` mass count as empty. k, f : the table of feature `j`
     """
     offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
@@ -94,7 +101,8 @@ def choose_searched(tables, units, features, numbers, nodes, bins, widths, kerne
 
     Parameters
     ----------
-    features : (n_nodes, n_features) features of each node, in the order of the search
+    features : (n_nodes, n_features) features of each node, in the order of the search. A node that was searched before
+        takes the first of them that can be split
     search : scratch space as in `softwood.kernel.growing.loops.search.search_thresholds`
     out : (n_nodes, >= 4) filled with feature (-1: none), threshold, left mass and gain of each
     """
@@ -105,7 +113,10 @@ def choose_searched(tables, units, features, numbers, nodes, bins, widths, kerne
         n_columns = 1 if is_single else (goal.n_outputs + 3) >> 2 << 2  # a scan takes four of them at a time
         best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
         has_sums = False
-        for f in range(features.shape[1]):
+        n_seen = nodes.n_seen[node]
+        for f in range(first_new(n_seen, features, widths.shape[0]), features.shape[1]):
+            if n_seen > 0 and best_feature >= 0:
+                break
             j = features[k, f]
             interval = nodes.bounds[node, 0, j], nodes.bounds[node, 1, j]
             n = atoms_of(tables, units, k, f, bins, j, goal.total, n_columns, search)
@@ -120,7 +131,8 @@ def choose_searched(tables, units, features, numbers, nodes, bins, widths, kerne
                 best_feature, best_threshold, best_mass, best = j, threshold, left_mass, max(best, merit)
                 if last >= 0:
                     keep_subset(bins, j, last, rare, left_mass, goal.total, search, nodes.subsets, node)
-        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, best - goal.base
+        # A split without gain has a gain of 0, not what rounding makes of it.
+        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, max(best - goal.base, 0.0)
 
 
 def place_parts(atoms, n, bins, j, threshold, width, interval, kernels, lines):
@@ -217,7 +229,10 @@ def choose_random(tables, units, features, numbers, nodes, bins, widths, kernels
         for o in range(n_outputs):
             search.work[0, o] = nodes.sums[node, o]
         n_tried = 0
-        for f in range(features.shape[1]):
+        n_seen = nodes.n_seen[node]
+        for f in range(first_new(n_seen, features, n_features), features.shape[1]):
+            if n_seen > 0 and (best_feature >= 0 or (n_tried > 0 and total < PATIENCE * min_mass)):
+                break
             j = features[k, f]
             interval = nodes.bounds[node, 0, j], nodes.bounds[node, 1, j]
             n = atoms_of(tables, units, k, f, bins, j, total, n_outputs, search)
@@ -252,5 +267,5 @@ def choose_random(tables, units, features, numbers, nodes, bins, widths, kernels
                 if by_set:
                     absent_left = 2.0 * left_mass >= total
                     keep_drawn_parts(search.atoms, n, bins, j, absent_left, search, nodes.subsets, node)
-        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, best - base
+        out[k, 0], out[k, 1], out[k, 2], out[k, 3] = best_feature, best_threshold, best_mass, max(best - base, 0.0)
         out[k, 4] = n_tried

@@ -23,7 +23,7 @@ SLOT = np.dtype(
 )
 
 
-class LevelPile(NamedTuple):
+class Members(NamedTuple):
     """Rows of the slots of a tree, memberships or None, and where each slot begins (n_slots + 1,)."""
 
     rows: np.ndarray
@@ -61,7 +61,7 @@ def share_bins(bins, widths, kernels, slots, subsets, slot, parts):
     parts[n_bins] = slots[slot]["missing_left"]
 
 
-def divide_slot(codes, j, pile, slot, cutoff, new_rows, new_shares, at, space):
+def divide_slot(codes, j, members, slot, cutoff, new_rows, new_shares, at, space):
     """Share the rows of a slot between its children: the left child's from `at` on, and the right child's after them.
 
     A share smaller than `cutoff` (of the whole row) is given to the larger side. `share_bins` comes before it.
@@ -70,13 +70,13 @@ def divide_slot(codes, j, pile, slot, cutoff, new_rows, new_shares, at, space):
     -------
     where the right child begins and ends
     """
-    rows, parts, right_rows = pile.rows, space.parts, space.rows
-    begin, end = pile.begins[slot], pile.begins[slot + 1]
+    rows, parts, right_rows = members.rows, space.parts, space.rows
+    begin, end = members.begins[slot], members.begins[slot + 1]
     n_left = at
     n_right = 0
     # Written on both sides and counted where there is a share, without branches: which side a row is on cannot be
     # predicted. By its sign, a share below the cutoff is multiplied by 0: a comparison would become a branch.
-    if pile.shares is None:
+    if members.shares is None:
         for k in range(begin, end):
             i = rows[k]
             is_left = parts[codes[i, j]] > 0.5
@@ -89,7 +89,7 @@ def divide_slot(codes, j, pile, slot, cutoff, new_rows, new_shares, at, space):
             i = rows[k]
             new_rows[n_left] = i
             right_rows[n_right] = i
-            u = pile.shares[k]
+            u = members.shares[k]
             left = u * parts[codes[i, j]]
             left *= 0.5 + np.copysign(0.5, left - cutoff)
             right = u - left
@@ -106,17 +106,17 @@ def divide_slot(codes, j, pile, slot, cutoff, new_rows, new_shares, at, space):
     return n_left, n_left + n_right
 
 
-def copy_slot(pile, slot, new_rows, new_shares, at):
+def copy_slot(members, slot, new_rows, new_shares, at):
     """Copy the rows of a leaf, to `at`."""
-    begin, end = pile.begins[slot], pile.begins[slot + 1]
+    begin, end = members.begins[slot], members.begins[slot + 1]
     for k in range(begin, end):
-        new_rows[at + k - begin] = pile.rows[k]
-    if pile.shares is not None:
+        new_rows[at + k - begin] = members.rows[k]
+    if members.shares is not None:
         for k in range(begin, end):
-            new_shares[at + k - begin] = pile.shares[k]
+            new_shares[at + k - begin] = members.shares[k]
 
 
-def divide_slots(bins, widths, kernels, slots, subsets, cutoff, pile, new_rows, new_shares, new_begins, space):
+def divide_slots(bins, widths, kernels, slots, subsets, cutoff, members, new_rows, new_shares, new_begins, space):
     """Divide all slots of a level.
 
     Parameters
@@ -124,7 +124,7 @@ def divide_slots(bins, widths, kernels, slots, subsets, cutoff, pile, new_rows, 
     widths : (p,) half-widths of the kernels;  kernels : None if all are boxes; half-widths in
         `cells` are those of bins (most, p) and not of rows
     subsets : (n_slots, n_words) sets of categories that go left
-    new_rows, new_shares, new_begins : the `LevelPile` of the next level; rows and shares one longer than necessary
+    new_rows, new_shares, new_begins : the `Members` of the next level; rows and shares one longer than necessary
     """
     at = 0
     n = 0
@@ -132,25 +132,25 @@ def divide_slots(bins, widths, kernels, slots, subsets, cutoff, pile, new_rows, 
     for slot in range(slots.shape[0]):
         j = slots[slot]["feature"]
         if j < 0:
-            copy_slot(pile, slot, new_rows, new_shares, at)
-            at += pile.begins[slot + 1] - pile.begins[slot]
+            copy_slot(members, slot, new_rows, new_shares, at)
+            at += members.begins[slot + 1] - members.begins[slot]
         else:
             share_bins(bins, widths, kernels, slots, subsets, slot, space.parts)
-            middle, at = divide_slot(bins.codes, j, pile, slot, cutoff, new_rows, new_shares, at, space)
+            middle, at = divide_slot(bins.codes, j, members, slot, cutoff, new_rows, new_shares, at, space)
             n += 1
             new_begins[n] = middle
         n += 1
         new_begins[n] = at
 
 
-def add_slot_values(pile, slot_values, scores):
+def add_slot_values(members, slot_values, scores):
     """Add to the raw scores (n,) of the rows the values of the slots they are in, by membership."""
     for slot in range(slot_values.shape[0]):
         value = slot_values[slot]
-        begin, end = pile.begins[slot], pile.begins[slot + 1]
-        if pile.shares is None:
+        begin, end = members.begins[slot], members.begins[slot + 1]
+        if members.shares is None:
             for k in range(begin, end):
-                scores[pile.rows[k]] += value
+                scores[members.rows[k]] += value
         else:
             for k in range(begin, end):
-                scores[pile.rows[k]] += pile.shares[k] * value
+                scores[members.rows[k]] += members.shares[k] * value

@@ -9,7 +9,7 @@ from softwood.kernel.data.binning import bin_features
 from softwood.kernel.growing.loops.frontier import COUNTS, OPEN_NODE, Frontier
 from softwood.kernel.growing.loops.groups import Bins, Kernels, NodeTable
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.kernel.growing.loops.tree_groups import NODE, NodeScratch, RandomSearch, Rules, Search, Targets
+from softwood.kernel.growing.loops.tree_groups import NODE, NodeScratch, RandomSearch, Rules, Search
 from softwood.kernel.growing.workspace import knots_for
 from softwood.trees.tree import KernelShapes, SoftTree, children_of
 from tests.reference.kernels import BOX, LATE, STAIRS, table
@@ -76,8 +76,7 @@ class Problem:
 
     @property
     def targets(self):
-        matrix = np.empty((0, 0)) if self.labels is not None else self.stored
-        return Targets(self.weights, matrix, (matrix**2).sum(axis=1))
+        return np.column_stack([self.weights, *([] if self.labels is not None else [self.stored])])
 
     def scratch(self, m, at_once=True, random=False):
         """Scratch space: of the points, and of the two searches, of which one is None."""

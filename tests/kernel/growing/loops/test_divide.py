@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from softwood.compiled import growing as loop
 from softwood.kernel.growing.loops.groups import NO_SETS
+from softwood.kernel.growing.loops.tree_groups import Rules
 from tests.kernel.growing.loops.growth import problem
 from tests.reference.kernels import left_share
 
@@ -33,7 +34,7 @@ def test_points_are_divided_by_their_kernels(general, feature, cutoff):
             given.bins, given.widths, given.kernels, ends, NO_SETS, 0, (feature, threshold, 0.4), rows, 2, 11,
             left_shares,
         )  # fmt: skip
-        n_left, n_right = loop.share_out(given.weights, rows, shares, 2, 11, (0.0, 0.0, cutoff), left_rows, left_shares)
+        n_left, n_right = loop.share_out(rows, shares, 2, 11, cutoff, left_rows, left_shares)
         known = ~np.isnan(x)
         part = np.full(11, 0.4)
         part[known] = left_share(threshold, x[known], width[known], lo, hi, given.shapes[feature])
@@ -120,13 +121,16 @@ def test_no_child_is_too_light(points, min_mass, cutoff):
     assume(all(abs(mass - min_mass) > 1e-4 * min_mass for mass in masses))
     rows, shares = np.arange(m, dtype=np.uint32), u.copy()
     left_rows, left_shares = np.zeros(m, np.uint32), parts.copy()
-    found = loop.left_mass_of(rows, shares, 0, m, weights, cutoff, left_shares)
-    assert found == pytest.approx(weights @ left_of(cutoff), abs=1e-12)
-    n_left, n_right = loop.share_out(weights, rows, shares, 0, m, (total, min_mass, cutoff), left_rows, left_shares)
+    targets = np.column_stack([weights, np.full(m, np.nan)])
+    for each, mass in zip((cutoff, 0.0), masses, strict=True):
+        assert loop.are_heavy(targets, rows, shares, 0, m, parts, each, min_mass) == (mass >= min_mass)
+    rules = Rules(max_depth=1, min_mass=min_mass, min_gain=0.0, n_draw=1, cutoff=cutoff, is_class=False)
+    found = loop.cutoff_for(targets, rows, shares, 0, m, parts, rules)
     if expected is None:
-        assert (n_left, n_right) == (0, 0)
-        assert shares.tolist() == u.tolist(), "the node is what it was"
+        assert found == -1.0
     else:
+        assert found in (cutoff, 0.0)
+        n_left, n_right = loop.share_out(rows, shares, 0, m, found, left_rows, left_shares)
         assert left_rows[:n_left].tolist() == np.flatnonzero(expected > 0).tolist()
         assert left_shares[:n_left] == pytest.approx(expected[expected > 0], rel=1e-9)
         assert rows[:n_right].tolist() == np.flatnonzero(u - expected > 0).tolist()

@@ -9,11 +9,14 @@ from softwood.compiled.growing import (
     _merit_at_least,
     _scan_slopes,
     _scan_steps,
+    may_be_best,
     merit_of,
+    other_squares_of,
     place_lines,
     scan_box,
     scan_box_single,
     scan_steps_single,
+    squares_of,
     sum_atoms,
     x_log_x,
 )
@@ -155,6 +158,21 @@ def test_outputs_that_are_all_zero_change_nothing(node, more):
         atoms.shape[1] - 3, np.empty((n + 1, 5)), work_for(atoms),
     )  # fmt: skip
     assert found[0] == pytest.approx(expected[0], rel=1e-9, abs=1e-9 * node.scale)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("q", [1, 2, 3, 4, 5, 8, 11])
+def test_squares_and_merits_that_need_not_be_computed(q):
+    rng = np.random.default_rng(q)
+    totals, left = np.sort(rng.random((2, q)), axis=0)[::-1]
+    work = np.array([np.append(totals, np.nan), np.append(left, np.nan)])
+    assert squares_of(work, 1, q) == pytest.approx(left @ left)
+    assert other_squares_of(work, 1, q) == pytest.approx((totals - left) @ (totals - left))
+    found = merit_of(1.3, 5.0, work, 1, q, SQUARED)
+    assert found == pytest.approx(left @ left / 1.3 + (totals - left) @ (totals - left) / 3.7)
+    for least, may in ((-np.inf, True), (-1.0, True), (0.999 * found, True), (found, True), (1.001 * found, False)):
+        assert may_be_best(1.3, 5.0, work, q, SQUARED, least) == may
+        assert may_be_best(1.3, 5.0, work, q, ENTROPY, least)
 
 
 @pytest.mark.tiny

@@ -15,6 +15,7 @@ from softwood.compiled.growing import (
     highest_known,
     kernel_support,
     left_masses,
+    left_pair,
     left_shares,
     left_sums,
     look_up,
@@ -509,6 +510,15 @@ def test_sums_of_the_left_parts(q, is_sorted):
     assert left_sums(points, m, shares, q, work) == pytest.approx(shares @ mass)
     assert work[1] == pytest.approx((shares * mass) @ targets)
     assert np.isnan(work[0]).all()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 5, 7, 8, 21])
+def test_mass_and_sum_of_the_left_parts(m):
+    """By four points at a time, and those that remain."""
+    rng = np.random.default_rng(m)
+    points, shares = rng.normal(size=(m + 1, 2)), rng.random(m + 1)
+    assert left_pair(points, m, shares) == pytest.approx(tuple(shares[:m] @ points[:m]))
 
 
 @pytest.mark.tiny

@@ -227,7 +227,7 @@ def test_division_of_rows(cutoff):
     left_rows, left_shares = np.zeros(4, np.uint32), np.empty(4)
     ends = np.array([[-np.inf] * 2, [np.inf] * 2])
     left_parts(bins, np.zeros(2), None, ends, subsets, 1, (1, np.nan, 0.25), rows, 1, 4, left_shares)
-    n_left, n_right = share_out(np.ones(5), rows, shares, 1, 4, (3.5, 0.0, cutoff), left_rows, left_shares)
+    n_left, n_right = share_out(rows, shares, 1, 4, cutoff, left_rows, left_shares)
     if cutoff == 0.0:
         assert (left_rows[:n_left].tolist(), left_shares[:n_left].tolist()) == ([4, 3, 0], [1.0, 0.25, 1.0])
         assert (rows[1 : 1 + n_right].tolist(), shares[1 : 1 + n_right].tolist()) == ([3, 1], [0.75, 0.5])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from softwood.compiled import growing as loop
 from softwood.kernel.growing.loops.groups import Goal
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.kernel.growing.loops.tree_groups import NODE, Rules, Targets
+from softwood.kernel.growing.loops.tree_groups import NODE, Rules
 from tests.kernel.growing.loops.growth import new_scratch
 from tests.reference.gains import impurity
 
@@ -31,7 +31,7 @@ def test_points_of_a_node_and_its_impurity(criterion, number, n_classes):
     m = 7  # from place 2 on
     at = rows[2:]
     masses = shares[2:] * weights[at]
-    labels, targets = None, Targets(weights, np.empty((0, 0)), np.empty(0))
+    labels, targets = None, weights[:, None]
     if n_classes:
         truth = rng.integers(n_classes, size=12).astype(np.int32)
         Y = np.eye(n_classes)[truth]
@@ -40,7 +40,7 @@ def test_points_of_a_node_and_its_impurity(criterion, number, n_classes):
     else:
         Y = stored = rng.normal(size=(12, 2))
     if labels is None:
-        targets = Targets(weights, stored, (stored**2).sum(axis=1))
+        targets = np.column_stack([weights, stored])
     q = stored.shape[1]
     scratch = new_scratch(m, 1, q, labels is not None)
     lines, sums = np.zeros(2, NODE), np.full((2, q), np.nan)

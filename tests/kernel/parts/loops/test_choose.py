@@ -8,6 +8,7 @@ from softwood.compiled.growing import (
     choose_random,
     choose_searched,
     draw_parts,
+    first_new,
     keep_drawn_parts,
     left_of,
     merit_and_impurity,
@@ -76,14 +77,15 @@ def search_of(q, kernels=None):
     )  # fmt: skip
 
 
-def nodes_of(totals, seeds=(0, 0)):
+def nodes_of(totals, seeds=(0, 0), n_seen=0):
     lines = np.zeros(2, NODE)
     lines["mass"] = totals[:, 0]
     lines["square"] = 1e3
     bounds = np.tile(np.array([[-np.inf], [np.inf]]), (2, 1, P))
     return LevelNodes(
-        lines, np.ascontiguousarray(totals[:, 1:]), bounds, np.array(seeds, np.uint64), np.zeros((2, 1), np.uint32)
-    )
+        lines, np.ascontiguousarray(totals[:, 1:]), bounds, np.array(seeds, np.uint64), np.zeros((2, 1), np.uint32),
+        np.full(2, n_seen),
+    )  # fmt: skip
 
 
 def axis_of(given, bins, node, j, width, shape):
@@ -151,6 +153,24 @@ def test_the_best_of_random_splits_is_taken(width, shape):
         assert found[node, 0] == feature
         assert found[node, 3] == pytest.approx(best - base)
         assert found[node, 4] == P
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("choose", [choose_searched, choose_random])
+def test_a_node_that_was_searched_before_takes_the_first_split(choose):
+    """With two features before, the first of these was among them, and the second one is taken."""
+    bins = bins_of(2)
+    given, totals = tables_of(3, 2)
+    features = np.array([[1, 0], [0, 2]])
+    for n_seen, expected in ((2, features[:, 1]), (1, features[:, 0])):
+        nodes, found = nodes_of(totals, (7, 8), n_seen), np.full((2, 5), np.nan)
+        asked = np.stack([given[node][features[node]] for node in range(2)])
+        choose(
+            asked, np.full(2, UNIT), features, np.arange(2), nodes, bins, np.zeros(P), None,
+            Rules(5, 1.0, 0.0, 2, 0.0, False), SQUARED, search_of(1), found,
+        )  # fmt: skip
+        np.testing.assert_array_equal(found[:, 0], expected)
+    assert [first_new(n_seen, features, P) for n_seen in range(3)] == [0, 0, 1]
 
 
 @pytest.mark.tiny

@@ -5,7 +5,7 @@ import pytest
 
 from softwood.compiled.boosting import add_slot_values, copy_slot, divide_slot, divide_slots, share_bins
 from softwood.kernel.growing.loops.groups import NO_SETS, Bins, Kernels
-from softwood.kernel.parts.loops.divide import SLOT, DivideSpace, LevelPile
+from softwood.kernel.parts.loops.divide import SLOT, DivideSpace, Members
 from tests.reference.kernels import BOX, STAIRS, left_share, table
 
 VALUES = np.array([-1.0, 0.0, 0.5, 2.0])
@@ -69,7 +69,7 @@ def divided(seed, width, cutoff, is_soft):
     new_rows, new_begins = np.empty(capacity, np.uint32), np.empty(6, np.int64)
     new_shares = np.empty(capacity) if is_soft else None
     space = DivideSpace(np.empty(len(rows) + 1, np.uint32), np.empty(len(rows) + 1), np.empty(5))
-    pile = LevelPile(rows, shares, begins)
+    members = Members(rows, shares, begins)
     divide_slots(
         bins,
         np.full(2, width),
@@ -77,7 +77,7 @@ def divided(seed, width, cutoff, is_soft):
         slots,
         np.zeros((3, 1), np.uint32),
         cutoff,
-        pile,
+        members,
         new_rows,
         new_shares,
         new_begins,
@@ -127,15 +127,15 @@ def test_whole_rows_go_to_the_side_with_more_than_half():
 
 @pytest.mark.tiny
 def test_a_slot_alone_and_a_leaf():
-    pile = LevelPile(np.array([3, 1, 2], np.uint32), np.array([1.0, 0.5, 0.25]), np.array([0, 1, 3]))
+    members = Members(np.array([3, 1, 2], np.uint32), np.array([1.0, 0.5, 0.25]), np.array([0, 1, 3]))
     new_rows, new_shares = np.zeros(8, np.uint32), np.zeros(8)
-    copy_slot(pile, 1, new_rows, new_shares, 2)
+    copy_slot(members, 1, new_rows, new_shares, 2)
     assert new_rows.tolist() == [0, 0, 1, 2, 0, 0, 0, 0]
     assert new_shares[2:4].tolist() == [0.5, 0.25]
     codes = np.array([[9, 0], [9, 0], [9, 1], [9, 1]], np.uint8)
     space = DivideSpace(np.zeros(4, np.uint32), np.zeros(4), np.array([0.5, 1.0, 0.0]))
-    pile = pile._replace(begins=np.array([0, 3]))
-    middle, end = divide_slot(codes, 1, pile, 0, 0.0, new_rows, new_shares, 0, space)
+    members = members._replace(begins=np.array([0, 3]))
+    middle, end = divide_slot(codes, 1, members, 0, 0.0, new_rows, new_shares, 0, space)
     assert (middle, end) == (3, 4)
     assert new_rows[:4].tolist() == [3, 1, 2, 1]
     assert new_shares[:4].tolist() == [1.0, 0.25, 0.25, 0.25]
@@ -145,7 +145,7 @@ def test_a_slot_alone_and_a_leaf():
 @pytest.mark.parametrize("shares", [None, np.array([1.0, 0.5, 0.25, 0.5])])
 def test_values_of_slots_are_added_by_membership(shares):
     scores = np.ones(3)
-    pile = LevelPile(np.array([0, 2, 1, 2], np.uint32), shares, np.array([0, 2, 4]))
-    add_slot_values(pile, np.array([10.0, -4.0]), scores)
+    members = Members(np.array([0, 2, 1, 2], np.uint32), shares, np.array([0, 2, 4]))
+    add_slot_values(members, np.array([10.0, -4.0]), scores)
     u = np.ones(4) if shares is None else shares
     np.testing.assert_allclose(scores, [1 + 10 * u[0], 1 - 4 * u[2], 1 + 10 * u[1] - 4 * u[3]])

@@ -5,8 +5,9 @@ import pytest
 
 from softwood.compiled.boosting import read_rows, set_gates
 from softwood.kernel.data.binning import bin_features
+from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
-from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, boosted_tree
+from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits
 from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.trees.sharing import kernel_lists
 from softwood.trees.tree import KernelShapes
