@@ -89,9 +89,15 @@ class TreeEstimator(BaseEstimator):
         check_is_fitted(self, "tree_")
         return self.tree_
 
+    @property
+    def _read_trees(self) -> SoftTree | SoftForest:
+        """The tree or forest whose nodes users read: all of it, except for a linear trend."""
+        return self._finished
+
     def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Predictions for encoded rows, (n_rows, n_outputs)."""
-        return self._finished.predict(matrix, widths=widths)
+        out, loss = self._finished.predict(matrix, widths=widths), getattr(self, "_loss_", None)
+        return out if loss is None else loss.predict(out)
 
     def _matrix(self, X: Any) -> np.ndarray:
         """The encoded table of rows to predict."""
@@ -115,6 +121,7 @@ class TreeEstimator(BaseEstimator):
             differs=_SORTS.format(type(self).__name__) if is_sorted else "",
             cell_widths=self._cell_widths,
             gradient=self.input_gradient,
+            trend=len(trees) - 1 if isinstance(self._read_trees, SoftTree) and isinstance(trees, SoftForest) else 0,
         )
 
     def _fill_values(self) -> np.ndarray | None:
@@ -161,7 +168,7 @@ class TreeEstimator(BaseEstimator):
             Shares of the rows in the nodes.
         """
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.memberships(matrix, widths=widths)
+        return self._read_trees.memberships(matrix, widths=widths)
 
     def apply(self, X: Any, **conditions: Any) -> np.ndarray:
         """Leaf of ``tree_`` with the largest share of each row.
@@ -179,7 +186,7 @@ class TreeEstimator(BaseEstimator):
             Numbers of the leaves.
         """
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.apply(matrix, widths=widths)
+        return self._read_trees.apply(matrix, widths=widths)
 
     def decision_path(self, X: Any, **conditions: Any) -> Any:
         """Nodes that each row reaches, as in scikit-learn.
@@ -199,9 +206,9 @@ class TreeEstimator(BaseEstimator):
             The columns of tree ``t`` are ``n_nodes_ptr[t]`` to ``n_nodes_ptr[t + 1]``. Only if there are several trees.
         """
         matrix, widths = self._read_points(X, **conditions)
-        finished = self._finished
-        indicator = finished.decision_path(matrix, widths=widths)
-        return (indicator, finished.offsets.copy()) if isinstance(finished, SoftForest) else indicator
+        trees = self._read_trees
+        indicator = trees.decision_path(matrix, widths=widths)
+        return (indicator, trees.offsets.copy()) if isinstance(trees, SoftForest) else indicator
 
     def input_gradient(self, X: Any, **conditions: Any) -> np.ndarray:
         """Derivative of the prediction with respect to each column of X.
@@ -232,11 +239,11 @@ class TreeEstimator(BaseEstimator):
 
     def get_depth(self) -> int:
         """Depth of the tree, or of the deepest tree of an ensemble."""
-        return self._finished.max_depth
+        return self._read_trees.max_depth
 
     def get_n_leaves(self) -> int:
         """Number of leaves, summed over all trees."""
-        return self._finished.n_leaves
+        return self._read_trees.n_leaves
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -468,6 +475,8 @@ class ClassifierBase(ClassifierMixin, TreeEstimator):
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Number of the most probable class of each encoded row, (n_rows,)."""
+        if hasattr(self, "_loss_"):
+            return self._predict_matrix(matrix, widths).argmax(axis=1)
         return self._finished.predict_largest(matrix, widths=widths)
 
     def _probabilities(self, X: Any, **conditions: Any) -> np.ndarray:

@@ -23,10 +23,39 @@ from softwood.trees.gates import Gate
 from softwood.trees.one_hot import one_hot_trees
 from softwood.trees.tree import SoftTree
 
-__all__ = ["FittedModel"]
+__all__ = ["FittedModel", "LinearPart"]
 
 # Types of labels and categories that mean the same in every language.
 PLAIN_TYPES = (str, bool, int, float)
+
+
+@dataclass(frozen=True)
+class LinearPart:
+    """A linear function of one feature, limited to a range: what a stump with a box kernel adds to a prediction.
+
+    Attributes
+    ----------
+    feature : number of the feature
+    slope : (n_outputs,) change of the outputs per unit of the feature
+    center : value of the feature for which nothing is added
+    low, high : the range; beyond it, the function has the value at its end
+    """
+
+    feature: int
+    slope: np.ndarray
+    center: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, stump: SoftTree) -> LinearPart:
+        """The function of a stump with a box kernel."""
+        low, high = stump.threshold[0] - stump.width[0], stump.threshold[0] + stump.width[0]
+        first, last = stump.value[stump.children_left[0]], stump.value[stump.children_right[0]]
+        slope = (last - first) / (high - low)
+        steep = int(np.abs(slope).argmax())
+        center = low if slope[steep] == 0 else low - first[steep] / slope[steep]
+        return cls(int(stump.feature[0]), slope, float(center), float(low), float(high))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +97,8 @@ class FittedModel:
     gradient : callable or None
         Function from a table to the derivatives of the predictions, (n_rows, n_outputs, n_inputs). None if the trees
         are all there is.
+    trend : int
+        Number of trees at the end of the forest that make up a linear trend, see `linear_parts`.
     growth : object or None
         The growing tree or forest of a model on a stream, which predicts. None if the trees are all there is.
     """
@@ -86,6 +117,7 @@ class FittedModel:
     differs: str = ""
     cell_widths: Callable[[np.ndarray], np.ndarray | None] | None = None
     gradient: Callable[[Any], np.ndarray] | None = None
+    trend: int = 0
     growth: Any = None
 
     def __post_init__(self) -> None:
@@ -163,7 +195,7 @@ class FittedModel:
         return self.trees if isinstance(self.trees, SoftTree) else self.trees[number]
 
     def single_tree(self, caller: str, how: str = "") -> SoftTree:
-        """The only tree; an error for an ensemble, which says how to choose one of its trees.
+        """The only tree, without a linear trend; an error for an ensemble, which says how to choose one of its trees.
 
         Parameters
         ----------
@@ -177,13 +209,19 @@ class FittedModel:
         SoftTree
             The tree.
         """
-        if isinstance(self.trees, SoftTree):
-            return self.trees
+        if self.n_trees - self.trend == 1:
+            return self.tree()
         one = how or f"{caller}({'model[0]' if self.is_bare else 'model.forest_[0]'})"
         raise TypeError(
             f"{caller} takes one tree, and this {self.kind} has {len(self.trees)}. Choose one, such as {one}. "
             "softwood.report(model) shows all trees, and softwood.explain(model, row) explains one prediction."
         )
+
+    @property
+    def linear_parts(self) -> list[LinearPart]:
+        """The linear trend, column by column."""
+        forest = self.forest
+        return [LinearPart.of(forest[number]) for number in range(len(forest) - self.trend, len(forest))]
 
     # Outputs
 

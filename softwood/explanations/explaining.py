@@ -101,14 +101,21 @@ def explain(
         is_class=is_class,
         output=chosen,
         tree=number,
-        n_trees=known.n_trees,
+        n_trees=known.n_trees - known.trend,
         leaves=_leaves(known, number, X, n_leaves, chosen),
         shapley=shapley_values(known, X, random_state=random_state),
         gradient=known.input_gradient(X)[0],
         certificates=certificates,
         n_columns=n_columns,
+        trend=_trend(known, X) if known.trend else None,
         _named=known.outputs,
     )
+
+
+def _trend(known: FittedModel, X: Any) -> np.ndarray:
+    """What is added to the tree of a model with a linear trend, (n_scores,)."""
+    points, widths = known.points(X)
+    return (known.trees.predict(points, widths=widths) - known.tree().predict(points, widths=widths))[0]
 
 
 def _cells(X: Any) -> list[Any]:
@@ -123,7 +130,7 @@ def _cells(X: Any) -> list[Any]:
 def _tree_to_show(known: FittedModel, X: Any, output: int) -> int:
     """In a mean, the tree whose prediction is closest to that of all; in a sum, the one with the largest part."""
     forest = known.trees
-    if not isinstance(forest, SoftForest):
+    if not isinstance(forest, SoftForest) or known.trend:
         return 0
     points, widths = known.points(X)
     each = [tree.predict(known.filled(points), widths=widths)[0] for tree in forest]

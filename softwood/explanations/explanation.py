@@ -80,6 +80,8 @@ class Explanation:
         Certificates of the row.
     n_columns : int
         Number of columns to show.
+    trend : ndarray of shape (n_scores,) or None
+        Start value and linear trend of the row, which are added to the leaves. None if the model has no trend.
     """
 
     kind: str
@@ -96,6 +98,7 @@ class Explanation:
     gradient: np.ndarray
     certificates: Certificates
     n_columns: int
+    trend: np.ndarray | None
     _named: Outputs
 
     @property
@@ -231,6 +234,9 @@ class Explanation:
         notes = [f"Shapley values add up from {number_text(start)}, with no column known, to {stop}"]
         if named.is_raw:
             notes.append(f"the gradient is that of {prediction}")
+        if self.trend is not None:
+            added = signed_text(float(self.of_output(self.trend)))
+            notes.append(f"the start value and the linear trend add {added} to the leaves")
         radius = float(self.certificates.radius[0])
         if not np.isnan(radius):
             most = "any size" if radius == np.inf else f"less than {radius:.3g} bandwidths in sum"

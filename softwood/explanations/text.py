@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from softwood.core.parameters import check_count, check_integer, parameter_error
 from softwood.fitted import FittedModel
+from softwood.trees.forest import SoftForest
 from softwood.trees.text import tree_text
 
 __all__ = ["export_text"]
@@ -75,7 +78,7 @@ def export_text(
             raise parameter_error("export_text", name, f"a list of {needed} names, or None", given)
     check_integer("export_text", "max_depth", max_depth, low=0, or_none=True)
     check_count("export_text", "decimals", decimals, low=0)
-    return tree_text(
+    text = tree_text(
         shown,
         feature_names=feature_names,
         class_names=class_names,
@@ -84,3 +87,25 @@ def export_text(
         max_depth=max_depth,
         decimals=decimals,
     )
+    if known.trend == 0 or tree is not None:
+        return text
+    return _trend_text(known, decimals, feature_names, class_names) + text
+
+
+def _trend_text(
+    known: FittedModel, decimals: int, feature_names: Sequence[str] | None, class_names: Sequence[str] | None
+) -> str:
+    """Lines for what is added to the tree: the start value, and a linear function of each of some columns."""
+    labels = [f"{name}: " for name in class_names] if class_names else [""] * known.trees.n_outputs
+    names = known.columns.names if feature_names is None else feature_names
+
+    def written(values: np.ndarray, style: str) -> str:
+        return ", ".join(f"{label}{value:{style}}" for label, value in zip(labels, values.tolist(), strict=True))
+
+    assert isinstance(known.trees, SoftForest)
+    lines = ["Sum of", f"  {written(known.trees.base, f'.{decimals}f')}"]
+    for part in known.linear_parts:
+        low, high, center = (f"{value:.{decimals}f}" for value in (part.low, part.high, part.center))
+        slope = written(part.slope, f"+.{decimals + 1}g")
+        lines.append(f"  {slope}  for each unit of {names[part.feature]} above {center}, from {low} to {high}")
+    return "\n".join([*lines, "and the tree"]) + "\n"

@@ -60,6 +60,7 @@ _REPORTED: dict[str, Any] = {
     "max_features_": int,
     "max_leaf_nodes_": int | None,
     "min_mass_": float,
+    "n_passes_": int,
     "oob_decision_function_": np.ndarray,
     "oob_prediction_": np.ndarray,
     "oob_score_": float,

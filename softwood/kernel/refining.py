@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from softwood.compiled.layers import refine_slopes, refined_sums
 from softwood.core.targets import ClassTargets, RealTargets
@@ -28,7 +29,7 @@ from softwood.trees.loops.layout import FEATURE, MISSING_LEFT, N_GATE_NUMBERS, T
 from softwood.trees.loops.refine import LearnedRows, RowSpace
 from softwood.trees.tree import SoftTree
 
-__all__ = ["DistinctRows", "Refinement"]
+__all__ = ["DistinctRows", "Learned", "Refinement"]
 
 # Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
 # means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
@@ -42,10 +43,44 @@ WIDTHS = (1e-3, 5.0)
 SHRINKAGE, PENALTY = 3.0, 0.1
 # Part of the start values of classes that is the share of each class in all rows, so that none is 0.
 MIXED = 0.02
+# Added to the curvature of the loss of a leaf beside a trend, whose start value is a Newton step.
+CURVATURE = 1.0
 # A pass goes through at most so many rows; larger tables are gone through in several passes.
 BATCH = 2048
 # Rows whose shares are in memory at once.
 BLOCK = 8192
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What the predictions of a tree are fitted to.
+
+    Attributes
+    ----------
+    truth : (n, n_outputs) class probabilities, or scaled targets; of two classes with an offset, the second alone
+    is_class : whether they are classes
+    offset : (n, n_outputs) what is added to the tree, or None
+    """
+
+    truth: np.ndarray
+    is_class: bool
+    offset: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, targets: ClassTargets | RealTargets, trend: np.ndarray | None = None) -> Learned:
+        """The targets of some rows, beside the outputs of a trend or None."""
+        truth = targets.matrix()
+        return cls(truth[:, -trend.shape[1] :] if trend is not None else truth, targets.is_class, trend)
+
+    def residuals(self) -> np.ndarray:
+        """What the offset leaves of the truth, (n, n_outputs)."""
+        if self.offset is None:
+            return self.truth
+        return self.truth - (_probabilities(self.offset) if self.is_class else self.offset)
+
+    def take(self, rows: np.ndarray) -> Learned:
+        """Those of some rows."""
+        return Learned(self.truth[rows], self.is_class, None if self.offset is None else self.offset[rows])
 
 
 @dataclass(frozen=True)
@@ -56,26 +91,24 @@ class DistinctRows:
 
     Attributes
     ----------
-    learned : points, mean targets of equal rows, on the scale of their `matrix`, and weights
-    squares : (n,) mean sum of squares of the targets
+    points : (n, p);  weights : (n,)
+    learned : means over equal rows
+    squares : (n,) mean sum of squares of the truth
     cells : (n, p) half-widths of single cells, or (0, p)
     """
 
-    learned: LearnedRows
+    points: np.ndarray
+    weights: np.ndarray
+    learned: Learned
     squares: np.ndarray
     cells: np.ndarray
 
     @classmethod
     def of(
-        cls,
-        matrix: np.ndarray,
-        cells: np.ndarray | None,
-        targets: ClassTargets | RealTargets,
-        weights: np.ndarray,
-        seed: int,
+        cls, matrix: np.ndarray, cells: np.ndarray | None, learned: Learned, weights: np.ndarray, seed: int
     ) -> DistinctRows:
-        """The distinct ones of some rows; arguments as in `TrainingData`, cells (n, p) or None."""
-        truth = targets.matrix()
+        """The distinct ones of some rows; cells (n, p) or None."""
+        truth = learned.truth
         keys = row_keys(matrix if cells is None else np.column_stack([matrix, cells]), seed)
         order = np.lexsort((weights, *truth.T, keys))  # the same order of sums, too
         begin = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))
@@ -86,10 +119,19 @@ class DistinctRows:
             return np.add.reduceat(own, begin) / mass.reshape(-1, *[1] * (numbers.ndim - 1))
 
         first = order[begin]
-        learned = LearnedRows(np.ascontiguousarray(matrix[first]), mean(truth), mass)
+        offset = None if learned.offset is None else learned.offset[first]
         return cls(
-            learned, mean((truth**2).sum(axis=1)), np.empty((0, matrix.shape[1])) if cells is None else cells[first]
-        )
+            np.ascontiguousarray(matrix[first]), mass, Learned(mean(truth), learned.is_class, offset),
+            mean((truth**2).sum(axis=1)), np.empty((0, matrix.shape[1])) if cells is None else cells[first],
+        )  # fmt: skip
+
+    def compiled(self) -> LearnedRows:
+        """The rows as the compiled loops take them."""
+        truth, offset = self.learned.truth, self.learned.offset
+        return LearnedRows(
+            self.points, np.ascontiguousarray(truth),
+            np.empty((0, truth.shape[1])) if offset is None else np.ascontiguousarray(offset), self.weights,
+        )  # fmt: skip
 
 
 class Refinement:
@@ -108,7 +150,7 @@ class Refinement:
         self, tree: SoftTree, rows: DistinctRows, problem: GrowthProblem, deviations: np.ndarray, is_free: np.ndarray
     ) -> None:
         self._tree, self._rows, self._problem = tree, rows, problem
-        self._is_class = problem.targets.is_class
+        self._is_class, self._learned = rows.learned.is_class, rows.compiled()
         self._structure = structure = Structure.of(tree)
         gates, n_outputs = structure.gate_nodes, tree.n_outputs
         self._feature = structure.table[:, FEATURE]
@@ -120,9 +162,10 @@ class Refinement:
         self._numbers[:, THRESHOLD] = np.nan_to_num(tree.threshold[gates])
         self._numbers[:, WIDTH] = tree.width[gates]
         self._numbers[:, MISSING_LEFT] = tree.missing_left[gates]
-        self._start = np.ascontiguousarray(_start_values(tree, problem)[structure.leaf_nodes])
+        self._start = np.ascontiguousarray(self._start_values()[structure.leaf_nodes])
         self._value = self._start.copy()
-        self._unit = np.where(tree.gate[gates] == Gate.KERNEL, deviations[self._feature], 0.0)
+        is_soft = (tree.gate[gates] == Gate.KERNEL) & ((tree.width[gates] > 0) | (len(rows.cells) > 0))
+        self._unit = np.where(is_soft, deviations[self._feature], 0.0)
         self._numbers[:, THRESHOLD] += NUDGE * self._unit
         self._is_free = is_free[self._feature] & (self._numbers[:, WIDTH] > 0) & (self._unit > 0)
         shape = (1, 1, n_outputs)
@@ -130,7 +173,7 @@ class Refinement:
             np.empty(len(gates), np.int64), np.empty((len(gates), N_ROOM)), np.empty(shape), np.empty(shape)
         )
         self._means = [np.zeros((2, *like)) for like in ((2, len(gates)), self._value.shape)]
-        n = len(rows.learned.points)
+        n = len(rows.points)
         self._ends = np.linspace(0, n, -(-n // BATCH) + 1).astype(np.int64)
         self.n_passes = 0
 
@@ -145,7 +188,7 @@ class Refinement:
             return 0.0
         k = self.n_passes % (len(self._ends) - 1)
         begin, end = self._ends[k : k + 2].tolist()
-        learned = self._rows.learned
+        learned = self._learned
         by_numbers, by_value = np.zeros_like(self._numbers), np.zeros_like(self._value)
         loss = refine_slopes(
             learned, self._rows.cells, begin, end, self._is_class, self._trees, self._numbers, self._value,
@@ -169,16 +212,17 @@ class Refinement:
 
     def losses(self, rows: DistinctRows) -> np.ndarray:
         """Squared error of the targets, or of the class probabilities, of each row."""
-        points, truth, _ = rows.learned
-        out = np.empty((len(points), self._value.shape[1]))
+        out = np.empty((len(rows.points), self._value.shape[1]))
         if self.has_gates:
-            refined_sums(points, rows.cells, self._trees, self._numbers, self._value, self._space, out)
+            refined_sums(rows.points, rows.cells, self._trees, self._numbers, self._value, self._space, out)
         else:
             out[:] = self._value
+        learned = rows.learned
+        if learned.offset is not None:
+            out += learned.offset
         if self._is_class:
-            out = np.exp(out - out.max(axis=1, keepdims=True))
-            out /= out.sum(axis=1, keepdims=True)
-        return (out**2 - 2.0 * out * truth).sum(axis=1) + rows.squares
+            out = _probabilities(out)
+        return (out**2 - 2.0 * out * learned.truth).sum(axis=1) + rows.squares
 
     def widths(self, widths: np.ndarray) -> np.ndarray:
         """Half-widths of the columns (p,), given those before refining."""
@@ -198,7 +242,7 @@ class Refinement:
         missing_left = tree.missing_left.copy()
         missing_left[inner] = np.clip(mass[left] / np.maximum(mass[inner], np.finfo(float).tiny), 0.0, 1.0)
         tree = replace(tree, missing_left=missing_left)
-        if np.isnan(self._rows.learned.points).any():
+        if np.isnan(self._rows.points).any():
             mass, sums, squares = self._sums(tree)
         lines = np.zeros(tree.n_nodes, NODE)
         lines["mass"], lines["square"] = mass, squares
@@ -206,25 +250,51 @@ class Refinement:
             lines[node], sums[node] = lines[tree.parent[node]], sums[tree.parent[node]]
         value, impurity = node_values(self._problem, NodeTable(lines, sums))
         tree = replace(tree, mass=mass, impurity=impurity, value=value)
-        targets = self._problem.targets
-        if isinstance(targets, RealTargets):
-            value[self._structure.leaf_nodes] = targets.mean + targets.scale * self._value
+        leaves, targets = self._structure.leaf_nodes, self._problem.targets
+        if not self._is_class:
+            assert isinstance(targets, RealTargets)
+            value[leaves] = targets.mean + targets.scale * self._value
             return replace(tree, value=value)
-        value = _start_values(tree, self._problem, shrinkage=0.0)
-        value[self._structure.leaf_nodes] = self._value
+        if self._rows.learned.offset is not None:  # scores, which have no meaning without the offset
+            value[leaves] = self._value
+            for node in inner[np.argsort(-tree.depth[inner], kind="stable")]:
+                below = [tree.children_left[node], tree.children_right[node]]
+                value[node] = np.average(value[below], axis=0, weights=mass[below] + np.finfo(float).tiny)
+            return replace(tree, value=value)
+        value = _shrunk(tree, self._problem, 0.0)
+        value[leaves] = self._value
         return replace(tree, value=value - value.mean(axis=1, keepdims=True), link="softmax")
+
+    def _start_values(self) -> np.ndarray:
+        """Start values of all nodes: those of the tree, shrunk towards the nodes above them; of classes, scores."""
+        tree, rows = self._tree, self._rows
+        shrunk = _shrunk(tree, self._problem, SHRINKAGE)
+        if not self._is_class or rows.learned.offset is None:
+            return shrunk
+        part = _probabilities(rows.learned.offset)
+        curvature = self._add_up(tree, part * (1.0 - part))
+        return shrunk * tree.mass[:, None] / (curvature + CURVATURE)
 
     def _sums(self, tree: SoftTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mass of each node, sums of targets as they are stored, and of their squares."""
-        points, truth, weights = self._rows.learned
-        stored = truth[:, 1:2] if self._is_class and self._problem.stored_outputs == 1 else truth
-        summed = np.column_stack([np.ones(len(points)), self._rows.squares, stored]) * weights[:, None]
-        total = np.zeros((tree.n_nodes, summed.shape[1]))
-        for begin in range(0, len(points), BLOCK):
-            block = slice(begin, begin + BLOCK)
-            cells = self._rows.cells[block] if len(self._rows.cells) else None
-            total += tree.memberships(points[block], widths=cells).T @ summed[block]
+        rows = self._rows
+        truth, residuals = rows.learned.truth, rows.learned.residuals()
+        squares = rows.squares - (truth**2).sum(axis=1) + (residuals**2).sum(axis=1)
+        is_pair = isinstance(self._problem.targets, ClassTargets) and self._problem.stored_outputs == 1
+        stored = residuals[:, 1:2] if is_pair else residuals
+        total = self._add_up(tree, np.column_stack([np.ones(len(squares)), squares, stored]))
         return total[:, 0], np.ascontiguousarray(total[:, 2:]), total[:, 1]
+
+    def _add_up(self, tree: SoftTree, numbers: np.ndarray) -> np.ndarray:
+        """Weighted sums of the numbers of the rows in each node, (n_nodes, k)."""
+        rows = self._rows
+        total = np.zeros((tree.n_nodes, numbers.shape[1]))
+        for begin in range(0, len(numbers), BLOCK):
+            block = slice(begin, begin + BLOCK)
+            cells = rows.cells[block] if len(rows.cells) else None
+            shares = tree.memberships(rows.points[block], widths=cells)
+            total += shares.T @ (numbers[block] * rows.weights[block, None])
+        return total
 
 
 def _adam(slope: np.ndarray, means: np.ndarray, n_passes: int) -> np.ndarray:
@@ -239,7 +309,7 @@ def _adam(slope: np.ndarray, means: np.ndarray, n_passes: int) -> np.ndarray:
     return means[0] / (1.0 - KEPT**n_passes) / (sizes + SMALL)
 
 
-def _start_values(tree: SoftTree, problem: GrowthProblem, shrinkage: float = SHRINKAGE) -> np.ndarray:
+def _shrunk(tree: SoftTree, problem: GrowthProblem, shrinkage: float) -> np.ndarray:
     """Values of all nodes, shrunk towards the node above; of classes, logarithms of probabilities that are not 0."""
     value = problem.targets.scaled_predictions(tree.value)
     shrunk = value.copy()
@@ -252,3 +322,8 @@ def _start_values(tree: SoftTree, problem: GrowthProblem, shrinkage: float = SHR
         return shrunk
     prior = (tree.mass[0] * value[0] + 1.0 / value.shape[1]) / (tree.mass[0] + 1.0)
     return np.log((1.0 - MIXED) * shrunk + MIXED * prior)
+
+
+def _probabilities(scores: np.ndarray) -> np.ndarray:
+    """Probabilities from the scores of classes, or from that of the second of two."""
+    return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)

@@ -14,22 +14,28 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_flag, parameter_error
+from softwood.core.losses import BinaryLogLoss, SoftmaxLogLoss
+from softwood.core.parameters import check_choice, check_flag, parameter_error
 from softwood.core.steps import Steps
+from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelModel, SearchedKernelRegressor
 from softwood.kernel.choosing.bandwidth import AUTO_GRID, auto_parts, choose_by_auto, choose_by_cv
 from softwood.kernel.choosing.refinement import RefinementChoice
 from softwood.kernel.choosing.size import SizeChoice
+from softwood.kernel.choosing.trend import is_trend_better
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.refining import DistinctRows, Refinement
+from softwood.kernel.refining import DistinctRows, Learned, Refinement
 from softwood.kernel.rows import TreeRows
+from softwood.kernel.trend import HeldOutTrend, Trend, held_out_trend
+from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.trees.tree import SoftTree
 
@@ -69,6 +75,13 @@ class _KernelTree(SearchedKernelModel):
         trees. Half-widths are trained in columns without measurement errors, unless they are given as numbers. Leaf
         values of a refined classifier are logarithms of probabilities, and its prediction is the softmax of their
         weighted sum. Crisp trees are not refined.
+    trend : {"linear", "auto"} or None
+        Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
+        loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
+        counts as the nearest end of it, and a missing value counts as the mean. "auto" adds a trend to trees with a
+        limited or chosen number of leaves, if trees with it have a smaller held-out loss. The model is then the sum
+        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds or
+        to scores before the softmax. Categories and columns with measurement errors have no trend.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
@@ -83,7 +96,9 @@ class _KernelTree(SearchedKernelModel):
     Attributes
     ----------
     tree_ : SoftTree
-        The finished tree, with the prediction kernel.
+        The finished tree, with the prediction kernel. With a trend, what the tree adds to it.
+    forest_ : SoftForest
+        Sum of ``tree_`` and of a tree for each column of the trend. Only if the model has a trend.
     bandwidth_ : float
         The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto" or "cv".
     n_passes_ : int
@@ -100,6 +115,7 @@ class _KernelTree(SearchedKernelModel):
     ) = "auto"
     max_leaf_nodes: int | Literal["auto", "small"] | None = "auto"
     refine: bool | int | Literal["auto"] = "auto"
+    trend: Literal["linear", "auto"] | None = None
     min_mass: float = 1.0
     cutoff: float = 1e-2
     bandwidth_per_node: bool = False
@@ -107,7 +123,7 @@ class _KernelTree(SearchedKernelModel):
     n_passes_: int = field(init=False)
     size_path_: dict[str, np.ndarray] = field(init=False)
     _leading: ClassVar[tuple[str, ...]] = (
-        "bandwidth", "max_leaf_nodes", "refine", "kernel", "criterion", "max_depth", "min_mass", "min_gain",
+        "bandwidth", "max_leaf_nodes", "refine", "trend", "kernel", "criterion", "max_depth", "min_mass", "min_gain",
         "max_features", "ccp_alpha", "merge_equal",
     )  # fmt: skip
 
@@ -125,7 +141,12 @@ class _KernelTree(SearchedKernelModel):
                 cutoff=limits.cutoff * _lightest(rows.factors),
             )
             stages = fit.stages()
-            widths, limits, n_passes = self._choose(rows, limits, stages)
+            targets, trend = data.targets, self._choose_trend(rows, limits, stages)
+            if trend is not None:
+                data = replace(data, targets=trend.residuals, criterion="squared_error")
+                rows = replace(rows, data=data)
+            learned = Learned.of(targets, None if trend is None else trend.predictions)
+            widths, limits, n_passes = self._choose(rows, limits, learned, stages)
             problem = rows.problem(widths)
             with stages.stage("grow", "part") as steps:
                 if self.bandwidth_per_node:
@@ -138,10 +159,69 @@ class _KernelTree(SearchedKernelModel):
                 tree = prune_cost_complexity(tree, self.ccp_alpha)
             kernels = self._make_prediction_kernels(widths, data)
             tree = kernels.of(self._simplify(tree), data.errors)
-            if n_passes is not None:
-                tree, widths = self._refine(tree, rows, widths, n_passes, stages)
+            if trend is not None:
+                learned = Learned.of(targets, trend.trend.predict(data.matrix))
+            if n_passes is not None or (trend is not None and targets.is_class):  # means of residuals are no scores
+                tree, widths = self._refine(tree, rows, widths, learned, n_passes or 0, stages)
                 kernels = self._make_prediction_kernels(widths, data)
+            if trend is not None:
+                self._add_trend(tree, trend.trend, targets, rows.total)
         self.bandwidths_, self._prediction_kernels_, self.tree_, self.n_passes_ = widths, kernels, tree, n_passes or 0
+
+    def _choose_trend(self, rows: TreeRows, limits: Limits, stages: Steps) -> HeldOutTrend | None:
+        """The trend that the tree is grown beside; None if there is none, or if trees without it are better."""
+        if self.trend is None or (self.trend == "auto" and not self._may_have_trend):
+            return None
+        with stages.stage("trend", "trial") as steps:
+            found = held_out_trend(rows.trial, self._has_common_width(rows.data), rows.seed)
+            if self.trend == "linear" or found is None:
+                return found
+            return found if is_trend_better(rows.trial, found, limits, rows.seed, steps) else None
+
+    @property
+    def _may_have_trend(self) -> bool:
+        """Whether "auto" tries a trend: it leaves trees as they are whose size nothing limits."""
+        if self.growth == "level" or self.bandwidth_per_node or getattr(self, "merge_equal", False):
+            return False
+        return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
+
+    def _has_common_width(self, data: TrainingData) -> np.ndarray:
+        """Columns without measurement errors in which all rows have the same half-width, (p,)."""
+        kernels = self._make_prediction_kernels(np.zeros(len(data.deviations)), data).kernels
+        found = np.array([not own.scale and not other.scale for own, other in zip(data.kernels, kernels, strict=True)])
+        found[[j for j, error in data.errors.items() if np.any(error)]] = False
+        return found
+
+    def _add_trend(self, tree: SoftTree, trend: Trend, targets: ClassTargets | RealTargets, mass: float) -> None:
+        """Set ``forest_``, the sum of the trend and the tree, and the loss whose link makes predictions of it."""
+        n_outputs = tree.n_outputs
+        if isinstance(targets, RealTargets):
+            trend = trend.scaled(targets.mean, targets.scale)
+        else:
+            self._loss_ = BinaryLogLoss() if n_outputs == 1 else SoftmaxLogLoss(n_outputs)
+        trees = [tree, *trend.stumps(tree.n_features, mass, tree.shapes)]
+        self.forest_ = SoftForest.sum(trees, np.zeros(len(trees)), trend.base)
+
+    @property
+    def _read_trees(self) -> SoftTree:
+        check_is_fitted(self, "tree_")
+        return self.tree_
+
+    @property
+    def _finished(self) -> SoftTree | SoftForest:
+        return getattr(self, "forest_", self._read_trees)
+
+    def _cell_widths(self, matrix: np.ndarray, measurement_error: Any = None) -> np.ndarray | None:
+        widths = super()._cell_widths(matrix, measurement_error)
+        if widths is None or not hasattr(self, "forest_"):
+            return widths
+        for j in self.forest_.feature[self.forest_.offsets[1:-1]].tolist():  # those of the trend, which has own widths
+            if not np.all((widths[:, j] == self._prediction_kernels_.widths[j]) | np.isnan(widths[:, j])):
+                column = self.columns_.inputs[self.columns_.source[j]]
+                expected = f"0 in column {column!r}, of which the model has a linear trend; fit with trend=None"
+                raise parameter_error(self, "measurement_error", expected, "other errors")
+            widths[:, j] = np.nan
+        return widths
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.
@@ -185,6 +265,7 @@ class _KernelTree(SearchedKernelModel):
         if self.bandwidth_per_node and self.max_leaf_nodes not in (None, "auto"):
             raise parameter_error(self, "max_leaf_nodes", "None or 'auto' with bandwidth_per_node", self.max_leaf_nodes)
         self._check_refine()
+        self._check_trend()
         return self._limits()
 
     def _check_refine(self) -> None:
@@ -195,8 +276,18 @@ class _KernelTree(SearchedKernelModel):
         if self.refine and self.bandwidth_per_node:
             raise parameter_error(self, "refine", "'auto' or False with bandwidth_per_node", self.refine)
 
+    def _check_trend(self) -> None:
+        if self.trend is not None:
+            check_choice(self, "trend", self.trend, ("linear", "auto"))
+        if self.trend == "linear":
+            for name in ("bandwidth_per_node", "merge_equal"):
+                if getattr(self, name, False):
+                    raise parameter_error(self, "trend", f"None or 'auto' with {name}", self.trend)
+
     def _check_level(self) -> None:
         super()._check_level()
+        if self.trend == "linear":
+            raise self._no_level("trend", "None or 'auto'")
         if self.refine not in ("auto", False):
             raise self._no_level("refine", "'auto' or False")
         if self.bandwidth_per_node:
@@ -222,24 +313,27 @@ class _KernelTree(SearchedKernelModel):
     @property
     def _refines(self) -> bool:
         """Whether the tree is refined; "auto" leaves trees as they are whose size nothing limits."""
-        if self.growth == "level" or self.bandwidth_per_node or self.prediction_kernel is None:
+        if self.growth == "level" or self.bandwidth_per_node:
             return False
         if isinstance(self.refine, str):
             return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
         return bool(self.refine)
 
-    def _choose(self, rows: TreeRows, limits: Limits, stages: Steps) -> tuple[np.ndarray, Limits, int | None]:
+    def _choose(
+        self, rows: TreeRows, limits: Limits, learned: Learned, stages: Steps
+    ) -> tuple[np.ndarray, Limits, int | None]:
         """Half-width of each column's kernel, in the column's units, the limits with the number of leaves, and passes.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
         """
         widths, data, seed = self._given_widths(rows.data), rows.trial, rows.seed
-        refines = self._refines and (widths is None or bool(np.any(widths > 0)) or bool(data.errors))
+        is_soft = widths is None or bool(np.any(widths > 0)) or bool(data.errors)
+        is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
+        refines = self._refines and (learned.offset is not None or (is_soft and not is_crisp))
         n_passes = int(self.refine) if refines and not isinstance(self.refine, str | bool | np.bool_) else None
         chooses_passes = refines and n_passes is None
         if widths is not None and not self._chooses_size and not chooses_passes:
             return widths, limits, n_passes
-        is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
@@ -255,7 +349,7 @@ class _KernelTree(SearchedKernelModel):
                 scale, size = path.choose(choice.within(small=is_small and not chooses_passes))
                 widths = scale * unit
                 if chooses_passes and path.losses:
-                    refined = self._refinement_choice(rows, limits, widths, steps)
+                    refined = self._refinement_choice(rows, limits, widths, learned, steps)
                     size, n_passes = refined.choose(size, choice.within(small=is_small), halve=True)
                 limits = choice.limits(path, scale, size)
                 self.size_path_ = path.columns()
@@ -264,15 +358,18 @@ class _KernelTree(SearchedKernelModel):
             elif chooses_passes:
                 assert widths is not None
                 most = limits.max_leaf_nodes or len(data.matrix)
-                n_passes = self._refinement_choice(rows, limits, widths, steps).choose(most, 0.0, halve=False)[1]
+                refined = self._refinement_choice(rows, limits, widths, learned, steps)
+                n_passes = refined.choose(most, 0.0, halve=False)[1]
         assert widths is not None
         return widths, limits, n_passes
 
-    def _refinement_choice(self, rows: TreeRows, limits: Limits, widths: np.ndarray, steps: Steps) -> RefinementChoice:
+    def _refinement_choice(
+        self, rows: TreeRows, limits: Limits, widths: np.ndarray, learned: Learned, steps: Steps
+    ) -> RefinementChoice:
         data, seed = rows.trial, rows.seed
         kernels = self._make_prediction_kernels(widths, data)
         return RefinementChoice(
-            data, limits, auto_parts(data, seed), widths, kernels, self._is_free(data), seed=seed, steps=steps
+            data, limits, auto_parts(data, seed), widths, kernels, self._is_free(data), learned, seed=seed, steps=steps
         )
 
     def _is_free(self, data: TrainingData) -> np.ndarray:
@@ -283,14 +380,14 @@ class _KernelTree(SearchedKernelModel):
         return is_free
 
     def _refine(
-        self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, n_passes: int, stages: Steps
+        self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, learned: Learned, n_passes: int, stages: Steps
     ) -> tuple[SoftTree, np.ndarray]:
         """The refined tree, and the half-widths of the columns."""
         data = rows.data
         cells = self._make_prediction_kernels(widths, data).cells(data.errors, data.matrix)
-        if tree.n_leaves < 2 or (tree.is_crisp and cells is None):
+        if learned.offset is None and (tree.n_leaves < 2 or (tree.is_crisp and cells is None)):
             return tree, widths
-        distinct = DistinctRows.of(data.matrix, cells, data.targets, data.weights, rows.seed)
+        distinct = DistinctRows.of(data.matrix, cells, learned, data.weights, rows.seed)
         refinement = Refinement(tree, distinct, data.problem(widths), data.deviations, self._is_free(data))
         with stages.stage("refine", "pass", n_passes) as steps:
             for step in steps:

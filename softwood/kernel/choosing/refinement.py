@@ -18,7 +18,7 @@ from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.growing.workspace import Workspace
 from softwood.kernel.prediction import PredictionKernels
-from softwood.kernel.refining import DistinctRows, Refinement
+from softwood.kernel.refining import DistinctRows, Learned, Refinement
 from softwood.trees.tree import SoftTree
 
 __all__ = ["RefinementChoice"]
@@ -47,6 +47,7 @@ class RefinementChoice:
     parts : training and held-out rows
     widths : (p,) half-widths that trees grow with;  kernels : that they predict with
     is_free : (p,) the columns whose half-widths are trained
+    learned : what predictions are fitted to; the trees grow from the targets of `data`
     """
 
     def __init__(
@@ -57,12 +58,13 @@ class RefinementChoice:
         widths: np.ndarray,
         kernels: PredictionKernels,
         is_free: np.ndarray,
+        learned: Learned,
         *,
         seed: int,
         steps: Steps,
     ) -> None:
         self._data, self._limits, self._kernels, self._is_free = data, limits, kernels, is_free
-        self._seed, self._steps = seed, steps
+        self._learned, self._seed, self._steps = learned, seed, steps
         self._problem = data.problem(widths)
         self._parts = parts
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
@@ -90,7 +92,7 @@ class RefinementChoice:
     def _distinct(self, rows: np.ndarray, cells: np.ndarray | None) -> DistinctRows:
         data = self._data
         own = None if cells is None else cells[rows]
-        return DistinctRows.of(data.matrix[rows], own, data.targets.take(rows), data.weights[rows], self._seed)
+        return DistinctRows.of(data.matrix[rows], own, self._learned.take(rows), data.weights[rows], self._seed)
 
     def _grow(self, most: int) -> list[GrowthByGain]:
         space, growths = Workspace(), []
@@ -106,7 +108,7 @@ class RefinementChoice:
         lines["feature"][np.setdiff1d(np.arange(n), growth.order[: n // 2])] = -1
         subsets = None if growth.nodes.subsets is None else growth.nodes.subsets[:n]
         nodes = depth_first(NodeTable(lines, growth.nodes.sums[:n], subsets))[0]
-        return self._kernels.of(finish(self._problem, self._limits, nodes), self._data.errors)
+        return self._kernels.of(finish(self._problem, nodes), self._data.errors)
 
     def _refine(self, trees: list[SoftTree], size: int) -> _Found:
         """Refine the trees of all parts for as long as their held-out loss falls."""
@@ -129,7 +131,7 @@ class RefinementChoice:
         """Mean held-out loss, and its standard error; rows that are held out several times count once in it."""
         mass = total = squares = 0.0
         for refinement, (_, rows) in zip(trained, self._rows, strict=True):
-            losses, weights = refinement.losses(rows), rows.learned.weights
+            losses, weights = refinement.losses(rows), rows.weights
             mass, total = mass + float(weights.sum()), total + float(weights @ losses)
             squares += float(weights @ losses**2)
         mean = total / mass

@@ -128,13 +128,15 @@ class SizeChoice:
     ----------
     widths : half-widths (p,) that a scale of 1 stands for
     crisp : whether the tree will predict without kernels
+    by_error : whether the share of wrong classes counts, too, with many rows
     """
 
     def __init__(
-        self, data: TrainingData, limits: Limits, widths: np.ndarray, seed: int, *, crisp: bool, steps: Steps
-    ) -> None:
+        self, data: TrainingData, limits: Limits, widths: np.ndarray, seed: int, *, crisp: bool, steps: Steps,
+        by_error: bool = True,
+    ) -> None:  # fmt: skip
         self._data, self._limits, self._widths, self._seed = data, limits, widths, seed
-        self._crisp, self._steps = crisp, steps
+        self._crisp, self._steps, self._by_error = crisp, steps, by_error
         self._parts, self._is_sampled = _parts_of(data, seed)
         self._truth = data.targets.matrix()
         self._trials: dict[float, _Trial] = {}
@@ -242,7 +244,7 @@ class SizeChoice:
             problem.bins, widths, kernels, nodes.lines, NO_SETS if nodes.subsets is None else nodes.subsets,
             growth.order, np.ascontiguousarray(values),
             test.astype(np.uint32), self._truth[test], data.weights[test],
-            self._is_sampled and data.targets.is_class, losses,
+            self._by_error and self._is_sampled and data.targets.is_class, losses,
         )  # fmt: skip
         return losses
 

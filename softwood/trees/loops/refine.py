@@ -23,10 +23,17 @@ from softwood.trees.loops.layout import KIND, LEFT, RIGHT
 
 
 class LearnedRows(NamedTuple):
-    """Rows to learn from: points (n, p), targets (n, n_outputs), weights (n,)."""
+    """Rows to learn from.
+
+    points : (n, p)
+    targets : (n, n_outputs)
+    offset : (n, n_outputs) what is added to the sums of the tree, or (0, n_outputs) for nothing
+    weights : (n,)
+    """
 
     points: np.ndarray
     targets: np.ndarray
+    offset: np.ndarray
     weights: np.ndarray
 
 
@@ -62,7 +69,8 @@ def add_leaves(n, trees, value, space):
 def loss_slope(targets, i, weight, is_class, out, slope):
     """Loss of row `i`, whose sums are `out`, and its derivative by them, times the weight.
 
-    The loss is the cross-entropy of the softmax of the sums, or half of their squared error.
+    The loss of classes is the cross-entropy of the softmax of the sums; a single sum is the log odds of the second of
+    two classes. The loss of real targets is half of the squared error.
     """
     q = targets.shape[1]
     loss = 0.0
@@ -72,6 +80,12 @@ def loss_slope(targets, i, weight, is_class, out, slope):
             slope[0, 0, o] = weight * error
             loss += 0.5 * error * error
         return weight * loss
+    if q == 1:
+        score, target = out[0, 0, 0], targets[i, 0]
+        small = np.exp(-abs(score))
+        part = 1.0 / (1.0 + small) if score >= 0.0 else small / (1.0 + small)
+        slope[0, 0, 0] = weight * (part - target)
+        return weight * (max(score, 0.0) - target * score + np.log1p(small))
     largest = out[0, 0, 0]
     for o in range(1, q):
         largest = max(largest, out[0, 0, o])
@@ -99,6 +113,9 @@ def refine_slopes(rows, cells, begin, end, is_class, trees, numbers, value, spac
     for i in range(begin, end):
         n = reach_gates(points, i, 0, trees, none, numbers, cells, space.nodes, space.room)
         add_leaves(n, trees, value, space)
+        if rows.offset.shape[0] > 0:
+            for o in range(value.shape[1]):
+                space.out[0, 0, o] += rows.offset[i, o]
         loss += loss_slope(rows.targets, i, rows.weights[i], is_class, space.out, space.slope)
         for at in range(n - 1, -1, -1):
             node = space.nodes[at]

@@ -1,0 +1,278 @@
+"""A linear trend beside a kernel tree: a weighted sum of few columns, to which the tree adds what is not linear.
+
+Columns are chosen one after the other, each the one that explains most of what is left of the targets, as long as the
+squared error of held-out rows falls. Class scores are then those of a logistic regression on these columns. Beyond the
+range of the training rows, a column has the value at the end of the range. A missing value counts as the mean.
+
+Along one column, such a function is that of a stump with a box kernel as wide as the range. So a tree with a trend is
+a `SoftForest` that adds up, and everything that works on forests works on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from softwood.core.targets import RealTargets
+from softwood.kernel.choosing.bandwidth import content_folds
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.refining import DistinctRows, Learned
+from softwood.trees.tree import KernelShapes, SoftTree
+
+__all__ = ["HeldOutTrend", "Trend", "held_out_trend"]
+
+# The largest number of columns, and of columns to choose from: those with the largest correlations.
+MOST_COLUMNS, CANDIDATES = 8, 100
+# Columns are added as long as they explain this part of what all of them explain.
+WORTH = 0.01
+# Weight, in rows, of the penalty on a change of the targets by one standard deviation of a column.
+RIDGE = 1.0
+# A column whose part that others do not explain is smaller than this is not added.
+COLLINEAR = 1e-6
+FOLDS = 5
+# Of the logistic regression: the penalty on the intercept compared with that on slopes, the largest number of steps,
+# the smallest part of a step that is tried, and the decrease of the loss that ends it.
+INTERCEPT, NEWTON_STEPS, SMALLEST_STEP, CONVERGED = 1e-3, 20, 1e-3, 1e-6
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A linear function of some columns, each limited to a range.
+
+    Attributes
+    ----------
+    columns : (k,) numbers of the columns
+    low, high, mean, spread : (k,) ranges, means and standard deviations of the columns
+    slopes : (k, n_outputs) change of the outputs per unit of a column
+    base : (n_outputs,) outputs where all columns have their means
+    """
+
+    columns: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    slopes: np.ndarray
+    base: np.ndarray
+
+    def predict(self, matrix: np.ndarray) -> np.ndarray:
+        """Outputs for encoded rows, (n, n_outputs)."""
+        return self.base + (_standardised(matrix[:, self.columns], self) * self.spread) @ self.slopes
+
+    def scaled(self, mean: np.ndarray, scale: float) -> Trend:
+        """The trend of targets in the user's units, which have this mean and scale."""
+        return replace(self, slopes=self.slopes * scale, base=mean + scale * self.base)
+
+    def stumps(self, n_features: int, mass: float, shapes: KernelShapes) -> list[SoftTree]:
+        """A stump for each column. They add up to the trend without its base."""
+        out = []
+        for j, low, high, mean, slope, spread in zip(
+            self.columns.tolist(), self.low, self.high, self.mean, self.slopes, self.spread, strict=True
+        ):
+            left = (high - mean) / (high - low)
+            out.append(
+                SoftTree.from_nodes(
+                    children_left=[1, -1, -1],
+                    children_right=[2, -1, -1],
+                    feature=[j, -1, -1],
+                    threshold=[low / 2 + high / 2, np.nan, np.nan],
+                    width=[high / 2 - low / 2, 0.0, 0.0],
+                    missing_left=[left, 0.5, 0.5],
+                    value=[0.0 * slope, (low - mean) * slope, (high - mean) * slope],
+                    mass=[mass, left * mass, (1.0 - left) * mass],
+                    impurity=[float(((spread * slope) ** 2).sum()), 0.0, 0.0],
+                    n_features=n_features,
+                    shapes=shapes,
+                )
+            )
+        return out
+
+
+@dataclass(frozen=True)
+class HeldOutTrend:
+    """Trends that were fitted without the rows that they predict.
+
+    Attributes
+    ----------
+    trend : fitted to all rows
+    predictions : (n, n_outputs) for each row, that of a trend of other rows: scaled targets, or scores of classes
+    residuals : of these predictions: targets for a tree
+    """
+
+    trend: Trend
+    predictions: np.ndarray
+    residuals: RealTargets
+
+
+def held_out_trend(data: TrainingData, is_candidate: np.ndarray, seed: int) -> HeldOutTrend | None:
+    """The trend of some rows; None if no column explains anything of held-out rows.
+
+    Parameters
+    ----------
+    is_candidate : (p,) columns to choose from; categories are left out
+    """
+    candidates = np.flatnonzero((data.deviations > 0) & is_candidate)
+    rows = DistinctRows.of(data.matrix, None, Learned.of(data.targets), data.weights, seed)
+    folds = [test for _, test in content_folds(rows.points, FOLDS, seed)]
+    if len(folds) < 2 or len(candidates) == 0:
+        return None
+    truth, is_class = rows.learned.truth, rows.learned.is_class
+    candidates = _best_correlated(rows, candidates, data.deviations)
+    ranges = _Ranges.of(rows, candidates, data.deviations)
+    Z = _standardised(rows.points[:, candidates], ranges)
+    moments = [_moments(Z[fold], truth[fold], rows.weights[fold]) for fold in folds]
+    orders, n = _choose(moments, Z.shape[1])
+    if n == 0:
+        return None
+
+    def fitted(chosen: np.ndarray, train: np.ndarray) -> Trend:
+        """The trend of some of the columns and rows."""
+        own, Y, weights = Z[train][:, chosen], truth[train], rows.weights[train]
+        if is_class:
+            found = _logistic(own, Y, weights)
+            found = found[:, 1:] - found[:, :1] if found.shape[1] == 2 else found
+        else:
+            found = _ridge(_moments(own, Y, weights), np.arange(n), n)
+        return Trend(
+            candidates[chosen], ranges.low[chosen], ranges.high[chosen], ranges.mean[chosen], ranges.spread[chosen],
+            found[1:] / ranges.spread[chosen, None], found[0],
+        )  # fmt: skip
+
+    trend = fitted(np.sort(orders[-1][:n]), np.arange(len(truth)))
+    predictions = np.empty((len(data.matrix), len(trend.base)))
+    own_folds = content_folds(data.matrix, FOLDS, seed)  # the same ones, of all rows
+    for k, ((_, test), order) in enumerate(zip(own_folds, orders, strict=False)):
+        train = np.concatenate([fold for i, fold in enumerate(folds) if i != k])
+        predictions[test] = fitted(order[:n], np.sort(train)).predict(data.matrix[test])
+    residuals = Learned.of(data.targets, predictions).residuals()
+    scale = data.targets.scale if isinstance(data.targets, RealTargets) else 1.0
+    targets = RealTargets(residuals, np.zeros(residuals.shape[1]), scale, is_flat=False)
+    return HeldOutTrend(trend, predictions, targets)
+
+
+@dataclass(frozen=True)
+class _Ranges:
+    """Ranges, means and standard deviations of columns."""
+
+    low: np.ndarray
+    high: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+
+    @classmethod
+    def of(cls, rows: DistinctRows, columns: np.ndarray, deviations: np.ndarray) -> _Ranges:
+        matrix, spread = rows.points[:, columns], deviations[columns]
+        known = ~np.isnan(matrix)
+        weights = known * rows.weights[:, None]
+        scaled = np.where(known, matrix / spread, 0.0)
+        mean = (weights * scaled).sum(axis=0) / weights.sum(axis=0) * spread
+        return cls(np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0), mean, spread)
+
+
+def _standardised(matrix: np.ndarray, ranges: _Ranges | Trend) -> np.ndarray:
+    """Columns within their ranges, in standard deviations from the mean, 0 where missing."""
+    z = np.clip(matrix, ranges.low, ranges.high) / ranges.spread - ranges.mean / ranges.spread
+    return np.where(np.isnan(z), 0.0, z)
+
+
+def _best_correlated(rows: DistinctRows, columns: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    """At most `CANDIDATES` of some columns: those with the largest correlations with the targets."""
+    if len(columns) <= CANDIDATES:
+        return columns
+    Z = _standardised(rows.points[:, columns], _Ranges.of(rows, columns, deviations))
+    truth = rows.learned.truth
+    spread = truth - np.average(truth, axis=0, weights=rows.weights)
+    merit = (((Z * rows.weights[:, None]).T @ spread) ** 2).sum(axis=1)
+    return columns[np.sort(np.argsort(-merit, kind="stable")[:CANDIDATES])]
+
+
+def _moments(Z: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums of products of 1, the columns and the targets."""
+    both = np.column_stack([np.ones(len(Z)), Z, truth])
+    return (both * weights[:, None]).T @ both
+
+
+def _choose(moments: Sequence[np.ndarray], p: int) -> tuple[list[np.ndarray], int]:
+    """Columns in the order of their choice, without each fold and from all rows, and the best number of them."""
+    total = np.sum(moments, axis=0)
+    orders = [_forward(total - fold, p) for fold in moments] + [_forward(total, p)]
+    most = min(map(len, orders))
+    losses = np.zeros(most + 1)
+    for fold, order in zip(moments, orders, strict=False):
+        for k in range(most + 1):
+            found = _ridge(total - fold, order[:k], p)
+            used = np.concatenate([[0], 1 + order[:k]])
+            cross, own = fold[used, 1 + p :], fold[np.ix_(used, used)]
+            losses[k] += np.trace(fold[1 + p :, 1 + p :]) - 2 * (found * cross).sum() + (found * (own @ found)).sum()
+    least = losses.min()
+    return orders, int(np.flatnonzero(losses <= least + WORTH * (losses[0] - least))[0])
+
+
+def _forward(total: np.ndarray, p: int) -> np.ndarray:
+    """Columns in the order in which each explains most of what is left of the targets."""
+    left = _without(total, 0)
+    own = np.diag(left)[1 : 1 + p].copy()
+    order: list[int] = []
+    while len(order) < min(MOST_COLUMNS, p):
+        rest = np.diag(left)[1 : 1 + p]
+        is_open = (rest > COLLINEAR * own) & (own > 0)
+        is_open[order] = False
+        if not is_open.any():
+            break
+        merit = np.where(is_open, (left[1 : 1 + p, 1 + p :] ** 2).sum(axis=1) / np.where(is_open, rest, 1.0), -1.0)
+        order.append(int(merit.argmax()))
+        left = _without(left, 1 + order[-1])
+    return np.array(order, dtype=np.int64)
+
+
+def _without(moments: np.ndarray, j: int) -> np.ndarray:
+    """Moments of what a column does not explain."""
+    return moments - np.outer(moments[:, j], moments[j]) / moments[j, j]
+
+
+def _ridge(moments: np.ndarray, columns: np.ndarray, p: int) -> np.ndarray:
+    """Coefficients (1 + k, n_outputs) of the intercept and of some of `p` columns."""
+    used = np.concatenate([[0], 1 + columns])
+    penalty = np.full(len(used), RIDGE)
+    penalty[0] = 0.0
+    return np.linalg.solve(moments[np.ix_(used, used)] + np.diag(penalty), moments[used, 1 + p :])
+
+
+def _logistic(Z: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Coefficients (1 + k, n_classes) of a logistic regression, by Newton steps of all classes at once."""
+    A, q = np.column_stack([np.ones(len(Z)), Z]), truth.shape[1]
+    prior = (weights @ truth + 1.0 / q) / (weights.sum() + 1.0)
+    start = np.zeros((A.shape[1], q))
+    start[0] = np.log(prior) - np.log(prior).mean()
+    penalty = np.full(A.shape[1], RIDGE)
+    penalty[0] = INTERCEPT * RIDGE
+
+    def loss_of(found: np.ndarray) -> tuple[float, np.ndarray]:
+        """The loss, and the probabilities."""
+        scores = A @ found
+        scores -= scores.max(axis=1, keepdims=True)
+        parts = np.exp(scores)
+        total = parts.sum(axis=1, keepdims=True)
+        loss = weights @ (np.log(total[:, 0]) - (scores * truth).sum(axis=1))
+        return loss + 0.5 * penalty @ ((found - start) ** 2).sum(axis=1), parts / total
+
+    found, (loss, parts) = start, loss_of(start)
+    for _ in range(NEWTON_STEPS):
+        slope = A.T @ ((parts - truth) * weights[:, None]) + penalty[:, None] * (found - start)
+        step = np.empty_like(found)
+        for k in range(q):
+            curved = (A * (weights * parts[:, k] * (1.0 - parts[:, k]))[:, None]).T @ A + np.diag(penalty)
+            step[:, k] = np.linalg.solve(curved, slope[:, k]) * ((q - 1) / q)  # the scores of two classes move apart
+        size, (lower, after) = 1.0, loss_of(found - step)
+        while lower > loss and size > SMALLEST_STEP:
+            size /= 2
+            lower, after = loss_of(found - size * step)
+        if not lower < loss:
+            break
+        is_done = loss - lower < CONVERGED * loss
+        found, loss, parts = found - size * step, lower, after
+        if is_done:
+            break
+    return found
