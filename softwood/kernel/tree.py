@@ -79,7 +79,7 @@ class _KernelTree(SearchedKernelModel):
         Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
         counts as the nearest end of it, and a missing value counts as the mean. "auto" adds a trend to trees with a
-        limited or chosen number of leaves, if trees with it have a smaller held-out loss. The model is then the sum
+        limited or chosen number of leaves, if trees with it have a smaller held-out loss; not to crisp trees. The model is then the sum
         ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds or
         to scores before the softmax. Categories and columns with measurement errors have no trend.
     bandwidth_per_node : bool
@@ -115,7 +115,7 @@ class _KernelTree(SearchedKernelModel):
     ) = "auto"
     max_leaf_nodes: int | Literal["auto", "small"] | None = "auto"
     refine: bool | int | Literal["auto"] = "auto"
-    trend: Literal["linear", "auto"] | None = None
+    trend: Literal["linear", "auto"] | None = "auto"
     min_mass: float = 1.0
     cutoff: float = 1e-2
     bandwidth_per_node: bool = False
@@ -182,6 +182,8 @@ class _KernelTree(SearchedKernelModel):
     def _may_have_trend(self) -> bool:
         """Whether "auto" tries a trend: it leaves trees as they are whose size nothing limits."""
         if self.growth == "level" or self.bandwidth_per_node or getattr(self, "merge_equal", False):
+            return False
+        if self.prediction_kernel is None or not (isinstance(self.bandwidth, str) or np.any(_numbers(self.bandwidth))):
             return False
         return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
 
@@ -418,6 +420,11 @@ class _KernelTree(SearchedKernelModel):
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
+
+
+def _numbers(bandwidth: Any) -> np.ndarray:
+    """The numbers of a given bandwidth."""
+    return np.asarray(list(bandwidth.values()) if isinstance(bandwidth, Mapping) else bandwidth, dtype=np.float64)
 
 
 def _lightest(factors: np.ndarray | float) -> float:

@@ -128,25 +128,26 @@ class SizeChoice:
     ----------
     widths : half-widths (p,) that a scale of 1 stands for
     crisp : whether the tree will predict without kernels
-    by_error : whether the share of wrong classes counts, too, with many rows
+    quick : whether folds are drawn only once, and the share of wrong classes never counts
     """
 
     def __init__(
         self, data: TrainingData, limits: Limits, widths: np.ndarray, seed: int, *, crisp: bool, steps: Steps,
-        by_error: bool = True,
+        quick: bool = False,
     ) -> None:  # fmt: skip
         self._data, self._limits, self._widths, self._seed = data, limits, widths, seed
-        self._crisp, self._steps, self._by_error = crisp, steps, by_error
-        self._parts, self._is_sampled = _parts_of(data, seed)
+        self._crisp, self._steps, self._quick = crisp, steps, quick
+        self._parts, self._is_sampled = _parts_of(data, seed, 1 if quick else TIMES)
         self._truth = data.targets.matrix()
         self._trials: dict[float, _Trial] = {}
 
-    def compare(self, scales: Iterable[float]) -> SizePath:
-        """Losses of trees of all sizes; none if there are no rows to hold out."""
+    def compare(self, scales: Iterable[float], most: int | None = None) -> SizePath:
+        """Losses of trees of all sizes, or of up to `most` leaves; none if there are no rows to hold out."""
         path = SizePath()
         if self._parts:
-            self._compare(path, scales)
-            self._lengthen(path)
+            self._compare(path, scales, FIRST_LEAVES if most is None else most)
+            if most is None:
+                self._lengthen(path)
             self._trials.clear()
         return path
 
@@ -169,13 +170,13 @@ class SizeChoice:
         gain = float(path.gains[scale][size - 1]) / unit
         return replace(self._limits, min_gain=max(gain, self._limits.min_gain))
 
-    def _compare(self, path: SizePath, scales: Iterable[float]) -> None:
+    def _compare(self, path: SizePath, scales: Iterable[float], most: int) -> None:
         """Small trees of all scales."""
         space = Workspace()
         least: list[float] = []
         for scale in scales:
             self._trials[scale] = self._begin(scale, space)
-            self._grow(path, scale, FIRST_LEAVES)
+            self._grow(path, scale, most)
             least.append(path.least(scale)[0])
             gets_worse = len(least) > 3 and min(least[-2:]) > 1.05 * min(least)
             if self._steps.is_stopped or (gets_worse and len(self._data.matrix) >= MANY_ROWS):
@@ -244,19 +245,19 @@ class SizeChoice:
             problem.bins, widths, kernels, nodes.lines, NO_SETS if nodes.subsets is None else nodes.subsets,
             growth.order, np.ascontiguousarray(values),
             test.astype(np.uint32), self._truth[test], data.weights[test],
-            self._by_error and self._is_sampled and data.targets.is_class, losses,
+            not self._quick and self._is_sampled and data.targets.is_class, losses,
         )  # fmt: skip
         return losses
 
 
-def _parts_of(data: TrainingData, seed: int) -> tuple[Parts, bool]:
+def _parts_of(data: TrainingData, seed: int, times: int) -> tuple[Parts, bool]:
     """Training and held-out rows, and whether these are samples of a large table."""
     n = len(data.matrix)
     parts = auto_parts(data, seed)
     is_sampled = bool(parts) and len(parts[0][0]) + len(parts[0][1]) < n
     n_outputs = len(data.targets.classes) if isinstance(data.targets, ClassTargets) else data.targets.scaled.shape[1]
     if data.matrix.size * -(-n_outputs // FEW_OUTPUTS) <= FEW_CELLS and not is_sampled:
-        for time in range(1, TIMES):
+        for time in range(1, times):
             parts += content_folds(data.matrix, 5, seed + time)
     return parts, is_sampled
 

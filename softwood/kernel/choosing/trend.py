@@ -12,8 +12,8 @@ from softwood.kernel.trend import HeldOutTrend
 
 __all__ = ["is_trend_better"]
 
-# Bandwidths of the trees that are compared, in standard deviations.
-SCALES = (0.1, 0.45)
+# Bandwidths of the trees that are compared, in standard deviations, and their largest number of leaves.
+SCALES, MOST_LEAVES = (0.1, 0.45), 128
 
 
 def is_trend_better(data: TrainingData, found: HeldOutTrend, limits: Limits, seed: int, steps: Steps) -> bool:
@@ -23,13 +23,11 @@ def is_trend_better(data: TrainingData, found: HeldOutTrend, limits: Limits, see
     """
     least = []
     for each in (data, replace(data, targets=found.residuals, criterion="squared_error")):
-        choice = SizeChoice(each, limits, data.deviations, seed, crisp=False, steps=steps, by_error=False)
-        path = choice.compare(SCALES)
+        choice = SizeChoice(each, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
+        size = limits.max_leaf_nodes
+        path = choice.compare(SCALES, size or MOST_LEAVES)
         if not path.losses:
             return False
-        size = limits.max_leaf_nodes
-        losses = [
-            path.least(scale)[0] if size is None else float(path.losses[scale][:size][-1]) for scale in path.losses
-        ]
+        losses = [path.least(scale)[0] if size is None else float(path.losses[scale][-1]) for scale in path.losses]
         least.append(min(losses) / each.targets.matrix().shape[1])  # both of two classes have the same error
     return least[1] < least[0]

@@ -21,13 +21,14 @@ pytestmark = pytest.mark.tiny
 class Case:
     """A random tree as the loops take it, and rows."""
 
-    def __init__(self, seed, *, sets, cells, is_class, n=6):
+    def __init__(self, seed, *, sets, cells, is_class, offset=False, n=6):
         tree = random_tree(seed, n_leaves=7, n_outputs=3, widths=2.0)
         self.tree = with_sets(tree, seed) if sets else tree
         points = points_with_categories(seed, n, 3) if sets else random_points(seed, n, 3, missing=0.15)
         rng = np.random.default_rng(seed)
         targets = rng.dirichlet(np.ones(3), size=n) if is_class else rng.normal(size=(n, 3))
-        self.rows = LearnedRows(points, targets, rng.uniform(0.5, 2.0, size=n))
+        weights = rng.uniform(0.5, 2.0, size=n)
+        self.rows = LearnedRows(points, targets, rng.normal(size=(n if offset else 0, 3)), weights)
         self.cells = np.empty((0, 3))
         if cells:
             self.cells = np.full((n, 3), np.nan)
@@ -58,7 +59,8 @@ class Case:
         return np.array([prediction(tree, SHAPES, *row) for row in rows])
 
     def loss(self):
-        out, (_, targets, weights) = self.sums(), self.rows
+        out, (_, targets, offset, weights) = self.sums(), self.rows
+        out = out + offset if len(offset) else out
         if not self.is_class:
             return float(weights @ (0.5 * (out - targets) ** 2).sum(axis=1))
         return float(weights @ (np.log(np.exp(out).sum(axis=1)) - (out * targets).sum(axis=1)))
@@ -70,7 +72,7 @@ class Case:
 def test_slopes(sets, cells, is_class):
     n_slopes = 0
     for seed in (1, 2):
-        case = Case(seed, sets=sets, cells=cells, is_class=is_class)
+        case = Case(seed, sets=sets, cells=cells, is_class=is_class, offset=seed == 2)
         by_numbers, by_value = np.zeros_like(case.numbers), np.zeros_like(case.value)
         halves = [
             refine_slopes(
@@ -112,3 +114,11 @@ def test_leaves_and_losses_of_one_row():
     assert slope[0, 0] == pytest.approx([2.0 * (probability - 0.25), 2.0 * (0.25 - probability)])
     assert loss_slope(np.array([[1.0, 3.0]]), 0, 2.0, False, np.array([[[2.0, 1.0]]]), slope) == 5.0
     assert slope[0, 0].tolist() == [2.0, -4.0]
+
+
+@pytest.mark.parametrize("score", [-800.0, -0.7, 0.0, 1.2, 800.0])
+def test_a_single_score_is_the_log_odds_of_the_second_class(score):
+    one, two, out = np.empty((1, 1, 1)), np.empty((1, 1, 2)), np.array([[[0.0, score]]])
+    loss = loss_slope(np.array([[0.3]]), 0, 2.0, True, np.ascontiguousarray(out[:, :, 1:]), one)
+    assert loss == pytest.approx(loss_slope(np.array([[0.7, 0.3]]), 0, 2.0, True, out, two))
+    assert one[0, 0, 0] == pytest.approx(two[0, 0, 1], abs=1e-15)
