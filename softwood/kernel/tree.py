@@ -23,7 +23,14 @@ from softwood.core.parameters import check_choice, check_flag, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelModel, SearchedKernelRegressor
-from softwood.kernel.choosing.bandwidth import AUTO_GRID, auto_parts, choose_by_auto, choose_by_cv
+from softwood.kernel.choosing.bandwidth import (
+    AUTO_GRID,
+    FOLDED_ROWS,
+    REFINED_GRID,
+    auto_parts,
+    choose_by_auto,
+    choose_by_cv,
+)
 from softwood.kernel.choosing.refinement import RefinementChoice
 from softwood.kernel.choosing.size import SizeChoice
 from softwood.kernel.choosing.trend import is_trend_better
@@ -40,6 +47,10 @@ from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pr
 from softwood.trees.tree import SoftTree
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
+
+# By default, trees of which nobody reads the leaves are left as they grow: refining takes long, and gains little. A
+# trend of many classes takes long, too, where the number of leaves is also chosen.
+MOST_REFINED, MOST_TREND_OUTPUTS = 256, 10
 
 
 @estimator
@@ -78,10 +89,10 @@ class _KernelTree(SearchedKernelModel):
     trend : {"linear", "auto"} or None
         Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
-        counts as the nearest end of it, and a missing value counts as the mean. "auto" adds a trend to trees with a
-        limited or chosen number of leaves, if trees with it have a smaller held-out loss; not to crisp trees. The model is then the sum
-        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds or
-        to scores before the softmax. Categories and columns with measurement errors have no trend.
+        counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
+        errors have no trend. "auto" tries a trend for soft trees with a limited or chosen number of leaves, and keeps
+        it if it lowers the held-out loss. The model is then the sum ``forest_`` of the tree and of one tree for each
+        column of the trend. Trends of classes add up to log odds, or to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
@@ -173,6 +184,8 @@ class _KernelTree(SearchedKernelModel):
         if self.trend is None or (self.trend == "auto" and not self._may_have_trend):
             return None
         with stages.stage("trend", "trial") as steps:
+            if self.trend == "auto" and self._chooses_size and rows.data.targets.matrix().shape[1] > MOST_TREND_OUTPUTS:
+                return None
             found = held_out_trend(rows.trial, self._has_common_width(rows.data), rows.seed)
             if self.trend == "linear" or found is None:
                 return found
@@ -334,6 +347,7 @@ class _KernelTree(SearchedKernelModel):
         refines = self._refines and (learned.offset is not None or (is_soft and not is_crisp))
         n_passes = int(self.refine) if refines and not isinstance(self.refine, str | bool | np.bool_) else None
         chooses_passes = refines and n_passes is None
+        grid = REFINED_GRID if chooses_passes and len(data.matrix) <= FOLDED_ROWS else AUTO_GRID
         if widths is not None and not self._chooses_size and not chooses_passes:
             return widths, limits, n_passes
         with stages.stage("choose", "trial") as steps:
@@ -341,16 +355,16 @@ class _KernelTree(SearchedKernelModel):
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and not self._chooses_size:
-                self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp)
+                self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp, grid=grid)
                 widths = self.bandwidth_ * data.deviations
             if self._chooses_size:
                 is_free, is_small = widths is None, self.max_leaf_nodes == "small"
                 unit = data.deviations if widths is None else widths
                 choice = SizeChoice(data, limits, unit, seed, crisp=is_crisp, steps=steps)
-                path = choice.compare(AUTO_GRID.tolist() if is_free else [1.0])
+                path = choice.compare(grid.tolist() if is_free else [1.0])
                 scale, size = path.choose(choice.within(small=is_small and not chooses_passes))
                 widths = scale * unit
-                if chooses_passes and path.losses:
+                if chooses_passes and path.losses and size <= MOST_REFINED:
                     refined = self._refinement_choice(rows, limits, widths, learned, steps)
                     size, n_passes = refined.choose(size, choice.within(small=is_small), halve=True)
                 limits = choice.limits(path, scale, size)
@@ -359,9 +373,8 @@ class _KernelTree(SearchedKernelModel):
                     self.bandwidth_ = scale
             elif chooses_passes:
                 assert widths is not None
-                most = limits.max_leaf_nodes or len(data.matrix)
                 refined = self._refinement_choice(rows, limits, widths, learned, steps)
-                n_passes = refined.choose(most, 0.0, halve=False)[1]
+                n_passes = refined.choose(limits.max_leaf_nodes or len(data.matrix), 0.0, halve=False)[1]
         assert widths is not None
         return widths, limits, n_passes
 

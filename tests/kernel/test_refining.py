@@ -12,7 +12,7 @@ from softwood.kernel import refining
 from softwood.trees.gates import Gate
 
 both = pytest.mark.parametrize("model_class", [KernelTreeClassifier, KernelTreeRegressor])
-SMALL = {"max_leaf_nodes": 6, "random_state": 0}
+SMALL = {"max_leaf_nodes": 6, "trend": None, "random_state": 0}
 
 
 def table(model_class, n=300, seed=0, missing=0.0):
