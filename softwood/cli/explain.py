@@ -89,7 +89,7 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         best = order[0]
         print_text(f"row {chosen.row}: prediction {classes[best]}, probability {number(outputs[best])}")
-    what = "tree" if known.n_trees == 1 else f"tree {chosen.tree or 0} of {known.n_trees}"
+    what = "tree" if known.n_trees - known.trend == 1 else f"tree {chosen.tree or 0} of {known.n_trees}"
     print_text(f"leaves of the {what} with the largest shares of the row")
     for path in paths:
         print_text("")

@@ -41,17 +41,19 @@ def run(chosen: argparse.Namespace) -> int:
     from softwood.cli.printing import in_python, print_json, print_table, print_text
     from softwood.explanations.text import export_text
     from softwood.fitted import FittedModel
-    from softwood.trees.tree import SoftTree
 
     if chosen.depth < 0:
         raise UsageError(f"--depth: must be at least 0, got {chosen.depth}.")
     model = load_model(chosen.model)
     in_python(chosen, "import softwood", f"print(softwood.load({str(chosen.model)!r}))")
     known = FittedModel.of(model, "show")
-    is_tree, names = isinstance(known.trees, SoftTree), known.outputs.names
+    is_tree, names = known.n_trees - known.trend == 1, known.outputs.names
+    trees = known.tree() if is_tree else known.trees
     facts: dict[str, Any] = {"model": type(model).__name__}
     facts |= {} if is_tree else {"trees": known.n_trees}
-    facts |= {"leaves": known.trees.n_leaves, "depth": known.trees.max_depth, "columns": len(known.columns.inputs)}
+    facts |= {"leaves": trees.n_leaves, "depth": trees.max_depth, "columns": len(known.columns.inputs)}
+    if known.trend:
+        facts["columns with a linear trend"] = known.trend
     if known.outputs.is_class:
         facts["classes"] = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     importances = _importances(known)

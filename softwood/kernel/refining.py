@@ -107,7 +107,11 @@ class DistinctRows:
     def of(
         cls, matrix: np.ndarray, cells: np.ndarray | None, learned: Learned, weights: np.ndarray, seed: int
     ) -> DistinctRows:
-        """The distinct ones of some rows; cells (n, p) or None."""
+        """The distinct ones of some rows with a weight; cells (n, p) or None."""
+        if not np.all(weights > 0):
+            rows = np.flatnonzero(weights > 0)
+            matrix, cells = matrix[rows], None if cells is None else cells[rows]
+            learned, weights = learned.take(rows), weights[rows]
         truth = learned.truth
         keys = row_keys(matrix if cells is None else np.column_stack([matrix, cells]), seed)
         order = np.lexsort((weights, *truth.T, keys))  # the same order of sums, too
@@ -205,7 +209,10 @@ class Refinement:
             for slope, means, rate in zip((by_gates, by_value), self._means, (GATE_RATE, VALUE_RATE), strict=True)
         )
         self._numbers[:, THRESHOLD] -= moved[0] * self._unit
-        widths = np.clip(self._numbers[:, WIDTH] * np.exp(-moved[1]), WIDTHS[0] * self._unit, WIDTHS[1] * self._unit)
+        with np.errstate(over="ignore"):  # of columns with the largest numbers
+            widths = self._numbers[:, WIDTH] * np.exp(-moved[1])
+            most = np.minimum(WIDTHS[1] * self._unit, np.finfo(float).max)
+        widths = np.clip(widths, WIDTHS[0] * self._unit, most)
         self._numbers[:, WIDTH] = np.where(self._is_free, widths, self._numbers[:, WIDTH])
         self._value -= scaled
         return loss / mass

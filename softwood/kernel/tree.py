@@ -152,12 +152,13 @@ class _KernelTree(SearchedKernelModel):
                 cutoff=limits.cutoff * _lightest(rows.factors),
             )
             stages = fit.stages()
-            targets, trend = data.targets, self._choose_trend(rows, limits, stages)
+            widths = self._given_widths(data)
+            targets, trend = data.targets, self._choose_trend(rows, limits, widths, stages)
             if trend is not None:
                 data = replace(data, targets=trend.residuals, criterion="squared_error")
                 rows = replace(rows, data=data)
             learned = Learned.of(targets, None if trend is None else trend.predictions)
-            widths, limits, n_passes = self._choose(rows, limits, learned, stages)
+            widths, limits, n_passes = self._choose(rows, limits, widths, learned, stages)
             problem = rows.problem(widths)
             with stages.stage("grow", "part") as steps:
                 if self.bandwidth_per_node:
@@ -179,9 +180,17 @@ class _KernelTree(SearchedKernelModel):
                 self._add_trend(tree, trend.trend, targets, rows.total)
         self.bandwidths_, self._prediction_kernels_, self.tree_, self.n_passes_ = widths, kernels, tree, n_passes or 0
 
-    def _choose_trend(self, rows: TreeRows, limits: Limits, stages: Steps) -> HeldOutTrend | None:
-        """The trend that the tree is grown beside; None if there is none, or if trees without it are better."""
-        if self.trend is None or (self.trend == "auto" and not self._may_have_trend):
+    def _choose_trend(
+        self, rows: TreeRows, limits: Limits, widths: np.ndarray | None, stages: Steps
+    ) -> HeldOutTrend | None:
+        """The trend that the tree is grown beside; None if there is none, or if trees without it are better.
+
+        Parameters
+        ----------
+        widths : (p,) half-widths if they are given, or None
+        """
+        is_crisp = widths is not None and not np.any(widths)
+        if self.trend is None or (self.trend == "auto" and (is_crisp or not self._may_have_trend)):
             return None
         with stages.stage("trend", "trial") as steps:
             if self.trend == "auto" and self._chooses_size and rows.data.targets.matrix().shape[1] > MOST_TREND_OUTPUTS:
@@ -196,7 +205,7 @@ class _KernelTree(SearchedKernelModel):
         """Whether "auto" tries a trend: it leaves trees as they are whose size nothing limits."""
         if self.growth == "level" or self.bandwidth_per_node or getattr(self, "merge_equal", False):
             return False
-        if self.prediction_kernel is None or not (isinstance(self.bandwidth, str) or np.any(_numbers(self.bandwidth))):
+        if self.prediction_kernel is None:
             return False
         return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
 
@@ -335,13 +344,13 @@ class _KernelTree(SearchedKernelModel):
         return bool(self.refine)
 
     def _choose(
-        self, rows: TreeRows, limits: Limits, learned: Learned, stages: Steps
+        self, rows: TreeRows, limits: Limits, widths: np.ndarray | None, learned: Learned, stages: Steps
     ) -> tuple[np.ndarray, Limits, int | None]:
         """Half-width of each column's kernel, in the column's units, the limits with the number of leaves, and passes.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
         """
-        widths, data, seed = self._given_widths(rows.data), rows.trial, rows.seed
+        data, seed = rows.trial, rows.seed
         is_soft = widths is None or bool(np.any(widths > 0)) or bool(data.errors)
         is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         refines = self._refines and (learned.offset is not None or (is_soft and not is_crisp))
@@ -433,11 +442,6 @@ class _KernelTree(SearchedKernelModel):
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
-
-
-def _numbers(bandwidth: Any) -> np.ndarray:
-    """The numbers of a given bandwidth."""
-    return np.asarray(list(bandwidth.values()) if isinstance(bandwidth, Mapping) else bandwidth, dtype=np.float64)
 
 
 def _lightest(factors: np.ndarray | float) -> float:

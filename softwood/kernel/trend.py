@@ -165,7 +165,7 @@ class _Ranges:
     def of(cls, rows: DistinctRows, columns: np.ndarray, deviations: np.ndarray) -> _Ranges:
         matrix, spread = rows.points[:, columns], deviations[columns]
         known = ~np.isnan(matrix)
-        weights = known * rows.weights[:, None]
+        weights = known * (rows.weights / rows.weights.max())[:, None]
         scaled = np.where(known, matrix / spread, 0.0)
         mean = (weights * scaled).sum(axis=0) / weights.sum(axis=0) * spread
         return cls(np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0), mean, spread)

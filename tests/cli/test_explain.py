@@ -24,7 +24,10 @@ def folder(tmp_path_factory):
     labelled = np.arange(200) % 8
     softwood.save(models.fitted("tree of a frame"), folder / "tree.softwood")
     softwood.save(models.fitted("boosting of a frame"), folder / "boosting.softwood")
-    softwood.save(softwood.KernelTreeClassifier(bandwidth=0.2).fit(wide, labelled), folder / "wide.softwood")
+    softwood.save(
+        softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2).fit(wide, labelled),
+        folder / "wide.softwood",
+    )
     target = wide["c0"] + wide["c1"] * wide["c2"]
     softwood.save(softwood.SoftTreeRegressor(max_depth=2, random_state=0).fit(wide, target), folder / "soft.softwood")
     X, y = wide.iloc[:, :3], np.where(target > 0, "high", "low")

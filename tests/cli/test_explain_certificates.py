@@ -19,13 +19,16 @@ def folder(tmp_path_factory):
     X, y = iris.data.assign(place=np.where(np.arange(150) % 2, "a", "b")), iris.target_names[iris.target]
     X.to_csv(folder / "iris.csv", index=False)
     models = {
-        "tree": softwood.KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=4),
-        "root": softwood.KernelTreeClassifier(bandwidth=0.2, max_depth=1, min_mass=1000.0),
+        "tree": softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=4),
+        "root": softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_depth=1, min_mass=1000.0),
         "naive": stream.HoeffdingTreeClassifier(leaf_prediction="nb"),
     }
     for name, model in models.items():
         softwood.save(model.fit(X, y if name != "root" else np.where(np.arange(150) < 100, "x", "y")), folder / name)
-    softwood.save(softwood.KernelTreeRegressor(max_depth=2).fit(X, X["petal width (cm)"]), folder / "width")
+    softwood.save(
+        softwood.KernelTreeRegressor(refine=False, trend=None, max_depth=2).fit(X, X["petal width (cm)"]),
+        folder / "width",
+    )
     return folder
 
 

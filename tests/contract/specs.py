@@ -252,22 +252,31 @@ RULES = tuple({"bandwidth": rule} for rule in ("auto", "cv", "silverman", "loo")
 
 SPECS = both(
     "KernelTree",
-    small={"bandwidth": 0.3},
+    small={"bandwidth": 0.3, "refine": False, "trend": None},
     ways=(
         *({}, *RULES, {"growth": "level"}, {"bandwidth": 0.0, "splitter": "hist"}, {"kernel": "gaussian"}),
+        {"refine": "auto", "trend": "auto"},
+        {"max_leaf_nodes": 4, "refine": 3, "trend": "linear"},
         {"bandwidth": "silverman", "bandwidth_per_node": True},
     ),
-    further=SEARCHED_FURTHER | {"max_leaf_nodes": ["auto", "small", None]},
+    further=SEARCHED_FURTHER | {"max_leaf_nodes": ["auto", "small", None], "refine": ["auto", True], "trend": ["auto"]},
     refused=(
         *SEARCHED_REFUSED,
         ("growth", "max_leaf_nodes"),
         *[("bandwidth_per_node", name) for name in ("bandwidth", "growth", "max_leaf_nodes", "measurement_error")],
+        *[(name, other) for name in ("refine", "trend") for other in ("growth", "bandwidth_per_node")],
     ),
-    wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG},
+    wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG, "refine": [-1, 0.5, "yes", None], "trend": [True, 1, "cubic"]},
     changes=SEARCHED_CHANGES
-    | {"bandwidth_per_node": change(True, bandwidth="silverman"), "random_state": change(1, max_features=2)},
+    | {
+        "bandwidth_per_node": change(True, bandwidth="silverman"),
+        "random_state": change(1, max_features=2),
+        "refine": change(5, max_leaf_nodes=4),
+        "trend": change("linear", max_leaf_nodes=4),
+    },
     classifier={
         "wrong": {"merge_equal": FLAG},
+        "refused": (("trend", "merge_equal"),),
         "changes": {
             "criterion": "entropy",
             "merge_equal": change(True, prediction_kernel=None, max_leaf_nodes=None),

@@ -52,9 +52,15 @@ def _kernel_models():
     own = Kernel(edges=[-1.0, -0.2, 0.0], densities=[0.5, 2.0])
     errors = {0: 0.3, 1: lambda x: 0.1 + 0.2 * np.abs(x)}
     return {
-        "tree, three classes": lambda: softwood.KernelTreeClassifier(bandwidth=0.3, max_depth=5).fit(X, labelled),
-        "tree, crisp": lambda: softwood.KernelTreeClassifier(bandwidth=0.0, max_depth=5).fit(X, labelled),
-        "tree, wide": lambda: softwood.KernelTreeRegressor(bandwidth=2.0, max_depth=4).fit(X, y),
+        "tree, three classes": lambda: softwood.KernelTreeClassifier(
+            refine=False, trend=None, bandwidth=0.3, max_depth=5
+        ).fit(X, labelled),
+        "tree, crisp": lambda: softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.0, max_depth=5).fit(
+            X, labelled
+        ),
+        "tree, wide": lambda: softwood.KernelTreeRegressor(refine=False, trend=None, bandwidth=2.0, max_depth=4).fit(
+            X, y
+        ),
         "tree, own kernels": lambda: softwood.KernelTreeRegressor(
             bandwidth=[0.3, 0.1, 0.5, 0.2, 0.0], kernel={0: "gaussian", 1: "triangle", 2: own}, max_depth=4
         ).fit(X, np.column_stack([y, y**2])),
@@ -74,9 +80,9 @@ def _kernel_models_of_frames():
     table = frame()
     y = frame_targets(table)
     return {
-        "tree of a frame": lambda: softwood.KernelTreeClassifier(bandwidth=0.2, max_depth=6).fit(
-            table, np.digitize(y, [1.0, 2.0])
-        ),
+        "tree of a frame": lambda: softwood.KernelTreeClassifier(
+            refine=False, trend=None, bandwidth=0.2, max_depth=6
+        ).fit(table, np.digitize(y, [1.0, 2.0])),
         "forest of a frame": lambda: softwood.KernelForestRegressor(3, bandwidth=0.2, max_depth=5, random_state=0).fit(
             table, y
         ),

@@ -72,7 +72,7 @@ def test_a_tie_is_not_certain():
 def test_the_radius_is_at_least_the_lead():
     X, y = load_wine(return_X_y=True)
     for model in (
-        KernelTreeClassifier(bandwidth=0.5).fit(X, y),
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.5).fit(X, y),
         KernelForestClassifier(5, bandwidth=0.5, random_state=0).fit(X, y),
     ):
         found = certified_radius(model, X)
@@ -130,7 +130,7 @@ def test_attacks_on_all_families(kind):
 
 def test_attacks_find_certificates_that_are_too_large(monkeypatch):
     X, y = WINE
-    model = KernelTreeClassifier(bandwidth=0.5, max_leaf_nodes=8).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.5, max_leaf_nodes=8).fit(X, y)
     for name, factor in (("radius", 2.5), ("reach", 1.01)):
 
         def too_large(model, X, name=name, factor=factor):
@@ -156,7 +156,7 @@ def table():
 
 def test_categories_and_missing_values_stay(table):
     X, y = table
-    model = KernelTreeClassifier(bandwidth=0.2, max_depth=5).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_depth=5).fit(X, y)
     found = certified_radius(model, X)
     assert found.columns == ("size", "city", "age")
     assert np.isnan(found.reach[:, 1]).all()
@@ -176,7 +176,7 @@ def test_categories_and_missing_values_stay(table):
 
 def test_ways_to_give_errors(table):
     X, y = table
-    model = KernelTreeClassifier(bandwidth=0.2, max_depth=5).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_depth=5).fit(X, y)
     expected = certify(model, X, {"size": 0.1, "age": 0.1})
     assert 0 < expected.sum() < len(X)
     per_row = np.tile([0.1, 0.0, 0.1], (len(X), 1))
@@ -204,7 +204,7 @@ def test_ways_to_give_errors(table):
 )
 def test_errors_that_are_refused(table, errors, message):
     X, y = table
-    model = KernelTreeClassifier(bandwidth=0.2, max_depth=3).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_depth=3).fit(X, y)
     with pytest.raises(ValueError, match=message):
         certify(model, X, errors)
 
@@ -230,7 +230,9 @@ def test_oblique_gates_have_no_bandwidth_but_a_reach():
     assert "no radius: gates that weigh" in repr(found)
 
 
-@pytest.mark.parametrize("model", [KernelTreeRegressor(bandwidth=0.2), KernelBoostingRegressor(max_iter=10)])
+@pytest.mark.parametrize(
+    "model", [KernelTreeRegressor(refine=False, trend=None, bandwidth=0.2), KernelBoostingRegressor(max_iter=10)]
+)
 def test_regressors_have_bounds(model):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
@@ -253,7 +255,7 @@ def test_kernels_that_depend_on_the_reading_have_none():
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 5, size=(100, 2))
     kernel = Kernel([-1.0, 1.0], [0.5], scale=np.abs)
-    model = KernelTreeClassifier(bandwidth=0.2, kernel=kernel).fit(X, X[:, 0] > 3)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, kernel=kernel).fit(X, X[:, 0] > 3)
     found = certified_radius(model, X)
     assert np.isnan(found.reach).all()
     assert "depend on the row" in found.reason

@@ -29,7 +29,7 @@ X, Y = IRIS.data, IRIS.target_names[IRIS.target]
 
 @pytest.fixture(scope="module")
 def model():
-    return KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=6).fit(X, Y)
+    return KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=6).fit(X, Y)
 
 
 def columns_of(text, header):
@@ -95,7 +95,7 @@ def test_forms_of_a_row(model, form):
 
 
 def test_rows_for_models_without_names(model):
-    nameless = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=6).fit(X.to_numpy(), Y)
+    nameless = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=6).fit(X.to_numpy(), Y)
     for row in (X.iloc[70], X.iloc[70].to_numpy(), X.to_numpy()[[70]], list(X.iloc[70])):
         found = explain(nameless, row)
         assert found.columns == ("x[0]", "x[1]", "x[2]", "x[3]")
@@ -121,14 +121,14 @@ def test_regressors_with_categories_and_missing_values():
     table = pd.DataFrame({"size": rng.normal(size=300), "city": rng.choice(["Rome", "Oslo", "Bonn"], 300)})
     table["age"] = np.where(rng.random(300) < 0.1, np.nan, rng.uniform(20, 80, 300))
     y = 3 * table["size"] + 5 * (table["city"] == "Rome") + table["age"].fillna(0) / 50
-    model = KernelTreeRegressor(bandwidth=0.2, max_depth=5).fit(table, y)
+    model = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.2, max_depth=5).fit(table, y)
     found = explain(model, {"size": 0.3, "city": "Rome", "age": None})
     text = str(found)
     assert text.startswith(f"KernelTreeRegressor predicts {found.prediction[0]:.4g}")
     assert columns_of(text, "value") == {"size": "0.3", "city": "Rome", "age": "missing"}
     assert "may be off by" not in text
     assert any("city = Rome" in leaf.rules for leaf in found.leaves)
-    classifier = KernelTreeClassifier(bandwidth=0.2, max_depth=5).fit(table, y > 1)
+    classifier = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_depth=5).fit(table, y > 1)
     off = columns_of(str(explain(classifier, {"size": 0.3, "city": "Rome", "age": None})), "may be off by")
     assert off["city"] == off["age"] == "—"
     boosted = explain(KernelBoostingRegressor(max_iter=5).fit(table, y), table.iloc[0])
@@ -224,7 +224,7 @@ def test_html_is_escaped_and_has_no_scripts():
     evil = "</td><script>alert(1)</script>"
     table = pd.DataFrame({evil: rng.normal(size=200), "city": rng.choice([evil, "Oslo & co", "Bonn"], 200)})
     y = np.where((table["city"] == evil) | (table[evil] > 0.5), evil, "<b>other</b>")
-    model = KernelTreeClassifier(bandwidth=0.2, max_depth=3).fit(table, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_depth=3).fit(table, y)
     found = explain(model, table.iloc[0])
     html = found._repr_html_()
     reader = Reader()

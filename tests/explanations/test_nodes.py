@@ -41,7 +41,7 @@ X = np.array([[1.0, 1.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 0.0]])
 FAMILIES = [
     BuddingTreeClassifier(random_state=0),
     EndToEndTreeClassifier(random_state=0, max_depth=2, max_iter=5),
-    KernelTreeClassifier(bandwidth=0.2),
+    KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2),
     LinearDiscriminantTreeClassifier(random_state=0),
     OneStageTreeClassifier(random_state=0, max_depth=3, max_iter=10),
     SoftTreeClassifier(random_state=0),
@@ -135,7 +135,7 @@ def test_frames_name_the_columns():
         "prediction[yes]", "n_rows", "weight", "weight_share", "distribution[no]", "distribution[yes]",
     ]  # fmt: skip
     assert np.array_equal(frame["prediction[yes]"], table["prediction"][:, 1])
-    one = KernelTreeRegressor(bandwidth=0.2, max_depth=2).fit(X, X[:, 0])
+    one = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.2, max_depth=2).fit(X, X[:, 0])
     assert list(node_table(one, X, X[:, 0], as_frame=True).columns)[-5:] == [
         "prediction", "n_rows", "weight", "weight_share", "target_mean",
     ]  # fmt: skip

@@ -113,7 +113,7 @@ def test_the_parts_of_a_date_are_one_column():
     rng = np.random.default_rng(0)
     X = models.frame().assign(at=pd.Timestamp("2021-03-05") + pd.to_timedelta(rng.integers(0, 900, 300), unit="h"))
     y = models.frame_targets(X) + 2.0 * (X["at"].dt.day_of_week > 4) + X["at"].dt.hour / 12
-    model = softwood.KernelTreeRegressor(bandwidth=0.3, max_depth=6).fit(X, y)
+    model = softwood.KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, max_depth=6).fit(X, y)
     assert model.columns_.names[-3:] == ("at: hour", "at: weekday", "at: month")
     rows = X[:4]
     found = shapley_values(model, rows)
@@ -135,7 +135,7 @@ REAL = {"breast cancer": load_breast_cancer, "digits": load_digits, "iris": load
 def test_values_add_up_to_the_prediction(data, kind, with_background):
     X, y = REAL[data](return_X_y=True)
     make = {
-        "tree": lambda: softwood.KernelTreeClassifier(bandwidth=0.4),
+        "tree": lambda: softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.4),
         "forest": lambda: softwood.KernelForestClassifier(5, bandwidth=0.2, random_state=0),
         "boosting": lambda: softwood.KernelBoostingClassifier(max_iter=5, bandwidth=0.1),
     }
@@ -149,7 +149,7 @@ def test_values_add_up_to_the_prediction(data, kind, with_background):
 def test_targets_add_up_to_the_prediction():
     X, y = load_diabetes(return_X_y=True)
     for model in (
-        softwood.KernelTreeRegressor(bandwidth=0.4),
+        softwood.KernelTreeRegressor(refine=False, trend=None, bandwidth=0.4),
         softwood.KernelExtraTreesRegressor(5, bandwidth=0.2, random_state=0),
         softwood.KernelBoostingRegressor(max_iter=10, bandwidth=0.1),
     ):
@@ -391,7 +391,7 @@ def test_bare_trees_of_all_gates():
 
 def test_repr():
     X = load_breast_cancer(as_frame=True)
-    model = softwood.KernelTreeClassifier(bandwidth=0.3, max_depth=3).fit(X.data, X.target)
+    model = softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.3, max_depth=3).fit(X.data, X.target)
     text = repr(shapley_values(model, X.data[:10]))
     assert text.startswith("<ShapleyValues of 10 rows, 30 columns, 2 outputs (probability); exact, absent columns are")
     assert text.endswith("... 25 more")

@@ -9,7 +9,7 @@ X = pd.DataFrame({"age": [20.0, 30.0, 40.0, 50.0], "city": ["Rome", "Oslo", "Rom
 
 
 def test_names_masses_and_classes():
-    model = KernelTreeClassifier(bandwidth={"age": 0.1}).fit(X, ["no", "no", "yes", "yes"])
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth={"age": 0.1}).fit(X, ["no", "no", "yes", "yes"])
     half_width = model.bandwidths_[0]
     assert export_text(model).splitlines() == [
         "[mass 4.0, no: 0.500]",
@@ -19,7 +19,7 @@ def test_names_masses_and_classes():
 
 
 def test_categories_are_said_in_words():
-    model = KernelTreeRegressor(bandwidth=0.1).fit(X, [1.0, 0.0, 1.0, 0.0])
+    model = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.1).fit(X, [1.0, 0.0, 1.0, 0.0])
     assert export_text(model, decimals=2).splitlines() == [
         "[mass 4, value 0.50]",
         "|-- city = Oslo  [mass 2, value 0.00]",
@@ -28,7 +28,7 @@ def test_categories_are_said_in_words():
 
 
 def test_deep_nodes_are_counted():
-    model = KernelTreeClassifier(bandwidth=0).fit(np.arange(8.0)[:, None], [0, 1] * 4)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0).fit(np.arange(8.0)[:, None], [0, 1] * 4)
     text = export_text(model, max_depth=0)
     assert text == f"[mass 8.0, 0: 0.500] ... {model.tree_.n_nodes - 1} nodes below"
 
@@ -41,7 +41,7 @@ def test_a_soft_tree_prints_itself():
 def test_wrong_models_and_names():
     with pytest.raises(TypeError, match="fitted estimator of softwood, a SoftTree or a SoftForest"):
         export_text(DecisionTreeClassifier().fit([[0], [1]], [0, 1]))
-    model = KernelTreeClassifier(bandwidth=0).fit([[0.0], [1.0]], [0, 1])
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0).fit([[0.0], [1.0]], [0, 1])
     with pytest.raises(ValueError, match=r"'feature_names' .* a list of 1 names, or None. Got \['a', 'b'\]"):
         export_text(model, feature_names=["a", "b"])
 
@@ -66,7 +66,7 @@ def test_wrong_models_and_names():
     ],
 )
 def test_wrong_values_are_told_by_name(name, value, expected):
-    model = KernelTreeClassifier(bandwidth=0).fit([[0.0, 1.0], [1.0, 2.0]], [0, 1])
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0).fit([[0.0, 1.0], [1.0, 2.0]], [0, 1])
     with pytest.raises(ValueError, match=f"The '{name}' parameter of export_text must be {expected}.* Got .* instead"):
         export_text(model, **{name: value})
     if name != "class_names":

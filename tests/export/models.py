@@ -117,6 +117,12 @@ def _kernel():
     two[np.isnan(two)] = 0.0
     return {
         "kernel tree, box": lambda: softwood.KernelTreeClassifier(bandwidth=0.3).fit(X, labelled),
+        "kernel tree with a trend, two classes": lambda: softwood.KernelTreeClassifier(
+            bandwidth=0.3, max_leaf_nodes=6, trend="linear"
+        ).fit(X, (np.asarray(labelled) == labelled[0]).astype(int)),
+        "kernel tree with a trend, targets": lambda: softwood.KernelTreeRegressor(
+            bandwidth=0.3, max_leaf_nodes=6, trend="linear"
+        ).fit(X, y),
         "kernel tree, crisp": lambda: softwood.KernelTreeClassifier(bandwidth=0.0, max_depth=6).fit(X, labelled),
         "kernel tree, own kernels": lambda: softwood.KernelTreeRegressor(
             bandwidth=[0.3, 0.1, 0.5, 0.2], kernel=kernels, max_depth=5

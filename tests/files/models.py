@@ -52,7 +52,9 @@ def bare_tree() -> SoftTree:
 
 def bare_forest() -> SoftForest:
     X, y = _table(True)
-    model = KernelTreeClassifier(bandwidth=0.2, kernel="triangle", max_depth=4, random_state=0)
+    model = KernelTreeClassifier(
+        refine=False, trend=None, bandwidth=0.2, kernel="triangle", max_depth=4, random_state=0
+    )
     trees = [model.fit(X[k::2], y[k::2]).tree_ for k in range(2)]
     return SoftForest.sum(trees, [0, 0], [0.5] * trees[0].n_outputs)
 
@@ -149,7 +151,7 @@ def _detector(kind: Any) -> DriftDetector:
 def _kernels() -> Any:
     X, y = _table(True)
     shape = Kernel(edges=[-1.0, -0.2, 0.0, 0.7], densities=[0.5, 2.0, 0.1])
-    return KernelTreeClassifier(
+    return KernelTreeClassifier(refine=False, trend=None,
         bandwidth="auto", kernel={0: shape}, prediction_kernel="triangle", measurement_error={1: 0.25}, random_state=0,
         max_leaf_nodes="auto",
     ).fit(X, y)  # fmt: skip

@@ -24,7 +24,7 @@ def _lines(ax):
 
 def test_surface_of_a_tree_shows_probabilities_and_partition(moons):
     X, y = moons
-    model = KernelTreeClassifier(bandwidth=0.3, max_depth=3).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.3, max_depth=3).fit(X, y)
     ax = plot_surface(model, X, y, resolution=20)
     (image,) = ax.images
     assert image.get_array().shape == (20, 20, 3)
@@ -35,7 +35,7 @@ def test_surface_of_a_tree_shows_probabilities_and_partition(moons):
 
 def test_the_grid_is_the_right_way_up():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    model = KernelTreeRegressor(bandwidth=0).fit(X, [0.0, 1.0, 0.0, 1.0])
+    model = KernelTreeRegressor(refine=False, trend=None, bandwidth=0).fit(X, [0.0, 1.0, 0.0, 1.0])
     image = plot_surface(model, X, resolution=4).images[0]
     assert np.array_equal(image.get_array(), np.tile([0, 0, 1, 1], (4, 1)))
     assert image.origin == "lower"
@@ -43,9 +43,11 @@ def test_the_grid_is_the_right_way_up():
 
 def test_one_class_or_one_target_has_a_colour_bar(moons):
     X, y = moons
-    ax = plot_surface(KernelTreeClassifier(bandwidth=0.3).fit(X, y), X, y, output=1, resolution=20)
+    ax = plot_surface(
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.3).fit(X, y), X, y, output=1, resolution=20
+    )
     assert ax.figure.axes[1].get_ylabel() == "probability of 1"
-    both = KernelTreeRegressor(bandwidth=0.3).fit(X, np.column_stack([y, 1 - y]))
+    both = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3).fit(X, np.column_stack([y, 1 - y]))
     assert plot_surface(both, X, np.column_stack([y, 1 - y]), output=1, resolution=20).images
     with pytest.raises(ValueError, match="'output' parameter must say which of the 2 targets"):
         plot_surface(both, X, resolution=20)
@@ -67,7 +69,7 @@ def test_other_columns_stand_still(frame):
         {"a": rng.normal(size=50), "city": ["Rome", "Oslo"] * 25, "b": rng.normal(size=50), "c": [None, 1.0] * 25}
     )
     y = np.where(X["a"].to_numpy() > 0, "yes", "no")
-    model = KernelTreeClassifier(bandwidth=0.1).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y)
     ax = plot_surface(model, X, y, features=("b", "a"), resolution=10)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("b", "a")
     with pytest.raises(ValueError, match="Column 'city' must hold numbers"):
@@ -76,7 +78,7 @@ def test_other_columns_stand_still(frame):
 
 def test_many_classes():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    model = KernelTreeClassifier(bandwidth=0.1).fit(X, np.arange(40) % 10)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, np.arange(40) % 10)
     assert plot_surface(model, X, resolution=10).images
 
 
@@ -87,14 +89,14 @@ def test_features_are_checked(features, moons):
         r"'features' parameter of plot_surface must be (two different columns of X, of which there are 2|given for)"
     )
     with pytest.raises(ValueError, match=message):
-        plot_surface(KernelTreeClassifier(bandwidth=0.1).fit(X, y), X, features=features)
+        plot_surface(KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y), X, features=features)
 
 
 def test_features_by_name(moons):
     """Numbers are names of a frame whose names are numbers; by default the first two columns are drawn."""
     X, y = moons
     frame = pd.DataFrame(np.column_stack([X, X[:, 0]]), columns=[2, 1, 0])
-    model = KernelTreeClassifier(bandwidth=0.1).fit(frame, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(frame, y)
     for features, labels in ((None, ("x[2]", "x[1]")), ((1, 2), ("x[1]", "x[2]")), ((0, 1), ("x[0]", "x[1]"))):
         ax = plot_surface(model, frame, features=features, resolution=5)
         assert (ax.get_xlabel(), ax.get_ylabel()) == labels
@@ -103,7 +105,7 @@ def test_features_by_name(moons):
 def test_rows_of_y_are_checked(moons):
     X, y = moons
     with pytest.raises(ValueError, match="Got 59 rows, X has 60"):
-        plot_surface(KernelTreeClassifier(bandwidth=0.1).fit(X, y), X, y[:-1], resolution=5)
+        plot_surface(KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y), X, y[:-1], resolution=5)
 
 
 def test_draws_into_given_axes_without_pyplot(moons):
@@ -111,13 +113,16 @@ def test_draws_into_given_axes_without_pyplot(moons):
 
     X, y = moons
     ax = Figure().subplots()
-    assert plot_surface(KernelTreeClassifier(bandwidth=0.1).fit(X, y), X, ax=ax, resolution=5) is ax
+    assert (
+        plot_surface(KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y), X, ax=ax, resolution=5)
+        is ax
+    )
     assert matplotlib.pyplot.get_fignums() == []
 
 
 def test_missing_matplotlib_is_answered_with_the_command(moons, monkeypatch):
     X, y = moons
-    model = KernelTreeClassifier(bandwidth=0.1).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y)
     monkeypatch.setitem(sys.modules, "matplotlib.collections", None)
     with pytest.raises(ImportError, match=r'needs matplotlib. Install it with: pip install "softwood\[plots\]"'):
         plot_surface(model, X)

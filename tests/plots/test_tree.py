@@ -31,13 +31,13 @@ X, Y = IRIS.data, IRIS.target_names[IRIS.target]
 
 @pytest.fixture(scope="module")
 def iris():
-    return KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=5).fit(X, Y)
+    return KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=5).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def digits():
     rows, y = load_digits(return_X_y=True)
-    return KernelTreeClassifier(bandwidth=0.3, random_state=0).fit(rows, y), rows
+    return KernelTreeClassifier(refine=False, trend=None, bandwidth=0.3, random_state=0).fit(rows, y), rows
 
 
 def texts_of(ax):
@@ -115,7 +115,7 @@ def test_large_trees_are_collapsed(digits):
 
 
 def test_only_the_root():
-    model = KernelTreeClassifier(max_depth=1, min_mass=1000.0, bandwidth=0.1).fit(X, Y)
+    model = KernelTreeClassifier(refine=False, trend=None, max_depth=1, min_mass=1000.0, bandwidth=0.1).fit(X, Y)
     assert model.tree_.n_nodes == 1
     ax = plot_tree(model)
     assert len(ax.texts) == 1
@@ -162,7 +162,7 @@ def test_trees_of_ensembles():
 
 def test_targets():
     rows, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    model = KernelTreeRegressor(bandwidth=0.3, max_leaf_nodes=10).fit(rows, y)
+    model = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, max_leaf_nodes=10).fit(rows, y)
     ax = plot_tree(model)
     assert no_overlap(ax)
     assert ax.get_legend() is None
@@ -175,7 +175,7 @@ def test_categories_and_long_names():
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"a column with quite a long name, and $x$": rng.normal(size=300)})
     table["city"] = rng.choice(["Rome", "Oslo", "Bonn"], 300)
-    model = KernelTreeClassifier(bandwidth=0.1, max_depth=3).fit(
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, max_depth=3).fit(
         table, (table["city"] == "Rome") | (table.iloc[:, 0] > 1)
     )
     ax = plot_tree(model)

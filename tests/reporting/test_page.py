@@ -26,7 +26,7 @@ def wine():
     data = load_wine(as_frame=True)
     X = data.data[["alcohol", "flavanoids", "color_intensity", "proline"]].rename(columns={"color_intensity": EVIL})
     y = data.target_names[data.target]
-    return X, y, softwood.KernelTreeClassifier(bandwidth=0.3, max_depth=5).fit(X, y)
+    return X, y, softwood.KernelTreeClassifier(refine=False, trend=None, bandwidth=0.3, max_depth=5).fit(X, y)
 
 
 @pytest.fixture

@@ -48,9 +48,9 @@ def slow_loss(model_class, X, y, scale, parts):
     """Mean held-out loss of models of their own, with the half-widths of the whole data."""
     total = 0.0
     for train, test in parts:
-        model = model_class(max_leaf_nodes=None, bandwidth=scale * X.std(axis=0), bandwidth_unit="absolute").fit(
-            X[train], y[train]
-        )
+        model = model_class(
+            refine=False, trend=None, max_leaf_nodes=None, bandwidth=scale * X.std(axis=0), bandwidth_unit="absolute"
+        ).fit(X[train], y[train])
         if model_class is KernelTreeClassifier:
             total += (model.predict(X[test]) != y[test]).sum()
         else:
@@ -62,7 +62,7 @@ def slow_loss(model_class, X, y, scale, parts):
 def test_cross_validation_takes_the_scale_with_the_least_loss(model_class):
     X, y = data(model_class, p=1)  # no ties between columns
     folds = KFold(3, shuffle=True, random_state=0)
-    model = model_class(bandwidth="cv", cv=folds, max_leaf_nodes=None).fit(X, y)
+    model = model_class(refine=False, trend=None, bandwidth="cv", cv=folds, max_leaf_nodes=None).fit(X, y)
     parts = list(folds.split(X))
     losses = np.array([slow_loss(model_class, X, y, scale, parts) for scale in CV_GRID])
     if model.bandwidth_ <= 1:
@@ -76,7 +76,7 @@ def test_cross_validation_takes_the_scale_with_the_least_loss(model_class):
 @pytest.mark.parametrize("model_class", BOTH)
 def test_auto_takes_a_scale_of_its_grid(model_class):
     X, y = data(model_class, p=1)
-    model = model_class(max_leaf_nodes=None, random_state=0).fit(X, y)
+    model = model_class(refine=False, trend=None, max_leaf_nodes=None, random_state=0).fit(X, y)
     assert model.bandwidth_ in AUTO_GRID
     parts = list(content_folds(X, 5, int(np.random.RandomState(0).randint(np.iinfo(np.int32).max))))
     losses = [slow_loss(model_class, X, y, scale, parts) for scale in AUTO_GRID]
@@ -89,8 +89,12 @@ def test_a_wide_kernel_where_the_signal_is_smooth_and_a_narrow_one_where_it_is_n
     smooth = X[:, 0] + rng.normal(size=250)
     jagged = np.sign(np.sin(12 * X[:, 0]))
     for bandwidth in ("auto", "cv"):
-        wide = KernelTreeRegressor(bandwidth=bandwidth, random_state=0).fit(X, smooth).bandwidth_
-        narrow = KernelTreeRegressor(bandwidth=bandwidth, random_state=0).fit(X, jagged).bandwidth_
+        wide = (
+            KernelTreeRegressor(refine=False, trend=None, bandwidth=bandwidth, random_state=0).fit(X, smooth).bandwidth_
+        )
+        narrow = (
+            KernelTreeRegressor(refine=False, trend=None, bandwidth=bandwidth, random_state=0).fit(X, jagged).bandwidth_
+        )
         assert narrow < 0.2 < wide
 
 
@@ -101,7 +105,7 @@ def test_larger_data_are_sampled(bandwidth):
     y = (X[:, 0] + rng.normal(size=2500) > 0).astype(int)
     if bandwidth == "cv":
         X, y = X[:250], y[:250]
-    model = KernelTreeClassifier(bandwidth=bandwidth, random_state=0, cv=4, max_depth=4)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=bandwidth, random_state=0, cv=4, max_depth=4)
     first = clone(model).fit(X, y).bandwidth_
     assert clone(model).fit(X, y).bandwidth_ == first
     order = rng.permutation(len(X))
@@ -117,14 +121,14 @@ def test_folds_of_any_kind(cv, zero_weights):
     weights = np.ones(90)
     if zero_weights:
         weights[[0, 3, 4, 88, 89]] = 0
-    model = KernelTreeClassifier(bandwidth="cv", cv=cv).fit(X, y, sample_weight=weights)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth="cv", cv=cv).fit(X, y, sample_weight=weights)
     assert model.bandwidth_ > 0
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "cv"])
 @pytest.mark.parametrize("X", [np.zeros((6, 2)), np.full((6, 1), np.nan), np.array([[1.0]] * 5 + [[2.0]])])
 def test_data_that_leave_no_choice(bandwidth, X):
-    model = KernelTreeClassifier(bandwidth=bandwidth).fit(X, [0, 1, 0, 1, 0, 1])
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=bandwidth).fit(X, [0, 1, 0, 1, 0, 1])
     assert model.bandwidth_ >= 0
     assert np.isfinite(model.predict_proba(X)).all()
 
@@ -135,7 +139,9 @@ def test_categories_and_known_errors_take_part_in_the_choice():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=80), "b": rng.choice(["u", "v", "w"], size=80)})
     y = (X["a"] + (X["b"] == "u") + 0.3 * rng.normal(size=80) > 0).astype(int)
-    model = KernelTreeClassifier(measurement_error={"a": lambda x: 0.1 * np.abs(x)}, random_state=0).fit(X, y)
+    model = KernelTreeClassifier(
+        refine=False, trend=None, measurement_error={"a": lambda x: 0.1 * np.abs(x)}, random_state=0
+    ).fit(X, y)
     assert model.bandwidths_[1:].tolist() == [0]
     assert model.score(X, y) > 0.8
 
@@ -144,12 +150,12 @@ def test_categories_and_known_errors_take_part_in_the_choice():
 def test_wrong_folds(cv):
     X, y = data(KernelTreeClassifier)
     with pytest.raises(ValueError, match="cv"):
-        KernelTreeClassifier(bandwidth="cv", cv=cv).fit(X, y)
+        KernelTreeClassifier(refine=False, trend=None, bandwidth="cv", cv=cv).fit(X, y)
 
 
 def test_progress_of_the_choice_is_told(capsys):
     X, y = data(KernelTreeClassifier, n=30)
-    KernelTreeClassifier(verbose=2, refine=False).fit(X, y)
+    KernelTreeClassifier(verbose=2, refine=False, trend=None).fit(X, y)
     lines = [line for line in capsys.readouterr().out.splitlines() if "validation loss" in line]
     assert len(lines) == len(AUTO_GRID)
     assert lines[0].startswith("[KernelTreeClassifier] trial 1, bandwidth 0.01, validation loss 0.")
@@ -159,8 +165,8 @@ def test_bandwidth_is_chosen_for_the_reading_that_will_be_used():
     """Read crisply, a wide kernel is worse than a narrow one: the choice must not be that of the kernel reading."""
     X, y = load_wine(return_X_y=True)
     given = {"bandwidth": "cv", "cv": 5, "max_leaf_nodes": None, "cutoff": 1e-6, "random_state": 0}
-    soft = KernelTreeClassifier(**given).fit(X, y)
-    crisp = KernelTreeClassifier(**given, prediction_kernel=None).fit(X, y)
+    soft = KernelTreeClassifier(refine=False, trend=None, **given).fit(X, y)
+    crisp = KernelTreeClassifier(refine=False, trend=None, **given, prediction_kernel=None).fit(X, y)
     assert crisp.bandwidth_ < soft.bandwidth_
 
 
@@ -184,7 +190,7 @@ def test_the_cost_of_the_default_choice_is_bounded(shape, max_leaf_nodes, monkey
 
     monkeypatch.setattr(choosing, "grow_tree", grow)
     monkeypatch.setattr(sizing, "GrowthByGain", Growth)
-    KernelTreeClassifier(random_state=0, max_depth=1, max_leaf_nodes=max_leaf_nodes).fit(X, y)
+    KernelTreeClassifier(refine=False, trend=None, random_state=0, max_depth=1, max_leaf_nodes=max_leaf_nodes).fit(X, y)
     assert len(grown) > 3
     assert max(rows for rows, _ in grown) <= 20_000
     assert {columns for _, columns in grown} == {min(64, shape[1])}

@@ -53,7 +53,9 @@ def slow_choice(found, within):
 def test_losses_are_those_of_trees_of_each_size(model_class, prediction_kernel):
     X, y = table(model_class)
     weights = np.random.default_rng(5).integers(1, 3, size=len(X)).astype(float)
-    model = model_class(max_leaf_nodes="auto", prediction_kernel=prediction_kernel, refine=False, random_state=3)
+    model = model_class(
+        max_leaf_nodes="auto", prediction_kernel=prediction_kernel, refine=False, trend=None, random_state=3
+    )
     model.fit(X, y, weights)
     seed = int(np.random.RandomState(3).randint(np.iinfo(np.int32).max))
     deviations = model.bandwidths_ / model.bandwidth_
@@ -84,7 +86,7 @@ def test_losses_are_those_of_trees_of_each_size(model_class, prediction_kernel):
 def test_the_smallest_tree_that_is_as_good_as_the_best(model_class, way, within):
     for seed in range(3):
         X, y = table(model_class, n=300, seed=seed)
-        model = model_class(max_leaf_nodes=way, refine=False, random_state=0).fit(X, y)
+        model = model_class(max_leaf_nodes=way, refine=False, trend=None, random_state=0).fit(X, y)
         assert (model.bandwidth_, model.get_n_leaves()) == slow_choice(columns(model), within)
         given = clone(model).set_params(max_leaf_nodes=model.get_n_leaves(), bandwidth=model.bandwidth_)
         np.testing.assert_array_equal(given.fit(X, y).predict(X), model.predict(X))
@@ -93,14 +95,16 @@ def test_the_smallest_tree_that_is_as_good_as_the_best(model_class, way, within)
 @both
 def test_small_is_not_larger(model_class):
     X, y = table(model_class, n=300)
-    best, small = (model_class(max_leaf_nodes=way, random_state=0).fit(X, y) for way in ("auto", "small"))
+    best, small = (
+        model_class(refine=False, trend=None, max_leaf_nodes=way, random_state=0).fit(X, y) for way in ("auto", "small")
+    )
     assert 2 <= small.get_n_leaves() <= best.get_n_leaves()
 
 
 @both
 def test_large_tables_grow_for_as_long_as_splits_gain_as_much_as_those_of_the_sample(model_class):
     X, y = table(model_class, n=6000)
-    model = model_class(max_leaf_nodes="auto", refine=False, random_state=0).fit(X, y)
+    model = model_class(max_leaf_nodes="auto", refine=False, trend=None, random_state=0).fit(X, y)
     scale, size = slow_choice(columns(model), 0.1)
     assert model.bandwidth_ == scale
     assert model.get_n_leaves() > size, "more rows, more leaves"
@@ -115,8 +119,10 @@ def test_large_tables_grow_for_as_long_as_splits_gain_as_much_as_those_of_the_sa
 def test_a_weight_of_two_is_the_row_twice(model_class, way):
     X, y = table(model_class, n=200)
     weights = np.random.default_rng(7).integers(0, 4, size=len(X))
-    weighted = model_class(max_leaf_nodes=way, random_state=0).fit(X, y, weights)
-    repeated = model_class(max_leaf_nodes=way, random_state=0).fit(X.repeat(weights, axis=0), y.repeat(weights))
+    weighted = model_class(refine=False, trend=None, max_leaf_nodes=way, random_state=0).fit(X, y, weights)
+    repeated = model_class(refine=False, trend=None, max_leaf_nodes=way, random_state=0).fit(
+        X.repeat(weights, axis=0), y.repeat(weights)
+    )
     assert weighted.get_n_leaves() == repeated.get_n_leaves()
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9, atol=1e-12)
     for name, column in weighted.size_path_.items():
@@ -127,7 +133,7 @@ def test_a_weight_of_two_is_the_row_twice(model_class, way):
 def test_the_size_alone(model_class):
     X, y = table(model_class, n=200)
     for bandwidth in (0.3, [0.1, 0.2, 0.0], "silverman", "cv"):
-        model = model_class(max_leaf_nodes="auto", bandwidth=bandwidth, cv=3, refine=False, random_state=0)
+        model = model_class(max_leaf_nodes="auto", bandwidth=bandwidth, cv=3, refine=False, trend=None, random_state=0)
         model.fit(X, y)
         assert set(model.size_path_["bandwidth"]) == {1.0}
         assert model.get_n_leaves() == slow_choice(columns(model), 0.25)[1]
@@ -137,7 +143,7 @@ def test_the_size_alone(model_class):
 def test_data_that_need_many_leaves_get_them():
     X = np.random.default_rng(0).uniform(size=(4000, 2))
     y = (np.floor(12 * X).sum(axis=1) % 2).astype(int)
-    model = KernelTreeClassifier(max_leaf_nodes="auto", random_state=0).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, max_leaf_nodes="auto", random_state=0).fit(X, y)
     assert model.get_n_leaves() > 100
     assert model.score(X, y) > 0.9
     peer = DecisionTreeClassifier(max_leaf_nodes=64, random_state=0).fit(X, y)
@@ -147,15 +153,17 @@ def test_data_that_need_many_leaves_get_them():
 @both
 def test_edges(model_class):
     X, y = table(model_class, n=40)
-    same = model_class(max_leaf_nodes="auto", random_state=0).fit(X[:1].repeat(40, axis=0), y)
+    same = model_class(refine=False, trend=None, max_leaf_nodes="auto", random_state=0).fit(X[:1].repeat(40, axis=0), y)
     assert same.get_n_leaves() == 1
     with pytest.raises(ValueError, match=r"'max_leaf_nodes' .* must be an int .*'auto', 'small' or None. Got 'tiny'"):
-        model_class(max_leaf_nodes="tiny").fit(X, y)
+        model_class(refine=False, trend=None, max_leaf_nodes="tiny").fit(X, y)
     with pytest.raises(ValueError, match="must be None or 'auto' with bandwidth_per_node"):
-        model_class(max_leaf_nodes="small", bandwidth=0.3, bandwidth_per_node=True).fit(X, y)
+        model_class(refine=False, trend=None, max_leaf_nodes="small", bandwidth=0.3, bandwidth_per_node=True).fit(X, y)
     for other in ({"bandwidth": 0.3, "bandwidth_per_node": True}, {"bandwidth": 0.3, "ccp_alpha": 1e-6}):
-        assert not hasattr(model_class(**other).fit(X, y), "size_path_"), "another rule decides"
-    assert not hasattr(model_class(max_leaf_nodes=4).fit(X, y), "size_path_")
+        assert not hasattr(model_class(refine=False, trend=None, **other).fit(X, y), "size_path_"), (
+            "another rule decides"
+        )
+    assert not hasattr(model_class(refine=False, trend=None, max_leaf_nodes=4).fit(X, y), "size_path_")
 
 
 def test_choices_from_a_path():
@@ -176,7 +184,7 @@ def test_losses_of_a_perfect_tree_that_rounding_has_made_negative():
 
 def test_one_split_that_is_right_everywhere():
     X = np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=(200, 1))
-    model = KernelTreeClassifier(bandwidth=0.5, random_state=0).fit(X, X[:, 0] > 0)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.5, random_state=0).fit(X, X[:, 0] > 0)
     assert model.get_n_leaves() == 2
     assert min(model.size_path_["loss"]) >= 0.0
 
@@ -198,12 +206,12 @@ def test_gains_between_the_last_split_and_the_next():
 @pytest.mark.parametrize(("n_classes", "n_parts"), [(20, 15), (400, 5)])
 def test_folds_are_drawn_once_if_many_outputs_make_them_costly(n_classes, n_parts):
     X, y = np.random.default_rng(0).normal(size=(800, 4)), np.arange(800) % n_classes
-    model = KernelTreeClassifier(bandwidth=0.0, random_state=0)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.0, random_state=0)
     drawn = []
 
-    def spy(data, seed, parts_of=sizing._parts_of):
-        drawn.append(parts_of(data, seed)[0])
-        return parts_of(data, seed)
+    def spy(data, seed, times, parts_of=sizing._parts_of):
+        drawn.append(parts_of(data, seed, times)[0])
+        return parts_of(data, seed, times)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sizing, "_parts_of", spy)

@@ -51,9 +51,12 @@ def test_the_first_split_is_the_best_of_all_sets(seed, criterion):
     X, z = table(seed)
     labels = X["city"].to_numpy()
     if criterion == "squared_error":
-        model, y = KernelTreeRegressor(max_depth=1, bandwidth=0), z
+        model, y = KernelTreeRegressor(refine=False, trend=None, max_depth=1, bandwidth=0), z
     else:
-        model, y = KernelTreeClassifier(max_depth=1, bandwidth=0, criterion=criterion), (z > 0).astype(float)
+        model, y = (
+            KernelTreeClassifier(refine=False, trend=None, max_depth=1, bandwidth=0, criterion=criterion),
+            (z > 0).astype(float),
+        )
     tree = model.fit(X[["city"]], y).tree_
     assert tree.gate.tolist() == [Gate.SUBSET, Gate.LEAF, Gate.LEAF]
     names = np.array(model.columns_.categories[0])
@@ -63,10 +66,12 @@ def test_the_first_split_is_the_best_of_all_sets(seed, criterion):
 
 
 MODELS = [
-    KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=6),
-    KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=None, max_depth=4),
-    KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=None, kernel="triangle", max_depth=4),
-    KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=None, bandwidth_per_node=True, max_depth=3),
+    KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=6),
+    KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=None, max_depth=4),
+    KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=None, kernel="triangle", max_depth=4),
+    KernelTreeClassifier(
+        refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=None, bandwidth_per_node=True, max_depth=3
+    ),
     KernelForestClassifier(n_estimators=3, bandwidth=0.2, bootstrap=False, random_state=0),
     KernelExtraTreesClassifier(n_estimators=3, bandwidth=0.2, random_state=0),
     KernelBoostingClassifier(max_iter=4, bandwidth=0.2, min_mass=5.0, early_stopping=False),
@@ -113,14 +118,14 @@ def test_missing_and_unknown_categories(model):
 def test_a_missing_category_is_divided_by_mass():
     X, z = table(3)
     y = (z > 0).astype(int)
-    model = KernelTreeClassifier(bandwidth=0, max_depth=1).fit(X[["city"]], y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0, max_depth=1).fit(X[["city"]], y)
     assert model.predict_proba(pd.DataFrame({"city": [None]}))[0, 1] == pytest.approx(y.mean())
 
 
 @pytest.mark.parametrize(
     "model",
     [
-        KernelTreeClassifier(bandwidth=0.1, random_state=0),
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, random_state=0),
         KernelForestClassifier(n_estimators=4, bandwidth=0.1, random_state=0),
         KernelExtraTreesClassifier(n_estimators=4, bandwidth=0.1, random_state=0),
         KernelBoostingClassifier(max_iter=4, bandwidth=0.1),
@@ -147,7 +152,7 @@ def test_categories_that_a_node_has_no_rows_of():
     x = np.where(city == "d", 1.0, 0.0) + 0.01 * rng.normal(size=400)
     y = np.select([city == "a", city == "b", city == "c"], [0.0, 0.0, 5.0], 50.0)
     X = pd.DataFrame({"city": city, "x": x})
-    model = KernelTreeRegressor(bandwidth=0, max_features=None).fit(X, y)
+    model = KernelTreeRegressor(refine=False, trend=None, bandwidth=0, max_features=None).fit(X, y)
     found = model.predict(pd.DataFrame({"city": ["d"], "x": [0.0]}))[0]
     assert min(abs(found - value) for value in (0.0, 5.0, 50.0)) < 1e-9
     assert model.score(X, y) == 1.0
@@ -157,7 +162,10 @@ def test_rows_of_weight_zero_name_no_categories():
     """A category that has no weight in fit is unknown: a missing value."""
     X, z = table(5)
     weights = np.where(X["city"] == "c003", 0.0, 1.0)
-    for model in (KernelTreeRegressor(bandwidth=0), KernelBoostingRegressor(max_iter=3, bandwidth=0)):
+    for model in (
+        KernelTreeRegressor(refine=False, trend=None, bandwidth=0),
+        KernelBoostingRegressor(max_iter=3, bandwidth=0),
+    ):
         model.fit(X, z, sample_weight=weights)
         assert "c003" not in model.columns_.categories[1]
         assert np.array_equal(model.predict(X.assign(city="c003")), model.predict(X.assign(city=None)))
@@ -170,8 +178,8 @@ def test_two_categories_are_as_good_as_a_number():
     y = flag * x + rng.normal(size=300) * 0.1
     named = pd.DataFrame({"flag": np.where(flag == 1, "yes", "no"), "x": x})
     given = {"max_depth": 5, "max_leaf_nodes": None, "bandwidth": {"x": 0.3}}
-    by_set = KernelTreeRegressor(**given).fit(named, y).predict(named)
-    by_number = KernelTreeRegressor(**given).fit(named.assign(flag=flag.astype(float)), y)
+    by_set = KernelTreeRegressor(refine=False, trend=None, **given).fit(named, y).predict(named)
+    by_number = KernelTreeRegressor(refine=False, trend=None, **given).fit(named.assign(flag=flag.astype(float)), y)
     np.testing.assert_allclose(by_set, by_number.predict(named.assign(flag=flag.astype(float))), atol=1e-9)
 
 

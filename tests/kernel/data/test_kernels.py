@@ -111,8 +111,8 @@ def test_kernels_by_column():
 def test_half_width_zero_is_the_crisp_tree(kernel):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), rng.integers(3, size=60)
-    crisp = KernelTreeClassifier(bandwidth=0).fit(X, y)
-    model = KernelTreeClassifier(bandwidth=0, kernel=kernel).fit(X, y)
+    crisp = KernelTreeClassifier(refine=False, trend=None, bandwidth=0).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0, kernel=kernel).fit(X, y)
     assert np.array_equal(model.tree_.threshold, crisp.tree_.threshold, equal_nan=True)
     assert np.array_equal(model.predict_proba(X), crisp.predict_proba(X))
 
@@ -122,19 +122,21 @@ def test_a_position_dependent_kernel_is_wide_where_it_says():
     X = rng.uniform(1, 100, size=(80, 1))
     y = (X[:, 0] > 50).astype(int)
     relative = Kernel([-1, 1], [1], scale=lambda x: np.abs(x))
-    model = KernelTreeClassifier(bandwidth=0.1, bandwidth_unit="absolute", kernel=relative, max_depth=1).fit(X, y)
+    model = KernelTreeClassifier(
+        refine=False, trend=None, bandwidth=0.1, bandwidth_unit="absolute", kernel=relative, max_depth=1
+    ).fit(X, y)
     t = model.tree_.threshold[0]
     for x in (0.85 * t, 0.95 * t, t, 1.05 * t, 1.2 * t):
         share = np.clip((t - 0.9 * x) / (0.2 * x), 0, 1)  # of the box from 0.9 x to 1.1 x
         assert model.memberships([[x]]).toarray()[0, 1] == pytest.approx(share)
-    same = KernelTreeClassifier(bandwidth=0, max_depth=1)
+    same = KernelTreeClassifier(refine=False, trend=None, bandwidth=0, max_depth=1)
     same.fit(X, y, measurement_error=0.1 * X)
     assert same.tree_.threshold[0] == pytest.approx(t)
 
 
 @pytest.mark.parametrize("scale", [lambda x: x[:3], lambda x: np.full(len(x), np.nan), lambda x: -np.ones(len(x))])
 def test_scales_that_make_no_sense(scale):
-    model = KernelTreeClassifier(bandwidth=0.1, kernel=Kernel([-1, 1], [1], scale=scale))
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, kernel=Kernel([-1, 1], [1], scale=scale))
     with pytest.raises(ValueError, match="scale of a Kernel must return a finite factor of at least 0"):
         model.fit(np.arange(8.0)[:, None], [0, 1] * 4)
 
@@ -143,5 +145,7 @@ def test_an_asymmetric_kernel_moves_the_split():
     X, y = np.arange(10.0)[:, None], np.arange(10) >= 5
     for edges, expected in (([-0.5, 0.5], 4.5), ([0.0, 1.0], 5.0), ([-1.0, 0.0], 4.0)):
         kernel = Kernel(edges, [1.0])
-        model = KernelTreeClassifier(bandwidth=1.0, bandwidth_unit="absolute", kernel=kernel, max_depth=1).fit(X, y)
+        model = KernelTreeClassifier(
+            refine=False, trend=None, bandwidth=1.0, bandwidth_unit="absolute", kernel=kernel, max_depth=1
+        ).fit(X, y)
         assert model.tree_.threshold[0] == pytest.approx(expected)

@@ -51,27 +51,35 @@ def test_errors_and_bandwidths_add_up_as_squares():
 )
 def test_an_error_of_a_column_is_a_bandwidth(error):
     X, y = data()
-    expected = KernelTreeClassifier(bandwidth={"a": 0.5, "c": 0.2}, bandwidth_unit="absolute", random_state=0).fit(X, y)
-    found = KernelTreeClassifier(bandwidth=0, measurement_error=error, random_state=0).fit(X, y)
+    expected = KernelTreeClassifier(
+        refine=False, trend=None, bandwidth={"a": 0.5, "c": 0.2}, bandwidth_unit="absolute", random_state=0
+    ).fit(X, y)
+    found = KernelTreeClassifier(refine=False, trend=None, bandwidth=0, measurement_error=error, random_state=0).fit(
+        X, y
+    )
     assert found.tree_.threshold == pytest.approx(expected.tree_.threshold, nan_ok=True, rel=1e-6)
     assert found.predict_proba(X) == pytest.approx(expected.predict_proba(X), abs=1e-6)
 
 
 def test_errors_of_cells_at_fit_and_at_prediction():
     X, y = data()
-    expected = KernelTreeClassifier(bandwidth=0, measurement_error={"a": 0.5, "c": 0.2}, random_state=0).fit(X, y)
+    expected = KernelTreeClassifier(
+        refine=False, trend=None, bandwidth=0, measurement_error={"a": 0.5, "c": 0.2}, random_state=0
+    ).fit(X, y)
     cells = np.tile([0.5, 0.0, 0.2], (len(X), 1))
     for error in (cells, {"a": cells[:, 0], "b": 0.0, "c": cells[:, 2]}, {"a": 0.5, "c": cells[:, 2].tolist()}):
-        model = KernelTreeClassifier(bandwidth=0, random_state=0).fit(X, y, measurement_error=error)
+        model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0, random_state=0).fit(
+            X, y, measurement_error=error
+        )
         assert_same(expected, model, X, measurement_error=error)
     # errors of the cells of the training rows say nothing about other rows, one of a whole column does
-    assert KernelTreeClassifier(bandwidth=0).fit(X, y, measurement_error=cells).tree_.is_crisp
+    assert KernelTreeClassifier(refine=False, trend=None, bandwidth=0).fit(X, y, measurement_error=cells).tree_.is_crisp
     assert set(model.tree_.width) == {0.0, 0.5}
 
 
 def test_errors_of_single_cells_change_those_rows_only():
     X, y = data()
-    model = KernelTreeClassifier(bandwidth=0.1).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y)
     errors = np.zeros(len(X))
     errors[[3, 8]] = 5.0
     changed = np.abs(model.predict_proba(X, measurement_error={"a": errors}) - model.predict_proba(X)).max(axis=1)
@@ -80,7 +88,9 @@ def test_errors_of_single_cells_change_those_rows_only():
 
 def test_what_is_given_at_prediction_replaces_the_parameter():
     X, y = data()
-    model = KernelTreeClassifier(bandwidth=0.2, measurement_error={"a": 0.5, "b": 0.3}).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, measurement_error={"a": 0.5, "b": 0.3}).fit(
+        X, y
+    )
     assert model.predict_proba(X, measurement_error={"a": 0.5}) == pytest.approx(model.predict_proba(X))
     assert model.predict_proba(X, measurement_error=[0.5, 0.3, 0]) == pytest.approx(model.predict_proba(X))
     none = model.predict_proba(X, measurement_error={"a": 0.0, "b": 0.0})
@@ -90,7 +100,7 @@ def test_what_is_given_at_prediction_replaces_the_parameter():
 
 def test_every_answer_takes_the_errors():
     X, y = data()
-    model = KernelTreeClassifier(bandwidth=0.2).fit(X, y)
+    model = KernelTreeClassifier(trend=None, bandwidth=0.2).fit(X, y)
     errors = {"a": np.linspace(0, 3, len(X))}
     shares = model.memberships(X, measurement_error=errors)
     leaf = model.tree_.children_left < 0
@@ -117,7 +127,9 @@ def test_masses_at_fit_are_those_at_prediction():
     X.iloc[::7, 0] = np.nan
     errors = np.abs(np.random.default_rng(1).normal(size=X.shape))
     errors[np.isnan(X.to_numpy())] = np.nan
-    model = KernelTreeRegressor(bandwidth=0.2, kernel="triangle", cutoff=0.0, min_mass=3, max_leaf_nodes=None)
+    model = KernelTreeRegressor(
+        refine=False, trend=None, bandwidth=0.2, kernel="triangle", cutoff=0.0, min_mass=3, max_leaf_nodes=None
+    )
     model.fit(X, y, measurement_error=errors)
     shares = model.memberships(X, measurement_error=errors)
     assert model.tree_.n_leaves > 4
@@ -126,7 +138,9 @@ def test_masses_at_fit_are_those_at_prediction():
 
 def test_errors_with_a_crisp_prediction():
     X, y = data()
-    model = KernelTreeClassifier(bandwidth=0.3, measurement_error={"a": 0.5}, prediction_kernel=None).fit(X, y)
+    model = KernelTreeClassifier(
+        refine=False, trend=None, bandwidth=0.3, measurement_error={"a": 0.5}, prediction_kernel=None
+    ).fit(X, y)
     assert model.tree_.is_crisp
     assert np.array_equal(model.predict_proba(X), model.tree_.value[model.apply(X)])
     # said anew, they count
@@ -142,7 +156,7 @@ def test_errors_of_rows_without_weight_do_not_count():
     errors = np.abs(np.random.default_rng(1).normal(size=X.shape))
     errors[0] = 1e9
     kept = weights > 0
-    model = KernelTreeClassifier(bandwidth=0.2, max_leaf_nodes=None)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, max_leaf_nodes=None)
     all_rows = clone(model).fit(X, y, sample_weight=weights, measurement_error=errors)
     some_rows = clone(model).fit(X[kept], y[kept], measurement_error=errors[kept])
     assert np.array_equal(all_rows.tree_.threshold, some_rows.tree_.threshold, equal_nan=True)
@@ -155,8 +169,10 @@ def test_a_known_error_keeps_a_tree_from_reading_noise():
     y = (truth > 5).astype(int)
     new_truth = rng.uniform(0, 10, size=2000)
     new = (new_truth + rng.uniform(-1, 1, size=2000))[:, None]
-    crisp = KernelTreeClassifier(bandwidth=0, max_leaf_nodes=None).fit(reading, y)
-    knowing = KernelTreeClassifier(bandwidth=0, max_leaf_nodes=None, measurement_error={0: 1.0}).fit(reading, y)
+    crisp = KernelTreeClassifier(refine=False, trend=None, bandwidth=0, max_leaf_nodes=None).fit(reading, y)
+    knowing = KernelTreeClassifier(
+        refine=False, trend=None, bandwidth=0, max_leaf_nodes=None, measurement_error={0: 1.0}
+    ).fit(reading, y)
 
     def brier(model):
         return ((model.predict_proba(new)[:, 1] - (new_truth > 5)) ** 2).mean()
@@ -181,7 +197,7 @@ def test_a_known_error_keeps_a_tree_from_reading_noise():
 @pytest.mark.parametrize("when", ["fit", "predict"])
 def test_wrong_errors_name_the_column(error, message, when):
     X, y = data()
-    model = KernelTreeClassifier(bandwidth=0.1)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1)
     if when == "predict":
         model.fit(X, y)
     with pytest.raises(ValueError, match="'measurement_error' parameter of KernelTreeClassifier") as caught:
@@ -193,8 +209,8 @@ def test_categories_have_no_error():
     X, y = data()
     X["d"] = np.where(X["b"] > 0, "u", "v")
     with pytest.raises(ValueError, match=r"columns of numbers\. Got 'd'"):
-        KernelTreeClassifier(measurement_error={"d": 0.1}).fit(X, y)
-    model = KernelTreeClassifier(bandwidth=0.1, measurement_error=[0.1, 0, 0, 0]).fit(X, y)
+        KernelTreeClassifier(refine=False, trend=None, measurement_error={"d": 0.1}).fit(X, y)
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, measurement_error=[0.1, 0, 0, 0]).fit(X, y)
     assert model.predict(X).shape == (60,)
 
 
@@ -218,11 +234,11 @@ def test_what_is_no_error_is_told_by_column(error, message):
     X, y = data()
     message = f"The 'measurement_error' parameter of KernelTreeClassifier must be .*{message} instead"
     with pytest.raises(ValueError, match=message):
-        KernelTreeClassifier(bandwidth=0.1, measurement_error=error).fit(X, y)
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, measurement_error=error).fit(X, y)
     with pytest.raises(ValueError, match=message):
-        KernelTreeClassifier(bandwidth=0.1).fit(X, y, measurement_error=error)
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y, measurement_error=error)
     for kernel in ("same", None):
-        model = KernelTreeClassifier(bandwidth=0.1, prediction_kernel=kernel).fit(X, y)
+        model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, prediction_kernel=kernel).fit(X, y)
         with pytest.raises(ValueError, match=message):
             model.predict(X, measurement_error=error)
 
@@ -230,7 +246,7 @@ def test_what_is_no_error_is_told_by_column(error, message):
 def test_a_function_may_return_one_number():
     X, y = data()
     one, other = (
-        KernelTreeClassifier(bandwidth=0, measurement_error={"a": error}, random_state=0)
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0, measurement_error={"a": error}, random_state=0)
         for error in (lambda x: 0.5, 0.5)
     )
     assert_same(one.fit(X, y), other.fit(X, y), X)

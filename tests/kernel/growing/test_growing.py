@@ -53,9 +53,9 @@ def fit(problem, *, errors=None, **parameters):
     labels = problem["labels"]
     if problem["criterion"] == "squared_error":
         Y = np.column_stack([labels * 1.5, labels**2 - problem["weights"]])
-        model = KernelTreeRegressor(**given)
+        model = KernelTreeRegressor(refine=False, trend=None, **given)
         return model.fit(problem["X"], Y, sample_weight=problem["weights"], measurement_error=errors), Y
-    model = KernelTreeClassifier(criterion=problem["criterion"], **given)
+    model = KernelTreeClassifier(refine=False, trend=None, criterion=problem["criterion"], **given)
     model.fit(problem["X"], labels, sample_weight=problem["weights"], measurement_error=errors)
     return model, (labels[:, None] == model.classes_).astype(float)
 
@@ -107,7 +107,7 @@ def test_masses_at_fit_are_those_at_prediction(problem):
 
 def grown(X, y, **parameters):
     parameters = {"bandwidth": 0.3, "random_state": 0} | parameters
-    return KernelTreeClassifier(**parameters).fit(X, y).tree_
+    return KernelTreeClassifier(refine=False, trend=None, **parameters).fit(X, y).tree_
 
 
 def same(one, other):
@@ -194,7 +194,7 @@ def test_min_gain_of_a_regressor(blobs):
     X, y = blobs[0][:240], 100.0 * np.nan_to_num(blobs[0][:240, :2])
 
     def fit(g):
-        return KernelTreeRegressor(bandwidth=0.3, min_gain=g, min_mass=5).fit(X, y).tree_
+        return KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, min_gain=g, min_mass=5).fit(X, y).tree_
 
     check_min_gain(fit(0.0), fit)
 
@@ -241,7 +241,9 @@ def test_histogram_and_exact_search_agree_if_every_value_has_its_bin(bandwidth, 
     y = (np.nansum(X, axis=1) > 55).astype(int) + (rng.random(900) < 0.1)
     weights = rng.random(900) if weighted else None
     exact, hist = (
-        KernelTreeClassifier(bandwidth=bandwidth, splitter=s, min_mass=2).fit(X, y, sample_weight=weights).tree_
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=bandwidth, splitter=s, min_mass=2)
+        .fit(X, y, sample_weight=weights)
+        .tree_
         for s in ("exact", "hist")
     )
     assert exact.n_nodes > 30
@@ -257,8 +259,10 @@ def test_histogram_search_is_the_exact_one_over_bins():
     for j in range(3):  # 20 quantile bins of 50 points, each at its mean
         order = np.argsort(X[:, j]).reshape(20, 50)
         binned[order, j] = X[order, j].mean(axis=1, keepdims=True)
-    hist = KernelTreeClassifier(splitter="hist", max_bins=20, max_depth=1, **parameters).fit(X, y)
-    exact = KernelTreeClassifier(splitter="exact", max_depth=1, **parameters).fit(binned, y)
+    hist = KernelTreeClassifier(refine=False, trend=None, splitter="hist", max_bins=20, max_depth=1, **parameters).fit(
+        X, y
+    )
+    exact = KernelTreeClassifier(refine=False, trend=None, splitter="exact", max_depth=1, **parameters).fit(binned, y)
     for name in ("children_left", "feature"):
         assert np.array_equal(getattr(hist.tree_, name), getattr(exact.tree_, name))
     assert hist.tree_.threshold == pytest.approx(exact.tree_.threshold, nan_ok=True)
@@ -268,7 +272,10 @@ def test_histogram_search_comes_close_to_the_exact_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 4))
     y = X[:, 0] + np.abs(X[:, 1]) > 1
-    exact, hist = (KernelTreeClassifier(bandwidth=0.1, splitter=s, max_depth=6).fit(X, y) for s in ("exact", "hist"))
+    exact, hist = (
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, splitter=s, max_depth=6).fit(X, y)
+        for s in ("exact", "hist")
+    )
     assert np.abs(exact.predict_proba(X) - hist.predict_proba(X)).mean() < 0.02
 
 
@@ -298,7 +305,7 @@ def test_growth_over_many_budgets(monkeypatch):
 @pytest.mark.tiny
 def test_crossed_features_are_found_by_crisp_trees():
     X = np.array([[0, 0], [0, 1], [1, 0], [1, 1.0]])
-    model = KernelTreeClassifier(bandwidth=0).fit(X, [0, 1, 1, 0])
+    model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0).fit(X, [0, 1, 1, 0])
     assert model.predict(X).tolist() == [0, 1, 1, 0]
 
 
@@ -341,8 +348,8 @@ def test_targets_of_any_size(scale):
     _, X, y, Z = small_data(1)
     for targets in (y, np.column_stack([y, -2 * y])):
         for parameters in ({}, {"max_leaf_nodes": 9}, {"bandwidth_per_node": True}):
-            expected = KernelTreeRegressor(bandwidth=0.3, **parameters).fit(X, targets)
-            found = KernelTreeRegressor(bandwidth=0.3, **parameters).fit(X, targets * scale)
+            expected = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, **parameters).fit(X, targets)
+            found = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, **parameters).fit(X, targets * scale)
             assert found.predict(Z) / scale == pytest.approx(expected.predict(Z))
             assert found.feature_importances_ == pytest.approx(expected.feature_importances_)
 
@@ -351,8 +358,8 @@ def test_targets_of_any_size(scale):
 @pytest.mark.parametrize("kernel", ["box", "gaussian"])
 def test_columns_of_any_size(scale, kernel):
     _, X, y, Z = small_data(1)
-    expected = KernelTreeRegressor(bandwidth=0.3, kernel=kernel).fit(X, y)
-    found = KernelTreeRegressor(bandwidth=0.3, kernel=kernel).fit(X * scale, y)
+    expected = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, kernel=kernel).fit(X, y)
+    found = KernelTreeRegressor(refine=False, trend=None, bandwidth=0.3, kernel=kernel).fit(X * scale, y)
     assert found.predict(Z * scale) == pytest.approx(expected.predict(Z), abs=1e-7)
     slopes = expected.input_gradient(Z)
     if scale < 1e300:
@@ -363,7 +370,10 @@ def test_columns_of_any_size(scale, kernel):
 def test_a_split_whose_shares_would_all_be_cut_off_is_made_without_cutoff():
     X, y = [[0.0], [0.05]], [0, 1]
     parameters = {"bandwidth": 1.0, "bandwidth_unit": "absolute", "min_mass": 0.01, "max_depth": 1}
-    whole, cut = (KernelTreeClassifier(cutoff=cutoff, **parameters).fit(X, y).tree_ for cutoff in (0.0, 0.1))
+    whole, cut = (
+        KernelTreeClassifier(refine=False, trend=None, cutoff=cutoff, **parameters).fit(X, y).tree_
+        for cutoff in (0.0, 0.1)
+    )
     assert whole.mass[1:].min() < 0.1
     np.testing.assert_array_equal(cut.mass, whole.mass)
 

@@ -239,14 +239,14 @@ def data(n=60, p=3, seed=0):
 @pytest.mark.parametrize("kernel", ["box", gaussian(5)])
 def test_kernel_predictions_are_sums_over_memberships(kernel):
     X, y, rows = data()
-    tree = KernelTreeClassifier(bandwidth=0.4, kernel=kernel).fit(X, y).tree_
+    tree = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.4, kernel=kernel).fit(X, y).tree_
     np.testing.assert_allclose(tree.predict(rows), leaf_sums(tree, rows), rtol=0, atol=1e-12)
 
 
 @pytest.mark.tiny
 def test_crisp_predictions_follow_one_path():
     X, y, rows = data()
-    tree = KernelTreeClassifier(bandwidth=0.2, prediction_kernel=None).fit(X, y).tree_
+    tree = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.2, prediction_kernel=None).fit(X, y).tree_
     np.testing.assert_array_equal(tree.predict(rows), leaf_sums(tree, rows))
     np.testing.assert_array_equal(tree.predict_largest(rows), leaf_sums(tree, rows).argmax(axis=1))
     np.testing.assert_array_equal(tree.predict(rows), tree.value[tree.apply(rows)])
@@ -254,7 +254,7 @@ def test_crisp_predictions_follow_one_path():
 
 def test_points_exactly_on_edges_and_thresholds():
     X, y, _ = data()
-    tree = KernelTreeClassifier(bandwidth=0.4).fit(X, y).tree_
+    tree = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.4).fit(X, y).tree_
     inner = tree.children_left >= 0
     rows = np.zeros((3 * inner.sum(), X.shape[1]))
     for k, offset in enumerate((-1, 0, 1)):
@@ -266,9 +266,9 @@ def test_points_exactly_on_edges_and_thresholds():
 def test_many_leaves_per_row():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(1500, 4))
-    model = KernelTreeRegressor(bandwidth=3.0, min_mass=0.4, max_leaf_nodes=None, cutoff=0.0).fit(
-        X, rng.normal(size=1500)
-    )
+    model = KernelTreeRegressor(
+        refine=False, trend=None, bandwidth=3.0, min_mass=0.4, max_leaf_nodes=None, cutoff=0.0
+    ).fit(X, rng.normal(size=1500))
     rows = rng.normal(size=(300, 4))
     assert np.diff(model.tree_.decision_path(rows).indptr).mean() > 100
     np.testing.assert_allclose(model.tree_.predict(rows), leaf_sums(model.tree_, rows), rtol=0, atol=1e-9)
@@ -276,7 +276,7 @@ def test_many_leaves_per_row():
 
 def test_rows_do_not_depend_on_the_block(monkeypatch):
     X, y, _ = data(300)
-    tree = KernelTreeClassifier(bandwidth=0.4, max_leaf_nodes=None).fit(X, y).tree_
+    tree = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.4, max_leaf_nodes=None).fit(X, y).tree_
     rows = np.random.default_rng(3).normal(size=(2500, 3))
     rows[::7, 1] = np.nan
     expected = tree.predict(rows)
@@ -315,5 +315,5 @@ def test_any_number_of_rows(n):
     X, y, _ = data()
     rows = np.random.default_rng(n).normal(size=(n, 3))
     for kernel in ("same", None):
-        tree = KernelTreeClassifier(bandwidth=0.3, prediction_kernel=kernel).fit(X, y).tree_
+        tree = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.3, prediction_kernel=kernel).fit(X, y).tree_
         np.testing.assert_allclose(tree.predict(rows), leaf_sums(tree, rows), rtol=0, atol=1e-12)
