@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 
 # Rows that `add_kernel_trees` takes at once: enough for lists of several rows in the lower nodes of large trees, and so
-# few for small trees that they stay in the processor's nearest memory.
-_LEAST_BLOCK, _LARGEST_BLOCK = 1024, 32768
+# few that their values and predictions stay in the processor's cache.
+_LEAST_BLOCK, _LARGEST_BLOCK = 1024, 4096
 # Entries of the lists of all levels together, which limits the blocks of very deep trees.
 _MOST_ENTRIES = 2**21
 # Rows that `predict_sigmoid` takes at once.

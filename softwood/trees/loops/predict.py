@@ -297,7 +297,9 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
 
 
 def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, value, out):
-    """Add shares of leaves times their values, for trees of kernel gates one after the other.
+    """Add shares of leaves times their values, for trees of kernel gates.
+
+    All trees add a block of rows before the next block is taken, so that its values stay in the processor's cache.
 
     Parameters
     ----------
@@ -305,10 +307,10 @@ def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, valu
     output : (n_trees,) first column of `out` that a tree's values go to
     block : rows to take at once;  trees : `KernelTrees`;  lists : `Lists`
     """
-    for k in range(numbers.shape[0]):
-        t = numbers[k]
-        for begin in range(0, points.shape[0], block):
-            end = min(begin + block, points.shape[0])
+    for begin in range(0, points.shape[0], block):
+        end = min(begin + block, points.shape[0])
+        for k in range(numbers.shape[0]):
+            t = numbers[k]
             add_block(points, begin, end, offsets[t], trees, lists, value, output[t], out)
 
 
