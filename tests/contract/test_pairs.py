@@ -9,7 +9,7 @@ import numpy as np
 from tests.contract.specs import Change, every
 from tests.models import answer
 
-AT_ONCE = 4  # values that are not the default in a fit: few enough that one of them rarely hides what two others do
+AT_ONCE = 5  # values that are not the default in a fit: few enough that one of them rarely hides what two others do
 
 
 def values(spec):
