@@ -124,8 +124,12 @@ def _kernel():
         "kernel tree, no cutoff": lambda: softwood.KernelTreeRegressor(bandwidth=0.2, cutoff=0.0, max_depth=5).fit(
             X, y
         ),
-        "kernel forest": lambda: softwood.KernelForestClassifier(5, bandwidth=0.2, max_depth=6, random_state=0).fit(X, labelled),
-        "extra trees": lambda: softwood.KernelExtraTreesRegressor(5, bandwidth=0.2, max_depth=6, random_state=0).fit(X, y),
+        "kernel forest": lambda: softwood.KernelForestClassifier(5, bandwidth=0.2, max_depth=6, random_state=0).fit(
+            X, labelled
+        ),
+        "extra trees": lambda: softwood.KernelExtraTreesRegressor(5, bandwidth=0.2, max_depth=6, random_state=0).fit(
+            X, y
+        ),
         "boosting, two classes": lambda: softwood.KernelBoostingClassifier(
             max_iter=12, bandwidth=0.1, max_leaf_nodes=8
         ).fit(X, labels(X, 2)),
