@@ -70,7 +70,7 @@ def run_model(model: str, size: str, fold: Fold, seconds: float) -> dict[str, An
             else:
                 grown = PEERS[model].grow(package, take[fold.train], y, size, is_class=fold.is_class, seconds=seconds)
     except (TimeoutError, MemoryError) as error:
-        cause = f"{STOPPED}: {type(error).__name__} after {seconds:g} seconds"
+        cause = f"{STOPPED}: {f'{seconds:g} seconds' if isinstance(error, TimeoutError) else 'memory'}"
         nothing = {"score": np.nan, "log_loss": np.nan, "leaves": 0}
         return {**nothing, "seconds": time.process_time() - start, "parameter": cause}
     used = time.process_time() - start

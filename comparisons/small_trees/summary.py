@@ -64,7 +64,8 @@ def sections(frame: pd.DataFrame, runs: list[dict[str, Any]]) -> dict[str, str]:
         own = frame[frame["task"] == task]
         if len(own):
             parts += [f"### {measure[0].upper()}{measure[1:]} at tuned sizes\n", by_set(own)]
-    return {"results": results(frame), "models": models(), "stopped": stopped(runs), "tables": "\n".join(parts)}
+    texts = {"results": results(frame), "models": models(), "stopped": stopped(runs), "tables": "\n".join(parts)}
+    return {title: text.strip() for title, text in texts.items()}
 
 
 def table(frame: pd.DataFrame, column: str) -> pd.DataFrame:
