@@ -228,19 +228,20 @@ def draw(frame: pd.DataFrame, path: Path) -> None:
     colours = dict(zip(MODELS, ["black", *mpl.color_sequences["tab10"]], strict=False))
     with mpl.rc_context({"svg.hashsalt": "softwood", "font.size": 10}):
         figure = Figure(figsize=(5.2, 9.2), layout="constrained")
+        drawn: set[str] = set()
         for ax, (task, column) in zip(figure.subplots(3, 1, sharex=True), panels, strict=True):
             own = frame[frame["unseen"] & (frame["task"] == task)]
             own = common(own) if len(own) else own
             for model, points in own.dropna(subset=column).groupby("model"):
                 _draw_model(ax, points, column, colours[model], own=model in SOFTWOOD)
+                drawn.add(model)
             ax.set_ylabel(f"mean {'log loss' if column == 'log_loss' else TASKS[task]}")
-            ax.set_title(f"{task}, {own['data_set'].nunique()} data sets", fontsize="medium")
+            ax.set_title(f"{task}, {own['data_set'].nunique()} data sets never looked at", fontsize="medium")
             ax.grid(color="0.9")
         ax.set_xscale("log", base=2)
         ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
         ax.set_xlabel("leaves")
-        shown = [model for model in MODELS if model in set(frame["model"])]
-        lines = [Line2D([], [], color=colours[model], label=model, linewidth=2) for model in shown]
+        lines = [Line2D([], [], color=colours[model], label=model, linewidth=2) for model in MODELS if model in drawn]
         marks = (("o", "8, 16 and 32 leaves"), ("D", "tuned size; ours: default"), ("^", "ours: small"))
         lines += [Line2D([], [], color="0.4", marker=mark, linestyle="", label=label) for mark, label in marks]
         figure.legend(handles=lines, loc="outside lower center", ncols=2, frameon=False)
