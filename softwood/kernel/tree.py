@@ -82,17 +82,18 @@ class _KernelTree(SearchedKernelModel):
     refine : bool, int or "auto"
         Whether thresholds, half-widths and leaf values are trained together after growing. The columns and the places
         of the tests stay. An int is the number of passes over the rows; True chooses it by held-out loss. "auto" is
-        True for trees with a limited or chosen number of leaves, and the number of leaves is then chosen for refined
-        trees. Half-widths are trained in columns without measurement errors, unless they are given as numbers. Leaf
-        values of a refined classifier are logarithms of probabilities, and its prediction is the softmax of their
-        weighted sum. Crisp trees are not refined.
+        True if the number of leaves is given or chosen and the bandwidth is chosen. The number of leaves is then
+        chosen for refined trees. Half-widths are trained in columns without measurement errors, unless they are given
+        as numbers. Leaf values of a refined classifier are logarithms of probabilities, and its prediction is the
+        softmax of their weighted sum. Masses of leaves may be smaller than `min_mass` after refining. Crisp trees are
+        not refined.
     trend : {"linear", "auto"} or None
         Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
-        errors have no trend. "auto" tries a trend for soft trees with a limited or chosen number of leaves, and keeps
-        it if it lowers the held-out loss. The model is then the sum ``forest_`` of the tree and of one tree for each
-        column of the trend. Trends of classes add up to log odds, or to scores before the softmax.
+        errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
+        chosen, and keeps it if it lowers the held-out loss. The model is then the sum ``forest_`` of the tree and of
+        one tree for each column of the trend. Trends of classes add up to log odds, or to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
@@ -201,13 +202,18 @@ class _KernelTree(SearchedKernelModel):
             return found if is_trend_better(rows.trial, found, limits, rows.seed, steps) else None
 
     @property
+    def _has_limited_size(self) -> bool:
+        """Whether the number of leaves is given or chosen."""
+        return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
+
+    @property
     def _may_have_trend(self) -> bool:
-        """Whether "auto" tries a trend: it leaves trees as they are whose size nothing limits."""
+        """Whether "auto" tries a trend: not for trees of a given bandwidth, or whose size nothing limits."""
         if self.growth == "level" or self.bandwidth_per_node or getattr(self, "merge_equal", False):
             return False
-        if self.prediction_kernel is None:
+        if self.prediction_kernel is None or not isinstance(self.bandwidth, str):
             return False
-        return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
+        return self._has_limited_size
 
     def _has_common_width(self, data: TrainingData) -> np.ndarray:
         """Columns without measurement errors in which all rows have the same half-width, (p,)."""
@@ -336,11 +342,11 @@ class _KernelTree(SearchedKernelModel):
 
     @property
     def _refines(self) -> bool:
-        """Whether the tree is refined; "auto" leaves trees as they are whose size nothing limits."""
+        """Whether the tree is refined; "auto" leaves trees of a given bandwidth, or whose size nothing limits."""
         if self.growth == "level" or self.bandwidth_per_node:
             return False
         if isinstance(self.refine, str):
-            return self._chooses_size or isinstance(self.max_leaf_nodes, Integral)
+            return isinstance(self.bandwidth, str) and self._has_limited_size
         return bool(self.refine)
 
     def _choose(

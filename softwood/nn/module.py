@@ -65,7 +65,7 @@ class TreeModule(nn.Module):
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.nn import TreeModule
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = KernelTreeClassifier(random_state=0).fit(X, y)
+    >>> model = KernelTreeClassifier(bandwidth=0.3).fit(X, y)
     >>> module = TreeModule.from_tree(model, dtype=torch.float64)
     >>> bool(abs(module(torch.tensor(X)).detach().numpy() - model.predict_proba(X)).max() < 1e-12)
     True

@@ -35,7 +35,7 @@ def test_a_refined_tree_of_the_same_tests_predicts_better(model_class):
     X, y = table(model_class)
     held_out = table(model_class, n=1000, seed=1)
     grown = model_class(**SMALL, bandwidth=0.3, refine=False).fit(X, y)
-    refined = model_class(**SMALL, bandwidth=0.3).fit(X, y)
+    refined = model_class(**SMALL, bandwidth=0.3, refine=True).fit(X, y)
     assert refined.n_passes_ > 0
     assert grown.n_passes_ == 0
     assert loss(refined, *held_out) < 0.95 * loss(grown, *held_out)

@@ -140,12 +140,14 @@ def test_the_prediction_is_the_sum_of_trend_and_tree(model_class, refine):
 def test_a_trend_is_better_where_there_is_one_and_auto_finds_that_out(model_class):
     X, y = table(model_class)
     held_out = table(model_class, n=1000, seed=1)
-    plain = model_class(**SMALL, trend=None).fit(X, y)
-    auto = model_class(**SMALL).fit(X, y)
+    chosen = SMALL | {"bandwidth": "auto"}
+    plain = model_class(**chosen, trend=None).fit(X, y)
+    auto = model_class(**chosen).fit(X, y)
     assert not hasattr(plain, "forest_")
     assert auto.score(*held_out) > plain.score(*held_out) + 0.05
     steps = (X[:, 2] > 0.3).astype(int) ^ (X[:, 0] > 0)
-    assert not hasattr(model_class(**SMALL, trend="auto").fit(X, steps), "forest_")
+    assert not hasattr(model_class(**chosen).fit(X, steps), "forest_")
+    assert not hasattr(model_class(**SMALL).fit(X, y), "forest_"), "a given bandwidth means this tree"
 
 
 def test_several_classes_and_targets():
@@ -275,4 +277,4 @@ def test_parameters(model_class):
     ):
         with pytest.raises(ValueError, match=message):
             model_class(**SMALL | changed).fit(X, y)
-    assert not hasattr(model_class(bandwidth=0.3, max_leaf_nodes=None, trend="auto").fit(X, y), "forest_")
+    assert not hasattr(model_class(max_leaf_nodes=None).fit(X, y), "forest_")

@@ -100,7 +100,7 @@ def test_what_is_given_at_prediction_replaces_the_parameter():
 
 def test_every_answer_takes_the_errors():
     X, y = data()
-    model = KernelTreeClassifier(trend=None, bandwidth=0.2).fit(X, y)
+    model = KernelTreeClassifier(refine=True, bandwidth=0.2).fit(X, y)
     errors = {"a": np.linspace(0, 3, len(X))}
     shares = model.memberships(X, measurement_error=errors)
     leaf = model.tree_.children_left < 0
