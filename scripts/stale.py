@@ -73,9 +73,9 @@ def boosting() -> File:
 
 def small_trees() -> File:
     from comparisons.small_trees import run
-    from comparisons.small_trees.models import KERNEL
+    from comparisons.small_trees.models import SOFTWOOD
 
-    return File(run, run.RUNS, "model", frozenset(KERNEL))
+    return File(run, run.RUNS, "model", frozenset(SOFTWOOD))
 
 
 def streams() -> File:

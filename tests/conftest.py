@@ -34,8 +34,8 @@ elif LOOPS:
 
 # The same examples in every run. To look further: pytest --hypothesis-profile=explore
 _common = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("same", derandomize=True, max_examples=60, **_common)
-settings.register_profile("few", derandomize=True, max_examples=15, **_common)
+settings.register_profile("same", derandomize=True, max_examples=40, **_common)
+settings.register_profile("few", derandomize=True, max_examples=10, **_common)
 settings.register_profile("explore", max_examples=2000, **_common)
 settings.load_profile("few" if LOOPS else "same")
 

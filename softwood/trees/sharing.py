@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 
 # Rows that `add_kernel_trees` takes at once: enough for lists of several rows in the lower nodes of large trees, and so
-# few for small trees that they stay in the processor's nearest memory.
-_LEAST_BLOCK, _LARGEST_BLOCK = 1024, 32768
+# few that their values and predictions stay in the processor's cache.
+_LEAST_BLOCK, _LARGEST_BLOCK = 1024, 4096
+# Features of the widest tables whose blocks it copies: the path of a row reads only few values of wider ones.
+_WIDEST_COPY = 128
 # Entries of the lists of all levels together, which limits the blocks of very deep trees.
 _MOST_ENTRIES = 2**21
 # Rows that `predict_sigmoid` takes at once.
@@ -132,8 +134,10 @@ def _add_kernel(
     )  # fmt: skip
     largest = int(np.diff(offsets)[trees].max(initial=0))
     block = min(_LARGEST_BLOCK, max(_LEAST_BLOCK, 4 * largest), max(1, _MOST_ENTRIES // (nodes._height + 2)))
-    lists = kernel_lists(min(block, max(1, len(X))), nodes._height, nodes.n_features)
-    add_kernel_trees(X, trees, offsets, output, block, arrays, lists, nodes.value, out)
+    block = min(block, max(1, len(X)))
+    lists = kernel_lists(block, nodes._height, nodes.n_features)
+    copy = np.empty((block if nodes.n_features <= _WIDEST_COPY else 0, nodes.n_features))
+    add_kernel_trees(X, trees, offsets, output, block, arrays, lists, nodes.value, copy, out)
 
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from tests.models import answer
 KERNEL = [spec for spec in SPECS if spec.is_kernel]
 
 
-def largest_jumps(model, rows, j, n=400, n_jumps=5, n_halvings=45):
+def largest_jumps(model, rows, j, n=150, n_jumps=5, n_halvings=45):
     """The largest changes of the prediction over steps of no length, on lines along column `j` through some rows.
 
     Of each line, the steps with the largest changes are halved again and again, on the side that changes more. What is
@@ -66,7 +66,7 @@ def options(spec):
 def test_predictions_do_not_jump(spec):
     X, y = spec.table(n=150)
     X[::9, 2] = np.nan  # in the training rows, and in some of the lines
-    rows = spec.table(n=6, seed=1)[0]
+    rows = spec.table(n=3, seed=1)[0]
     rows[0, 3] = np.nan
     for name, given in options(spec).items():
         model = spec.make(**given).fit(X, y)

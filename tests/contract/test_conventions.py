@@ -94,8 +94,9 @@ def test_in_pipelines_and_searches(spec):
 
 @every_with_jobs
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_jobs_within_jobs(spec, backend):
+def test_jobs_within_jobs(spec, backend, monkeypatch):
     X, y = spec.table()
+    monkeypatch.undo()  # other processes have the usual number of folds
     alone = cross_val_score(spec.make(), X, y, cv=2)
     with parallel_config(backend=backend):
         assert np.array_equal(cross_val_score(spec.make(n_jobs=2), X, y, cv=2, n_jobs=2), alone)

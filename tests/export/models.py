@@ -124,8 +124,12 @@ def _kernel():
         "kernel tree, no cutoff": lambda: softwood.KernelTreeRegressor(bandwidth=0.2, cutoff=0.0, max_depth=5).fit(
             X, y
         ),
-        "kernel forest": lambda: softwood.KernelForestClassifier(5, bandwidth=0.2, random_state=0).fit(X, labelled),
-        "extra trees": lambda: softwood.KernelExtraTreesRegressor(5, bandwidth=0.2, random_state=0).fit(X, y),
+        "kernel forest": lambda: softwood.KernelForestClassifier(5, bandwidth=0.2, max_depth=6, random_state=0).fit(
+            X, labelled
+        ),
+        "extra trees": lambda: softwood.KernelExtraTreesRegressor(5, bandwidth=0.2, max_depth=6, random_state=0).fit(
+            X, y
+        ),
         "boosting, two classes": lambda: softwood.KernelBoostingClassifier(
             max_iter=12, bandwidth=0.1, max_leaf_nodes=8
         ).fit(X, labels(X, 2)),
@@ -313,7 +317,7 @@ def answers(model, X):
     raise AssertionError(model)
 
 
-def trying_rows(model, n=1000, seed=1, with_missing=True):
+def trying_rows(model, n=400, seed=1, with_missing=True):
     """Rows like those of training and further out, some with missing values, many exactly on thresholds."""
     rng = np.random.default_rng(seed)
     known = FittedModel.of(model)
@@ -333,7 +337,7 @@ def trying_rows(model, n=1000, seed=1, with_missing=True):
     return X
 
 
-def trying_table(model, n=1000, seed=1):
+def trying_table(model, n=400, seed=1):
     """The same for tables with categories, some of them unknown."""
     rng = np.random.default_rng(seed)
     known = FittedModel.of(model)

@@ -21,7 +21,7 @@ def test_mutations(name, tmp_path):
     path = tmp_path / "mutated.softwood"
     n_refused = n_changed = 0
     key = zlib.crc32(name.encode())
-    for number in range(150):
+    for number in range(60):
         rng = np.random.default_rng([key, number])
         ways = OF_BYTES if number % 5 == 0 else OF_CONTENT
         mutated = ways[int(rng.integers(len(ways)))](good, rng)
@@ -32,7 +32,7 @@ def test_mutations(name, tmp_path):
         assert not found.startswith("unforeseen"), (number, found)
         n_changed += 1
         n_refused += not found.startswith("loads")
-    assert n_changed > 100
+    assert n_changed > 40
     assert n_refused > 0.5 * n_changed
 
 

@@ -10,6 +10,7 @@ import pytest
 from papers.one_stage import pictures, summary, tables
 from papers.one_stage.models import MODELS, TITLES
 from papers.one_stage.tables import Task
+from softwood.gradient import crisp_choice
 
 QUICK = ("cart", "one_stage", "proximal", "joint", "gumbel")
 
@@ -70,7 +71,10 @@ def few_fits(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "runs.csv"
     sets = (*summary.CLASSES[:3], *summary.REALS)
     wanted = [Task(name, model, depth=d, seed=s) for s in (0, 1) for name in sets for model in QUICK for d in (6,)]
-    tables.run(wanted, path, made_up)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crisp_choice, "REPEATS", ())
+        patch.setattr(crisp_choice, "N_FOLDS", 2)
+        tables.run(wanted, path, made_up)
     return tables.RESULTS.read(path)
 
 

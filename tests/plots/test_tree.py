@@ -37,7 +37,7 @@ def iris():
 @pytest.fixture(scope="module")
 def digits():
     rows, y = load_digits(return_X_y=True)
-    return KernelTreeClassifier(bandwidth=0.3, random_state=0).fit(rows, y), rows
+    return KernelTreeClassifier(bandwidth=0.3, random_state=0).fit(rows[:1300], y[:1300]), rows
 
 
 def texts_of(ax):

@@ -38,7 +38,7 @@ def overlaps(ax):
     return [(a, b) for i, (a, one) in enumerate(boxes) for b, other in boxes[:i] if one.overlaps(other)]
 
 
-@pytest.mark.parametrize("k", [2, 3, 4, 6, 9, 12, 15])
+@pytest.mark.parametrize("k", [2, 4, 9, 15])
 @pytest.mark.parametrize("given", [False, True])
 def test_texts_do_not_overlap_and_are_inside(k, given):
     ax = pyplot.subplots(figsize=(5, 3))[1] if given else None

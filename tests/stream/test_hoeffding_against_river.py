@@ -72,9 +72,7 @@ def assert_same(name, n, *, least_inner, weights=None, **settings):
 
 
 @pytest.mark.parametrize("leaf_prediction", ["mc", "nba"])
-@pytest.mark.parametrize(
-    ("name", "n", "least_inner"), [("sea", 20_000, 8), ("agrawal", 20_000, 10), ("rbf", 30_000, 3)]
-)
+@pytest.mark.parametrize(("name", "n", "least_inner"), [("sea", 8_000, 4), ("agrawal", 8_000, 5), ("rbf", 22_000, 1)])
 def test_same_tree_and_probabilities(name, n, least_inner, leaf_prediction):
     assert_same(name, n, least_inner=least_inner, leaf_prediction=leaf_prediction)
 

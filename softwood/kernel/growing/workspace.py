@@ -163,7 +163,7 @@ def knots_for(kernels: Kernels | None, most: int, m: int, q: int, make: Callable
         times=make("knot_times", (n_knots,)),
         rates=make("knot_rates", (n_knots,)),
         owners=make("knot_owners", (n_knots,), np.int64),
-        orders=make("knot_orders", (2, n_knots), np.int64),
+        orders=make("knot_orders", (3, n_knots), np.int64),
         open_rates=make("open_rates", (n_atoms,)),
         cells=make("cells", (4, n_cells)),
         atoms=make("cell_atoms", (n_cells, 3 + q)),

@@ -50,8 +50,8 @@ cdef (i64, i64, i64, i64) next_list(const Gate[::1] gates, i64[:, ::1] frames, i
 @cython.locals(by_set=bint, goes_left=bint, height=i64, j=i64, k=i64, n=i64, n_between=i64, n_left=i64, n_right=i64, node=i64, o=i64, row=i64, side=i64, start=i64, stop=i64)
 cdef void add_block(const f64[:, ::1] points, i64 begin, i64 end, i64 root, KernelTrees trees, Lists lists, const f64[:, ::1] value, i64 first, f64[:, ::1] out) noexcept nogil
 
-@cython.locals(begin=i64, end=i64, k=i64, t=i64)
-cdef void add_kernel_trees(const f64[:, ::1] points, const i64[::1] numbers, const i64[::1] offsets, const i32[::1] output, i64 block, KernelTrees trees, Lists lists, const f64[:, ::1] value, f64[:, ::1] out) noexcept nogil
+@cython.locals(begin=i64, end=i64, i=i64, j=i64, k=i64, part="const f64[:, ::1]", sums="f64[:, ::1]", t=i64)
+cdef void add_kernel_trees(const f64[:, ::1] points, const i64[::1] numbers, const i64[::1] offsets, const i32[::1] output, i64 block, KernelTrees trees, Lists lists, const f64[:, ::1] value, f64[:, ::1] copy, f64[:, ::1] out) noexcept nogil
 
 @cython.locals(at=i64, begin=i64, below=i64, first=i64, lane=i64, lanes=i64, moving=bint, n=i64, node="u32[::1]", k=i64, o=i64, side=i64, t=i64)
 cdef void add_crisp_trees(const f64[:, ::1] points, const i64[::1] numbers, const i64[::1] offsets, const i32[::1] output, const u32[:, ::1] tests, const f64[::1] thresholds, const u32[:, ::1] subsets, const f64[:, ::1] value, f64[:, ::1] out) noexcept nogil

@@ -296,20 +296,31 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
             lists.items[start + k] = lists.spare[k]
 
 
-def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, value, out):
-    """Add shares of leaves times their values, for trees of kernel gates one after the other.
+def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, value, copy, out):
+    """Add shares of leaves times their values, for trees of kernel gates.
+
+    All trees add a block of rows before the next block is taken, so that its values stay in the processor's cache.
 
     Parameters
     ----------
     numbers : of the trees to add;  offsets : (n_trees + 1,) root of each
     output : (n_trees,) first column of `out` that a tree's values go to
     block : rows to take at once;  trees : `KernelTrees`;  lists : `Lists`
+    copy : (block, p) scratch space for a block of rows, which is read in one go here: waiting for rows one by one takes
+        longer than all gates of a small tree; (0, p) if rows are to be read where they are
     """
-    for k in range(numbers.shape[0]):
-        t = numbers[k]
-        for begin in range(0, points.shape[0], block):
-            end = min(begin + block, points.shape[0])
-            add_block(points, begin, end, offsets[t], trees, lists, value, output[t], out)
+    for begin in range(0, points.shape[0], block):
+        end = min(begin + block, points.shape[0])
+        part = points[begin:end]
+        sums = out[begin:end]
+        if copy.shape[0] > 0:
+            for i in range(end - begin):
+                for j in range(points.shape[1]):
+                    copy[i, j] = part[i, j]
+            part = copy
+        for k in range(numbers.shape[0]):
+            t = numbers[k]
+            add_block(part, 0, end - begin, offsets[t], trees, lists, value, output[t], sums)
 
 
 def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, subsets, value, out):

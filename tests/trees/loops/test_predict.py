@@ -210,13 +210,14 @@ def test_values_of_a_block_of_rows_are_added(shapes, missing):
 @pytest.mark.parametrize("widths", ["any", 4.0])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("block", [1, 4, 256])
-def test_values_of_kernel_trees_are_added(shapes, widths, missing, block):
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_values_of_kernel_trees_are_added(shapes, widths, missing, block, is_copied):
     """The lists have just the size that is needed if all rows reach all leaves."""
     trees, forest = several(shapes, widths)
     X, out, output = random_points(9, 21, 3, missing), np.full((21, 5), 0.25), np.array([1, 0, 3, 2], np.int32)
     numbers = np.array([3, 0, 1])
-    lists = lists_of(min(block, 21), forest.max_depth)
-    add_kernel_trees(X, numbers, forest.offsets, output, block, kernel_trees(forest), lists, forest.value, out)
+    lists, copy = lists_of(min(block, 21), forest.max_depth), np.full((min(block, 21) if is_copied else 0, 3), 7.0)
+    add_kernel_trees(X, numbers, forest.offsets, output, block, kernel_trees(forest), lists, forest.value, copy, out)
     np.testing.assert_allclose(out, expected_sums(trees, numbers, output, shapes, X), rtol=0, atol=1e-12)
 
 
@@ -284,6 +285,8 @@ def test_rows_do_not_depend_on_the_block(monkeypatch):
         monkeypatch.setattr("softwood.trees.sharing._LEAST_BLOCK", block)
         monkeypatch.setattr("softwood.trees.sharing._LARGEST_BLOCK", block)
         np.testing.assert_array_equal(tree.predict(rows), expected)
+    monkeypatch.setattr("softwood.trees.sharing._WIDEST_COPY", 2)
+    np.testing.assert_array_equal(tree.predict(rows), expected)
     np.testing.assert_array_equal(np.vstack([tree.predict(row[None]) for row in rows[:50]]), expected[:50])
 
 

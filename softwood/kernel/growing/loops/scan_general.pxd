@@ -1,4 +1,7 @@
-@cython.locals(a=i64, b=i64, begin=i64, end=i64, k=i64, middle=i64, row=i64, run=i64)
+@cython.locals(a=i64, b=i64, k=i64)
+cdef void merge_runs(const f64[::1] keys, i64[:, ::1] orders, i64 row, i64 begin, i64 middle, i64 end) noexcept nogil
+
+@cython.locals(begin=i64, end=i64, k=i64, n_runs=i64, row=i64, run=i64)
 cdef i64 rising_order(const f64[::1] keys, i64 n, i64[:, ::1] orders) noexcept nogil
 
 cdef f64 knot_place(f64 mass, i64 shape, const f64[:, ::1] edges, const f64[:, ::1] cdfs, i64 k) noexcept nogil

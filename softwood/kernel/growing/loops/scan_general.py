@@ -11,34 +11,46 @@ from softwood.trees.loops.kernel import kernel_cdf
 from softwood.trees.loops.thresholds import middle_of
 
 
+def merge_runs(keys, orders, row, begin, middle, end):
+    """Merge the positions from `begin` to `middle` and from there to `end`, of one row of `orders` into the other."""
+    a = begin
+    b = middle
+    for k in range(begin, end):
+        if a < middle and (b >= end or keys[orders[row, a]] <= keys[orders[row, b]]):
+            orders[1 - row, k] = orders[row, a]
+            a += 1
+        else:
+            orders[1 - row, k] = orders[row, b]
+            b += 1
+
+
 def rising_order(keys, n, orders):
     """Positions of the first `n` keys in rising order; equal keys stay in order (merge sort).
 
-    orders : (2, >= n) int64 scratch space
+    The sort begins with the rising runs that it finds: the breakpoints of an atom are one.
+
+    orders : (3, >= n) int64 scratch space; the ends of the runs are in the last row
 
     Returns
     -------
     the row of `orders` that holds the positions
     """
+    n_runs = 0
     for k in range(n):
         orders[0, k] = k
+        if k == n - 1 or keys[k + 1] < keys[k]:
+            orders[2, n_runs] = k + 1
+            n_runs += 1
     row = 0
-    run = 1
-    while run < n:
-        for begin in range(0, n, 2 * run):
-            middle = min(begin + run, n)
-            end = min(begin + 2 * run, n)
-            a = begin
-            b = middle
-            for k in range(begin, end):
-                if a < middle and (b >= end or keys[orders[row, a]] <= keys[orders[row, b]]):
-                    orders[1 - row, k] = orders[row, a]
-                    a += 1
-                else:
-                    orders[1 - row, k] = orders[row, b]
-                    b += 1
+    while n_runs > 1:
+        begin = 0
+        for run in range(0, n_runs, 2):
+            end = orders[2, min(run + 1, n_runs - 1)]
+            merge_runs(keys, orders, row, begin, orders[2, run], end)
+            orders[2, run >> 1] = end
+            begin = end
+        n_runs = (n_runs + 1) >> 1
         row = 1 - row
-        run *= 2
     return row
 
 

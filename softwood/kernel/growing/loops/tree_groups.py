@@ -61,7 +61,7 @@ class Knots(NamedTuple):
     Attributes
     ----------
     times, rates, owners : (n_knots,) breakpoints, changes of slope there (nan: a step), and the atoms they belong to
-    orders : (2, n_knots);  open_rates : (n_atoms,) slopes of the shares of the atoms
+    orders : (3, n_knots);  open_rates : (n_atoms,) slopes of the shares of the atoms
     cells : (4, m) and atoms : (m, 3 + q), see `scan_general.scan_points`; without entries if
         widths do not differ from cell to cell
     """
@@ -69,7 +69,7 @@ class Knots(NamedTuple):
     times: np.ndarray = np.zeros(0)
     rates: np.ndarray = np.zeros(0)
     owners: np.ndarray = np.zeros(0, np.int64)
-    orders: np.ndarray = np.zeros((2, 0), np.int64)
+    orders: np.ndarray = np.zeros((3, 0), np.int64)
     open_rates: np.ndarray = np.zeros(0)
     cells: np.ndarray = np.zeros((4, 0))
     atoms: np.ndarray = np.zeros((0, 0))

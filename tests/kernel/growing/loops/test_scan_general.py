@@ -10,6 +10,7 @@ from softwood.compiled.growing import (
     _begin,
     _merit_ahead,
     knot_place,
+    merge_runs,
     place_knots,
     rising_order,
     scan_atoms,
@@ -229,14 +230,26 @@ def test_the_box_in_a_longer_table():
 
 
 @pytest.mark.tiny
+@given(st.lists(st.integers(-3, 3), min_size=1, max_size=9), st.lists(st.integers(-3, 3), max_size=9))
+def test_merging_two_runs(first, second):
+    keys = np.array([9, *sorted(first), *sorted(second), -9], dtype=float)
+    middle, end = 1 + len(first), len(keys) - 1
+    orders = np.full((3, len(keys)), -1)
+    orders[1] = np.arange(len(keys))
+    merge_runs(keys, orders, 1, 1, middle, end)
+    assert orders[0].tolist() == [-1, *(1 + np.argsort(keys[1:end], kind="stable")), -1]
+    assert orders[1].tolist() == list(range(len(keys)))
+
+
+@pytest.mark.tiny
 @given(st.lists(st.integers(-3, 3), max_size=40))
 def test_rising_order_is_a_stable_sort(keys):
     keys = np.array([*keys, -9, 5], dtype=float)  # the last two are beyond n
     n = len(keys) - 2
-    orders = np.full((2, n + 1), -1)
+    orders = np.full((3, n + 1), -1)
     row = rising_order(keys, n, orders)
     assert orders[row, :n].tolist() == np.argsort(keys[:n], kind="stable").tolist()
-    assert orders[:, n].tolist() == [-1, -1]
+    assert orders[:, n].tolist() == [-1, -1, -1]
 
 
 @pytest.mark.tiny
