@@ -1,7 +1,8 @@
 """Results that the present code would change: python scripts/stale.py [--files NAME ...] [--lines 2] [--seconds 20]
 
-For every file of results and every model of softwood in it, the oldest lines that took up to ``--seconds`` are run again,
-the quickest first, and compared with the committed figures. Data come from the folder SOFTWOOD_DATA, or from OpenML.
+For every file of results and every model of softwood in it, the oldest lines that took up to ``--seconds`` are run
+again, the quickest first, and compared with the committed figures. Data come from the folder SOFTWOOD_DATA, or from
+OpenML.
 """
 
 from __future__ import annotations
