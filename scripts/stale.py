@@ -1,7 +1,8 @@
 """Results that the present code would change: python scripts/stale.py [--files NAME ...] [--lines 2] [--seconds 20]
 
-For every file of results and every model of softwood in it, the quickest lines are run again, up to ``--seconds`` each,
-and compared with the committed figures. Data come from the folder SOFTWOOD_DATA, or from OpenML.
+For every file of results and every model of softwood in it, the oldest lines that took up to ``--seconds`` are run
+again, the quickest first, and compared with the committed figures. Data come from the folder SOFTWOOD_DATA, or from
+OpenML.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ def main() -> None:
         for model in sorted({row[file.column] for row in rows} & file.models):
             own = [row for row in rows if row[file.column] == model]
             took = next(column for column in TIMES if column in own[0])
-            tried = [row for row in sorted(own, key=lambda row: row[took]) if row[took] <= options.seconds]
+            quick = [row for row in own if row[took] <= options.seconds]
+            tried = sorted(quick, key=lambda row: (row["version"], row[took]))
             changed = [text for row in tried[: options.lines] for text in differences(file, row)]
             state = "not tried" if not tried else "; ".join(changed) if changed else "as committed"
             print(f"{name}: {model}: {len(own)} lines, from {min(row['version'] for row in own)}: {state}", flush=True)

@@ -213,7 +213,7 @@ class FittedModel:
             return self.tree()
         one = how or f"{caller}({'model[0]' if self.is_bare else 'model.forest_[0]'})"
         raise TypeError(
-            f"{caller} takes one tree, and this {self.kind} has {len(self.trees)}. Choose one, such as {one}. "
+            f"{caller} takes one tree, and this {self.kind} has {self.n_trees}. Choose one, such as {one}. "
             "softwood.report(model) shows all trees, and softwood.explain(model, row) explains one prediction."
         )
 

@@ -14,6 +14,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 SOURCES = {file: file.read_text(encoding="utf-8") for file in (ROOT / "softwood").rglob("*.py")}
 # require("module", "extra", ...), the call that imports an optional package
 REQUIRED = re.compile(r'require\(f?"(\w+)[^"]*"[^,]*, "(\w+)"')
+CITED = re.compile(r"^version: (.*)\ndate-released: (.*)$", re.MULTILINE)
 NO_USERS_EXTRAS = {"tests", "docs"}
 
 
@@ -22,8 +23,11 @@ def packages(extra):
 
 
 def test_the_version_is_the_same_everywhere():
-    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
-    assert PROJECT["version"] == softwood.__version__ == re.search(r"^version: (.*)$", citation, re.MULTILINE)[1]
+    cited, released = CITED.search((ROOT / "CITATION.cff").read_text(encoding="utf-8")).groups()
+    assert PROJECT["version"] == softwood.__version__ == cited
+    # the newest section of the changelog after what is not released yet
+    sections = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sections[:2] == ["[Unreleased]", f"[{cited}] - {released}"]
 
 
 def test_messages_name_the_extra_that_has_the_package():

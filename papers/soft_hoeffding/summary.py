@@ -291,10 +291,10 @@ def sizes(rows: Rows) -> str:
 
 def looks(rows: Rows) -> list[str]:
     """Sizes and transparency of the trees that were the best of their pools at the end, means over streams."""
-    lines = ["| model | important features | alpha | inner nodes | seconds |", "| --- |" + " ---: |" * 4]
+    lines = ["| model | important features | alpha | inner nodes |", "| --- |" + " ---: |" * 3]
     for model in MODELS:
         cells = []
-        for what, digits in (("important_share", 3), ("mean_alpha", 2), ("n_nodes", 0), ("seconds", 1)):
+        for what, digits in (("important_share", 3), ("mean_alpha", 2), ("n_nodes", 0)):
             means = [found.mean() for s in STREAMS if len(found := values(rows, s, model, what))]
             number = float(np.mean(means)) if means else np.nan
             number = (number - 1) / 2 if what == "n_nodes" else number

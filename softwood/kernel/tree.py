@@ -299,11 +299,12 @@ class _KernelTree(SearchedKernelModel):
         return self._limits()
 
     def _check_refine(self) -> None:
-        if self.refine == "auto" or self.refine is False or isinstance(self.refine, np.bool_):
+        refine: Any = self.refine
+        if refine == "auto":
             return
-        if self.refine is not True and (not isinstance(self.refine, Integral) or self.refine < 0):
-            raise parameter_error(self, "refine", "'auto', a bool or an int in the range [0, inf)", self.refine)
-        if self.refine and self.bandwidth_per_node:
+        if not isinstance(refine, bool | np.bool_ | Integral) or refine < 0:
+            raise parameter_error(self, "refine", "'auto', a bool or an int in the range [0, inf)", refine)
+        if refine and self.bandwidth_per_node:
             raise parameter_error(self, "refine", "'auto' or False with bandwidth_per_node", self.refine)
 
     def _check_trend(self) -> None:

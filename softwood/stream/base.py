@@ -129,14 +129,13 @@ class StreamModel(TreeEstimator):
         ----------
         out : "predictions": return what was predicted for each row before it was learned
         """
-        is_first = not hasattr(self, "growth_")
+        has_begun = self._has_begun
         (matrix, columns, arrivals), codes, weights = self._read_rows(X, y, sample_weight)
-        if is_first:
+        if not has_begun:
             seed = int(check_random_state(getattr(self, "random_state", None)).randint(np.iinfo(np.int32).max))
             growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
         else:
             growth = self.growth_
-        weights = self._row_weights(codes, weights)
         predictions = np.empty((len(matrix), growth.n_outputs)) if out else None
         with growth.lock:  # columns and tree change together for threads that predict
             self.growth_, self.columns_ = growth, columns
@@ -175,20 +174,22 @@ class StreamModel(TreeEstimator):
     ) -> tuple[tuple[np.ndarray, Columns, list[int]], np.ndarray, np.ndarray]:
         """Rows as `_read_part` returns them, targets as the loops take them, and weights; all checked."""
         self._refuse_none(y)
-        learn: bool | np.ndarray = True
-        if sample_weight is not None:
-            check_consistent_length(X, y)
-            learn = read_weights(sample_weight, len(np.asarray(y))) > 0  # other rows have no effect
-        rows = self._read_part(X, learn)
-        check_consistent_length(rows[0], y)
-        return rows, self._codes(y), read_weights(sample_weight, len(rows[0]))
+        if sample_weight is None and getattr(self, "class_weight", None) is None:
+            rows = self._read_part(X, True)
+            check_consistent_length(rows[0], y)
+            return rows, self._codes(y), np.ones(len(rows[0]))
+        check_consistent_length(X, y)
+        codes = self._codes(y)
+        weights = self._row_weights(codes, read_weights(sample_weight, len(codes)))
+        return self._read_part(X, weights > 0), codes, weights  # other rows have no effect
 
     def _read_part(self, X: Any, learn: bool | np.ndarray) -> tuple[np.ndarray, Columns, list[int]]:
         """Rows as `read_growing_table` returns them, but quicker in the usual case.
 
         There, scikit-learn's checks take longer than learning a row.
         """
-        if hasattr(self, "growth_"):
+        is_known = hasattr(self, "growth_") if learn is False else self._has_begun
+        if is_known:
             is_plain = type(X) is np.ndarray and X.dtype == np.float64 and X.size > 0 and _in_order(X) is X
             if is_plain and X.ndim == 2 and X.shape[1] == self.n_features_in_ == len(self.columns_.names):
                 has_names = hasattr(self, "feature_names_in_") or self.columns_.is_category.any() or self.columns_.dates
@@ -196,7 +197,7 @@ class StreamModel(TreeEstimator):
                     is_finite = np.isfinite(X.sum())
                 if not has_names and is_finite:
                     return X, self.columns_, []
-        known = self.columns_ if hasattr(self, "growth_") else None
+        known = self.columns_ if is_known else None
         matrix, columns, arrivals = read_growing_table(
             self, X, categorical_features=self.categorical_features, columns=known, learn=learn
         )
@@ -213,6 +214,11 @@ class StreamModel(TreeEstimator):
                 growth.mark_category(at, int(others[0]) if len(others) else None)
 
     # Properties
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether a row has been learned. Rows of weight 0 before it have no effect on the model."""
+        return hasattr(self, "growth_") and self.growth_.n_rows > 0
 
     @property
     def _grown(self) -> GrowingTree:

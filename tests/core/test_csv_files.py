@@ -16,6 +16,10 @@ def read(text, **options):
     return list(frames_of(io.StringIO(text, newline=""), **options))
 
 
+# Numbers that earlier versions of pandas read by default can be off in the last bit.
+EXACT = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
+
+
 def equal(array, series):
     """Whether a column is that of pandas."""
     is_missing = pd.isna(pd.Series(array)).to_numpy()
@@ -44,7 +48,7 @@ def test_columns_are_those_of_pandas(kind, data):
     cells = data.draw(st.lists(cell, min_size=1, max_size=8))
     text = pd.DataFrame({"a": pd.Series(cells, dtype=object), "b": "z"}).to_csv(index=False)
     (table,) = read(text)
-    expected = pd.read_csv(io.StringIO(text), low_memory=False)
+    expected = pd.read_csv(io.StringIO(text), low_memory=False, **EXACT)
     assert equal(table["a"], expected["a"]), (table["a"], expected["a"])
 
 

@@ -42,7 +42,7 @@ things = st.one_of(
     st.tuples(st.integers(), st.lists(st.integers(), max_size=1)),
     st.sampled_from([
         np.float32(1.5), np.int8(3), np.bool_(True), np.nan, np.inf, -np.inf, pd.NA, pd.NaT, object,
-        np.datetime64("NaT"), np.zeros(2), np.array(1.0), pd.Timestamp(0), datetime.date(2020, 1, 1),
+        np.datetime64("NaT", "us"), np.zeros(2), np.array(1.0), pd.Timestamp(0), datetime.date(2020, 1, 1),
         decimal.Decimal("1e999999"), decimal.Decimal("NaN"),
         fractions.Fraction(10**400, 3), {1}, frozenset([1]), range(3), ..., b"", "a",
     ]),

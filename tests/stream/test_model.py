@@ -116,6 +116,40 @@ def test_any_partition_gives_the_same_model(model_class, cuts, missing, weighted
 
 
 @every
+@pytest.mark.parametrize("categorical", ["from_dtype", ["city"]])
+def test_a_stream_begins_with_its_first_row_that_has_a_weight(model_class, categorical):
+    X, y = problem(model_class)
+    X = pd.DataFrame(X, columns=["a", "b", "c"]).assign(city=np.random.default_rng(3).choice(["Oslo", "Rome"], 400))
+    weights = np.where(np.arange(400) < 60, 0.0, 1.0)
+    classes = {"classes": np.unique(y)} if is_classifier(model_class()) else {}
+    whole, parts, later = (small(model_class, categorical_features=categorical) for _ in range(3))
+    learn(whole, X, y, sample_weight=weights, **classes)
+    for rows in (slice(0, 20), slice(20, 60), slice(60, 400)):
+        learn(parts, X[rows], y[rows], sample_weight=weights[rows], **classes)
+        assert np.isfinite(answer(parts, X)).all()
+    learn(later, X[60:], y[60:], **classes)
+    assert_same_model(parts, later)
+    assert_same_model(whole, later)
+
+
+@classifiers
+def test_rows_of_a_class_of_weight_0_have_no_effect(model_class):
+    X, y = problem(model_class)
+    order = np.argsort(y == 1, kind="stable")[::-1]  # class 1 comes first
+    city = np.where(y == 1, "Bern", np.random.default_rng(3).choice(["Oslo", "Rome"], 400))
+    X, y = pd.DataFrame(X, columns=["a", "b", "c"]).assign(city=city).iloc[order], y[order]
+    first = int(np.sum(y == 1))
+    whole, parts, rest = (small(model_class, class_weight={1: 0.0}) for _ in range(3))
+    learn(whole, X, y)
+    for rows in (slice(0, first // 2), slice(first // 2, first + 20), slice(first + 20, 400)):
+        learn(parts, X[rows], y[rows], classes=[0, 1, 2])
+    learn(rest, X[first:], y[first:], classes=[0, 1, 2])
+    for model in (whole, parts):
+        assert "city=Bern" not in model.columns_.names
+        assert_same_model(model, rest)
+
+
+@every
 def test_predictions_before_learning_are_those_of_predict(model_class):
     X, y = problem(model_class, n=250)
     one, other = small(model_class), small(model_class)
