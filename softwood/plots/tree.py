@@ -95,7 +95,9 @@ def plot_tree(
         weights = drawn.shares(as_table("plot_tree", row, known.columns.inputs, known.has_names, known.columns.keys))
     whose = "" if row is None else " of the row"
     ax = draw_tree(drawn, weights, max_depth=max_depth, min_share=min_share, ax=ax, whose=whose)
-    which = f"tree {tree} of {known.n_trees}" if known.n_trees - known.trend > 1 or tree > 0 else ""
+    which = "beside a linear trend" if known.trend else ""
+    if known.n_trees - known.trend > 1 or tree > 0:
+        which = f"tree {tree} of {known.n_trees}"
     title = ", ".join(filter(None, (which, drawn.of_score)))
     if title:
         ax.set_title(title, fontsize="medium")

@@ -264,7 +264,7 @@ SPECS = both(
         *SEARCHED_REFUSED,
         ("growth", "max_leaf_nodes"),
         *[("bandwidth_per_node", name) for name in ("bandwidth", "growth", "max_leaf_nodes", "measurement_error")],
-        *[(name, other) for name in ("refine", "trend") for other in ("growth", "bandwidth_per_node")],
+        *[("refine", "growth"), ("refine", "bandwidth_per_node"), ("trend", "growth")],
     ),
     wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG, "refine": [-1, 0.5, "yes", None], "trend": [True, 1, "cubic"]},
     changes=SEARCHED_CHANGES

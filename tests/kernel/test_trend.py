@@ -278,3 +278,12 @@ def test_parameters(model_class):
         with pytest.raises(ValueError, match=message):
             model_class(**SMALL | changed).fit(X, y)
     assert not hasattr(model_class(max_leaf_nodes=None).fit(X, y), "forest_")
+
+
+def test_pictures_say_that_there_is_a_trend():
+    pytest.importorskip("matplotlib").use("Agg")
+    from softwood.plots import plot_tree
+
+    X, y = table(KernelTreeRegressor, n=60)
+    assert plot_tree(KernelTreeRegressor(**SMALL, trend="linear").fit(X, y)).get_title() == "beside a linear trend"
+    assert plot_tree(KernelTreeRegressor(**SMALL).fit(X, y)).get_title() == ""
