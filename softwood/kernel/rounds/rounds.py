@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins, merge_narrow_bins
+from softwood.kernel.data.measurement_errors import Errors
+from softwood.kernel.data.preparation import common_errors
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.leaves import refit_leaves, take_step
@@ -21,7 +24,7 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from softwood.kernel.parts.boosting import RoundsByLevels
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction", "boost"]
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.
 _BLOCK = 1 << 16
@@ -53,6 +56,38 @@ class BoostingData:
 
 
 @dataclass(frozen=True)
+class TreePrediction:
+    """How new trees predict, if the prediction kernels differ from those that trees are grown with.
+
+    Attributes
+    ----------
+    errors : measurement errors of the training rows
+    is_as_wide : whether the kernels are as wide as those that trees are grown with
+    """
+
+    kernels: PredictionKernels
+    errors: Errors
+    is_as_wide: bool
+
+    @classmethod
+    def of(cls, kernels: PredictionKernels, errors: Errors, prediction_bandwidth: Any) -> TreePrediction | None:
+        """None if trees predict as they are grown."""
+        if kernels.is_as_grown:
+            return None
+        is_same = isinstance(prediction_bandwidth, str) and prediction_bandwidth == "same"
+        return cls(kernels, errors, is_same and not kernels.is_crisp)
+
+    def at(self, widths: np.ndarray) -> TreePrediction:
+        """Of trees that are grown with these half-widths (p,)."""
+        return replace(self, kernels=replace(self.kernels, widths=widths)) if self.is_as_wide else self
+
+    def predict(self, tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
+        """Predictions of a tree for the rows, (n,)."""
+        cells = self.kernels.cells(common_errors(self.errors), matrix)
+        return self.kernels.of(tree, self.errors).predict(matrix, widths=cells)[:, 0]
+
+
+@dataclass(frozen=True)
 class BoostingRules:
     """How boosting goes on from round to round.
 
@@ -63,8 +98,7 @@ class BoostingRules:
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
-    predict : function that predicts (n,) with a tree for rows (n, p), if the prediction kernels differ from those that
-        trees are grown with
+    prediction : None if trees predict as they are grown
     """
 
     learning_rate: float
@@ -76,7 +110,11 @@ class BoostingRules:
     n_iter_no_change: int | None = None
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
-    predict: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
+    prediction: TreePrediction | None = None
+
+    def at(self, widths: np.ndarray) -> BoostingRules:
+        """The rules of trees that are grown with these half-widths (p,)."""
+        return self if self.prediction is None else replace(self, prediction=self.prediction.at(widths))
 
 
 @dataclass
@@ -197,7 +235,7 @@ class Rounds:
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
         self.held_out: list[HeldOutRows] = []
-        if validation is not None and rules.predict is None:
+        if validation is not None and rules.prediction is None:
             matrix = validation.matrix
             self.held_out = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
 
@@ -334,7 +372,7 @@ def _add_tree(
     threads: Threads | None,
 ) -> None:
     """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
-    if rows is None and rules.predict is None:
+    if rows is None and rules.prediction is None:
         tree.add_to(raw, score, threads)
     else:
         raw[:, score] += _predict(tree, rules, matrix)
@@ -343,4 +381,4 @@ def _add_tree(
 def _predict(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
     """Predictions of the tree with the prediction kernel, (n,)."""
     finished = boosted_tree(tree)
-    return finished.predict(matrix)[:, 0] if rules.predict is None else rules.predict(finished, matrix)
+    return finished.predict(matrix)[:, 0] if rules.prediction is None else rules.prediction.predict(finished, matrix)
