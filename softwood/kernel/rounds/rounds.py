@@ -234,14 +234,18 @@ class Rounds:
         self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
+        # For predictions of rows that a tree has not been grown from.
+        self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
-        if validation is not None and rules.prediction is None:
-            matrix = validation.matrix
-            self.held_out = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
+        if rules.prediction is None:
+            if rules.subsample < 1.0:
+                self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
+            if validation is not None:
+                self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
 
     def release_memory(self) -> None:
         """Release the memory of growing; the next round allocates it again."""
-        self.growers, self.rows_sums, self.held_out = [], [], []
+        self.growers, self.rows_sums, self.all_rows, self.held_out = [], [], [], []
 
     def run(self) -> dict[str, float]:
         """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
@@ -322,12 +326,18 @@ class Rounds:
         if not loss.has_exact_leaves:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
         take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
-        _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
+        if rules.prediction is not None:
+            self.updated[:, score] += rules.prediction.predict(boosted_tree(tree), data.matrix)
+        elif rows is None:
+            tree.add_to(self.updated, score, self.growers[worker].threads)
+        else:
+            self.all_rows[worker].add(tree, self.updated, score)
         if self.validation is not None and self.raw_validation is not None:
-            if self.held_out:
+            if rules.prediction is None:
                 self.held_out[worker].add(tree, self.raw_validation, score)
             else:
-                self.raw_validation[:, score] += _predict(tree, rules, self.validation.matrix)
+                predicted = rules.prediction.predict(boosted_tree(tree), self.validation.matrix)
+                self.raw_validation[:, score] += predicted
         return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
 
 
@@ -360,25 +370,3 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
     if n_features is None or n_features >= p:
         return np.arange(p)
     return np.sort(rng.permutation(p)[:n_features])
-
-
-def _add_tree(
-    tree: NewtonTree,
-    rules: BoostingRules,
-    rows: np.ndarray | None,
-    matrix: np.ndarray,
-    raw: np.ndarray,
-    score: int,
-    threads: Threads | None,
-) -> None:
-    """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
-    if rows is None and rules.prediction is None:
-        tree.add_to(raw, score, threads)
-    else:
-        raw[:, score] += _predict(tree, rules, matrix)
-
-
-def _predict(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
-    """Predictions of the tree with the prediction kernel, (n,)."""
-    finished = boosted_tree(tree)
-    return finished.predict(matrix)[:, 0] if rules.prediction is None else rules.prediction.predict(finished, matrix)
