@@ -26,6 +26,8 @@ from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
+from softwood.uncertainty.calibration import Calibration
+from softwood.uncertainty.spread import Spread
 
 __all__ = ["build_estimator", "check_labels", "checked_parameters", "estimator_state"]
 
@@ -39,9 +41,11 @@ _NEEDED: dict[str, Any] = {
     "_reading_": PredictionKernels,
     "_scaling_": Scaling,
     "_seed_": int,
+    "_spread_": Spread,
     "_staged_": StagedTree,
     "_unpruned_": tuple[StagedTree, Scaling],
     "bandwidths_": np.ndarray,
+    "calibration_": Calibration,
     "classes_": np.ndarray,
     "columns_": Columns,
     "forest_": SoftForest,

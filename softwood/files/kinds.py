@@ -93,6 +93,10 @@ _RECORDS = [
     Kind("kernel shapes", "softwood.trees.tree", "KernelShapes"),
     Kind("SoftTree", "softwood.trees.tree", "SoftTree"),
     Kind("SoftForest", "softwood.trees.forest", "SoftForest"),
+    Kind("errors", "softwood.uncertainty.calibration", "ErrorCalibration"),
+    Kind("shares", "softwood.uncertainty.calibration", "ShareCalibration"),
+    Kind("spread", "softwood.uncertainty.spread", "Spread"),
+    Kind("groups", "softwood.uncertainty.groups", "Groups"),
     *(
         Kind(f"loss.{name}", "softwood.core.losses", name, records.loss_state, records.build_loss)
         for name in records.LOSSES
